@@ -1,0 +1,49 @@
+# Two commands set everything up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test lint types check system chaos bench lock clean help
+
+help: ## Say what the targets do
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.farm: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.farm requirements-dev.lock
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
+	$(BIN)/farm up --launch demo --until-finished --fresh .farm/demo
+
+system:
+	@scripts/install-system-packages
+
+test: system $(VENV)/.dev lint types ## Pass all tests (the short form of every check)
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## Check types
+	$(BIN)/mypy
+
+chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times each (KILLS=n)
+	FARM_CHAOS_KILLS=$${KILLS:-20} $(BIN)/python -m pytest tests/chaos -s
+
+bench: system $(VENV)/.dev ## Print the benchmarks' figures
+	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s
+
+lock: ## Pin the requirements again, with hashes and without any registry address
+	$(BIN)/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --strip-extras --no-header --extra embedded -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --strip-extras --no-header --allow-unsafe --extra embedded --extra dev -o requirements-dev.lock pyproject.toml
+
+clean: ## Remove what the targets above have made
+	rm -rf $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,196 @@
+"""The board of one game: start position, book, legality, and endings by the rules of chess.
+
+Endings are those of RULEBOOK §2 in its order on one ply: mate, stalemate, insufficient
+material, fifty moves, threefold. Invariants:
+
+* nothing an engine writes raises: text that is no legal move is ``None``;
+* endings are looked for after engine plies only; book plies count in the ply number and
+  in repetitions, but never end a game;
+* two positions are the same when pieces, side to move, castling rights and *legal* en
+  passant captures are the same (FIDE 9.2.3), counted since the last irreversible move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import chess
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import verdict
+
+Variant: TypeAlias = Literal["standard", "fischerandom"]
+_Key: TypeAlias = tuple[int, int, int, int, int, int, int, int, bool, int, int | None]
+
+
+class GameBoard:
+    """A game's moves and the position they lead to.
+
+    ``start_fen`` is ``None`` for the normal start position, ``book_plies`` the number
+    of plies that the referee plays out, ``moves`` all plies in UCI notation.
+    """
+
+    def __init__(self, opening: contract.Opening, variant: Variant = "standard") -> None:
+        """Set up the opening; raise ``BookError`` naming the bad position or move."""
+        self._board = start_board(opening, variant)
+        self.start_fen = None if self._board.fen() == chess.STARTING_FEN else self._board.fen()
+        start = "startpos" if self.start_fen is None else f"fen {self.start_fen}"
+        self._start_command = f"position {start}"
+        self._moves: list[str] = []
+        self._positions: dict[_Key, int] = {}
+        self._seen = self._count_position()
+        for move in book_moves(self._board, opening):
+            self._advance(move)
+        self.book_plies = len(self._moves)
+        if not any(self._board.generate_legal_moves()):
+            raise errors.BookError(f"{_name(opening)} ends the game: no legal move is left")
+
+    @property
+    def ply(self) -> int:
+        """Return the number of plies played, book plies included."""
+        return len(self._moves)
+
+    @property
+    def turn(self) -> contract.Side:
+        """Return the side to move."""
+        return "white" if self._board.turn else "black"
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """Return all plies in UCI notation (king takes own rook for Chess960 castling)."""
+        return tuple(self._moves)
+
+    @property
+    def halfmove_clock(self) -> int:
+        """Return the plies since the last capture or pawn move."""
+        return self._board.halfmove_clock
+
+    def legal(self, uci: str) -> chess.Move | None:
+        """Read a move as an engine wrote it, ``None`` when it is not a legal move.
+
+        Castling is ``e1g1`` in standard chess and king takes own rook in Chess960; the
+        null move and ``(none)`` are no moves. Never raises.
+        """
+        try:
+            move = chess.Move.from_uci(uci)
+        except chess.InvalidMoveError:
+            return None
+        if not self._board.is_legal(move):
+            return None
+        own = self._board.occupied_co[self._board.turn]
+        if not self._board.chess960 and own & chess.BB_SQUARES[move.to_square]:
+            return None  # python-chess also takes e1h1 for castling in standard chess
+        return move
+
+    def push(self, move: chess.Move) -> str:
+        """Play a legal move and return its SAN."""
+        san = self._board.san(move)
+        self._advance(move)
+        return san
+
+    def ending(self) -> contract.Outcome | None:
+        """Return how the last engine ply ended the game, ``None`` while it goes on."""
+        board = self._board
+        if self.ply == self.book_plies:
+            return None
+        if not any(board.generate_legal_moves()):
+            return verdict.checkmate(self.turn) if board.is_check() else verdict.stalemate()
+        if board.is_insufficient_material():
+            return verdict.insufficient()
+        if board.halfmove_clock >= 100:
+            return verdict.fifty_moves()
+        return verdict.threefold() if self._seen >= 3 else None
+
+    def position_command(self) -> str:
+        """Return UCI's ``position`` command for the position reached, without line end."""
+        if not self._moves:
+            return self._start_command
+        return f"{self._start_command} moves {' '.join(self._moves)}"
+
+    def fen(self) -> str:
+        """Return the position's FEN."""
+        return self._board.fen()
+
+    def variation(self, ucis: Iterable[str]) -> tuple[str, ...]:
+        """Return a line from this position in SAN, cut at its first illegal move."""
+        return variation(self._board, ucis)
+
+    def _advance(self, move: chess.Move) -> None:
+        self._moves.append(self._board.uci(move))
+        self._board.push(move)
+        if self._board.halfmove_clock == 0:
+            self._positions.clear()
+        self._seen = self._count_position()
+
+    def _count_position(self) -> int:
+        key = _key(self._board)
+        seen = self._positions[key] = self._positions.get(key, 0) + 1
+        return seen
+
+
+def start_board(opening: contract.Opening, variant: Variant) -> chess.Board:
+    """Return the opening's start position; raise ``BookError`` when there is none."""
+    fen = opening.fen or chess.STARTING_FEN
+    try:
+        board = chess.Board(fen, chess960=variant == "fischerandom")
+    except ValueError as error:
+        raise errors.BookError(f"{_name(opening)}: not a FEN: {fen!r} ({error})") from error
+    status = board.status()
+    if status is not chess.STATUS_VALID:
+        names = ", ".join(flag.name or "" for flag in chess.Status if flag & status)
+        problem = names.lower().replace("_", " ")
+        raise errors.BookError(f"{_name(opening)}: not a {variant} position: {fen!r} ({problem})")
+    return board
+
+
+def book_moves(board: chess.Board, opening: contract.Opening) -> Iterable[chess.Move]:
+    """Yield the book's moves; the caller plays each on ``board`` before the next.
+
+    Both notations of castling are read. Raise ``BookError`` naming the bad move.
+    """
+    for number, uci in enumerate(opening.moves, start=1):
+        try:
+            move = board.parse_uci(uci)
+        except ValueError:
+            move = chess.Move.null()
+        if not move:
+            raise errors.BookError(
+                f"{_name(opening)}: ply {number}, {uci!r}, is not legal in {board.fen()}"
+            )
+        yield move
+
+
+def variation(board: chess.Board, ucis: Iterable[str]) -> tuple[str, ...]:
+    """Return a line from ``board`` in SAN, cut at its first illegal move."""
+    line = board.copy(stack=False)
+    sans: list[str] = []
+    for uci in ucis:
+        try:
+            move = line.parse_uci(uci)
+        except ValueError:
+            break
+        if not move:
+            break
+        sans.append(line.san_and_push(move))
+    return tuple(sans)
+
+
+def _key(board: chess.Board) -> _Key:
+    return (
+        board.pawns,
+        board.knights,
+        board.bishops,
+        board.rooks,
+        board.queens,
+        board.kings,
+        board.occupied_co[chess.WHITE],
+        board.occupied_co[chess.BLACK],
+        board.turn,
+        board.clean_castling_rights(),
+        board.ep_square if board.has_legal_en_passant() else None,
+    )
+
+
+def _name(opening: contract.Opening) -> str:
+    return f"opening {opening.name!r}" if opening.name else "opening"

@@ -1,0 +1,73 @@
+"""The arithmetic of one engine's clock: nanoseconds inside, milliseconds told.
+
+No clock is read here; thinking times are arguments. Invariants:
+
+* the clock starts at the base time, without an increment; the increment is added after
+  each move that arrived in time (RULEBOOK §2 "Clock");
+* what is left is kept in whole nanoseconds and never rounded, so no error builds up;
+* an engine is told the whole milliseconds it has (rounded down), never more than there
+  is; the one exception is the last part of a millisecond, told as 1, because engines
+  take 0 for "no clock";
+* a move is late only if it took strictly more than what was left plus the margin. The
+  margin tolerates, it is not given back: time taken from it is missing afterwards, so
+  the debt of a whole game never exceeds it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from orchestrator import contract
+
+NS_PER_MS = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Charge:
+    """What one move did to a clock.
+
+    ``margin_ns`` is what was left when the move arrived, before the increment (negative
+    when it came after the flag, or lived on the margin); ``remaining_ns`` is what is
+    left now, with the increment unless the flag fell.
+    """
+
+    think_ns: int
+    margin_ns: int
+    remaining_ns: int
+    flagged: bool
+
+
+class EngineClock:
+    """The clock of one engine in one game."""
+
+    def __init__(self, time_control: contract.TimeControl, margin_ms: int = 0) -> None:
+        """Start at the base time; ``margin_ms`` is tolerated beyond the flag."""
+        self.increment_ms = time_control.increment_ms
+        self.remaining_ns = time_control.base_ms * NS_PER_MS
+        self._increment_ns = time_control.increment_ms * NS_PER_MS
+        self._margin_ns = margin_ms * NS_PER_MS
+
+    def told_ms(self) -> int:
+        """Return the milliseconds to tell the engines before a move, at least 1."""
+        return max(1, whole_ms(self.remaining_ns))
+
+    def allowance_ns(self) -> int:
+        """Return the longest thinking time that is not a loss on time."""
+        return self.remaining_ns + self._margin_ns
+
+    def charge(self, think_ns: int) -> Charge:
+        """Take a move's thinking time off the clock and add the increment.
+
+        A flagged move gets no increment. Raise ``ValueError`` for a negative time.
+        """
+        if think_ns < 0:
+            raise ValueError(f"a move cannot take {think_ns} ns")
+        flagged = think_ns > self.allowance_ns()
+        margin_ns = self.remaining_ns - think_ns
+        self.remaining_ns = margin_ns if flagged else margin_ns + self._increment_ns
+        return Charge(think_ns, margin_ns, self.remaining_ns, flagged)
+
+
+def whole_ms(ns: int) -> int:
+    """Round nanoseconds down to milliseconds."""
+    return ns // NS_PER_MS

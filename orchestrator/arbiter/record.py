@@ -1,0 +1,178 @@
+"""The PGN of a finished game, in the dialect of TCEC's public archive.
+
+Tags: the seven-tag roster, then the others in alphabetical order. One comment with both
+engines' options stands before the first move, one comment behind every move
+(``comments``), the closing sentence of the verdict in the last one. Invariants: the
+text reads back without an error whatever the engines wrote (braces, quotes, line ends);
+no line is longer than 80 columns, but for words that cannot begin a line; the text ends
+with an empty line, so games can be appended to one another.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+
+import chess
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import board as boards
+from orchestrator.arbiter import comments, verdict
+
+COLUMNS = 80
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_BRACES = str.maketrans("{}", "()")
+
+
+def pgn(record: contract.GameRecord) -> str:
+    """Write a finished game as PGN.
+
+    Raise ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be
+    played; neither comes from a referee.
+    """
+    tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
+    return "\n".join([*tag_lines, "", *_wrap(_movetext(record)), "", ""])
+
+
+def tags(record: contract.GameRecord) -> dict[str, str]:
+    """Return the game's tags in their order in the file; times of day are UTC."""
+    order = record.order
+    roster = {
+        "Event": f"{order.season_name} - {order.event_name}",
+        "Site": record.hall or "?",
+        "Date": _moment(record.started_ms).strftime("%Y.%m.%d"),
+        "Round": order.round,
+        "White": order.white.name,
+        "Black": order.black.name,
+        "Result": record.outcome.result,
+    }
+    start = boards.start_board(order.opening, order.variant)
+    opening, _, variation = order.opening.name.partition(", ")
+    others = {
+        "BlackElo": None if order.black.rating is None else str(order.black.rating),
+        "ECO": order.opening.eco,
+        **_position_tags(start, order.variant),
+        "GameDuration": _duration(record.ended_ms - record.started_ms),
+        "GameEndTime": _timestamp(record.ended_ms),
+        "GameStartTime": _timestamp(record.started_ms),
+        "Opening": opening,
+        "PlyCount": str(len(order.opening.moves) + len(record.plies)),
+        "Termination": verdict.termination(record.outcome),
+        "TerminationDetails": record.outcome.details,
+        "TimeControl": str(order.time_control),
+        "Variation": variation,
+        "WhiteElo": None if order.white.rating is None else str(order.white.rating),
+    }
+    return roster | {name: value for name, value in sorted(others.items()) if value}
+
+
+def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str]:
+    if variant == "standard" and start.fen() == chess.STARTING_FEN:
+        return {}
+    shown = {"FEN": start.fen(), "SetUp": "1"}
+    return shown if variant == "standard" else shown | {"Variant": variant}
+
+
+# -- movetext ------------------------------------------------------------------------
+
+
+def _movetext(record: contract.GameRecord) -> Iterator[str]:
+    yield f"{{{_options(record)}}}"
+    moves = list(_moves(record))
+    closing = verdict.sentence(record.outcome)
+    if not moves:
+        yield f"{{{_comment(closing)}}}"
+    for position, (move, comment) in enumerate(moves, start=1):
+        last = f"{comment} {closing}" if position == len(moves) else comment
+        yield f"{move} {{{_comment(last)}}}"
+    yield record.outcome.result
+
+
+def _moves(record: contract.GameRecord) -> Iterator[tuple[str, str]]:
+    """Yield every ply as SAN (with its number where it needs one) and its comment."""
+    board = boards.start_board(record.order.opening, record.order.variant)
+    for move in boards.book_moves(board, record.order.opening):
+        number = _number(board, first=not board.move_stack)
+        yield number + board.san_and_push(move), comments.book(board)
+    own = {chess.WHITE: comments.Predictions(), chess.BLACK: comments.Predictions()}
+    for ply in record.plies:
+        mover, before = board.turn, board.copy(stack=False)
+        number = _number(board, first=not board.move_stack)
+        san = _play(board, ply)
+        yield number + san, comments.engine(before, board, ply, own[mover])
+        own[mover].expect(board, ply.ponder)
+        own[not mover].answer(san)
+
+
+def _play(board: chess.Board, ply: contract.PlyRecord) -> str:
+    sans = boards.variation(board, [ply.move])
+    if not sans:
+        raise errors.LedgerDamagedError(
+            f"ply {ply.ply}: {ply.move!r} is not legal in {board.fen()}"
+        )
+    board.push_uci(ply.move)
+    return sans[0]
+
+
+def _number(board: chess.Board, *, first: bool) -> str:
+    if board.turn == chess.WHITE:
+        return f"{board.fullmove_number}. "
+    return f"{board.fullmove_number}... " if first else ""
+
+
+def _options(record: contract.GameRecord) -> str:
+    white = _engine_options(record.order.white, record.white)
+    black = _engine_options(record.order.black, record.black)
+    return _comment(f"WhiteEngineOptions: {white}, BlackEngineOptions: {black}")
+
+
+def _engine_options(spec: contract.EngineSpec, report: contract.EngineReport) -> str:
+    settings = [f"Protocol={spec.protocol}"]
+    settings += [f"{option.name}={option.set}" for option in report.options if option.set]
+    # viewers split this comment at semicolons
+    return "; ".join(setting.replace(";", ",") for setting in settings) + ";"
+
+
+# -- text that engines and operators wrote ---------------------------------------------
+
+
+def _comment(text: str) -> str:
+    return _one_line(text).translate(_BRACES)
+
+
+def _tag_value(text: str) -> str:
+    return _one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _wrap(tokens: Iterable[str]) -> Iterator[str]:
+    line = ""
+    for word in " ".join(tokens).split(" "):
+        # a line that begins with % or ; is skipped by readers, with [ it is a tag
+        if line and len(line) + 1 + len(word) > COLUMNS and word[:1] not in "%;[":
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+# -- times -----------------------------------------------------------------------------
+
+
+def _moment(at_ms: int) -> dt.datetime:
+    return _EPOCH + dt.timedelta(milliseconds=at_ms)
+
+
+def _timestamp(at_ms: int) -> str:
+    moment = _moment(at_ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03} UTC"
+
+
+def _duration(elapsed_ms: int) -> str:
+    seconds = max(elapsed_ms, 0) // 1000
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -1,0 +1,96 @@
+"""The archive directory: the journal's mirror, one folder per game, one PGN per event.
+
+    <archive>/<season>/journal.jsonl
+    <archive>/<season>/games/<game>/record.json game.pgn protocol.log.gz
+    <archive>/<season>/games/<game>/given-up/<attempt>.jsonl
+    <archive>/<season>/<event>.pgn
+
+Invariants: a file is complete or absent (written under another name, synced, renamed);
+what is here can be written again from ledger and journal at any time, and a second
+write of the same game changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrator import errors
+from orchestrator.arbiter import packing
+from orchestrator.ledger import files
+
+
+class SeasonArchive:
+    """The folder of one season."""
+
+    def __init__(self, root: pathlib.Path, season: str) -> None:
+        self.directory = root / season
+        self.games = self.directory / "games"
+        self.games.mkdir(parents=True, exist_ok=True)
+        self.journal = self.directory / "journal.jsonl"
+
+    def keep_game(self, game: str, packed: bytes) -> None:
+        """Write a finished game's folder; raise ``HostError`` when the record is damaged."""
+        folder = self.games / game
+        contents = packing.unpack(packed)
+        folder.mkdir(exist_ok=True)
+        for name, content in contents.items():
+            files.write(folder / name, content)
+
+    def keep_given_up(self, game: str, attempt: str, plies: Sequence[tuple[int, str]]) -> None:
+        """Write the journaled plies of an attempt that was given up."""
+        folder = self.games / game / "given-up"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = "".join(f"{payload}\n" for _, payload in plies)
+        files.write(folder / f"{attempt}.jsonl", lines.encode())
+
+    def pgn(self, game: str) -> bytes | None:
+        """Return the PGN of an archived game, None where it is not in the archive."""
+        try:
+            return (self.games / game / "game.pgn").read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def event_pgn(self, event: str) -> pathlib.Path:
+        """Return the path of an event's PGN."""
+        return self.directory / f"{event}.pgn"
+
+    def extend_event(self, event: str, game: str) -> None:
+        """Add an archived game to the end of its event's PGN."""
+        path = self.event_pgn(event)
+        temporary = path.with_name(path.name + ".tmp")
+        if path.exists():
+            shutil.copyfile(path, temporary)
+        with temporary.open("ab") as file:
+            file.write((self.pgn(game) or b"").rstrip(b"\n") + b"\n\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def rebuild_event(self, event: str, games: Iterable[str]) -> None:
+        """Write an event's PGN anew from the folders of its games, in the given order."""
+        texts = (pgn.rstrip(b"\n") for pgn in map(self.pgn, games) if pgn is not None)
+        content = b"".join(text + b"\n\n" for text in texts)
+        if content or self.event_pgn(event).exists():
+            files.write(self.event_pgn(event), content)
+
+
+@contextlib.contextmanager
+def sole_writer(root: pathlib.Path) -> Iterator[None]:
+    """Hold the archive for this process; raise ``RefusedError`` when another has it."""
+    root.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(root / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise errors.RefusedError(
+                f"another `farm serve` writes the archive {root}; stop that one first"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)

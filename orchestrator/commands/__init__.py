@@ -1,0 +1,99 @@
+"""The ``farm`` command group: ``celery -A orchestrator farm …`` and the program ``farm``.
+
+This module is imported by every ``celery`` command, so it imports click alone and loads
+a command only when it is called or listed. Commands that play games are registered by
+the halls' package under the entry-point group ``farm.commands``.
+
+Exit codes: 0 ok, 2 usage or wrong input, 3 refused by the present state, 4 Redis cannot
+be reached, 5 the host cannot do its work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import sys
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "launch": "orchestrator.commands.launch:launch",
+    "serve": "orchestrator.commands.serve:serve",
+    "up": "orchestrator.commands.up:up",
+    "status": "orchestrator.commands.look:status",
+    "standings": "orchestrator.commands.look:standings",
+    "schedule": "orchestrator.commands.look:schedule",
+    "games": "orchestrator.commands.look:games",
+    "graph": "orchestrator.commands.look:graph",
+    "watch": "orchestrator.commands.watch:watch",
+    "pause": "orchestrator.commands.operate:pause",
+    "resume": "orchestrator.commands.operate:resume",
+    "open-gate": "orchestrator.commands.operate:open_gate",
+    "abort": "orchestrator.commands.operate:abort",
+    "drain": "orchestrator.commands.operate:drain",
+}
+ENTRY_POINTS = "farm.commands"
+
+
+class FarmGroup(click.Group):
+    """A group that loads its commands late and turns the farm's errors into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all commands, those of installed packages last."""
+        return [*COMMANDS, *sorted(_registered())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Load a command by its name."""
+        if cmd_name in COMMANDS:
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(importlib.import_module(module), name)
+            return command
+        entry = _registered().get(cmd_name)
+        return entry.load() if entry is not None else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; name similar ones when there is no such command."""
+        if args and self.get_command(ctx, args[0]) is None:
+            import difflib  # noqa: PLC0415 - needed only for a typing error
+
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx))
+            hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; print an error of the farm as one message and exit by its code."""
+        from orchestrator import errors  # noqa: PLC0415 - keeps `celery` commands light
+
+        try:
+            return super().invoke(ctx)
+        except errors.FarmError as error:
+            click.secho(f"farm: {error}", err=True, fg="red")
+            ctx.exit(error.exit_code)
+
+
+def _registered() -> dict[str, importlib.metadata.EntryPoint]:
+    return {entry.name: entry for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+
+
+@click.group(name="farm", cls=FarmGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tournament-farm", prog_name="farm")
+def farm() -> None:
+    r"""Run chess-engine championships: launch a season, watch it, decide.
+
+    \b
+    farm up --launch demo --until-finished    play the demo season on this machine
+    farm launch my-season.toml --by anna      start a season on a running farm
+    farm watch                                the game in flight, in this terminal
+
+    The farm's Redis is taken from FARM_REDIS_URL, else from the data directory of a
+    running `farm up` (FARM_DATA, default ./.farm).
+    """
+
+
+def main() -> None:
+    """Run the program ``farm``: the same group without ``celery -A orchestrator``."""
+    sys.exit(farm(prog_name="farm"))

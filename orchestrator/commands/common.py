@@ -1,0 +1,157 @@
+"""What all commands share: the way to the ledger, the choice of a season, the audit options."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+import rich.console
+
+from orchestrator import contract, embedded, errors
+from orchestrator.ledger import api, store
+from orchestrator.season import state
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+APPEND_TRIES = 20  # a journal that grows between reading and writing is read again
+REDIS = "redis"  # the embedded Redis' folder in the data directory
+
+
+def data_directory() -> pathlib.Path:
+    """Return the farm's data directory: FARM_DATA, else ``.farm`` in this directory."""
+    return pathlib.Path(os.environ.get("FARM_DATA", ".farm")).absolute()
+
+
+def redis_url() -> str:
+    """Return the farm's Redis: FARM_REDIS_URL, else that of a running ``farm up``."""
+    if url := os.environ.get("FARM_REDIS_URL"):
+        return url
+    data = data_directory()
+    if url := embedded.running_url(data / REDIS):
+        return url
+    raise errors.LedgerUnreachableError(
+        f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data};"
+        " start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
+    )
+
+
+@contextlib.contextmanager
+def open_ledger() -> Iterator[store.RedisLedger]:
+    """Open the ledger for one command and close it afterwards."""
+    ledger = store.connect(redis_url())
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
+    """Fold a season's journal up to now; raise ``RefusedError`` when there is none."""
+    folded = state.SeasonState()
+    while entries := ledger.read(season, folded.seq):
+        for entry in entries:
+            folded.apply(entry)
+    if not folded.seq:
+        known = ", ".join(ledger.seasons()) or "none"
+        raise errors.RefusedError(f"there is no season {season!r}; launched seasons: {known}")
+    return folded
+
+
+def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
+    """Fold the season named, or the one that runs (the latest, when several do or none)."""
+    if season is not None:
+        return fold(ledger, season)
+    seasons = ledger.seasons()
+    if not seasons:
+        raise errors.RefusedError("no season has been launched; see `farm launch --help`")
+    for candidate in reversed(seasons):
+        folded = fold(ledger, candidate)
+        if not folded.finished:
+            return folded
+    return fold(ledger, seasons[-1])
+
+
+def author(ledger: store.RedisLedger, name: str) -> str:
+    """Return who is written into the journal: the name given and the Redis user behind it."""
+    return f"{name}@{ledger.whoami()}"
+
+
+def append_farm(
+    ledger: api.Ledger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
+) -> None:
+    """Append one fact to the farm's own journal, whatever its end is by now."""
+    for _ in range(APPEND_TRIES):
+        reply = ledger.append(api.FARM, ledger.last(api.FARM), [draft], by, effects)
+        if isinstance(reply, api.Appended):
+            return
+    raise errors.RefusedError("the farm's journal grows too fast to write to it; try again")
+
+
+def append_season(
+    ledger: api.Ledger,
+    season: str,
+    drafts: Callable[[state.SeasonState], Sequence[contract.Draft]],
+    by: str,
+    effects: Callable[[state.SeasonState], Sequence[api.Effect]],
+) -> state.SeasonState:
+    """Append what ``drafts`` makes of the season's present state; return that state."""
+    for _ in range(APPEND_TRIES):
+        folded = fold(ledger, season)
+        reply = ledger.append(season, folded.seq, drafts(folded), by, effects(folded))
+        if isinstance(reply, api.Appended):
+            return folded
+    raise errors.RefusedError(f"the journal of {season} grows too fast to write to it; try again")
+
+
+# -- options -----------------------------------------------------------------------
+
+
+def json_option(function: Function) -> Function:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(
+        function
+    )
+
+
+def season_argument(function: Function) -> Function:
+    """Add the optional argument SEASON."""
+    return click.argument("season", required=False)(function)
+
+
+def audited(function: Function) -> Function:
+    """Add ``--by``, ``--reason`` and ``--dry-run`` to a command that changes something."""
+    options = (
+        click.option("--by", default=getpass.getuser, show_default="your login", help="Who."),
+        click.option("--reason", default="", help="Why; kept in the journal."),
+        click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+# -- output ------------------------------------------------------------------------
+
+
+def console() -> rich.console.Console:
+    """Return the console for people; colours and width follow the terminal."""
+    return rich.console.Console(highlight=False, soft_wrap=False)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def report(as_json: bool, facts: dict[str, Any], sentence: str) -> None:  # noqa: FBT001 - the flag of --json
+    """Print what a command did: facts for programs, a sentence for people."""
+    if as_json:
+        print_json(facts)
+    else:
+        click.echo(sentence)

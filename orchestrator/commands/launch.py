@@ -1,0 +1,124 @@
+"""``farm launch``: check a season file, seal its draws, write the season's first fact."""
+
+from __future__ import annotations
+
+import pathlib
+import secrets
+from typing import Any
+
+import click
+
+from orchestrator import contract, errors, version
+from orchestrator.commands import common
+from orchestrator.ledger import api, store
+from orchestrator.season import draws, files, operations, plan
+
+SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
+
+
+def season_file(name: str) -> pathlib.Path:
+    """Return the season file of a path, or of the name of one that comes with the farm."""
+    path = pathlib.Path(name)
+    shipped = SEASONS / f"{name}.toml"
+    if not path.exists() and shipped.exists():
+        return shipped
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in SEASONS.glob("*.toml")))
+        raise errors.UsageError(f"{name}: no such season file; seasons that come along: {names}")
+    return path
+
+
+def start(
+    ledger: store.RedisLedger,
+    loaded: files.Loaded,
+    season: str,
+    hall: str,
+    seed: str,
+    by: str,
+) -> None:
+    """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
+    drafts = operations.launch(loaded, season, seed, hall, version.VERSION)
+    reply = ledger.append(season, 0, drafts, by)
+    if isinstance(reply, api.Stale):
+        raise errors.RefusedError(
+            f"a season {season!r} has been launched already; give another id with --id"
+        )
+    common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--id", "season", help="The season's id; default: the file's.")
+@click.option("--hall", default="hall-1", show_default=True, help="The hall that plays it.")
+@click.option("--seed", help="Hexadecimal seed of all draws; default: a fresh secret one.")
+@click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged facts.")
+@common.audited
+@common.json_option
+def launch(
+    file: str,
+    season: str | None,
+    hall: str,
+    seed: str | None,
+    by: str,
+    reason: str,
+    *,
+    insist: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Launch the season of FILE (a path, or the name of one that comes along: demo).
+
+    Everything the season depends on is checked and journaled; nothing is launched when
+    anything is wrong. The hash of the seed is published now, the seed when it is over.
+
+    Example: farm launch my-season.toml --id autumn --by anna
+    """
+    loaded = files.load(season_file(file))
+    chosen = season or loaded.season.id
+    secret = seed or secrets.token_hex(16)
+    _require_hex(secret)
+    with common.open_ledger() as ledger:
+        _require_durable(ledger, insist=insist)
+        if chosen in ledger.seasons():
+            raise errors.RefusedError(
+                f"a season {chosen!r} has been launched already; give another id with --id"
+            )
+        if not dry_run:
+            start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
+    facts = _facts(loaded, chosen, hall, secret) | {"dry_run": dry_run, "reason": reason}
+    verb = "would be launched" if dry_run else "is launched"
+    sentence = (
+        f"{chosen} {verb} in {hall}: {len(loaded.season.events)} events,"
+        f" {facts['games']} games; SHA-256 of the seed {facts['seed_sha256']}"
+    )
+    common.report(as_json, facts, sentence)
+
+
+def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
+    return {
+        "season": season,
+        "name": loaded.season.name,
+        "hall": hall,
+        "events": [event.id for event in loaded.season.events],
+        "games": sum(s.games for s in plan.schedules(loaded.season, len(loaded.engines)).values()),
+        "seed_sha256": draws.commitment(seed),
+    }
+
+
+def _require_hex(seed: str) -> None:
+    try:
+        bytes.fromhex(seed)
+    except ValueError:
+        raise errors.UsageError(
+            f"--seed: found {seed!r}; allowed: an even number of hexadecimal digits"
+        ) from None
+
+
+def _require_durable(ledger: store.RedisLedger, *, insist: bool) -> None:
+    complaints = ledger.check_durability()
+    if complaints and not insist:
+        raise errors.RefusedError(
+            "this Redis may lose facts it has acknowledged: "
+            + "; ".join(complaints)
+            + ". Mend its configuration, or launch with --insist"
+        )

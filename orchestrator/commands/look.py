@@ -1,0 +1,138 @@
+"""Commands that only look: status, standings, schedule, games, graph.
+
+What they print follows from the journal alone. None tells an opening that has not been
+played (RULEBOOK §2, sealed draws).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.commands import common, tables
+from orchestrator.season import graph as season_graph
+from orchestrator.season import state, views
+
+
+@click.command()
+@common.json_option
+def status(*, as_json: bool) -> None:
+    """Show all seasons and halls: where they are, what is played, what stands in the way.
+
+    Example: farm status --json
+    """
+    with common.open_ledger() as ledger:
+        seasons = [views.season(common.fold(ledger, name)) for name in ledger.seasons()]
+        halls = [_hall(ledger.slot(name), ledger.holds(f"hall:{name}"), name) for name in ledger.halls()]
+    if as_json:
+        common.print_json({"seasons": seasons, "halls": halls})
+        return
+    console = common.console()
+    if not seasons:
+        console.print("No season has been launched yet; `farm launch demo` starts one.")
+    for season in seasons:
+        console.print(tables.season(season))
+    for hall in halls:
+        console.print(tables.hall(hall))
+
+
+def _hall(slot: Any, holds: dict[str, str], name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
+    if slot is not None:
+        facts |= {
+            "season": slot.season,
+            "game": slot.game,
+            "attempt": slot.attempt,
+            "host": slot.host,
+            "worker": slot.worker,
+            "ply": slot.ply,
+            "overdue": slot.overdue,
+        }
+    return facts
+
+
+@click.command()
+@common.season_argument
+@click.option("--event", help="Only this event; default: every event that has begun.")
+@common.json_option
+def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the table of each event, with what decided every place.
+
+    Example: farm standings --event league
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    found = [views.standings(chosen, name) for name in views.event_ids(chosen, event)]
+    if as_json:
+        common.print_json(found)
+        return
+    for table in found:
+        common.console().print(tables.standings(table))
+
+
+@click.command()
+@common.season_argument
+@click.option("--event", help="Only this event.")
+@common.json_option
+def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the games in their order of play, with results and estimated starts.
+
+    Example: farm schedule --event final
+    """
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    rows = [row for name in views.event_ids(chosen, event) for row in views.schedule(chosen, name, now_ms)]
+    _print_games(rows, "Schedule", as_json=as_json)
+
+
+@click.command()
+@common.season_argument
+@click.option("--event", help="Only this event.")
+@common.json_option
+def games(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the finished games: result, how it ended, length, duration.
+
+    Example: farm games --json
+    """
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    rows = [row for name in views.event_ids(chosen, event) for row in views.schedule(chosen, name, now_ms)]
+    _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
+
+
+def _print_games(rows: list[dict[str, Any]], title: str, *, as_json: bool) -> None:
+    if as_json:
+        common.print_json(rows)
+    else:
+        common.console().print(tables.games(rows, title))
+
+
+@click.command()
+@common.season_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["mermaid", "dot"]),
+    default="mermaid",
+    show_default=True,
+    help="The language of the drawing.",
+)
+@click.option("--games", "unfold", is_flag=True, help="Draw every game, not every round.")
+@common.json_option
+def graph(season: str | None, form: str, *, unfold: bool, as_json: bool) -> None:
+    """Draw the season's graph: games, pairings, rankings and gates with their states.
+
+    Example: farm graph --format dot | dot -Tsvg > season.svg
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    drawn = _draw(chosen, unfold=unfold)
+    if as_json:
+        common.print_json(season_graph.as_dict(drawn))
+    else:
+        click.echo(season_graph.dot(drawn) if form == "dot" else season_graph.mermaid(drawn))
+
+
+def _draw(chosen: state.SeasonState, *, unfold: bool) -> season_graph.Graph:
+    return season_graph.build(chosen, fold_rounds=not unfold)

@@ -1,0 +1,146 @@
+"""Commands by which an operator steers a running season: pause, resume, gates, abort, drain.
+
+Wishes are state in the ledger, read by the halls with every renewal; Celery's remote
+control would not reach a worker that is busy, draining or cut off.
+"""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.commands import common
+from orchestrator.ledger import api
+from orchestrator.season import operations
+
+
+@click.command()
+@common.season_argument
+@common.audited
+@common.json_option
+def pause(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Start no new game; the running game is played to its end.
+
+    Example: farm pause --reason "power work at 18:00"
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        operations.pause(chosen, by, reason)
+        facts = {"season": chosen.season, "paused": True, "dry_run": dry_run}
+        if not dry_run:
+            common.append_season(
+                ledger,
+                chosen.season,
+                lambda now: operations.pause(now, by, reason),
+                common.author(ledger, by),
+                lambda now: [api.Hold(now.season, "pause", reason or f"paused by {by}")],
+            )
+    common.report(as_json, facts, f"{chosen.season} is paused; `farm resume` goes on")
+
+
+@click.command()
+@common.season_argument
+@common.audited
+@common.json_option
+def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Go on after a pause, or after the farm itself has held the season.
+
+    Example: farm resume --by anna
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        operations.resume(chosen, by, reason)
+        facts = {"season": chosen.season, "paused": False, "dry_run": dry_run}
+        if not dry_run:
+            common.append_season(
+                ledger,
+                chosen.season,
+                lambda now: operations.resume(now, by, reason),
+                common.author(ledger, by),
+                lambda now: [api.Release(now.season, "pause")],
+            )
+    common.report(as_json, facts, f"{chosen.season} goes on")
+
+
+@click.command("open-gate")
+@click.argument("event")
+@click.option("--season", help="The season; default: the one that runs.")
+@common.audited
+@common.json_option
+def open_gate(
+    event: str, season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool
+) -> None:
+    """Open the gate (the break) before EVENT now, ahead of its deadline.
+
+    Example: farm open-gate final --reason "updates are done"
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        operations.open_gate(chosen, event, by, reason)
+        facts = {"season": chosen.season, "event": event, "opened": True, "dry_run": dry_run}
+        if not dry_run:
+            common.append_season(
+                ledger,
+                chosen.season,
+                lambda now: operations.open_gate(now, event, by, reason),
+                common.author(ledger, by),
+                lambda _now: [],
+            )
+    common.report(as_json, facts, f"the gate before {event} is open")
+
+
+@click.command()
+@common.season_argument
+@common.audited
+@common.json_option
+def abort(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """End the running attempt as an interruption; its game is played again from the start.
+
+    The hall hears of it with its next renewal. Nobody loses the game by this.
+
+    Example: farm abort --reason "wrong network file mounted"
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        slot = ledger.slot(chosen.hall)
+        if slot is None or slot.season != chosen.season:
+            raise errors.RefusedError(f"no game of {chosen.season} is running; nothing to abort")
+        facts = {
+            "season": chosen.season,
+            "game": slot.game,
+            "attempt": slot.attempt,
+            "dry_run": dry_run,
+        }
+        if not dry_run:
+            why = reason or f"aborted by {by}"
+            common.append_season(
+                ledger,
+                chosen.season,
+                lambda now: operations.abort(now, slot.attempt, by, reason),
+                common.author(ledger, by),
+                lambda _now: [api.Abort(slot.hall, slot.attempt, why)],
+            )
+    common.report(as_json, facts, f"the running attempt at {slot.game} will end")
+
+
+@click.command()
+@click.argument("hall", default="hall-1")
+@common.audited
+@common.json_option
+def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Let the hall's worker finish its game, take no new one, and end.
+
+    Example: farm drain hall-1 --reason "kernel update"
+    """
+    with common.open_ledger() as ledger:
+        worker = ledger.worker(hall)
+        if not worker:
+            known = ", ".join(ledger.halls()) or "none"
+            raise errors.RefusedError(f"no worker has opened hall {hall!r}; halls: {known}")
+        facts = {"hall": hall, "worker": worker, "dry_run": dry_run}
+        if not dry_run:
+            why = reason or f"drained by {by}"
+            draft = contract.Draft("drained", {"hall": hall, "worker": worker, "reason": why})
+            effects = [api.Drain(hall, worker, why)]
+            common.append_farm(ledger, draft, common.author(ledger, by), effects)
+    common.report(as_json, facts, f"{worker} ends after its game; {hall} then stands still")

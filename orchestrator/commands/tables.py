@@ -1,0 +1,151 @@
+"""Tables for people: the views of a season on a terminal."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rich.table
+import rich.text
+
+COLOURS = {  # the colours spectators know from event tabs
+    "waiting": "yellow",
+    "gate": "yellow",
+    "open": "yellow",
+    "running": "green",
+    "paused": "magenta",
+    "held": "bold red",
+    "ranked": "red",
+    "finished": "red",
+}
+
+TIEBREAK_HEADS = {
+    "crashes": "Crashes",
+    "direct-encounter": "DE",
+    "wins": "Wins",
+    "sonneborn-berger": "SB",
+    "opponents-score": "COS",
+    "black-games": "Black",
+    "black-wins": "BWins",
+}
+
+
+def word(status: str) -> rich.text.Text:
+    """Write a status in its colour."""
+    return rich.text.Text(status, style=COLOURS.get(status, ""))
+
+
+def duration(seconds: float) -> str:
+    """Write a duration as people say it: 45s, 12m, 3h 20m, 5d 4h."""
+    minutes, left = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{left}s"
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes}m {left:02}s" if minutes < 10 else f"{minutes}m"  # noqa: PLR2004 - a matter of looks
+    days, hours = divmod(hours, 24)
+    return f"{days}d {hours}h" if days else f"{hours}h {minutes:02}m"
+
+
+def moment(at_ms: int | None) -> str:
+    """Write a time of day in this machine's time zone."""
+    if at_ms is None:
+        return ""
+    local = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC).astimezone()
+    today = datetime.datetime.now(datetime.UTC).astimezone().date()
+    return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M")
+
+
+def season(view: Mapping[str, Any]) -> rich.table.Table:
+    """Show where a season stands, event by event."""
+    games = view["games"]
+    title = f"{view['name']} ({view['season']}) in {view['hall']}: "
+    caption = [f"{games['played']} of {games['total']} games"]
+    if view["champion"]:
+        caption.append(f"champion: {view['champion']}")
+    else:
+        caption.append(f"about {duration(view['remaining_seconds'])} left")
+    if view["reason"]:
+        caption.append(view["reason"])
+    if view["running"]:
+        running = view["running"]
+        caption.append(f"now: {running['game']} {running['white']} - {running['black']}")
+    table = rich.table.Table(
+        title=rich.text.Text(title).append_text(word(view["status"])),
+        caption=", ".join(caption),
+        title_justify="left",
+        caption_justify="left",
+    )
+    for head in ("Event", "Name", "State", "Games", "Time control", "Left"):
+        table.add_column(head)
+    for event in view["events"]:
+        table.add_row(*_event_cells(event))
+    return table
+
+
+def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
+    left = "" if event["status"] == "ranked" else duration(event["remaining_seconds"])
+    if event["status"] == "gate":
+        left = f"opens {moment(event['opens_at_ms'])}"
+    played = f"{event['games']['played']}/{event['games']['total']}"
+    state = word(event["status"])
+    return [event["event"], event["name"], state, played, event["time_control"], left]
+
+
+def hall(view: Mapping[str, Any]) -> str:
+    """Show what a hall does."""
+    doing = "no game"
+    if view["game"]:
+        doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
+        if view["overdue"]:
+            doing += ", its lease is OVERDUE"
+    holds = "; ".join(f"{hold}: {reason}" for hold, reason in view["holds"].items())
+    return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "")
+
+
+def standings(view: Mapping[str, Any]) -> rich.table.Table:
+    """Show an event's table with the criteria, and its crosstable."""
+    rows: Sequence[Mapping[str, Any]] = view["rows"]
+    title = f"{view['name']}: " + ("final table" if view["final"] else "standings")
+    table = rich.table.Table(title=title, title_justify="left")
+    criteria = [c for c in TIEBREAK_HEADS if any(row["tiebreaks"].get(c) for row in rows)]
+    for head in ("#", "Engine", "Points", "Games", "+", "=", "-"):
+        table.add_column(head, justify="left" if head == "Engine" else "right")
+    for criterion in criteria:
+        table.add_column(TIEBREAK_HEADS[criterion], justify="right")
+    for number in range(1, len(rows) + 1):
+        table.add_column(str(number))
+    table.add_column("Decided by")
+    for place, row in enumerate(rows, start=1):
+        table.add_row(*_standing(place, row, criteria))
+    return table
+
+
+def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
+    counts = [str(row[key]) for key in ("games", "wins", "draws", "losses")]
+    tiebreaks = [f"{row['tiebreaks'][c]:g}" for c in criteria]
+    cells = ["·" if cell is None else cell for cell in row["results"]]
+    rank = str(row["rank"]) if row["rank"] == place else ""
+    return [rank, row["name"], f"{row['points']:g}", *counts, *tiebreaks, *cells, row["decided_by"]]
+
+
+def games(rows: Sequence[Mapping[str, Any]], title: str) -> rich.table.Table:
+    """Show games in their order of play."""
+    table = rich.table.Table(title=title, title_justify="left")
+    for head in ("Game", "Round", "White", "Black", "Result", "How", "Plies", "Start", "Took"):
+        table.add_column(head, justify="right" if head in {"Plies", "Took"} else "left")
+    for row in rows:
+        table.add_row(*_game(row))
+    return table
+
+
+def _game(row: Mapping[str, Any]) -> list[str]:
+    pairing = [row["game"], row["round"], row["white"], row["black"]]
+    if row["result"] is not None:
+        took = duration(row["duration_seconds"])
+        end = [row["result"], row["details"], str(row["plies"])]
+        return [*pairing, *end, moment(row["started_ms"]), took]
+    if row["running"]:
+        return [*pairing, "*", "being played", "", "", ""]
+    return [*pairing, "", "", "", f"~{moment(row['estimated_start_ms'])}", ""]

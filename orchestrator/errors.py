@@ -1,0 +1,78 @@
+"""Errors of the farm: one base, leaves by cause and by who must act.
+
+The exit code of the command line follows from the leaf: 2 for wrong usage or
+wrong input, 3 for a request the present state refuses, 4 for a Redis that cannot
+be reached, 5 for a host that cannot do its work.
+"""
+
+from __future__ import annotations
+
+
+class FarmError(Exception):
+    """Something the farm cannot do; the message says what, where and what to do."""
+
+    exit_code = 1
+    acts = "nobody"
+
+
+class OperatorError(FarmError):
+    """The operator must act: wrong input, or a request the state refuses."""
+
+    acts = "operator"
+
+
+class UsageError(OperatorError):
+    """The command or its input is wrong; nothing was changed."""
+
+    exit_code = 2
+
+
+class SeasonFileError(UsageError):
+    """A season file breaks its schema or contradicts itself."""
+
+    def __init__(
+        self, file: str, where: str, found: str, allowed: str, others: tuple[str, ...] = ()
+    ) -> None:
+        """Name the file, the place (table and key), what was found and what is allowed.
+
+        ``others`` are the lines of further places in the same file.
+        """
+        self.file, self.where, self.found, self.allowed = file, where, found, allowed
+        line = f"{file}: {where}: found {found}; allowed: {allowed}"
+        super().__init__("\n".join((line, *others)))
+
+
+class BookError(UsageError):
+    """An opening book cannot be read; the message names file and line or game."""
+
+
+class RefusedError(OperatorError):
+    """The present state of the farm refuses the request; nothing was changed."""
+
+    exit_code = 3
+
+
+class LedgerUnreachableError(OperatorError):
+    """Redis does not answer, or the link to it broke in the middle of a request."""
+
+    exit_code = 4
+
+
+class LedgerDamagedError(OperatorError):
+    """Journal and mirror, or journal and fold, contradict each other; nothing is written."""
+
+    exit_code = 3
+
+
+class OrganizerError(FarmError):
+    """The organizers must decide before the season can go on."""
+
+    exit_code = 3
+    acts = "organizer"
+
+
+class HostError(FarmError):
+    """The host cannot do its work: a file, a lock, a process or a program is missing."""
+
+    exit_code = 5
+    acts = "host"

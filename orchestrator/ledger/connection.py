@@ -1,0 +1,139 @@
+"""The link to a Redis server: client settings, errors, durability.
+
+Invariants: a command is sent once (redis-py's silent retries would repeat a command
+whose reply was lost); every read has a time-out; whatever breaks on the way is a
+``LedgerUnreachableError`` that names the server and never its password.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+from redis import backoff
+from redis import exceptions as redis_exceptions
+from redis import retry as redis_retry
+
+from orchestrator import errors
+
+SOCKET_TIMEOUT = 5.0  # s: a server that answers later is treated as away
+BLOCK_MS = 2_000  # ms: one blocking read; short, so that a half-open link is soon noticed
+HEALTH_CHECK = 15  # s: a link idle for longer is pinged before it is used
+
+# DESIGN §6: what Redis must be told so that an acknowledged write is never lost.
+DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+
+
+def masked(url: str) -> str:
+    """Return a Redis URL with its password, in whatever part, replaced by ``***``."""
+    parts = urllib.parse.urlsplit(url)
+    netloc = parts.netloc
+    if parts.password is not None:
+        user, _, _ = netloc.rpartition("@")[0].partition(":")
+        netloc = f"{user}:***@{netloc.rpartition('@')[2]}"
+    query = "&".join(
+        f"{field.partition('=')[0]}=***" if "password" in field.partition("=")[0] else field
+        for field in parts.query.split("&")
+    )
+    return urllib.parse.urlunsplit(parts._replace(netloc=netloc, query=query))
+
+
+def _client(url: str, socket_timeout: float) -> redis.Redis:
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=socket_timeout,
+        socket_connect_timeout=SOCKET_TIMEOUT,
+        health_check_interval=HEALTH_CHECK,
+        retry=redis_retry.Retry(backoff.NoBackoff(), 0),
+        protocol=2,  # one shape of replies for every server and client version we allow
+    )
+
+
+class Server:
+    """One Redis server: a client for short commands and one for blocking reads."""
+
+    def __init__(self, url: str) -> None:
+        """Prepare both clients; nothing is sent. Raise ``UsageError`` for a bad URL."""
+        self.name = masked(url)
+        try:
+            self.client = _client(url, SOCKET_TIMEOUT)
+            self.blocking = _client(url, BLOCK_MS / 1000 + SOCKET_TIMEOUT)
+        except ValueError as error:
+            raise errors.UsageError(
+                f"not a Redis URL: {self.name}: {error}; write redis://host:6379/0, "
+                "rediss://user:password@host:6379/0 or unix:///path/of/socket"
+            ) from error
+
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[None]:
+        """Turn what redis-py raises inside into errors of the farm."""
+        try:
+            yield
+        except redis_exceptions.AuthenticationError as error:
+            raise errors.LedgerUnreachableError(
+                f"Redis at {self.name} refused user or password: {error}; "
+                "correct them in FARM_REDIS_URL"
+            ) from error
+        except (redis_exceptions.ConnectionError, redis_exceptions.TimeoutError) as error:
+            raise errors.LedgerUnreachableError(
+                f"Redis at {self.name} does not answer: {error}; start it, or set FARM_REDIS_URL "
+                "to the server that holds the ledger (a request under way may have been carried "
+                "out: it is safe to repeat)"
+            ) from error
+        except redis_exceptions.RedisError as error:
+            raise errors.RefusedError(
+                f"Redis at {self.name} refused a command: {error}; nothing was changed: see the "
+                "server's log, its memory and disk, and the rights of the user"
+            ) from error
+
+    def whoami(self) -> str:
+        """Return the authenticated Redis user, who is journaled as ``by``."""
+        with self.asked():
+            try:
+                user = self.client.acl_whoami()
+            except redis_exceptions.ResponseError:
+                # Asking may be forbidden; the link was made under this name all the same.
+                given = self.client.connection_pool.connection_kwargs.get("username")
+                return str(given or "default")
+        return user.decode() if isinstance(user, bytes) else user
+
+    def close(self) -> None:
+        """Close all sockets; the object may be used again."""
+        self.client.close()
+        self.blocking.close()
+        self.client.connection_pool.disconnect()
+        self.blocking.connection_pool.disconnect()
+
+
+def check_durability(client: redis.Redis) -> list[str]:
+    """Return what in the server's settings could lose an acknowledged write (DESIGN §6).
+
+    Where ``CONFIG GET`` is forbidden, what INFO tells is checked, and what it cannot
+    tell is a complaint too. Raise redis-py's own errors when the server is away.
+    """
+    try:
+        found = {name: client.config_get(name).get(name) for name in DURABLE}
+    except redis_exceptions.ResponseError:
+        return _durability_by_info(client)
+    return [
+        f"{name} is {found[name] or 'unknown'}, and should be {wanted}"
+        for name, wanted in DURABLE.items()
+        if found[name] != wanted
+    ]
+
+
+def _durability_by_info(client: redis.Redis) -> list[str]:
+    told: dict[str, Any] = {}
+    with contextlib.suppress(redis_exceptions.ResponseError):
+        told = {**client.info("persistence"), **client.info("memory")}
+    complaints = []
+    if told.get("aof_enabled") != 1:
+        complaints.append(f"appendonly is {'no' if told else 'unknown'}, and should be yes")
+    complaints.append("appendfsync cannot be seen (CONFIG GET is forbidden); it should be always")
+    policy = told.get("maxmemory_policy", "unknown")
+    if policy != DURABLE["maxmemory-policy"]:
+        complaints.append(f"maxmemory-policy is {policy}, and should be noeviction")
+    return complaints

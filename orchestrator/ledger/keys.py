@@ -1,0 +1,148 @@
+"""The names of all Redis keys of the ledger, and what each of them means.
+
+No other module spells a key. ``<j>`` is a journal (a season id, or ``farm``), ``<s>`` a
+season, ``<h>`` a hall, ``<a>`` an attempt; every name begins with the prefix.
+
+=====================  ======  ==========================================================
+key                    type    meaning; life
+=====================  ======  ==========================================================
+``epoch``              string  number of the present epoch, raised by every restore; for ever
+``seasons``            list    season ids in the order of their launch; for ever
+``halls``              set     names of halls ever opened or offered a game; for ever
+``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
+``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
+                               op (``op`` names the append it came with); for ever
+``season:<s>:results`` hash    game to ``<seq> <attempt>`` of its one result; for ever
+``season:<s>:latest``  hash    game to the attempt that was given the newest token; for ever
+``season:<s>:attempts`` hash   attempt to ``<token> <worker>``; for ever
+``holds:<scope>``      hash    hold name to reason, of a season or ``hall:<h>``; until released
+``hall:<h>``           hash    host (fixed by the first worker), worker (the last); for ever
+``hall:<h>:tokens``    string  counter: the n of the last token of the hall; for ever
+``hall:<h>:slot``      hash    the lease, see ``SLOT_FIELDS``; while a game is in flight
+``hall:<h>:ended``     hash    attempt token season seq of the attempt given up last
+``hall:<h>:offers``    hash    season to its ready game; until played or withdrawn
+``hall:<h>:orders``    hash    season to the JSON order of its ready game; as ``offers``
+``hall:<h>:drains``    hash    worker id to the reason why it should end; for ever
+``hall:<h>:live``      string  what is going on at this moment; its own short time to live
+``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived
+``record:<a>``         string  the finished game's record; until archived
+=====================  ======  ==========================================================
+
+Only ``hall:<h>:live`` ever expires by time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+PREFIX = "farm:ledger:"
+
+# Fields of hall:<h>:slot. Times are Redis' milliseconds; suspect and abort are '' if unset.
+SLOT_FIELDS = (
+    "season",
+    "game",
+    "attempt",
+    "token",
+    "worker",
+    "host",
+    "lane",
+    "ttl",
+    "deadline",
+    "ply",
+    "last_move",
+    "suspect",
+    "abort",
+    "order",
+)
+
+
+def hall_scope(hall: str) -> str:
+    """Return the scope of holds that concern a hall, whatever the season."""
+    return f"hall:{hall}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """Build key names under one prefix (tests may use their own)."""
+
+    prefix: str = PREFIX
+
+    @property
+    def epoch(self) -> str:
+        """Name the present epoch."""
+        return f"{self.prefix}epoch"
+
+    @property
+    def seasons(self) -> str:
+        """Name the list of launched seasons."""
+        return f"{self.prefix}seasons"
+
+    @property
+    def halls(self) -> str:
+        """Name the set of known halls."""
+        return f"{self.prefix}halls"
+
+    @property
+    def mirrored(self) -> str:
+        """Name the hash of mirrored sequence numbers."""
+        return f"{self.prefix}mirrored"
+
+    def journal(self, journal: str) -> str:
+        """Name a journal's stream."""
+        return f"{self.prefix}journal:{journal}"
+
+    def results(self, season: str) -> str:
+        """Name the results of a season's games."""
+        return f"{self.prefix}season:{season}:results"
+
+    def latest(self, season: str) -> str:
+        """Name the newest attempts of a season's games."""
+        return f"{self.prefix}season:{season}:latest"
+
+    def attempts(self, season: str) -> str:
+        """Name the tokens of all attempts of a season."""
+        return f"{self.prefix}season:{season}:attempts"
+
+    def holds(self, scope: str) -> str:
+        """Name the holds of a scope."""
+        return f"{self.prefix}holds:{scope}"
+
+    def hall(self, hall: str) -> str:
+        """Name what is known of a hall."""
+        return f"{self.prefix}hall:{hall}"
+
+    def tokens(self, hall: str) -> str:
+        """Name a hall's token counter."""
+        return f"{self.hall(hall)}:tokens"
+
+    def slot(self, hall: str) -> str:
+        """Name a hall's lease."""
+        return f"{self.hall(hall)}:slot"
+
+    def ended(self, hall: str) -> str:
+        """Name the attempt of a hall that was given up last."""
+        return f"{self.hall(hall)}:ended"
+
+    def offers(self, hall: str) -> str:
+        """Name a hall's ready games."""
+        return f"{self.hall(hall)}:offers"
+
+    def orders(self, hall: str) -> str:
+        """Name the orders of a hall's ready games."""
+        return f"{self.hall(hall)}:orders"
+
+    def drains(self, hall: str) -> str:
+        """Name a hall's drain wishes."""
+        return f"{self.hall(hall)}:drains"
+
+    def live(self, hall: str) -> str:
+        """Name what is shown of a hall at this moment."""
+        return f"{self.hall(hall)}:live"
+
+    def plies(self, attempt: str) -> str:
+        """Name an attempt's ply stream."""
+        return f"{self.prefix}plies:{attempt}"
+
+    def record(self, attempt: str) -> str:
+        """Name an attempt's finished record."""
+        return f"{self.prefix}record:{attempt}"

@@ -1,0 +1,497 @@
+"""The ledger in memory: the shipped twin of ``store``, with the same semantics.
+
+For simulations and tests that need no server. One object is one ledger; it may be used
+by several threads. The clock is an argument, so that tests can step time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
+
+from orchestrator import contract
+from orchestrator.ledger import api, keys, requests
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def wall_clock_ms() -> int:
+    """Return this machine's time of day in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclasses.dataclass
+class _Fact:
+    entry: contract.Entry
+    data: str
+    op: str
+
+    def read(self) -> contract.Entry:
+        # Decoded anew for each reader: what one does to it concerns no other.
+        return dataclasses.replace(self.entry, data=contract.loads(self.data))
+
+
+@dataclasses.dataclass
+class _Lease:
+    claim: api.Claim
+    token: contract.Token
+    order: str
+    deadline_ms: int
+    ply: int = 0
+    last_move_ms: int = 0
+    suspect: str = ""
+    abort: str = ""
+
+
+@dataclasses.dataclass
+class _Ended:
+    attempt: str
+    token: contract.Token
+    seq: int
+
+
+@dataclasses.dataclass
+class _Hall:
+    host: str | None = None
+    worker: str = ""
+    known: bool = False
+    tokens: int = 0
+    lease: _Lease | None = None
+    ended: _Ended | None = None
+    offers: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    drains: dict[str, str] = dataclasses.field(default_factory=dict)
+    live: tuple[str, int] | None = None
+
+    def holder(self, attempt: str, token: contract.Token) -> _Lease | None:
+        lease = self.lease
+        if lease and lease.claim.attempt == attempt and lease.token == token:
+            return lease
+        return None
+
+
+@dataclasses.dataclass
+class _Season:
+    results: dict[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
+    latest: dict[str, str] = dataclasses.field(default_factory=dict)
+    attempts: dict[str, tuple[contract.Token, str]] = dataclasses.field(default_factory=dict)
+
+
+def _atomic(
+    verb: Callable[Concatenate[MemoryLedger, P], R],
+) -> Callable[Concatenate[MemoryLedger, P], R]:
+    @functools.wraps(verb)
+    def locked(self: MemoryLedger, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.grown:
+            return verb(self, *args, **kwargs)
+
+    return locked
+
+
+class MemoryLedger:
+    """The ledger of ``api.Ledger``, kept in this process.
+
+    ``epoch`` may be raised from outside, as a restore does with the key in Redis.
+    """
+
+    def __init__(self, clock: Callable[[], int] = wall_clock_ms) -> None:
+        """Start empty; ``clock`` returns milliseconds and stands for Redis' TIME."""
+        self.epoch = 1
+        self.grown = threading.Condition(threading.RLock())
+        self._clock = clock
+        self._seasons: list[str] = []
+        self._journals: defaultdict[str, list[_Fact]] = defaultdict(list)
+        self._season: defaultdict[str, _Season] = defaultdict(_Season)
+        self._hall: defaultdict[str, _Hall] = defaultdict(_Hall)
+        self._holds: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self._mirrored: dict[str, int] = {}
+        self._plies: dict[str, dict[int, str]] = {}
+        self._records: dict[str, bytes] = {}
+
+    def whoami(self) -> str:
+        """Return the user whom changes are journaled for: nobody logs in here."""
+        return "memory"
+
+    def check_durability(self) -> list[str]:
+        """Return the one complaint there is about a ledger in memory."""
+        return ["the ledger is in memory only, and is lost when this process ends"]
+
+    def close(self) -> None:
+        """Do nothing: there is no socket to close."""
+
+    # -- journal ---------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        """Return the clock's time of day in milliseconds."""
+        return self._clock()
+
+    @_atomic
+    def seasons(self) -> tuple[str, ...]:
+        """Return the ids of all launched seasons in the order of their launch."""
+        return tuple(self._seasons)
+
+    @_atomic
+    def append(
+        self,
+        journal: str,
+        expected: int,
+        drafts: Sequence[contract.Draft],
+        by: str,
+        effects: Sequence[api.Effect] = (),
+    ) -> api.Appended | api.Stale:
+        """Append drafts and effects if the journal still ends at ``expected``."""
+        requests.check_append(expected, drafts)
+        op = requests.operation_id(journal, expected, drafts, by, effects)
+        facts = self._journals[journal]
+        if len(facts) != expected:
+            if len(facts) > expected and facts[expected].op == op:
+                return api.Appended(expected + len(drafts))
+            return api.Stale(len(facts))
+        for draft in drafts:
+            self._journalize(journal, draft.kind, contract.dumps(draft.data), by, op=op)
+        if expected == 0 and journal != api.FARM:
+            self._seasons.append(journal)
+        for effect in effects:
+            self._apply(effect)
+        return api.Appended(len(facts))
+
+    def _journalize(
+        self,
+        journal: str,
+        kind: str,
+        data: str,
+        by: str,
+        token: contract.Token | None = None,
+        op: str = "",
+    ) -> int:
+        facts = self._journals[journal]
+        at_ms = max(self._clock(), facts[-1].entry.at_ms if facts else 0)
+        seq = len(facts) + 1
+        entry = contract.Entry(seq, at_ms, kind, by, {}, "" if token is None else str(token))
+        facts.append(_Fact(entry, data, op))
+        self.grown.notify_all()
+        return seq
+
+    def _apply(self, effect: api.Effect) -> None:
+        match effect:
+            case api.Hold(scope, name, reason):
+                self._holds[scope][name] = requests.told(reason)
+            case api.Release(scope, name):
+                self._holds[scope].pop(name, None)
+            case api.Abort(hall, attempt, reason):
+                lease = self._hall[hall].lease
+                if lease and lease.claim.attempt == attempt:
+                    lease.abort = requests.told(reason)
+            case api.Drain(hall, worker, reason):
+                self._hall[hall].drains[worker] = requests.told(reason)
+
+    @_atomic
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Return up to ``limit`` entries after sequence number ``after``, in order."""
+        return [fact.read() for fact in self._journals[journal][after : after + limit]]
+
+    @_atomic
+    def last(self, journal: str) -> int:
+        """Return the last sequence number of a journal, 0 where there is none."""
+        return len(self._journals[journal])
+
+    def wait(self, after: Mapping[str, int], timeout_ms: int) -> bool:
+        """Block until one of the journals has grown past its number; say whether one has."""
+        with self.grown:
+            return self.grown.wait_for(
+                lambda: any(len(self._journals[name]) > seq for name, seq in after.items()),
+                timeout_ms / 1000,
+            )
+
+    # -- mirror and archive ------------------------------------------------------------
+
+    @_atomic
+    def mirrored(self, journal: str) -> int:
+        """Return the last entry known to be in the mirror on disk."""
+        return self._mirrored.get(journal, 0)
+
+    @_atomic
+    def set_mirrored(self, journal: str, seq: int) -> None:
+        """Say that all entries up to ``seq`` are in the mirror; never goes back."""
+        self._mirrored[journal] = max(seq, self._mirrored.get(journal, 0))
+
+    @_atomic
+    def record(self, attempt: str) -> bytes | None:
+        """Return the finished game's record as it came with ``complete``."""
+        return self._records.get(attempt)
+
+    @_atomic
+    def archived(self, attempt: str) -> None:
+        """Forget record and plies of an attempt: they are in the archive."""
+        self._records.pop(attempt, None)
+        self._plies.pop(attempt, None)
+
+    # -- halls, from the orchestrator's side -------------------------------------------
+
+    @_atomic
+    def halls(self) -> tuple[str, ...]:
+        """Return the names of all known halls, sorted."""
+        return tuple(sorted(name for name, hall in self._hall.items() if hall.known))
+
+    @_atomic
+    def offer(
+        self, hall: str, season: str, game: str, order: str, expected: int
+    ) -> api.Offered | api.Stale | api.NotReady:
+        """Make a game the season's ready game in a hall; see ``api``."""
+        last = len(self._journals[season])
+        if last == 0 or game in self._season[season].results:
+            return api.NotReady()
+        room = self._hall[hall]
+        if room.offers.get(season) == (game, order):
+            return api.Offered()
+        if last != expected:
+            return api.Stale(last)
+        room.offers[season] = (game, order)
+        room.known = True
+        return api.Offered()
+
+    @_atomic
+    def withdraw(self, hall: str, season: str) -> None:
+        """Take back the season's offer to a hall; a running attempt goes on."""
+        self._hall[hall].offers.pop(season, None)
+
+    @_atomic
+    def offered(self, hall: str) -> dict[str, str]:
+        """Return the hall's ready games: season id to game id."""
+        return {season: game for season, (game, _) in self._hall[hall].offers.items()}
+
+    @_atomic
+    def slot(self, hall: str) -> api.Slot | None:
+        """Return who holds the hall now."""
+        lease = self._hall[hall].lease
+        if lease is None:
+            return None
+        claim = lease.claim
+        return api.Slot(
+            hall=hall,
+            season=claim.season,
+            game=claim.game,
+            attempt=claim.attempt,
+            token=lease.token,
+            worker=claim.worker,
+            host=claim.host,
+            lane=claim.lane,
+            ttl_ms=claim.ttl_ms,
+            deadline_ms=lease.deadline_ms,
+            ply=lease.ply,
+            last_move_ms=lease.last_move_ms,
+            overdue=self._overdue(lease),
+            suspect=lease.suspect,
+            abort=lease.abort,
+        )
+
+    def _overdue(self, lease: _Lease) -> bool:
+        return self._clock() > lease.deadline_ms
+
+    @_atomic
+    def holds(self, scope: str) -> dict[str, str]:
+        """Return the holds of a scope: name to reason."""
+        return dict(self._holds[scope])
+
+    @_atomic
+    def suspect(self, hall: str, token: contract.Token, chain: str) -> api.Suspected | api.Alive:
+        """Mark an overdue lease with a chain of looks; a renewal clears the mark."""
+        requests.check_chain(chain)
+        lease = self._hall[hall].lease
+        if lease is None or lease.token != token or not self._overdue(lease):
+            return api.Alive()
+        lease.suspect = chain
+        return api.Suspected()
+
+    @_atomic
+    def revoke(
+        self, hall: str, token: contract.Token, chain: str, end: contract.AttemptEnded
+    ) -> api.Recorded | api.Alive:
+        """Free the slot of a lease that is overdue and still marked with ``chain``."""
+        requests.check_chain(chain)
+        room = self._hall[hall]
+        replay = self._end_of(room, end.attempt, token)
+        if replay:
+            return replay
+        lease = room.holder(end.attempt, token)
+        if lease is None or lease.suspect != chain or not self._overdue(lease):
+            return api.Alive()
+        return self._end(room, lease, end, api.FARM)
+
+    def _end_of(self, room: _Hall, attempt: str, token: contract.Token) -> api.Recorded | None:
+        ended = room.ended
+        if ended and ended.attempt == attempt and ended.token == token:
+            return api.Recorded(ended.seq)
+        return None
+
+    def _end(self, room: _Hall, lease: _Lease, end: contract.AttemptEnded, by: str) -> api.Recorded:
+        seq = self._journalize(
+            lease.claim.season, "attempt_ended", end.encode(), by, token=lease.token
+        )
+        room.ended = _Ended(end.attempt, lease.token, seq)
+        room.lease = None
+        return api.Recorded(seq)
+
+    # -- halls, from the worker's side -------------------------------------------------
+
+    @_atomic
+    def open_hall(self, hall: str, host: str, worker: str) -> api.Opened | api.Foreign:
+        """Say that a worker of ``host`` plays in the hall; the first host keeps it."""
+        room = self._hall[hall]
+        if room.host is None:
+            room.host = host
+        if room.host != host:
+            return api.Foreign(room.host)
+        room.worker, room.known = worker, True
+        return api.Opened()
+
+    @_atomic
+    def drained(self, hall: str, worker: str) -> str:
+        """Return why this worker should end, '' when it should not."""
+        return self._hall[hall].drains.get(worker, "")
+
+    @_atomic
+    def claim(
+        self, claim: api.Claim
+    ) -> api.Claimed | api.Busy | api.NotReady | api.Held | api.Foreign:
+        """Take the hall for an attempt at its ready game; journals ``attempt_started``."""
+        room = self._hall[claim.hall]
+        lease = room.lease
+        if lease and lease.claim.attempt == claim.attempt:
+            return api.Claimed(lease.token, lease.order)
+        if room.host not in {None, claim.host}:
+            return api.Foreign(room.host or "")
+        if lease:
+            return api.Busy(lease.claim.attempt)
+        hold = self._hold_against(claim)
+        if hold:
+            return api.Held(hold)
+        season = self._season[claim.season]
+        game, order = room.offers.get(claim.season, ("", ""))
+        if game != claim.game or game in season.results or claim.attempt in season.attempts:
+            return api.NotReady()
+        return self._grant(claim, order)
+
+    def _hold_against(self, claim: api.Claim) -> str:
+        for scope in (claim.season, keys.hall_scope(claim.hall)):
+            holds = self._holds[scope]
+            if holds:
+                name = min(holds)
+                return f"{name}: {holds[name]}"
+        drain = self._hall[claim.hall].drains.get(claim.worker)
+        return f"drain: {drain}" if drain else ""
+
+    def _grant(self, claim: api.Claim, order: str) -> api.Claimed:
+        room, season = self._hall[claim.hall], self._season[claim.season]
+        room.host, room.known = claim.host, True
+        room.tokens += 1
+        token = contract.Token(self.epoch, room.tokens)
+        room.lease = _Lease(claim, token, order, self._clock() + claim.ttl_ms)
+        season.attempts[claim.attempt] = (token, claim.worker)
+        season.latest[claim.game] = claim.attempt
+        fact = requests.started(claim).encode()
+        self._journalize(claim.season, "attempt_started", fact, claim.worker, token=token)
+        return api.Claimed(token, order)
+
+    def _writer(self, hall: str, token: contract.Token, attempt: str) -> _Lease | None:
+        return self._hall[hall].holder(attempt, token) if token.epoch == self.epoch else None
+
+    @_atomic
+    def write_ply(
+        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+    ) -> api.Written | api.Gap | api.Fenced:
+        """Write a completed ply; the first may have any number."""
+        requests.check_ply(ply)
+        if self._writer(hall, token, attempt) is None:
+            return api.Fenced()
+        plies = self._plies.setdefault(attempt, {})
+        last = max(plies, default=ply - 1)
+        if plies.get(ply) == payload:
+            return api.Written()
+        if ply != last + 1:
+            return api.Gap(last)
+        plies[ply] = payload
+        return api.Written()
+
+    @_atomic
+    def renew(
+        self, hall: str, token: contract.Token, attempt: str, ply: int, last_move_ms: int
+    ) -> api.Renewed | api.Fenced:
+        """Extend the lease by its ttl from now, carry progress, bring back wishes."""
+        lease = self._writer(hall, token, attempt)
+        if lease is None:
+            return api.Fenced()
+        lease.deadline_ms = self._clock() + lease.claim.ttl_ms
+        lease.ply, lease.last_move_ms, lease.suspect = ply, last_move_ms, ""
+        drain = self._hall[hall].drains.get(lease.claim.worker, "")
+        return api.Renewed(abort=lease.abort, drain=drain)
+
+    @_atomic
+    def complete(
+        self,
+        hall: str,
+        token: contract.Token,
+        season: str,
+        finished: contract.GameFinished,
+        record: bytes,
+    ) -> api.Recorded | api.Refused:
+        """Journal ``game_finished``, keep the record for the archive, free the slot."""
+        game, attempt = finished.game, finished.attempt
+        known, room = self._season[season], self._hall[hall]
+        if game in known.results:
+            seq, winner = known.results[game]
+            return api.Recorded(seq) if winner == attempt else requests.refusal("result", winner)
+        if token.epoch != self.epoch:
+            return requests.refusal("epoch", str(self.epoch))
+        given, worker = known.attempts.get(attempt, (None, ""))
+        newest = known.latest.get(game)
+        if given != token or newest is None:
+            return requests.refusal("unknown", attempt)
+        if newest != attempt:
+            return requests.refusal("newer", newest)
+        seq = self._journalize(season, "game_finished", finished.encode(), worker, token=token)
+        known.results[game] = (seq, attempt)
+        self._records[attempt] = record
+        if room.offers.get(season, ("", ""))[0] == game:
+            del room.offers[season]
+        if room.holder(attempt, token):
+            room.lease = None
+        return api.Recorded(seq)
+
+    @_atomic
+    def give_up(
+        self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
+    ) -> api.Recorded | api.Fenced:
+        """Journal ``attempt_ended`` and free the slot; the game stays offered."""
+        room = self._hall[hall]
+        replay = self._end_of(room, end.attempt, token)
+        if replay:
+            return replay
+        lease = self._writer(hall, token, end.attempt)
+        if lease is None or lease.claim.season != season:
+            return api.Fenced()
+        return self._end(room, lease, end, lease.claim.worker)
+
+    # -- what is shown of the game in flight -------------------------------------------
+
+    @_atomic
+    def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:
+        """Return the written plies of an attempt after ply ``after``: number and payload."""
+        plies = self._plies.get(attempt, {})
+        return [(ply, payload) for ply, payload in plies.items() if ply > after]
+
+    @_atomic
+    def set_live(self, hall: str, payload: str, ttl_ms: int) -> None:
+        """Publish what is going on in the hall at this moment."""
+        self._hall[hall].live = (payload, self._clock() + max(1, ttl_ms))
+
+    @_atomic
+    def live(self, hall: str) -> str | None:
+        """Return what was last published of the hall, while it is fresh."""
+        live = self._hall[hall].live
+        return live[0] if live and self._clock() < live[1] else None

@@ -1,0 +1,191 @@
+"""The mirror: one journal, line by line, in a file that outlives Redis.
+
+Invariants: line n is entry n; what ``extend`` has returned from is on disk; one process
+at a time extends a mirror; only a torn last line is ever cut away, any other damage is
+refused and left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
+
+from orchestrator import contract, errors
+
+
+def _sync_directory(directory: pathlib.Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _parse(path: pathlib.Path, number: int, line: bytes) -> contract.Entry:
+    try:
+        entry = contract.Entry.from_line(line.decode())
+    except (errors.LedgerDamagedError, UnicodeDecodeError) as error:
+        raise errors.LedgerDamagedError(f"{path}: line {number} is damaged: {error}") from error
+    if entry.seq != number:
+        raise errors.LedgerDamagedError(
+            f"{path}: line {number} holds entry {entry.seq}: lines are missing or doubled"
+        )
+    return entry
+
+
+def _is_torn(line: bytes) -> bool:
+    # What a power cut leaves at the end: half a line, or blocks that were never written.
+    if not line.endswith(b"\n"):
+        return True
+    try:
+        contract.loads(line)
+    except ValueError:
+        return True
+    return False
+
+
+def _entries(path: pathlib.Path) -> Iterator[tuple[int, contract.Entry | None]]:
+    """Yield each entry with the file offset after it; None for a torn last line."""
+    offset = 0
+    with path.open("rb") as file:
+        line = file.readline()
+        number = 0
+        while line:
+            number += 1
+            following = file.readline()
+            if not following and _is_torn(line):
+                yield offset, None
+                return
+            offset += len(line)
+            yield offset, _parse(path, number, line)
+            line = following
+
+
+def read(path: pathlib.Path) -> list[contract.Entry]:
+    """Return the entries of a mirror, without a torn last line; the file is not changed.
+
+    Raises:
+        LedgerDamagedError: a line is damaged or missing; the message names it.
+        FileNotFoundError: there is no such mirror.
+    """
+    return [entry for _, entry in _entries(path) if entry is not None]
+
+
+class Mirror:
+    """One journal's mirror, open for extension.
+
+    ``last`` is the last entry on disk; ``cut`` holds the bytes of a torn last line that
+    was cut away on opening, empty when there was none.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        """Open or create the mirror at ``path``; its directory is created if need be.
+
+        Raises:
+            LedgerDamagedError: the file is damaged elsewhere than in its last line.
+            RefusedError: another process extends this mirror.
+        """
+        self.path = path
+        self.last = 0
+        self.cut = b""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self._lock()
+            if is_new:
+                _sync_directory(path.parent)
+            self._recover()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __enter__(self) -> Self:
+        """Use the mirror and close it after."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and let another process extend it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise errors.RefusedError(
+                f"{self.path} is being written by another process; one `farm serve` at a time "
+                "keeps a mirror: stop the other one, or give this one its own archive directory"
+            ) from error
+
+    def _recover(self) -> None:
+        for offset, entry in _entries(self.path):
+            if entry is None:
+                self.cut = os.pread(self._fd, os.fstat(self._fd).st_size - offset, offset)
+                os.ftruncate(self._fd, offset)
+                os.fsync(self._fd)
+                return
+            self.last = entry.seq
+
+    def extend(self, entries: Sequence[contract.Entry]) -> None:
+        """Append the entries that follow ``last``; they are on disk when this returns.
+
+        Raises:
+            LedgerDamagedError: the entries do not follow; nothing is written.
+            HostError: the disk refuses; the file is as it was before.
+        """
+        for expected, entry in enumerate(entries, self.last + 1):
+            if entry.seq != expected:
+                raise errors.LedgerDamagedError(
+                    f"{self.path} ends at entry {self.last}; the journal offers entry {entry.seq} "
+                    f"where {expected} must follow"
+                )
+        if not entries:
+            return
+        self._write("".join(f"{entry.line()}\n" for entry in entries).encode())
+        self.last = entries[-1].seq
+
+    def _write(self, data: bytes) -> None:
+        size = os.fstat(self._fd).st_size
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+            os.fsync(self._fd)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, size)
+            raise errors.HostError(
+                f"cannot write {self.path}: {error.strerror}; the season stands until the disk "
+                "takes the journal again"
+            ) from error
+
+    def verify_against(self, entries: Iterable[contract.Entry]) -> None:
+        """Check that mirror and journal tell the same, as far as both go.
+
+        ``entries`` may begin anywhere but must be contiguous; one of the two may go on
+        after the other has ended.
+
+        Raises:
+            LedgerDamagedError: they part; the message names the first sequence number.
+        """
+        mirrored = (entry for _, entry in _entries(self.path) if entry is not None)
+        ours = next(mirrored, None)
+        for theirs in entries:
+            while ours is not None and ours.seq < theirs.seq:
+                ours = next(mirrored, None)
+            if ours is None:
+                return
+            if ours.line() != theirs.line():
+                raise errors.LedgerDamagedError(
+                    f"mirror {self.path} and journal part at entry {theirs.seq}: the mirror has "
+                    f"{ours.line()[:200]}, the journal {theirs.line()[:200]}"
+                )

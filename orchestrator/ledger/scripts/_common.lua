@@ -1,0 +1,59 @@
+-- Shared pieces; the loader puts this file in front of every script of the folder.
+-- Redis 6.2 subset. Time comes only from TIME; every key a script touches is in KEYS.
+-- Replies are arrays: a word, then what belongs to it.
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+-- Numbers are written in full: Lua's own conversion turns to 1e+14 at 14 digits.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- The value of a field in a flat list: name, value, name, value ...
+local function field(flat, name)
+  for i = 1, #flat, 2 do
+    if flat[i] == name then return flat[i + 1] end
+  end
+end
+
+-- Sequence number and time of a journal's last entry; 0, 0 where there is none.
+local function last_entry(journal)
+  local newest = redis.call('XREVRANGE', journal, '+', '-', 'COUNT', 1)[1]
+  if not newest then return 0, 0 end
+  return tonumber(string.match(newest[1], '^(%d+)')), tonumber(field(newest[2], 'at'))
+end
+
+-- Append facts ({kind, data} each) to a journal; answer the last sequence number.
+-- Times of entries never go back, even when the host's clock is stepped.
+local function record_facts(journal, facts, version, by, token, op)
+  local seq, at = last_entry(journal)
+  at = text(math.max(at, now_ms()))
+  for _, fact in ipairs(facts) do
+    seq = seq + 1
+    redis.call('XADD', journal, text(seq) .. '-0', 'v', version, 'kind', fact[1], 'at', at,
+      'by', by, 'token', token, 'data', fact[2], 'op', op)
+  end
+  return seq
+end
+
+local function epoch_of(token)
+  return string.match(token, '^(%d+)%.')
+end
+
+local function current_epoch(key)
+  return redis.call('GET', key) or '1'
+end
+
+-- Whether the slot is held by this attempt under this very token, whatever the epoch.
+local function is_holder(slot, attempt, token)
+  local held = redis.call('HMGET', slot, 'attempt', 'token')
+  return held[1] == attempt and held[2] == token
+end
+
+-- The fence: the holder, and no restore since its token was given.
+local function may_write(slot, epoch, attempt, token)
+  return is_holder(slot, attempt, token) and epoch_of(token) == current_epoch(epoch)
+end

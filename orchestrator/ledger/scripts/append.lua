@@ -1,0 +1,49 @@
+-- Append drafts to a journal if its last entry is the expected one, with their effects.
+--
+-- KEYS 1  journal        stream  the journal
+--      2  seasons        list    gets the season with its first entry
+--      3… one per effect hash    hold, release: holds; abort: slot; drain: drains
+-- ARGV 1  expected       last sequence number the writer has seen
+--      2  by             who writes
+--      3  op             id of this append: same drafts at the same place, same id
+--      4  season         '' for a journal that is not a season's
+--      5  version        schema version of the entries
+--      6  n              number of drafts
+--      …  kind, data     n pairs
+--      …  verb, name, value   three for each effect
+-- Reply {'appended', last}  written now, or earlier by the same append
+--       {'stale', last}     nothing written
+
+local expected, op, season, n = tonumber(ARGV[1]), ARGV[3], ARGV[4], tonumber(ARGV[6])
+local last = last_entry(KEYS[1])
+if last ~= expected then
+  local id = text(expected + 1) .. '-0'
+  local next_entry = redis.call('XRANGE', KEYS[1], id, id)[1]
+  if next_entry and field(next_entry[2], 'op') == op then
+    return {'appended', expected + n}
+  end
+  return {'stale', last}
+end
+
+local facts = {}
+for i = 1, n do
+  facts[i] = {ARGV[5 + 2 * i], ARGV[6 + 2 * i]}
+end
+last = record_facts(KEYS[1], facts, ARGV[5], ARGV[2], '', op)
+if expected == 0 and season ~= '' then
+  redis.call('RPUSH', KEYS[2], season)
+end
+
+local at = 7 + 2 * n
+for i = 3, #KEYS do
+  local verb, name, value = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  if verb == 'release' then
+    redis.call('HDEL', KEYS[i], name)
+  elseif verb ~= 'abort' then
+    redis.call('HSET', KEYS[i], name, value)
+  elseif redis.call('HGET', KEYS[i], 'attempt') == name then
+    redis.call('HSET', KEYS[i], 'abort', value)
+  end
+  at = at + 3
+end
+return {'appended', last}

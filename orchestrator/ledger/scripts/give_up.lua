@@ -1,0 +1,21 @@
+-- End an attempt from its own side; the game stays offered.
+--
+-- KEYS 1 slot     hash    the lease
+--      2 ended    hash    attempt, token, season, seq of the hall's last given-up attempt
+--      3 epoch    string  the present epoch
+--      4 journal  stream  the season's
+-- ARGV 1 season  2 attempt  3 token  4 attempt_ended (JSON)  5 schema version
+-- Reply {'recorded', seq}  now, or earlier by the same attempt
+--       {'fenced'}
+
+local season, attempt, token = ARGV[1], ARGV[2], ARGV[3]
+local ended = redis.call('HMGET', KEYS[2], 'attempt', 'token', 'seq')
+if ended[1] == attempt and ended[2] == token then return {'recorded', tonumber(ended[3])} end
+if not may_write(KEYS[1], KEYS[3], attempt, token) then return {'fenced'} end
+local slot = redis.call('HMGET', KEYS[1], 'season', 'worker')
+if slot[1] ~= season then return {'fenced'} end
+local seq = record_facts(KEYS[4], {{'attempt_ended', ARGV[4]}}, ARGV[5], slot[2], token, '')
+redis.call('HSET', KEYS[2], 'attempt', attempt, 'token', token, 'season', season,
+  'seq', text(seq))
+redis.call('DEL', KEYS[1])
+return {'recorded', seq}

@@ -1,0 +1,10 @@
+-- Raise the number of the last mirrored entry of a journal; it never goes back.
+--
+-- KEYS 1 mirrored  hash  journal -> sequence number
+-- ARGV 1 journal  2 seq
+-- Reply {'mirrored', seq}  the number that stands now
+
+local stands = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
+local seq = math.max(stands, tonumber(ARGV[2]))
+redis.call('HSET', KEYS[1], ARGV[1], text(seq))
+return {'mirrored', seq}

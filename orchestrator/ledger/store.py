@@ -1,0 +1,368 @@
+"""The ledger in Redis: every verb is one Lua script of ``scripts`` or one read.
+
+Invariants are those of ``api``. Scripts are called by their hash and loaded again when
+the server has forgotten them (a restart). Nothing is cached here: two objects, in two
+processes, on one server are one ledger.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from orchestrator import contract
+from orchestrator.ledger import api, connection, keys, replies, requests
+
+SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"
+
+
+@functools.cache
+def script_text(verb: str) -> str:
+    """Return the Lua text of a verb, with the shared pieces in front."""
+    common = (SCRIPTS / "_common.lua").read_text("utf-8")
+    return f"{common}\n{(SCRIPTS / f'{verb}.lua').read_text('utf-8')}"
+
+
+def connect(url: str, prefix: str = keys.PREFIX) -> RedisLedger:
+    """Return the ledger at a Redis URL (redis, rediss or unix); nothing is sent yet.
+
+    Raises:
+        UsageError: the URL is none that we can use.
+    """
+    return RedisLedger(connection.Server(url), prefix)
+
+
+class RedisLedger:
+    """The ledger of ``api.Ledger``, kept in one Redis server."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self.server = server
+        self._keys = keys.Keys(prefix)
+
+    def __enter__(self) -> Self:
+        """Use the ledger and close its sockets after."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all sockets; the next verb opens them again."""
+        self.server.close()
+
+    def whoami(self) -> str:
+        """Return the authenticated Redis user."""
+        return self.server.whoami()
+
+    def check_durability(self) -> list[str]:
+        """Return complaints about the server's settings; see ``connection``."""
+        with self.server.asked():
+            return connection.check_durability(self.server.client)
+
+    def _run(self, verb: str, names: Sequence[str], *words: str | int | bytes) -> Any:
+        with self.server.asked():
+            return self.server.client.register_script(script_text(verb))(names, words)
+
+    # -- journal ---------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        """Return Redis' time of day in milliseconds."""
+        with self.server.asked():
+            seconds, micros = self.server.client.time()
+        return seconds * 1000 + micros // 1000
+
+    def seasons(self) -> tuple[str, ...]:
+        """Return the ids of all launched seasons in the order of their launch."""
+        with self.server.asked():
+            raw: list[Any] = self.server.client.lrange(self._keys.seasons, 0, -1)
+        return tuple(replies.text(season) for season in raw)
+
+    def append(
+        self,
+        journal: str,
+        expected: int,
+        drafts: Sequence[contract.Draft],
+        by: str,
+        effects: Sequence[api.Effect] = (),
+    ) -> api.Appended | api.Stale:
+        """Append drafts and effects if the journal still ends at ``expected``.
+
+        After a lost reply, repeat the call with the same arguments: the entries carry a
+        hash of journal, place, author, drafts and effects, so a repeat of what is
+        already in answers ``Appended`` (with the number of the own last entry), and
+        ``Stale`` always means that these drafts are not in at this place.
+
+        Raises:
+            ValueError: no draft, too many of them, or a negative ``expected``.
+        """
+        requests.check_append(expected, drafts)
+        names = [self._keys.journal(journal), self._keys.seasons]
+        words: list[str | int] = [expected, by]
+        words.append(requests.operation_id(journal, expected, drafts, by, effects))
+        words += ["" if journal == api.FARM else journal, contract.SCHEMA, len(drafts)]
+        for draft in drafts:
+            words += [draft.kind, contract.dumps(draft.data)]
+        for effect in effects:
+            name, *rest = self._effect(effect)
+            names.append(name)
+            words += rest
+        return replies.appended(self._run("append", names, *words))
+
+    def _effect(self, effect: api.Effect) -> tuple[str, str, str, str]:
+        match effect:
+            case api.Hold(scope, name, reason):
+                return self._keys.holds(scope), "hold", name, requests.told(reason)
+            case api.Release(scope, name):
+                return self._keys.holds(scope), "release", name, ""
+            case api.Abort(hall, attempt, reason):
+                return self._keys.slot(hall), "abort", attempt, requests.told(reason)
+            case api.Drain(hall, worker, reason):
+                return self._keys.drains(hall), "drain", worker, requests.told(reason)
+
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Return up to ``limit`` entries after sequence number ``after``, in order."""
+        with self.server.asked():
+            raw: Any = self.server.client.xrange(
+                self._keys.journal(journal), min=f"{after + 1}-0", count=limit
+            )
+        return [replies.entry(entry_id, fields) for entry_id, fields in raw]
+
+    def last(self, journal: str) -> int:
+        """Return the last sequence number of a journal, 0 where there is none."""
+        with self.server.asked():
+            raw: Any = self.server.client.xrevrange(self._keys.journal(journal), count=1)
+        return replies.stream_number(raw[0][0], 0) if raw else 0
+
+    def wait(self, after: Mapping[str, int], timeout_ms: int) -> bool:
+        """Block until one of the journals has grown past its number; say whether one has."""
+        ends = time.monotonic() + timeout_ms / 1000
+        streams: dict[Any, Any] = {
+            self._keys.journal(journal): f"{seq}-0" for journal, seq in after.items()
+        }
+        if not streams:
+            time.sleep(timeout_ms / 1000)
+            return False
+        while True:
+            left_ms = round((ends - time.monotonic()) * 1000)
+            block = min(left_ms, connection.BLOCK_MS) if left_ms > 0 else None
+            with self.server.asked():
+                if self.server.blocking.xread(streams, count=1, block=block):
+                    return True
+            if block is None:
+                return False
+
+    # -- mirror and archive ------------------------------------------------------------
+
+    def mirrored(self, journal: str) -> int:
+        """Return the last entry known to be in the mirror on disk."""
+        return int(self._field(self._keys.mirrored, journal) or 0)
+
+    def set_mirrored(self, journal: str, seq: int) -> None:
+        """Say that all entries up to ``seq`` are in the mirror; never goes back."""
+        self._run("set_mirrored", [self._keys.mirrored], journal, seq)
+
+    def record(self, attempt: str) -> bytes | None:
+        """Return the finished game's record as it came with ``complete``."""
+        with self.server.asked():
+            raw: Any = self.server.client.get(self._keys.record(attempt))
+        return None if raw is None else bytes(raw)
+
+    def archived(self, attempt: str) -> None:
+        """Forget record and plies of an attempt: they are in the archive."""
+        with self.server.asked():
+            self.server.client.delete(self._keys.record(attempt), self._keys.plies(attempt))
+
+    # -- halls, from the orchestrator's side -------------------------------------------
+
+    def halls(self) -> tuple[str, ...]:
+        """Return the names of all known halls, sorted."""
+        with self.server.asked():
+            raw: Any = self.server.client.smembers(self._keys.halls)
+        return tuple(sorted(replies.text(hall) for hall in raw))
+
+    def offer(
+        self, hall: str, season: str, game: str, order: str, expected: int
+    ) -> api.Offered | api.Stale | api.NotReady:
+        """Make a game the season's ready game in a hall; see ``api``.
+
+        ``NotReady`` also for a season whose journal is empty: it was never launched.
+        """
+        names = [
+            self._keys.journal(season),
+            self._keys.results(season),
+            self._keys.offers(hall),
+            self._keys.orders(hall),
+            self._keys.halls,
+        ]
+        return replies.offered(self._run("offer", names, hall, season, game, order, expected))
+
+    def withdraw(self, hall: str, season: str) -> None:
+        """Take back the season's offer to a hall; a running attempt goes on."""
+        self._run("withdraw", [self._keys.offers(hall), self._keys.orders(hall)], season)
+
+    def offered(self, hall: str) -> dict[str, str]:
+        """Return the hall's ready games: season id to game id."""
+        return self._hash(self._keys.offers(hall))
+
+    def slot(self, hall: str) -> api.Slot | None:
+        """Return who holds the hall now."""
+        with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
+            pipe.time()
+            pipe.hgetall(self._keys.slot(hall))
+            (seconds, micros), raw = pipe.execute()
+        return replies.slot(hall, raw, seconds * 1000 + micros // 1000)
+
+    def holds(self, scope: str) -> dict[str, str]:
+        """Return the holds of a scope: name to reason."""
+        return self._hash(self._keys.holds(scope))
+
+    def suspect(self, hall: str, token: contract.Token, chain: str) -> api.Suspected | api.Alive:
+        """Mark an overdue lease with a chain of looks; a renewal clears the mark."""
+        requests.check_chain(chain)
+        raw = self._run("suspect", [self._keys.slot(hall)], str(token), chain)
+        return replies.suspected(raw)
+
+    def revoke(
+        self, hall: str, token: contract.Token, chain: str, end: contract.AttemptEnded
+    ) -> api.Recorded | api.Alive:
+        """Free the slot of a lease that is overdue and still marked with ``chain``."""
+        requests.check_chain(chain)
+        season = self._season_of(hall, str(token))
+        if season is None:
+            return api.Alive()
+        names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
+        words = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
+        return replies.revoked(self._run("revoke", names, *words, contract.SCHEMA))
+
+    def _season_of(self, hall: str, token: str) -> str | None:
+        # Which journal the script will need; the script itself checks it once more.
+        for key in (self._keys.slot(hall), self._keys.ended(hall)):
+            known = self._hash(key)
+            if known.get("token") == token:
+                return known["season"]
+        return None
+
+    # -- halls, from the worker's side -------------------------------------------------
+
+    def open_hall(self, hall: str, host: str, worker: str) -> api.Opened | api.Foreign:
+        """Say that a worker of ``host`` plays in the hall; the first host keeps it."""
+        names = [self._keys.hall(hall), self._keys.halls]
+        return replies.opened(self._run("open_hall", names, hall, host, worker))
+
+    def drained(self, hall: str, worker: str) -> str:
+        """Return why this worker should end, '' when it should not."""
+        return self._field(self._keys.drains(hall), worker) or ""
+
+    def claim(
+        self, claim: api.Claim
+    ) -> api.Claimed | api.Busy | api.NotReady | api.Held | api.Foreign:
+        """Take the hall for an attempt at its ready game; journals ``attempt_started``.
+
+        A hall that nobody has opened is opened by its first claim. ``NotReady`` also
+        for an attempt that held a slot before: it is over and never comes back.
+        """
+        hall, season = claim.hall, claim.season
+        names = [
+            self._keys.slot(hall),
+            self._keys.hall(hall),
+            self._keys.halls,
+            self._keys.holds(season),
+            self._keys.holds(keys.hall_scope(hall)),
+            self._keys.drains(hall),
+            self._keys.offers(hall),
+            self._keys.orders(hall),
+            self._keys.results(season),
+            self._keys.attempts(season),
+            self._keys.latest(season),
+            self._keys.epoch,
+            self._keys.tokens(hall),
+            self._keys.journal(season),
+        ]
+        words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
+        fact = requests.started(claim).encode()
+        raw = self._run("claim", names, *words, claim.ttl_ms, fact, contract.SCHEMA)
+        return replies.claimed(raw)
+
+    def write_ply(
+        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+    ) -> api.Written | api.Gap | api.Fenced:
+        """Write a completed ply under stream id ``0-<ply>``; the first may have any number."""
+        requests.check_ply(ply)
+        names = [self._keys.slot(hall), self._keys.epoch, self._keys.plies(attempt)]
+        return replies.written(self._run("write_ply", names, attempt, str(token), ply, payload))
+
+    def renew(
+        self, hall: str, token: contract.Token, attempt: str, ply: int, last_move_ms: int
+    ) -> api.Renewed | api.Fenced:
+        """Extend the lease by its ttl from now, carry progress, bring back wishes."""
+        names = [self._keys.slot(hall), self._keys.epoch, self._keys.drains(hall)]
+        return replies.renewed(self._run("renew", names, attempt, str(token), ply, last_move_ms))
+
+    def complete(
+        self,
+        hall: str,
+        token: contract.Token,
+        season: str,
+        finished: contract.GameFinished,
+        record: bytes,
+    ) -> api.Recorded | api.Refused:
+        """Journal ``game_finished``, keep the record for the archive, free the slot."""
+        names = [
+            self._keys.slot(hall),
+            self._keys.offers(hall),
+            self._keys.orders(hall),
+            self._keys.results(season),
+            self._keys.attempts(season),
+            self._keys.latest(season),
+            self._keys.epoch,
+            self._keys.journal(season),
+            self._keys.record(finished.attempt),
+        ]
+        words = [season, finished.game, finished.attempt, str(token), finished.encode()]
+        raw = self._run("complete", names, *words, record, contract.SCHEMA)
+        return replies.completed(raw)
+
+    def give_up(
+        self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
+    ) -> api.Recorded | api.Fenced:
+        """Journal ``attempt_ended`` and free the slot; the game stays offered."""
+        names = [
+            self._keys.slot(hall),
+            self._keys.ended(hall),
+            self._keys.epoch,
+            self._keys.journal(season),
+        ]
+        words = [season, end.attempt, str(token), end.encode()]
+        return replies.given_up(self._run("give_up", names, *words, contract.SCHEMA))
+
+    # -- what is shown of the game in flight -------------------------------------------
+
+    def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:
+        """Return the written plies of an attempt after ply ``after``: number and payload."""
+        with self.server.asked():
+            raw: Any = self.server.client.xrange(self._keys.plies(attempt), min=f"0-{after + 1}")
+        return [(replies.stream_number(ply, 1), replies.text(p[b"p"])) for ply, p in raw]
+
+    def set_live(self, hall: str, payload: str, ttl_ms: int) -> None:
+        """Publish what is going on in the hall at this moment."""
+        with self.server.asked():
+            self.server.client.set(self._keys.live(hall), payload, px=max(1, ttl_ms))
+
+    def live(self, hall: str) -> str | None:
+        """Return what was last published of the hall, while it is fresh."""
+        with self.server.asked():
+            raw: Any = self.server.client.get(self._keys.live(hall))
+        return None if raw is None else replies.text(raw)
+
+    def _hash(self, key: str) -> dict[str, str]:
+        with self.server.asked():
+            raw: Any = self.server.client.hgetall(key)
+        return {replies.text(name): replies.text(value) for name, value in raw.items()}
+
+    def _field(self, key: str, name: str) -> str | None:
+        with self.server.asked():
+            raw: Any = self.server.client.hget(key, name)
+        return None if raw is None else replies.text(raw)

@@ -1,0 +1,136 @@
+"""The farm's processes on one machine: how each is started, kept alive and ended.
+
+``farm up`` and the tests start the same programs the systemd units start. Each runs in
+a session of its own, so that a Ctrl-C in the terminal reaches only ``farm up``, which
+ends them by their process id.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+
+from orchestrator import errors
+
+RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
+RESTART_WINDOW_SECONDS = 60.0
+LOG_TAIL_LINES = 15
+
+
+def serve_command() -> list[str]:
+    """Return the command line of the orchestrator's loop."""
+    return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve"]
+
+
+def worker_command(hall: str) -> list[str]:
+    """Return the command line of a hall's worker: prefork, one game, no prefetch."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
+        *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
+        *("--queues", f"farm.play.{hall}", "--hostname", f"{hall}@%h"),
+        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
+    ]
+
+
+def environment(redis_url: str, data: pathlib.Path, hall: str) -> dict[str, str]:
+    """Return the environment of the farm's processes; this Python's programs are on PATH."""
+    programs = pathlib.Path(sys.executable).parent
+    path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath), "/usr/games"])
+    return {
+        **os.environ,
+        "PATH": path,
+        "FARM_REDIS_URL": redis_url,
+        "FARM_DATA": str(data),
+        "FARM_HALL": hall,
+    }
+
+
+@dataclasses.dataclass
+class Supervised:
+    """A process that is started again when it ends, until it is stopped."""
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str]
+    log: pathlib.Path
+    process: subprocess.Popen[bytes] | None = None
+    started: list[float] = dataclasses.field(default_factory=list)
+
+    def start(self) -> None:
+        """Start the process; its output goes to the end of its log file."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                self.command,
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.started.append(time.monotonic())
+
+    @property
+    def pid(self) -> int:
+        """Return the process id; the process must have been started."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        """Say whether the process is alive."""
+        return self.process is not None and self.process.poll() is None
+
+    def keep_alive(self) -> None:
+        """Start the process again if it has ended; raise ``HostError`` if it keeps ending."""
+        if self.running:
+            return
+        recent = [t for t in self.started if t > time.monotonic() - RESTART_WINDOW_SECONDS]
+        if len(recent) > RESTARTS:
+            raise errors.HostError(
+                f"{self.name} ended {len(recent)} times within a minute; its log"
+                f" {self.log} ends with:\n{self.log_tail()}"
+            )
+        self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process if it is alive."""
+        if self.running:
+            os.kill(self.pid, number)
+
+    def stop(self, timeout_seconds: float) -> None:
+        """End the process by SIGTERM, and by SIGKILL when that takes too long."""
+        self.signal(signal.SIGTERM)
+        self.wait(timeout_seconds)
+        self.kill()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait for the end of the process; say whether it has ended."""
+        if self.process is None:
+            return True
+        try:
+            self.process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End the process by SIGKILL and reap it."""
+        self.signal(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+    def log_tail(self) -> str:
+        """Return the last lines of the process' log."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            return ""
+        return "\n".join(lines[-LOG_TAIL_LINES:])

@@ -1,0 +1,1 @@
+"""The season core: pure decisions over a journal of facts; no Redis, no clock, no engine."""

@@ -1,0 +1,143 @@
+"""The kinds of entries in a season's journal and what each carries.
+
+``launched`` is always the first. Facts are whole: a reader never has to compute a
+pairing, an opening, a rank or a draw again. ``attempt_started``, ``attempt_ended`` and
+``game_finished`` are written by the workers (``contract``), everything else by the
+orchestrator; entries that an operator caused carry name and reason. Fields are only
+ever added, with a default, so that old journals stay readable. ``launched`` and
+``games_paired`` tell the seed and coming openings: no spectator may read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from orchestrator import contract
+from orchestrator.season import model, standings
+
+LAUNCHED: Final = "launched"
+EVENT_STARTED: Final = "event_started"
+GAMES_PAIRED: Final = "games_paired"
+ATTEMPT_STARTED: Final = "attempt_started"
+ATTEMPT_ENDED: Final = "attempt_ended"
+GAME_FINISHED: Final = "game_finished"
+EVENT_RANKED: Final = "event_ranked"
+PROMOTED: Final = "promoted"
+GATE_SET: Final = "gate_set"
+GATE_OPENED: Final = "gate_opened"
+PAUSED: Final = "paused"
+RESUMED: Final = "resumed"
+HELD: Final = "held"
+ABORT_WISHED: Final = "abort_wished"
+SEASON_FINISHED: Final = "season_finished"
+
+
+class Launched(contract.Message):
+    """The whole season as it was launched.
+
+    ``books`` holds, in their drawn order, the exits the season needs. ``seed`` is secret
+    until the season has ended; what is published is ``seed_sha256``.
+    """
+
+    id: str
+    season: model.Season
+    engines: tuple[contract.EngineSpec, ...]
+    books: Mapping[str, tuple[contract.Opening, ...]]
+    seed: str
+    seed_sha256: str
+    hall: str
+    version: str
+
+
+class EventStarted(contract.Message):
+    """An event begins; ``entrants`` are engine ids in the order of their seeds."""
+
+    event: str
+    entrants: tuple[str, ...]
+
+
+class PairedGame(contract.Message):
+    """A game to be played; ``opening`` counts from 0 in the book's journaled exits."""
+
+    game: str
+    number: int
+    round: str
+    white: str
+    black: str
+    opening: int | None = None
+
+
+class GamesPaired(contract.Message):
+    """One round of an event, its games in their order of play."""
+
+    event: str
+    cycle: int
+    round: int
+    games: tuple[PairedGame, ...]
+
+
+class EventRanked(contract.Message):
+    """An event is complete; its final table with every tiebreak number."""
+
+    event: str
+    rows: tuple[standings.Row, ...]
+
+
+class Promoted(contract.Message):
+    """Engines go on to another event, best first."""
+
+    event: str
+    to: str
+    engines: tuple[str, ...]
+
+
+class GateSet(contract.Message):
+    """What the gate before an event waits for has happened; it opens by itself later."""
+
+    event: str
+    opens_at_ms: int
+
+
+class GateOpened(contract.Message):
+    """The gate before an event is open."""
+
+    event: str
+    cause: Literal["deadline", "operator"]
+    reason: str = ""
+    name: str = ""
+
+
+class Paused(contract.Message):
+    """No new game is begun until ``resumed``; the game in flight goes on."""
+
+    reason: str
+    name: str
+
+
+class Resumed(contract.Message):
+    """A pause or a hold is over."""
+
+    reason: str
+    name: str
+
+
+class Held(contract.Message):
+    """The farm itself holds the season, because its games do not get going."""
+
+    reason: str
+
+
+class AbortWished(contract.Message):
+    """The operator wants the attempt in flight to end as an interruption."""
+
+    attempt: str
+    reason: str
+    name: str
+
+
+class SeasonFinished(contract.Message):
+    """The season is over: its champion, and the seed that is secret no longer."""
+
+    champion: str
+    seed: str

@@ -1,0 +1,1 @@
+"""Formats of events: who meets whom, in which order, with which colours and openings."""

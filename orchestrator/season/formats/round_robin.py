@@ -1,0 +1,84 @@
+"""Round robin: FIDE Berger tables, or nTCEC's circle (RULEBOOK §2 "Order of play").
+
+A k times double round robin is 2k cycles. Even cycles repeat the one before with all
+colours turned, so the reverse game, with the same opening, comes exactly one cycle
+later. An odd field plays the table of the next even size: who meets the highest number
+has a bye. Rounds are computed one by one, in time linear in the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Literal
+
+from orchestrator.season import tally
+from orchestrator.season.formats import base
+
+
+@dataclasses.dataclass(frozen=True)
+class RoundRobin:
+    """The schedule of ``entrants`` engines who meet ``2 * double_rounds`` times each."""
+
+    entrants: int
+    double_rounds: int
+    table: Literal["berger", "circle"] = "berger"
+
+    @property
+    def _even(self) -> int:
+        return self.entrants + self.entrants % 2
+
+    @property
+    def _cycle_games(self) -> int:
+        return self.entrants * (self.entrants - 1) // 2
+
+    @property
+    def games(self) -> int:
+        """Return k·n·(n-1)."""
+        return 2 * self.double_rounds * self._cycle_games
+
+    @property
+    def openings(self) -> int:
+        """Return one opening for each pair of games."""
+        return self.double_rounds * self._cycle_games
+
+    @property
+    def rounds(self) -> int:
+        """Return the rounds of all cycles."""
+        return 2 * self.double_rounds * (self._even - 1)
+
+    def boards_in(self, index: int) -> int:
+        """Return how many games a round has; all have the same number."""
+        del index
+        return self.entrants // 2
+
+    def pair(self, index: int, played: tally.Tally) -> base.Pairing:
+        """Draw round ``index`` of the table; results do not matter."""
+        del played
+        cycle, row = divmod(index, self._even - 1)
+        first_slot = cycle // 2 * self._cycle_games + row * self.boards_in(index)
+        pairs = [pair for pair in self._row(row) if max(pair) < self.entrants]
+        boards = tuple(
+            base.Board(
+                white=pair[cycle % 2],
+                black=pair[1 - cycle % 2],
+                slot=first_slot + board,
+                tag=f"{index + 1}.{board + 1}",
+            )
+            for board, pair in enumerate(pairs)
+        )
+        return base.Pairing(cycle=cycle + 1, round=index + 1, boards=boards)
+
+    def complete(self, paired: int, played: tally.Tally) -> bool:
+        """Say whether the last cycle is paired."""
+        del played
+        return paired >= self.rounds
+
+    def _row(self, row: int) -> Iterator[tuple[int, int]]:
+        """Yield a round of the first cycle, White first; the last number never moves."""
+        last = self._even - 1
+        turn = row * self._even // 2 % last if self.table == "berger" else row
+        white_is_last = self.table == "berger" and row % 2 == 1
+        yield (last, turn) if white_is_last else (turn, last)
+        for step in range(1, self._even // 2):
+            yield (turn + step) % last, (turn - step) % last

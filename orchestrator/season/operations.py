@@ -1,0 +1,114 @@
+"""What operators do to a season: launch, pause, resume, open a gate, abort a game.
+
+Each returns the drafts to be journaled, or raises ``RefusedError`` with why the present
+state does not allow it and what to do instead. Nothing here changes the state.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from orchestrator import contract, errors
+from orchestrator.season import draws, entries, events, files, model, plan
+from orchestrator.season import state as season_state
+
+_SEASON_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
+def launch(
+    loaded: files.Loaded, season_id: str, seed: str, hall: str, version: str
+) -> list[contract.Draft]:
+    """Return the first entry of a season's journal; the seed stays sealed until its end.
+
+    Raise ``UsageError`` for an id that is no season id, or an empty seed.
+    """
+    if _SEASON_ID.fullmatch(season_id) is None or season_id == "farm":
+        allowed = "small letters, digits and hyphens, and not 'farm'"
+        raise errors.UsageError(f"season id {season_id!r}: allowed are {allowed}")
+    if not seed or not hall:
+        raise errors.UsageError("a season needs a random seed and a hall to be launched")
+    needed = plan.openings_needed(loaded.season, len(loaded.engines))
+    fact = entries.Launched(
+        id=season_id,
+        season=loaded.season,
+        engines=loaded.engines,
+        books={
+            name: _exits(loaded.season.books[name], name, exits, needed[name], seed)
+            for name, exits in loaded.books.items()
+        },
+        seed=seed,
+        seed_sha256=draws.commitment(seed),
+        hall=hall,
+        version=version,
+    )
+    return [_draft(entries.LAUNCHED, fact)]
+
+
+def _exits(
+    book: model.Book, name: str, exits: tuple[contract.Opening, ...], needed: int, seed: str
+) -> tuple[contract.Opening, ...]:
+    """Return the exits a season will use, in the order in which it takes them."""
+    if book.order == "sequential":
+        return exits[:needed]
+    return tuple(exits[index] for index in draws.shuffle(seed, f"book:{name}", len(exits))[:needed])
+
+
+def pause(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
+    """Begin no new game; the game in flight goes on."""
+    _refuse_finished(state)
+    if state.paused:
+        raise errors.RefusedError(f"the season is paused already ({state.paused})")
+    return [_draft(entries.PAUSED, entries.Paused(reason=reason, name=name))]
+
+
+def resume(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
+    """End a pause, and a hold of the farm."""
+    _refuse_finished(state)
+    if not state.paused and not state.held:
+        raise errors.RefusedError("the season is neither paused nor held; nothing to resume")
+    return [_draft(entries.RESUMED, entries.Resumed(reason=reason, name=name))]
+
+
+def open_gate(
+    state: season_state.SeasonState, event_id: str, name: str, reason: str
+) -> list[contract.Draft]:
+    """Open the gate before an event ahead of its time."""
+    _refuse_finished(state)
+    event = state.events.get(event_id)
+    if event is None:
+        known = ", ".join(state.events)
+        raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+    if event.status is not events.Status.GATE:
+        raise errors.RefusedError(_why_no_gate(state, event))
+    fact = entries.GateOpened(event=event_id, cause="operator", reason=reason, name=name)
+    return [_draft(entries.GATE_OPENED, fact)]
+
+
+def _why_no_gate(state: season_state.SeasonState, event: events.EventState) -> str:
+    if event.spec.break_ms is None:
+        return f"event {event.id!r} has no gate before it"
+    if event.status is not events.Status.WAITING:
+        return f"the gate before {event.id!r} is open already"
+    awaited = ", ".join(plan.awaited(state.launched.season, event.id))
+    return f"the gate before {event.id!r} is not set yet: it waits for {awaited or 'the launch'}"
+
+
+def abort(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
+    """Wish that the game in flight ends as an interruption; it is played again later."""
+    _refuse_finished(state)
+    if state.running is None:
+        raise errors.RefusedError("no game is in flight; pause keeps the next one from starting")
+    if state.running.abort:
+        raise errors.RefusedError(f"the abort is on its way already ({state.running.abort})")
+    fact = entries.AbortWished(attempt=state.running.attempt, reason=reason, name=name)
+    return [_draft(entries.ABORT_WISHED, fact)]
+
+
+def _refuse_finished(state: season_state.SeasonState) -> None:
+    if state.finished:
+        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
+
+
+def _draft(kind: str, fact: contract.Message) -> contract.Draft:
+    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

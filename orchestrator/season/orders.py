@@ -1,0 +1,31 @@
+"""Write the order by which a hall plays a game: all that it needs, from journaled facts."""
+
+from __future__ import annotations
+
+from orchestrator import contract
+from orchestrator.season import state as season_state
+
+
+def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOrder:
+    """Return the order of a paired game; raise ``RefusedError`` for an unknown one."""
+    game = state.game(game_id)
+    launched, spec = state.launched, state.events[game.event].spec
+    opening = contract.Opening()
+    if spec.book is not None and game.opening is not None:
+        opening = launched.books[spec.book][game.opening]
+    return contract.GameOrder(
+        season=launched.id,
+        season_name=launched.season.name,
+        event=spec.id,
+        event_name=spec.name,
+        game=game.id,
+        number=game.number,
+        round=game.round,
+        white=state.engines[game.white],
+        black=state.engines[game.black],
+        time_control=spec.time_control,
+        time_margin_ms=spec.time_margin_ms,
+        opening=opening,
+        limits=spec.limits,
+        timeouts=spec.timeouts,
+    )

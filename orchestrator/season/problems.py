@@ -1,0 +1,152 @@
+"""Say what is wrong in a season file: the place, what was found, what is allowed.
+
+Places are written as a director finds them: ``[event league] time_control``. All
+problems that one step of reading has found become one ``SeasonFileError``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pydantic
+import pydantic_core
+
+from orchestrator import contract, errors
+from orchestrator.season import model
+
+_NAMED_TABLES: Final = {("event",), ("roster", "engine"), ("roster", "fill")}
+_TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
+    (): model.Season,
+    ("roster",): model.Roster,
+    ("roster", "engine"): model.EngineEntry,
+    ("roster", "fill"): model.EngineEntry,
+    ("books",): model.Book,
+    ("event",): model.Event,
+    ("event", "format", "round-robin"): model.RoundRobin,
+    ("event", "format", "match"): model.Match,
+    ("event", "limits"): contract.Limits,
+    ("event", "timeouts"): contract.Timeouts,
+    ("event", "promote"): model.Promotion,
+    ("event", "time_control"): contract.TimeControl,
+}
+_TYPES: Final = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list in [ ]",
+    "dict_type": "a table",
+    "mapping_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "missing": "this key is required",
+    "too_short": "at least one",
+    "string_too_short": "at least one character",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
+
+    where: str
+    found: str
+    allowed: str
+
+
+def refuse(file: str, problems: Sequence[Problem]) -> None:
+    """Raise one ``SeasonFileError`` for all problems; do nothing without any."""
+    if not problems:
+        return
+    first, *rest = problems
+    others = tuple(f"{file}: {p.where}: found {p.found}; allowed: {p.allowed}" for p in rest)
+    raise errors.SeasonFileError(file, first.where, first.found, first.allowed, others)
+
+
+def of_validation(error: pydantic.ValidationError, raw: Mapping[str, Any]) -> list[Problem]:
+    """Translate pydantic's errors over the file's plain data."""
+    return [_problem(detail, raw) for detail in error.errors()]
+
+
+def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Problem:
+    kind, loc, context = detail["type"], detail["loc"], detail.get("ctx", {})
+    where = place(loc, raw)
+    if kind == "extra_forbidden":
+        return Problem(where, "an unknown key", _known_keys(loc))
+    found = "nothing" if kind == "missing" else shown(detail["input"])
+    if kind == "union_tag_not_found":
+        where, found = f"{where}.kind", "nothing"
+    return Problem(where, found, _allowed(kind, context, detail["msg"]))
+
+
+def shown(value: Any) -> str:
+    """Write a found value, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _allowed(kind: str, context: Mapping[str, Any], message: str) -> str:
+    match kind:
+        case "value_error":
+            return str(context["error"])
+        case "literal_error" | "enum":
+            return str(context["expected"])
+        case "union_tag_invalid" | "union_tag_not_found":
+            return str(context.get("expected_tags", "'round-robin', 'match'"))
+        case "string_pattern_mismatch":
+            return "small letters, digits and hyphens, such as league-1"
+        case "greater_than_equal":
+            return f"{context['ge']} or more"
+        case "greater_than":
+            return f"more than {context['gt']}"
+        case "multiple_of":
+            return f"a multiple of {context['multiple_of']}"
+        case _:
+            return _TYPES.get(kind, message)
+
+
+def place(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
+    """Write a path into the file's data as ``[table name] key``."""
+    table, rest = _table(loc, raw)
+    key = ""
+    for part in rest:
+        if isinstance(part, int):
+            key += f"[{part + 1}]"
+        elif part not in {"round-robin", "match"}:  # the union's tag is no key of the file
+            key += f".{part}" if key else part
+    return " ".join(text for text in (table, key) if text)
+
+
+def _table(loc: Sequence[int | str], raw: Mapping[str, Any]) -> tuple[str, Sequence[int | str]]:
+    for size in (1, 2):
+        path = tuple(str(part) for part in loc[:size])
+        if path in _NAMED_TABLES and len(loc) > size and isinstance(loc[size], int):
+            return f"[{'.'.join(path)} {_name(loc[: size + 1], raw)}]", loc[size + 1 :]
+    if loc[:1] == ("books",) and len(loc) > 1:
+        return f"[books.{loc[1]}]", loc[2:]
+    if loc[:1] == ("roster",) and len(loc) > 1:
+        return "[roster]", loc[1:]
+    return "", loc
+
+
+def _name(loc: Sequence[int | str], raw: Any) -> str:
+    """Return the id (or name, or number) of the table that a path leads to."""
+    value = raw
+    for part in loc:
+        value = value[part]
+    named = value if isinstance(value, Mapping) else {}
+    return str(named.get("id") or named.get("name") or f"#{int(loc[-1]) + 1}")
+
+
+def _known_keys(loc: Sequence[int | str]) -> str:
+    """List the keys of the table that an unknown key stands in, the likeliest first."""
+    path = tuple(part for part in loc[:-1] if isinstance(part, str))
+    table = _TABLES.get(path[:1] if path[:1] == ("books",) else path)
+    if table is None:
+        return "no such key"
+    keys = [field.alias or name for name, field in table.model_fields.items()]
+    close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return ", ".join(keys) + hint

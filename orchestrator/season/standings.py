@@ -1,0 +1,88 @@
+"""Standings: points first, then the event's tiebreak chain (RULEBOOK §4).
+
+Engines that the whole chain leaves level share a rank and stand in the order of their
+seeds. Each row names what gave it its own place: ``points``, the last criterion that
+was needed to part it from the others of its tie, or nothing where the tie stands.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from orchestrator import contract
+from orchestrator.season import model, tally, tiebreaks
+
+POINTS = "points"
+
+_Numbers = Mapping[str, Mapping[model.Criterion, int]]
+
+
+class Row(contract.Message):
+    """One engine's line; ``tiebreaks`` are in the units of ``tiebreaks.numbers``."""
+
+    rank: int
+    engine: str
+    half_points: int
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    tiebreaks: Mapping[model.Criterion, int]
+    decided_by: str
+
+    @property
+    def points(self) -> float:
+        """Return the points as people write them."""
+        return self.half_points / 2
+
+
+def rank(played: tally.Tally, chain: Sequence[model.Criterion]) -> tuple[Row, ...]:
+    """Return the table of an event, best first, from the games played so far."""
+    seeds = {engine: number for number, engine in enumerate(played.engines, start=1)}
+    rows: list[Row] = []
+    for tied in _levels(played.engines, lambda engine: played.scores[engine].half_points):
+        numbers = {e: tiebreaks.numbers(played, e, tied, seeds[e]) for e in tied}
+        for level, decided_by in _split(tied, chain, POINTS, numbers):
+            place = len(rows) + 1
+            rows += [_row(place, e, played.scores[e], numbers[e], decided_by) for e in level]
+    return tuple(rows)
+
+
+def _levels(engines: Sequence[str], merit: Callable[[str], int]) -> Iterator[list[str]]:
+    """Group engines of equal merit, best first; equals keep their order."""
+    ordered = sorted(engines, key=merit, reverse=True)
+    for _, level in itertools.groupby(ordered, key=merit):
+        yield list(level)
+
+
+def _split(
+    tied: list[str], chain: Sequence[model.Criterion], parted_by: str, numbers: _Numbers
+) -> Iterator[tuple[list[str], str]]:
+    """Part a tie by the chain; yield those who stay level, and what parted them."""
+    if len(tied) == 1 or not chain:
+        yield tied, parted_by if len(tied) == 1 else ""
+        return
+    criterion, rest = chain[0], chain[1:]
+    for level in _levels(tied, lambda e: tiebreaks.merit(criterion, numbers[e][criterion])):
+        yield from _split(level, rest, criterion.value, numbers)
+
+
+def _row(
+    place: int,
+    engine: str,
+    score: tally.Score,
+    numbers: Mapping[model.Criterion, int],
+    decided_by: str,
+) -> Row:
+    return Row(
+        rank=place,
+        engine=engine,
+        half_points=score.half_points,
+        games=score.games,
+        wins=score.wins,
+        draws=score.draws,
+        losses=score.losses,
+        tiebreaks=numbers,
+        decided_by=decided_by,
+    )

@@ -1,0 +1,280 @@
+"""The season's state: a fold over its journal.
+
+One owner object applies entries in place and only records: nothing here computes a
+pairing, a standing, a tiebreak or a draw (DESIGN §2). The values it hands out are
+frozen. An entry that contradicts the ones before it raises ``LedgerDamagedError``:
+unknown kinds, gaps in the numbering, a second result of a game, a second game in flight.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pydantic
+
+from orchestrator import contract, errors
+from orchestrator.season import entries, events, tally
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt in flight; ``abort`` is the operator's reason to end it, or ''."""
+
+    game: str
+    attempt: str
+    hall: str
+    lane: str
+    host: str
+    worker: str
+    started_ms: int
+    abort: str = ""
+
+
+class SeasonState:
+    """Everything the journal says about one season."""
+
+    def __init__(self) -> None:
+        """Start with an empty journal."""
+        self.seq = 0
+        self.at_ms = 0
+        self.launched_ms = 0
+        self.launch: entries.Launched | None = None
+        self.engines: dict[str, contract.EngineSpec] = {}
+        self.events: dict[str, events.EventState] = {}
+        self.games: dict[str, events.Game] = {}
+        self.running: Attempt | None = None
+        self.paused = ""
+        self.held = ""
+        self.fruitless = 0
+        self.fruitless_game = ""
+        self.champion = ""
+        self._verbs: dict[str, tuple[type[contract.Message], Callable[[Any, int], None]]] = {
+            entries.LAUNCHED: (entries.Launched, self._launched),
+            entries.EVENT_STARTED: (entries.EventStarted, self._event_started),
+            entries.GAMES_PAIRED: (entries.GamesPaired, self._games_paired),
+            entries.ATTEMPT_STARTED: (contract.AttemptStarted, self._attempt_started),
+            entries.ATTEMPT_ENDED: (contract.AttemptEnded, self._attempt_ended),
+            entries.GAME_FINISHED: (contract.GameFinished, self._game_finished),
+            entries.EVENT_RANKED: (entries.EventRanked, self._event_ranked),
+            entries.PROMOTED: (entries.Promoted, self._promoted),
+            entries.GATE_SET: (entries.GateSet, self._gate_set),
+            entries.GATE_OPENED: (entries.GateOpened, self._gate_opened),
+            entries.PAUSED: (entries.Paused, self._paused),
+            entries.RESUMED: (entries.Resumed, self._resumed),
+            entries.HELD: (entries.Held, self._held),
+            entries.ABORT_WISHED: (entries.AbortWished, self._abort_wished),
+            entries.SEASON_FINISHED: (entries.SeasonFinished, self._season_finished),
+        }
+
+    # -- queries ---------------------------------------------------------------------
+
+    @property
+    def launched(self) -> entries.Launched:
+        """Return the launch; raise ``LedgerDamagedError`` before there is one."""
+        if self.launch is None:
+            raise errors.LedgerDamagedError("the journal does not begin with a launch")
+        return self.launch
+
+    @property
+    def finished(self) -> bool:
+        """Say whether the season is over."""
+        return bool(self.champion)
+
+    @property
+    def hall(self) -> str:
+        """Return the name of the hall the season is played in."""
+        return self.launched.hall
+
+    @property
+    def current(self) -> events.EventState | None:
+        """Return the event that is being played: started, and not ranked yet."""
+        for event in self.events.values():
+            if event.status is events.Status.RUNNING:
+                return event
+        return None
+
+    def game(self, game_id: str) -> events.Game:
+        """Return a paired game; raise ``RefusedError`` where there is none."""
+        try:
+            return self.games[game_id]
+        except KeyError:
+            raise errors.RefusedError(f"no game {game_id!r} is paired in this season") from None
+
+    def ready_game(self) -> str | None:
+        """Return the one game to be played next (also while an attempt at it runs).
+
+        None while the season is paused, held or finished, or waits for something else
+        than a game.
+        """
+        if self.paused or self.held or self.finished:
+            return None
+        event = self.current
+        if event is None or event.cursor >= len(event.order):
+            return None
+        return event.order[event.cursor]
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the next gate opens by itself, None where none is set."""
+        gates = [
+            event.opens_at_ms
+            for event in self.events.values()
+            if event.status is events.Status.GATE and event.opens_at_ms is not None
+        ]
+        return min(gates, default=None)
+
+    # -- the fold --------------------------------------------------------------------
+
+    def apply(self, entry: contract.Entry) -> None:
+        """Record the next entry of the journal; raise ``LedgerDamagedError``."""
+        if entry.seq != self.seq + 1:
+            raise errors.LedgerDamagedError(f"entry {entry.seq} follows entry {self.seq}")
+        if entry.kind not in self._verbs:
+            raise errors.LedgerDamagedError(f"entry {entry.seq} is of unknown kind {entry.kind!r}")
+        if (entry.kind == entries.LAUNCHED) != (self.launch is None):
+            raise errors.LedgerDamagedError(f"entry {entry.seq}: exactly the first one launches")
+        shape, record = self._verbs[entry.kind]
+        try:
+            record(shape.model_validate(entry.data), entry.at_ms)
+        except (pydantic.ValidationError, KeyError, _ContradictionError) as error:
+            text = f"entry {entry.seq} ({entry.kind}) contradicts the journal: {error}"
+            raise errors.LedgerDamagedError(text) from error
+        self.seq, self.at_ms = entry.seq, entry.at_ms
+
+    def _launched(self, fact: entries.Launched, at_ms: int) -> None:
+        self.launch, self.launched_ms = fact, at_ms
+        self.engines = {engine.id: engine for engine in fact.engines}
+        self.events = {spec.id: events.EventState(spec) for spec in fact.season.events}
+
+    def _event_started(self, fact: entries.EventStarted, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status in {events.Status.WAITING, events.Status.OPEN}, "cannot start")
+        _require(self.current is None, "another event is being played")
+        event.status = events.Status.RUNNING
+        event.entrants = fact.entrants
+        event.tally = tally.Tally(fact.entrants)
+
+    def _games_paired(self, fact: entries.GamesPaired, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        for paired in fact.games:
+            _require(paired.game not in self.games, f"{paired.game} is paired already")
+            _require({paired.white, paired.black} <= event.tally.scores.keys(), "no entrant")
+            self.games[paired.game] = _game(fact, paired)
+            event.order.append(paired.game)
+        event.rounds_paired += 1
+
+    def _attempt_started(self, fact: contract.AttemptStarted, at_ms: int) -> None:
+        _require(self.running is None, "another game is in flight")
+        _require(self.games[fact.game].finished is None, "the game has its result")
+        self.running = Attempt(
+            game=fact.game,
+            attempt=fact.attempt,
+            hall=fact.hall,
+            lane=fact.lane,
+            host=fact.host,
+            worker=fact.worker,
+            started_ms=at_ms,
+        )
+
+    def _attempt_ended(self, fact: contract.AttemptEnded, _at_ms: int) -> None:
+        running = self.running
+        _require(running is not None and running.attempt == fact.attempt, "not in flight")
+        self.running = None
+        if fact.cause == "operator":
+            return  # an abort says nothing about engines or host
+        if fact.ply == 0 and fact.game == self.fruitless_game:
+            self.fruitless += 1
+        else:
+            self.fruitless, self.fruitless_game = int(fact.ply == 0), fact.game
+
+    def _game_finished(self, fact: contract.GameFinished, _at_ms: int) -> None:
+        game = self.games[fact.game]
+        _require(game.finished is None, "the game has a result already")
+        event = self.events[game.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        self.games[game.id] = dataclasses.replace(game, finished=fact)
+        event.tally.add(game.white, game.black, fact)
+        while event.cursor < len(event.order) and self._is_finished(event.order[event.cursor]):
+            event.cursor += 1
+        if self.running is not None and self.running.attempt == fact.attempt:
+            self.running = None
+        self.fruitless = 0
+
+    def _is_finished(self, game_id: str) -> bool:
+        return self.games[game_id].finished is not None
+
+    def _event_ranked(self, fact: entries.EventRanked, at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        _require(event.all_played, "games are missing")
+        event.status, event.rows, event.ranked_ms = events.Status.RANKED, fact.rows, at_ms
+
+    def _promoted(self, fact: entries.Promoted, at_ms: int) -> None:
+        event, to = self.events[fact.event], self.events[fact.to]
+        _require(event.status is events.Status.RANKED, "the event is not ranked")
+        _require(fact.to not in event.promoted, "they have gone on already")
+        event.promoted.add(fact.to)
+        to.arrivals[fact.event] = events.Arrival(fact.engines, at_ms)
+
+    def _gate_set(self, fact: entries.GateSet, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.WAITING, "no gate is awaited")
+        event.status, event.opens_at_ms = events.Status.GATE, fact.opens_at_ms
+
+    def _gate_opened(self, fact: entries.GateOpened, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.GATE, "no gate is shut")
+        event.status = events.Status.OPEN
+
+    def _paused(self, fact: entries.Paused, _at_ms: int) -> None:
+        self.paused = fact.reason or f"paused by {fact.name or 'the operator'}"
+
+    def _resumed(self, _fact: entries.Resumed, _at_ms: int) -> None:
+        self.paused = self.held = ""
+        self.fruitless = 0
+
+    def _held(self, fact: entries.Held, _at_ms: int) -> None:
+        self.held = fact.reason or "held by the farm"
+
+    def _abort_wished(self, fact: entries.AbortWished, _at_ms: int) -> None:
+        running = self.running
+        if running is None or running.attempt != fact.attempt:
+            raise _ContradictionError("not in flight")
+        reason = fact.reason or f"aborted by {fact.name or 'the operator'}"
+        self.running = dataclasses.replace(running, abort=reason)
+
+    def _season_finished(self, fact: entries.SeasonFinished, _at_ms: int) -> None:
+        self.champion = fact.champion
+
+
+class _ContradictionError(Exception):
+    """What an entry says cannot follow from the entries before it."""
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition, not a switch
+    if not holds:
+        raise _ContradictionError(otherwise)
+
+
+def _game(fact: entries.GamesPaired, paired: entries.PairedGame) -> events.Game:
+    return events.Game(
+        id=paired.game,
+        event=fact.event,
+        number=paired.number,
+        cycle=fact.cycle,
+        round_number=fact.round,
+        round=paired.round,
+        white=paired.white,
+        black=paired.black,
+        opening=paired.opening,
+    )
+
+
+def fold(journal: Iterable[contract.Entry]) -> SeasonState:
+    """Return the state after a whole journal; raise ``LedgerDamagedError``."""
+    state = SeasonState()
+    for entry in journal:
+        state.apply(entry)
+    return state

@@ -1,0 +1,83 @@
+"""Running counts of one event: all that standings need, whatever the number of games.
+
+Points are whole numbers of half points. The table of pairs holds what one engine took
+from another, so every tiebreak costs time in the size of the field, not of the event.
+A crash is a lost connection or a stalled one; a loss on time or by an illegal move is
+a plain loss (RULEBOOK §3).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+from orchestrator import contract
+
+CRASHES: Final = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
+_HALVES: Final = {"1-0": (2, 0), "0-1": (0, 2), "1/2-1/2": (1, 1)}
+
+
+def halves(result: contract.Result) -> tuple[int, int]:
+    """Return the half points of White and Black for a result."""
+    return _HALVES[result]
+
+
+@dataclasses.dataclass(slots=True)
+class Score:
+    """The counts of one engine in one event; ``half_points`` 3 are 1½ points."""
+
+    half_points: int = 0
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    white_games: int = 0
+    black_games: int = 0
+    black_wins: int = 0
+    crashes: int = 0
+
+    @property
+    def games(self) -> int:
+        """Return how many games the engine has played."""
+        return self.white_games + self.black_games
+
+
+class Tally:
+    """The counts of all engines of an event, kept up to date game by game."""
+
+    def __init__(self, engines: tuple[str, ...] = ()) -> None:
+        """Start with nobody having played."""
+        self.engines = engines
+        self.scores = {engine: Score() for engine in engines}
+        self._pairs: dict[str, dict[str, tuple[int, int]]] = {engine: {} for engine in engines}
+        self.games = 0
+        self.duration_ms = 0
+
+    def add(self, white: str, black: str, finished: contract.GameFinished) -> None:
+        """Count a finished game."""
+        white_halves, black_halves = halves(finished.result)
+        self._count(white, black, white_halves)
+        self._count(black, white, black_halves)
+        self.scores[white].white_games += 1
+        self.scores[black].black_games += 1
+        self.scores[black].black_wins += black_halves == 2
+        if finished.loser is not None and finished.ending in CRASHES:
+            self.scores[white if finished.loser == "white" else black].crashes += 1
+        self.games += 1
+        self.duration_ms += max(0, finished.ended_ms - finished.started_ms)
+
+    def _count(self, engine: str, opponent: str, half_points: int) -> None:
+        score = self.scores[engine]
+        score.half_points += half_points
+        score.wins += half_points == 2
+        score.draws += half_points == 1
+        score.losses += half_points == 0
+        taken, games = self._pairs[engine].get(opponent, (0, 0))
+        self._pairs[engine][opponent] = (taken + half_points, games + 1)
+
+    def opponents(self, engine: str) -> dict[str, tuple[int, int]]:
+        """Return, by opponent, the half points taken from it and the games played."""
+        return self._pairs[engine]
+
+    def taken(self, engine: str, opponent: str) -> int:
+        """Return the half points one engine took from another."""
+        return self._pairs[engine].get(opponent, (0, 0))[0]

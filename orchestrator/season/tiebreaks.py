@@ -1,0 +1,69 @@
+"""Tiebreak numbers (RULEBOOK §4), as exact whole numbers.
+
+A tie is a group of engines level on points. Direct encounter is computed once for that
+whole group; every criterion then orders only those who are still level after the one
+before (``standings``). Units: direct encounter and opponents' score in half points,
+Sonneborn-Berger in quarter points, all others are counts; ``seed`` counts from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from orchestrator.season import model, tally
+
+_LESS_IS_BETTER: Final = frozenset({model.Criterion.CRASHES, model.Criterion.SEED})
+_UNITS: Final = {
+    model.Criterion.DIRECT_ENCOUNTER: 2,
+    model.Criterion.OPPONENTS_SCORE: 2,
+    model.Criterion.SONNEBORN_BERGER: 4,
+}
+
+
+def direct_encounter(played: tally.Tally, engine: str, tied: Iterable[str]) -> int:
+    """Return the half points taken in the games among all engines of the tie."""
+    return sum(played.taken(engine, other) for other in tied if other != engine)
+
+
+def sonneborn_berger(played: tally.Tally, engine: str) -> int:
+    """Return, in quarter points, the sum over games of own score times opponent's points."""
+    return sum(
+        taken * played.scores[opponent].half_points
+        for opponent, (taken, _) in played.opponents(engine).items()
+    )
+
+
+def opponents_score(played: tally.Tally, engine: str) -> int:
+    """Return the sum over games of the opponent's half points (plain Buchholz)."""
+    return sum(
+        games * played.scores[opponent].half_points
+        for opponent, (_, games) in played.opponents(engine).items()
+    )
+
+
+def numbers(
+    played: tally.Tally, engine: str, tied: Iterable[str], seed: int
+) -> dict[model.Criterion, int]:
+    """Return every tiebreak number of an engine; ``tied`` are those level on points."""
+    score = played.scores[engine]
+    return {
+        model.Criterion.CRASHES: score.crashes,
+        model.Criterion.DIRECT_ENCOUNTER: direct_encounter(played, engine, tied),
+        model.Criterion.WINS: score.wins,
+        model.Criterion.SONNEBORN_BERGER: sonneborn_berger(played, engine),
+        model.Criterion.OPPONENTS_SCORE: opponents_score(played, engine),
+        model.Criterion.BLACK_GAMES: score.black_games,
+        model.Criterion.BLACK_WINS: score.black_wins,
+        model.Criterion.SEED: seed,
+    }
+
+
+def merit(criterion: model.Criterion, value: int) -> int:
+    """Turn a number of a criterion so that more is better."""
+    return -value if criterion in _LESS_IS_BETTER else value
+
+
+def points(criterion: model.Criterion, value: int) -> float:
+    """Return the number as people write it, in points or as a count (always exact)."""
+    return value / _UNITS.get(criterion, 1)

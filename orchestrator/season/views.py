@@ -1,0 +1,173 @@
+"""What may be seen of a season, as plain data: for tables, ``--json`` and pages alike.
+
+Nothing here tells the seed before the season is over, nor an opening before its game is
+finished (RULEBOOK §2, sealed draws). Times are milliseconds of the day by Redis' clock,
+durations seconds, points are numbers of whole and half points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.season import crosstable, events, progress, tiebreaks
+from orchestrator.season import state as season_state
+
+
+def event_ids(state: season_state.SeasonState, event: str | None = None) -> list[str]:
+    """Return the ids of all events, or of the one named; raise ``RefusedError``."""
+    if event is None:
+        return list(state.events)
+    if event not in state.events:
+        known = ", ".join(state.events)
+        raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
+    return [event]
+
+
+def name(state: season_state.SeasonState, engine: str) -> str:
+    """Return an engine's name."""
+    return state.engines[engine].name
+
+
+def status(state: season_state.SeasonState) -> str:
+    """Say in a word where the season stands: running, paused, held, waiting or finished."""
+    if state.finished:
+        return "finished"
+    if state.held:
+        return "held"
+    if state.paused:
+        return "paused"
+    return "running" if state.current is not None else "waiting"
+
+
+def season(state: season_state.SeasonState) -> dict[str, Any]:
+    """Return where a season stands."""
+    whole, running = progress.of_season(state), state.running
+    return {
+        "season": state.launched.id,
+        "name": state.launched.season.name,
+        "hall": state.hall,
+        "status": status(state),
+        "reason": state.held or state.paused,
+        "launched_ms": state.launched_ms,
+        "seed_sha256": state.launched.seed_sha256,
+        "seed": state.launched.seed if state.finished else None,
+        "champion": name(state, state.champion) if state.finished else None,
+        "journal_entries": state.seq,
+        "games": {"played": whole.played, "total": whole.total},
+        "remaining_seconds": round(whole.remaining_seconds, 1),
+        "next_gate_ms": state.next_deadline_ms(),
+        "running": None if running is None else _running(state, running),
+        "events": [event(state, event_id) for event_id in state.events],
+    }
+
+
+def _running(state: season_state.SeasonState, attempt: season_state.Attempt) -> dict[str, Any]:
+    game = state.game(attempt.game)
+    return {
+        "game": game.id,
+        "event": game.event,
+        "white": name(state, game.white),
+        "black": name(state, game.black),
+        "attempt": attempt.attempt,
+        "host": attempt.host,
+        "started_ms": attempt.started_ms,
+        "abort": attempt.abort,
+    }
+
+
+def event(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
+    """Return where an event stands."""
+    found, done = state.events[event_id], progress.of_event(state, event_id)
+    return {
+        "event": found.id,
+        "name": found.spec.name,
+        "status": found.status.value,
+        "format": found.spec.format.kind,
+        "time_control": str(found.spec.time_control),
+        "opens_at_ms": found.opens_at_ms,
+        "entrants": [name(state, engine) for engine in found.entrants],
+        "games": {"played": done.played, "total": done.total},
+        "remaining_seconds": round(done.remaining_seconds, 1),
+    }
+
+
+def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
+    """Return an event's table with every tiebreak number, and its crosstable's cells."""
+    found = state.events[event_id]
+    lines = crosstable.crosstable(state, event_id)
+    return {
+        "event": found.id,
+        "name": found.spec.name,
+        "status": found.status.value,
+        "final": found.status is events.Status.RANKED,
+        "rows": [_row(state, line) for line in lines],
+    }
+
+
+def _row(state: season_state.SeasonState, line: crosstable.Line) -> dict[str, Any]:
+    row = line.row
+    return {
+        "rank": row.rank,
+        "engine": row.engine,
+        "name": name(state, row.engine),
+        "points": row.points,
+        "games": row.games,
+        "wins": row.wins,
+        "draws": row.draws,
+        "losses": row.losses,
+        "tiebreaks": {c.value: tiebreaks.points(c, n) for c, n in row.tiebreaks.items()},
+        "decided_by": row.decided_by,
+        "results": [None if cell is None else cell.text for cell in line.cells],
+    }
+
+
+def schedule(
+    state: season_state.SeasonState, event_id: str, now_ms: int
+) -> list[dict[str, Any]]:
+    """Return an event's games in their order of play; a start that lies ahead is estimated."""
+    mean_ms = progress.of_event(state, event_id).mean_seconds * 1000
+    starts_ms: float = now_ms
+    rows = []
+    for game_id in state.events[event_id].order:
+        row = game(state, game_id)
+        if row["result"] is None:
+            row["estimated_start_ms"] = None if row["running"] else round(starts_ms)
+            starts_ms += mean_ms
+        rows.append(row)
+    return rows
+
+
+def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
+    """Return a paired game, with its result and opening once it is finished."""
+    found = state.game(game_id)
+    played = found.finished
+    row: dict[str, Any] = {
+        "game": found.id,
+        "event": found.event,
+        "number": found.number,
+        "round": found.round,
+        "white": name(state, found.white),
+        "black": name(state, found.black),
+        "running": state.running is not None and state.running.game == found.id,
+        "result": None,
+    }
+    if played is not None:
+        row |= {
+            "result": played.result,
+            "ending": played.ending.value,
+            "details": played.details,
+            "plies": played.plies,
+            "started_ms": played.started_ms,
+            "duration_seconds": round((played.ended_ms - played.started_ms) / 1000, 1),
+            "attempt": played.attempt,
+            "opening": _opening(state, found),
+        }
+    return row
+
+
+def _opening(state: season_state.SeasonState, found: events.Game) -> str:
+    book = state.events[found.event].spec.book
+    if book is None or found.opening is None:
+        return ""
+    return state.launched.books[book][found.opening].name

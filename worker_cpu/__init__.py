@@ -1,0 +1,1 @@
+"""The playing hall: referees every game; knows nothing of seasons."""

@@ -1,0 +1,209 @@
+"""The hall on its host's disk: the lock, the spool, the ply log, and settling old attempts.
+
+Invariants (DESIGN §3.5, §3.6):
+
+* whoever starts an engine or gives up an attempt of this host holds the lock; link and
+  dead man of a game share one open lock file, so the lock is free only when both are gone;
+* a finished game is in the spool (written, fsynced, renamed) before the ledger hears of
+  it, and stays there until the journal's mirror has passed its entry;
+* a spool the ledger refuses is kept aside for the operator, never deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import pathlib
+import time
+from collections.abc import Iterator
+
+import structlog
+
+from orchestrator import contract, errors
+from orchestrator.ledger import api, attempts, files
+from worker_cpu import settings
+
+log = structlog.get_logger()
+
+LOCK_POLL_SECONDS = 0.02  # s: how often a taken lock is tried again; an old dead man needs ms
+
+
+@dataclasses.dataclass(frozen=True)
+class Spooled:
+    """A finished game on the hall's disk, with all that ``complete`` needs."""
+
+    hall: str
+    token: contract.Token
+    season: str
+    finished: contract.GameFinished
+    record: bytes
+
+    def encode(self) -> bytes:
+        """Write the spool file: one line of JSON, then the record's bytes."""
+        header = contract.dumps(
+            {
+                "v": contract.SCHEMA,
+                "hall": self.hall,
+                "token": str(self.token),
+                "season": self.season,
+                "finished": self.finished.model_dump(mode="json"),
+            }
+        )
+        return header.encode() + b"\n" + self.record
+
+    @classmethod
+    def decode(cls, content: bytes) -> Spooled:
+        """Read a spool file; raise ``HostError`` when it is none."""
+        header, _, record = content.partition(b"\n")
+        try:
+            raw = contract.loads(header)
+            return cls(
+                hall=raw["hall"],
+                token=contract.Token.parse(raw["token"]),
+                season=raw["season"],
+                finished=contract.GameFinished.model_validate(raw["finished"]),
+                record=record,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.HostError(f"not a spool file: {error}") from error
+
+
+class HallDirectory:
+    """The hall's files: ``lock``, ``spool/``, ``refused/``, ``attempts/``, ``scratch/``."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.root = root
+        self.spool = root / "spool"
+        self.refused = root / "refused"
+        self.attempts = root / "attempts"
+        self.scratch = root / "scratch"
+        for directory in (self.spool, self.refused, self.attempts, self.scratch):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self, wait_seconds: float) -> Iterator[int | None]:
+        """Hold the hall's lock; yield its descriptor, or None when it stayed taken.
+
+        The descriptor is inheritable: a dead man that inherits it keeps the hall
+        locked until the last engine is gone, whatever happens to this process.
+        """
+        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            yield descriptor if _lock(descriptor, wait_seconds) else None
+        finally:
+            os.close(descriptor)
+
+    def spooled(self) -> list[pathlib.Path]:
+        """Return the spool files, oldest first."""
+        files = self.spool.glob("*.spool")
+        return sorted(files, key=lambda path: path.stat().st_mtime_ns)
+
+    def write_spool(self, spooled: Spooled) -> pathlib.Path:
+        """Put a finished game on disk, whole or not at all, and durable."""
+        path = self.spool / f"{spooled.finished.attempt}.spool"
+        files.write(path, spooled.encode())
+        return path
+
+    def set_aside(self, spool: pathlib.Path, reason: str) -> None:
+        """Keep a refused spool for the operator, with the reason beside it."""
+        files.write(self.refused / f"{spool.stem}.reason", f"{reason}\n".encode())
+        spool.rename(self.refused / spool.name)
+        files.sync_directory(self.refused)
+        files.sync_directory(self.spool)
+
+    def dead_man_log(self, attempt: str) -> pathlib.Path:
+        """Return where the dead man of an attempt writes down why it killed."""
+        return self.attempts / f"{attempt}.deadman.jsonl"
+
+    def ply_log(self, attempt: str) -> pathlib.Path:
+        """Return where the plies of an attempt are logged."""
+        return self.attempts / f"{attempt}.plies.jsonl"
+
+    def protocol_log(self, attempt: str) -> pathlib.Path:
+        """Return where the engines' traffic of an attempt is logged."""
+        return self.attempts / f"{attempt}.protocol.gz"
+
+    def forget_attempt(self, attempt: str) -> None:
+        """Delete an attempt's logs: its game is in the archive."""
+        for path in (
+            self.dead_man_log(attempt),
+            self.ply_log(attempt),
+            self.protocol_log(attempt),
+        ):
+            path.unlink(missing_ok=True)
+
+
+class AppendLog:
+    """A log of lines, each on disk before ``append`` returns."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+
+    def append(self, line: bytes) -> None:
+        """Write one line and sync it."""
+        os.write(self._descriptor, line + b"\n")
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        """Close the file; may be called again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def settle(hall: settings.HallSettings, directory: HallDirectory, ledger: api.Ledger) -> None:
+    """Bring this host's past in order: submit its spools, give up its dead attempt.
+
+    The caller holds the hall's lock, so no link and no dead man of an earlier attempt
+    is alive. Raises ``LedgerUnreachableError``; may be repeated at any time.
+    """
+    for path in directory.spooled():
+        _submit(path, directory, ledger)
+    slot = ledger.slot(hall.hall)
+    if slot is None or slot.host != hall.host:
+        return
+    end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
+    ledger.give_up(hall.hall, slot.token, slot.season, end)
+    log.warning("attempt.given_up", game=slot.game, attempt=slot.attempt, ply=end.ply)
+
+
+def _submit(path: pathlib.Path, directory: HallDirectory, ledger: api.Ledger) -> None:
+    try:
+        spooled = Spooled.decode(path.read_bytes())
+    except errors.HostError as error:
+        directory.set_aside(path, str(error))
+        log.exception("spool.unreadable", path=path.name)
+        return
+    reply = ledger.complete(
+        spooled.hall, spooled.token, spooled.season, spooled.finished, spooled.record
+    )
+    if isinstance(reply, api.Refused):
+        directory.set_aside(path, reply.reason)
+        log.error("spool.refused", path=path.name, reason=reply.reason)
+    elif ledger.mirrored(spooled.season) >= reply.seq:
+        path.unlink()
+        directory.forget_attempt(spooled.finished.attempt)
+
+
+def _last_words(directory: HallDirectory, attempt: str) -> str:
+    """Return what the dead man of an attempt wrote down last, '' if it wrote nothing."""
+    try:
+        lines = directory.dead_man_log(attempt).read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    return lines[-1] if lines else ""
+
+
+def _lock(descriptor: int, wait_seconds: float) -> bool:
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(LOCK_POLL_SECONDS)
+        else:
+            return True

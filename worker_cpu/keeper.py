@@ -1,0 +1,103 @@
+"""The keeper of a hall in the worker's child: settle the past, then play what is ready.
+
+All of it happens under the hall's lock, so that nothing of an earlier attempt is alive:
+spools first, then this host's dead attempt, then at most one new game (DESIGN §3).
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import structlog
+
+from orchestrator import errors
+from orchestrator.ledger import api, store
+from worker_cpu import hall, link, processes, settings
+
+log = structlog.get_logger()
+
+LOCK_SECONDS = 3.0  # s: a dead man that saw its link die needs milliseconds to clean up
+
+
+class HallKeeper:
+    """One worker child's way to its hall."""
+
+    def __init__(self, configured: settings.HallSettings) -> None:
+        self._settings = configured
+        self._directory = hall.HallDirectory(configured.directory)
+        self._ledger = store.connect(configured.redis_url)
+        self._standby: processes.RefereeProcess | None = None
+
+    def open(self) -> None:
+        """Enter the hall and settle what is left of its past; never raises for Redis."""
+        try:
+            if self._enters():
+                with self._directory.locked(LOCK_SECONDS) as lock:
+                    if lock is not None:
+                        hall.settle(self._settings, self._directory, self._ledger)
+        except errors.LedgerUnreachableError as error:
+            log.warning("redis.unreachable", error=str(error))
+        self._stand_by()
+
+    def look(self) -> None:
+        """Settle, then play the hall's ready game if there is one."""
+        structlog.contextvars.clear_contextvars()
+        try:
+            with self._directory.locked(LOCK_SECONDS) as lock:
+                if lock is None:
+                    log.warning("hall.locked", hall=self._settings.hall)
+                    return
+                if self._enters():
+                    hall.settle(self._settings, self._directory, self._ledger)
+                    self._play(lock)
+        except errors.LedgerUnreachableError as error:
+            log.warning("redis.unreachable", error=str(error))
+        finally:
+            structlog.contextvars.clear_contextvars()
+
+    def _enters(self) -> bool:
+        reply = self._ledger.open_hall(
+            self._settings.hall, self._settings.host, self._settings.worker
+        )
+        if isinstance(reply, api.Foreign):
+            log.error("hall.foreign", hall=self._settings.hall, host=reply.host)
+        return isinstance(reply, api.Opened)
+
+    def _play(self, lock: int) -> None:
+        for season, game in self._ledger.offered(self._settings.hall).items():
+            claim = self._claim(season, game)
+            structlog.contextvars.bind_contextvars(
+                season=season, game=game, attempt=claim.attempt, hall=claim.hall
+            )
+            referee = self._take_standby()
+            try:
+                link.Link(self._settings, self._directory, self._ledger).play(claim, lock, referee)
+            finally:
+                referee.end()
+            self._stand_by()
+            return
+
+    def _claim(self, season: str, game: str) -> api.Claim:
+        return api.Claim(
+            hall=self._settings.hall,
+            season=season,
+            game=game,
+            attempt=f"{self._settings.hall}-{secrets.token_hex(8)}",
+            worker=self._settings.worker,
+            host=self._settings.host,
+            lane=self._settings.lane,
+            ttl_ms=round(self._settings.lease_seconds * 1000),
+        )
+
+    def _stand_by(self) -> None:
+        """Start the next game's referee now, so that no game waits for its start-up."""
+        if self._standby is None:
+            self._standby = processes.RefereeProcess(self._settings)
+
+    def _take_standby(self) -> processes.RefereeProcess:
+        referee, self._standby = self._standby, None
+        if referee is None or not referee.alive:
+            if referee is not None:
+                referee.end()
+            return processes.RefereeProcess(self._settings)
+        return referee

@@ -1,0 +1,354 @@
+"""The link: the only process of a game that talks to Redis.
+
+It claims the hall, hands the order to the referee, and from then on answers to three:
+the referee (each completed ply goes to the ledger and to the hall's disk before the
+opponent's clock starts), the ledger (the lease is renewed on a beat; the reply carries
+the operator's wishes) and the dead man (fed with each renewal). It judges nothing and
+keeps no clock. Invariants:
+
+* a ply the referee is told to go on from is in Redis and on this host's disk;
+* a finished game is in the spool before the ledger hears of it;
+* this process leaves the hall's lock only when no engine is alive.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import pathlib
+import time
+from collections.abc import Callable
+
+import structlog
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import packing, record
+from orchestrator.ledger import api
+from worker_cpu import frames, hall, live, processes, settings
+
+log = structlog.get_logger()
+
+RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
+SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
+FENCED = "fenced: another attempt has the hall"
+
+
+class Link:
+    """One attempt at one game."""
+
+    def __init__(
+        self,
+        configured: settings.HallSettings,
+        directory: hall.HallDirectory,
+        ledger: api.Ledger,
+    ) -> None:
+        self._settings = configured
+        self._directory = directory
+        self._ledger = ledger
+
+    def play(self, claim: api.Claim, lock: int, referee: processes.RefereeProcess) -> None:
+        """Claim the hall and see one attempt through; the hall's lock is held.
+
+        Returns when the attempt is recorded (finished or given up), refused, or left to
+        the next settling because Redis is away.
+        """
+        reply = self._ledger.claim(claim)
+        if not isinstance(reply, api.Claimed):
+            log.info("claim.refused", reply=str(reply))
+            return
+        order = contract.GameOrder.decode(reply.order)
+        log.info("game.started", token=str(reply.token), white=order.white.id, black=order.black.id)
+        dead_man = processes.DeadMan(
+            log=self._directory.dead_man_log(claim.attempt),
+            scratch=self._directory.scratch,
+            lock=lock,
+            limit_seconds=self._settings.dead_man_seconds,
+            referee=referee,
+        )
+        try:
+            Attempt(
+                self._settings,
+                self._directory,
+                self._ledger,
+                claim,
+                reply.token,
+                order,
+                dead_man,
+                referee.channel,
+            ).run()
+        finally:
+            dead_man.wait()
+
+
+class Attempt:
+    """The state of an attempt between claim and its end."""
+
+    def __init__(
+        self,
+        configured: settings.HallSettings,
+        directory: hall.HallDirectory,
+        ledger: api.Ledger,
+        claim: api.Claim,
+        token: contract.Token,
+        order: contract.GameOrder,
+        dead_man: processes.DeadMan,
+        channel: frames.Channel,
+    ) -> None:
+        self._settings = configured
+        self._directory = directory
+        self._ledger = ledger
+        self._claim = claim
+        self._token = token
+        self._order = order
+        self._dead_man = dead_man
+        self._channel = channel
+        self._plies: list[contract.PlyRecord] = []
+        self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
+        self._protocol = ProtocolLog(directory.protocol_log(claim.attempt))
+        self._started_ms = ledger.now_ms()
+        self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
+        self._next_beat = 0.0
+        self._last_move_ms = 0
+        self._fenced = False
+        self._ended = False
+
+    def run(self) -> None:
+        """Play the order and record how it ended."""
+        try:
+            self._renew()
+            self._channel.send(frames.Kind.ORDER, self._order.encode().encode())
+            while not self._ended:
+                self._serve_channel()
+                if time.monotonic() >= self._next_beat:
+                    self._renew()
+        except frames.ChannelClosedError:
+            self._give_up("referee lost", "the referee's channel closed without an outcome")
+        finally:
+            self._ply_log.close()
+            self._protocol.close()
+
+    # -- frames of the referee ------------------------------------------------------
+
+    def _serve_channel(self) -> None:
+        timeout = max(0.0, self._next_beat - time.monotonic())
+        frame = self._channel.receive(timeout)
+        if frame is None:
+            return
+        payload = frame.payload
+        match frame.kind:
+            case frames.Kind.CHUNK:
+                chunk = frames.Chunk.decode(payload)
+                self._protocol.write(chunk)
+                self._live.chunk(chunk)
+            case frames.Kind.THINK:
+                self._live.think(payload)
+            case frames.Kind.READY:
+                self._live.ready(payload)
+            case frames.Kind.PLY:
+                self._keep_ply(payload)
+            case frames.Kind.FINISHED:
+                self._finish(payload)
+            case frames.Kind.INTERRUPTED:
+                told = contract.loads(payload)
+                self._give_up(told["cause"], told["evidence"])
+            case _:
+                log.error("frame.unexpected", kind=frame.kind.name)
+
+    def _keep_ply(self, payload: bytes) -> None:
+        """Make a ply durable, then let the game go on."""
+        ply = contract.PlyRecord.decode(payload)
+        self._ply_log.append(payload)
+        if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
+            self._plies.append(ply)
+            self._last_move_ms = self._live.now_ms()
+            self._channel.send(frames.Kind.GO_ON)
+            self._live.ply(ply)
+
+    def _write_ply(self, ply: int, payload: str) -> bool:
+        reply = self._ledger.write_ply(
+            self._settings.hall, self._token, self._claim.attempt, ply, payload
+        )
+        if isinstance(reply, api.Gap):
+            log.error("ply.gap", ply=ply, last=reply.last)
+        return isinstance(reply, api.Written)
+
+    def _persist(self, write: Callable[[], bool]) -> bool:
+        """Write, and try again while Redis is away; both clocks stand meanwhile.
+
+        The dead man ends the wait at his limit; then the channel tells of the
+        interruption. False means that the attempt has lost its right to write.
+        """
+        while not self._ended:
+            try:
+                if write():
+                    return True
+                self._lose(FENCED)
+                return False
+            except errors.LedgerUnreachableError as error:
+                log.warning("redis.unreachable", error=str(error))
+            if self._dead_man.ended:
+                return False
+            time.sleep(RETRY_SECONDS)
+            if time.monotonic() >= self._next_beat:
+                self._renew()
+        return False
+
+    # -- the lease ------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        """Extend the lease, feed the dead man with the moment of asking, hear the wishes."""
+        self._next_beat = time.monotonic() + self._settings.beat_seconds
+        asked = processes.boottime_ns()
+        last = self._plies[-1].ply if self._plies else 0
+        try:
+            reply = self._ledger.renew(
+                self._settings.hall, self._token, self._claim.attempt, last, self._last_move_ms
+            )
+        except errors.LedgerUnreachableError as error:
+            log.warning("renewal.failed", error=str(error))
+            self._next_beat = time.monotonic() + min(1.0, self._settings.beat_seconds)
+            return
+        if isinstance(reply, api.Fenced):
+            self._lose(FENCED)
+            return
+        self._dead_man.feed(asked)
+        if reply.abort:
+            log.warning("game.aborted", reason=reply.abort)
+            self._dead_man.kill(f"operator: {reply.abort}")
+
+    def _lose(self, reason: str) -> None:
+        """Stop an attempt that may not write any more; somebody else decides over the game."""
+        if not self._fenced:
+            self._fenced = True
+            log.error("attempt.fenced")
+            self._dead_man.kill(reason)
+
+    # -- the end --------------------------------------------------------------------
+
+    def _finish(self, payload: bytes) -> None:
+        """Spool the finished game, then record it under the token."""
+        self._ended = True
+        self._dead_man.end()
+        self._protocol.close()
+        spooled = self._spooled(contract.loads(payload))
+        path = self._directory.write_spool(spooled)
+        deadline = time.monotonic() + SUBMIT_SECONDS
+        while True:
+            try:
+                reply = self._ledger.complete(
+                    self._settings.hall,
+                    self._token,
+                    self._order.season,
+                    spooled.finished,
+                    spooled.record,
+                )
+                break
+            except errors.LedgerUnreachableError as error:
+                log.warning("redis.unreachable", error=str(error))
+                if time.monotonic() >= deadline:
+                    return
+                time.sleep(RETRY_SECONDS)
+        if isinstance(reply, api.Refused):
+            self._directory.set_aside(path, reply.reason)
+            log.error("game.refused", reason=reply.reason)
+        else:
+            log.info(
+                "game.finished", result=spooled.finished.result, details=spooled.finished.details
+            )
+
+    def _spooled(self, told: dict[str, object]) -> hall.Spooled:
+        game = contract.GameRecord.model_validate(
+            {
+                "order": self._order.model_dump(),
+                "attempt": self._claim.attempt,
+                "token": str(self._token),
+                "hall": self._claim.hall,
+                "lane": self._claim.lane,
+                "host": self._claim.host,
+                "started_ms": self._started_ms,
+                "ended_ms": self._live.now_ms(),
+                "white": told["white"],
+                "black": told["black"],
+                "plies": self._plies,
+                "outcome": told["outcome"],
+                "final_fen": told["final_fen"],
+            }
+        )
+        packed = packing.pack(game, record.pgn(game), self._protocol.content())
+        return hall.Spooled(
+            hall=self._claim.hall,
+            token=self._token,
+            season=self._order.season,
+            finished=self._finished(game),
+            record=packed,
+        )
+
+    def _finished(self, game: contract.GameRecord) -> contract.GameFinished:
+        start = self._order.time_control.base_ms * 1_000_000
+        last = game.plies[-1] if game.plies else None
+        return contract.GameFinished(
+            game=self._claim.game,
+            attempt=self._claim.attempt,
+            hall=self._claim.hall,
+            lane=self._claim.lane,
+            host=self._claim.host,
+            result=game.outcome.result,
+            ending=game.outcome.ending,
+            loser=game.outcome.loser,
+            details=game.outcome.details,
+            plies=last.ply if last else len(self._order.opening.moves),
+            white_clock_ns=last.white_clock_ns if last else start,
+            black_clock_ns=last.black_clock_ns if last else start,
+            started_ms=game.started_ms,
+            ended_ms=game.ended_ms,
+            record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
+        )
+
+    def _give_up(self, cause: str, evidence: str) -> None:
+        """End the attempt as an interruption, once no engine is alive."""
+        self._ended = True
+        self._dead_man.kill(cause)
+        self._dead_man.wait()
+        log.warning("game.interrupted", cause=cause, evidence=evidence)
+        if self._fenced:
+            return
+        last = self._plies[-1] if self._plies else None
+        end = contract.AttemptEnded(
+            game=self._claim.game,
+            attempt=self._claim.attempt,
+            hall=self._claim.hall,
+            lane=self._claim.lane,
+            host=self._claim.host,
+            cause=cause,
+            evidence=evidence,
+            ply=last.ply if last else 0,
+            white_clock_ns=last.white_clock_ns if last else None,
+            black_clock_ns=last.black_clock_ns if last else None,
+        )
+        self._ledger.give_up(self._settings.hall, self._token, self._order.season, end)
+
+
+class ProtocolLog:
+    """All that was said between referee and engines, compressed on the hall's disk."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self._file: gzip.GzipFile | None = gzip.open(path, "wb", compresslevel=1)
+
+    def write(self, chunk: frames.Chunk) -> None:
+        """Add one chunk: each of its lines as ``<ns> <seat><direction> <text>``."""
+        if self._file is not None:
+            head = f"{chunk.monotonic_ns} {chunk.seat}{chunk.direction} ".encode()
+            text = chunk.data.rstrip(b"\n").replace(b"\n", b"\n" + head)
+            self._file.write(head + text + b"\n")
+
+    def close(self) -> None:
+        """Write what is buffered and close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def content(self) -> bytes:
+        """Return the compressed log; it must be closed."""
+        return self._path.read_bytes()

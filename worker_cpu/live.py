@@ -1,0 +1,97 @@
+"""What spectators see of the game in flight: published a few times a second, never the truth.
+
+Parsing happens here, in the link, so that nothing is parsed beside a running clock in
+the referee. Publishing may fail; the game does not care (S16-15b i).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+
+from orchestrator import contract, errors
+from orchestrator.ledger import api
+from worker_cpu import frames
+from worker_cpu.protocols import uci
+
+log = structlog.get_logger()
+
+PUBLISH_SECONDS = 0.25  # s: at most this often while an engine thinks
+BACKOFF_SECONDS = 2.0  # s: no publishing for that long after Redis failed to take one
+FRESH_MS = 30_000  # ms: what is older than that is not live any more
+
+SEATS = {"w": "white", "b": "black"}
+
+
+class LiveBoard:
+    """The public picture of one game."""
+
+    def __init__(
+        self, ledger: api.Ledger, order: contract.GameOrder, claim: api.Claim, now_ms: int
+    ) -> None:
+        self._ledger = ledger
+        self._hall = claim.hall
+        self._offset_ms = now_ms - time.monotonic_ns() // 1_000_000
+        base = order.time_control.base_ms
+        self._picture: dict[str, Any] = {
+            "v": contract.SCHEMA,
+            "season": order.season,
+            "event": order.event,
+            "game": order.game,
+            "attempt": claim.attempt,
+            "started_ms": now_ms,
+            "ply": len(order.opening.moves),
+            "thinking": None,
+            "since_ms": None,
+            "white": {"id": order.white.id, "name": order.white.name, "clock_ms": base},
+            "black": {"id": order.black.id, "name": order.black.name, "clock_ms": base},
+        }
+        self._quiet_until = 0.0
+
+    def now_ms(self) -> int:
+        """Return Redis' time of day, carried on by this host's monotonic clock."""
+        return self._offset_ms + time.monotonic_ns() // 1_000_000
+
+    def ready(self, payload: bytes) -> None:
+        """Both engines are ready."""
+        for side, report in contract.loads(payload).items():
+            self._picture[side]["engine"] = report.get("id_name", "")
+        self._publish(force=True)
+
+    def think(self, payload: bytes) -> None:
+        """An engine's clock starts."""
+        told = contract.loads(payload)
+        self._picture["thinking"] = told["side"]
+        self._picture["since_ms"] = self.now_ms()
+        self._picture["white"]["clock_ms"] = told["white_clock_ns"] // 1_000_000
+        self._picture["black"]["clock_ms"] = told["black_clock_ns"] // 1_000_000
+        self._publish(force=False)
+
+    def chunk(self, chunk: frames.Chunk) -> None:
+        """Take what an engine printed; parse it only if it is time to publish."""
+        if chunk.direction != "<" or time.monotonic() < self._quiet_until:
+            return
+        info = uci.last_exact_info(chunk.data)
+        if info is not None:
+            self._picture[SEATS[chunk.seat]]["info"] = info.public()
+            self._publish(force=False)
+
+    def ply(self, ply: contract.PlyRecord) -> None:
+        """A ply is complete and journaled."""
+        self._picture["ply"] = ply.ply
+        self._picture["thinking"] = None
+        self._picture["white"]["clock_ms"] = ply.white_clock_ns // 1_000_000
+        self._picture["black"]["clock_ms"] = ply.black_clock_ns // 1_000_000
+
+    def _publish(self, *, force: bool) -> None:
+        now = time.monotonic()
+        if now < self._quiet_until and not force:
+            return
+        self._quiet_until = now + PUBLISH_SECONDS
+        try:
+            self._ledger.set_live(self._hall, contract.dumps(self._picture), FRESH_MS)
+        except errors.LedgerUnreachableError as error:
+            self._quiet_until = now + BACKOFF_SECONDS
+            log.debug("live.failed", error=str(error))

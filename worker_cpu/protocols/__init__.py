@@ -1,0 +1,1 @@
+"""What engines say and are told, as pure text in and values out."""

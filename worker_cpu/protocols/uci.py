@@ -1,0 +1,308 @@
+"""UCI as pure text: lines in, values out; command bytes out.
+
+Source: the UCI protocol text of April 2006. Invariants:
+
+* no bytes an engine writes raise: a line that is not understood is ``None``;
+* a score is exact (no lowerbound, no upperbound) and of the first line of play, and it is
+  the last one before the move;
+* nothing here is called while a clock runs, except ``MoveFinder``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from orchestrator import contract
+
+OptionType: TypeAlias = Literal["check", "spin", "combo", "button", "string"]
+
+TEXT_LIMIT = 4096  # characters kept of a name, a value or a move an engine writes
+PV_LIMIT = 256  # moves kept of a principal variation
+NUMBER_LIMIT = 1 << 63  # numbers beyond are nonsense, and JSON readers cut them
+_TYPES: Mapping[str, OptionType] = {
+    "check": "check",
+    "spin": "spin",
+    "combo": "combo",
+    "button": "button",
+    "string": "string",
+}
+_OPTION_WORDS = frozenset({"name", "type", "default", "min", "max", "var"})
+_COUNTERS = frozenset({"nodes", "nps", "tbhits", "hashfull"})
+_NUMBERS = _COUNTERS | {"depth", "seldepth", "multipv"}
+_SPACE = b" \t\r\v\f"
+_AFTER = frozenset({b"", b" ", b"\t", b"\r", b"\n", b"\0"})  # what may follow a whole word
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """``id name`` or ``id author``."""
+
+    field: Literal["name", "author"]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option the engine offers, as its ``option`` line describes it."""
+
+    name: str
+    type: OptionType
+    default: str | None = None
+    min: int | None = None
+    max: int | None = None
+    choices: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Write the offer for the record: ``spin 1..1024, default 1``."""
+        words: str = self.type
+        if self.min is not None or self.max is not None:
+            words += f" {_known(self.min)}..{_known(self.max)}"
+        if self.choices:
+            words += f" {'|'.join(self.choices)}"
+        return words if self.default is None else f"{words}, default {self.default}"
+
+
+@dataclasses.dataclass(frozen=True)
+class BestMove:
+    """``bestmove``: the move's text as the engine wrote it, '' when there is none."""
+
+    move: str
+    ponder: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """What an engine said of its search: fields as in ``contract.PlyRecord``."""
+
+    score: contract.Score | None = None
+    depth: int | None = None
+    seldepth: int | None = None
+    nodes: int | None = None
+    nps: int | None = None
+    tbhits: int | None = None
+    hashfull: int | None = None
+    pv: tuple[str, ...] = ()
+
+
+# -- the handshake -----------------------------------------------------------------------
+
+
+def words(line: bytes) -> list[str]:
+    """Split a line into its words; bytes that are no UTF-8 are replaced."""
+    return line.replace(b"\0", b"").decode(errors="replace").split()
+
+
+def is_reply(line: bytes, reply: bytes) -> bool:
+    """Say whether a line is the reply ``uciok`` or ``readyok``."""
+    return line.split()[:1] == [reply]
+
+
+def identity(line: bytes) -> Identity | None:
+    """Read ``id name ...`` and ``id author ...``."""
+    text = words(line)
+    if len(text) < 2 or text[0] != "id":
+        return None
+    value = " ".join(text[2:])[:TEXT_LIMIT]
+    if text[1] == "name":
+        return Identity("name", value)
+    return Identity("author", value) if text[1] == "author" else None
+
+
+def option(line: bytes) -> Option | None:
+    """Read an ``option`` line; names, defaults and choices may hold spaces."""
+    text = words(line)
+    if text[:2] != ["option", "name"]:
+        return None
+    fields: dict[str, str] = {}
+    choices: list[str] = []
+    for key, value in _option_fields(text[1:]):
+        if key == "var":
+            choices.append(value)
+        else:
+            fields.setdefault(key, value)
+    kind = _TYPES.get(fields.get("type", "").lower())
+    if kind is None or not fields.get("name"):
+        return None
+    return Option(
+        name=fields["name"],
+        type=kind,
+        default=fields.get("default"),
+        min=_number(fields.get("min", "")),
+        max=_number(fields.get("max", "")),
+        choices=tuple(choices),
+    )
+
+
+def _option_fields(text: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield keyword and value; ``name`` and the words of a name end only at ``type``."""
+    key, value = "", list[str]()
+    for word in text:
+        starts = word == "type" if key == "name" else word in _OPTION_WORDS
+        if starts or not key:
+            if key:
+                yield key, " ".join(value)[:TEXT_LIMIT]
+            key, value = word, []
+        else:
+            value.append(word)
+    yield key, " ".join(value)[:TEXT_LIMIT]
+
+
+# -- a move ------------------------------------------------------------------------------
+
+
+class MoveFinder:
+    """Finds the line ``bestmove`` in raw output; cheap enough while a clock runs.
+
+    ``fresh`` tells whether the output stands at the start of a line: the rest of a line
+    begun before ``go`` is no answer to it.
+    """
+
+    LINE_LIMIT = 1 << 16  # bytes kept of an unfinished line
+
+    def __init__(self, *, fresh: bool = True) -> None:
+        self._line = b"" if fresh else b"?"
+
+    def feed(self, chunk: bytes) -> bytes | None:
+        """Take output; return the whole ``bestmove`` line when it is complete."""
+        text = self._line + chunk
+        at = text.find(b"bestmove")
+        while at >= 0:
+            start = text.rfind(b"\n", 0, at) + 1
+            if not text[start:at].strip(_SPACE) and text[at + 8 : at + 9] in _AFTER:
+                end = text.find(b"\n", at)
+                if end >= 0:
+                    return text[at:end]
+                break
+            at = text.find(b"bestmove", at + 8)
+        self._line = text[text.rfind(b"\n") + 1 :][: self.LINE_LIMIT]
+        return None
+
+    def begun(self) -> bool:
+        """Say whether a ``bestmove`` line was begun and not ended."""
+        return self._line.lstrip(_SPACE).startswith(b"bestmove")
+
+
+def best_move(line: bytes) -> BestMove:
+    """Read a ``bestmove`` line; what follows is kept as it was written."""
+    text = words(line)[1:]
+    ponder = text[2][:TEXT_LIMIT] if len(text) > 2 and text[1] == "ponder" else None
+    return BestMove(text[0][:TEXT_LIMIT] if text else "", ponder)
+
+
+def last_search(output: bytes) -> Search:
+    """Read the last exact score in an engine's output, and the newest counters.
+
+    Depth, selective depth and line of play are those of the score; nodes, speed, table
+    base hits and hash use are the last ones written.
+    """
+    counters: dict[str, int] = {}
+    for line in _lines_backwards(output):
+        if b"info" not in line:
+            continue
+        text = words(line)
+        if not text or text[0] != "info" or (len(text) > 1 and text[1] == "string"):
+            continue
+        info = _info(text)
+        for name in _COUNTERS & info.numbers.keys():
+            counters.setdefault(name, info.numbers[name])
+        if info.score is not None and info.exact and info.numbers.get("multipv", 1) == 1:
+            return _search(info, counters)
+    return _search(_Info({}), counters)
+
+
+def _search(info: _Info, counters: Mapping[str, int]) -> Search:
+    return Search(
+        score=info.score,
+        depth=info.numbers.get("depth"),
+        seldepth=info.numbers.get("seldepth"),
+        nodes=counters.get("nodes"),
+        nps=counters.get("nps"),
+        tbhits=counters.get("tbhits"),
+        hashfull=counters.get("hashfull"),
+        pv=info.pv,
+    )
+
+
+@dataclasses.dataclass
+class _Info:
+    numbers: dict[str, int]
+    score: contract.Score | None = None
+    exact: bool = True
+    pv: tuple[str, ...] = ()
+
+
+def _info(text: list[str]) -> _Info:
+    info = _Info({})
+    at = 1
+    while at < len(text):
+        word = text[at]
+        value = text[at + 1] if at + 1 < len(text) else ""
+        if word == "string":
+            break
+        if word == "pv":
+            info.pv = tuple(_moves(text[at + 1 :]))
+            at += len(info.pv)
+        elif word in ("lowerbound", "upperbound"):
+            info.exact = False
+        elif word in ("cp", "mate"):
+            info.score = _score(word, value) or info.score
+        elif word in _NUMBERS and (number := _number(value)) is not None:
+            info.numbers[word] = number
+        at += 1
+    return info
+
+
+def _score(kind: str, value: str) -> contract.Score | None:
+    number = _number(value)
+    if number is None:
+        return None
+    if kind == "cp":
+        return contract.Score(cp=number)
+    return contract.Score(mate=number)
+
+
+def _moves(text: list[str]) -> Iterator[str]:
+    """Yield the words of a line of play up to the first that cannot be a move."""
+    for word in text[:PV_LIMIT]:
+        if not 4 <= len(word) <= 5 or not word.isalnum() or not word.isascii():
+            return
+        yield word
+
+
+def _lines_backwards(output: bytes) -> Iterator[bytes]:
+    end = len(output)
+    while end >= 0:
+        start = output.rfind(b"\n", 0, end) + 1
+        yield output[start:end][: MoveFinder.LINE_LIMIT]
+        end = start - 1
+
+
+def _number(text: str) -> int | None:
+    """Read a number as engines write it; nonsense and the absurdly large are ``None``."""
+    if not text.isascii() or len(text) > 20 or not text.removeprefix("-").isdigit():
+        return None
+    number = int(text)
+    return number if -NUMBER_LIMIT < number < NUMBER_LIMIT else None
+
+
+def _known(number: int | None) -> str:
+    return "?" if number is None else str(number)
+
+
+# -- commands ----------------------------------------------------------------------------
+
+
+def set_option(name: str, value: str | None = None) -> bytes:
+    """Write ``setoption``; a button has no value. Line ends cannot be smuggled in."""
+    text = f"setoption name {name}" if value is None else f"setoption name {name} value {value}"
+    return " ".join(text.splitlines()).encode() + b"\n"
+
+
+def position_and_go(
+    position: str, white_ms: int, black_ms: int, white_inc_ms: int, black_inc_ms: int
+) -> bytes:
+    """Write ``position`` and ``go`` as the one piece that starts a clock; times in ms."""
+    go = f"go wtime {white_ms} btime {black_ms} winc {white_inc_ms} binc {black_inc_ms}"
+    return f"{position}\n{go}\n".encode()

@@ -1,0 +1,1 @@
+"""Seats: how a referee reaches an engine process."""

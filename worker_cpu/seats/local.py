@@ -1,0 +1,141 @@
+"""A local seat: an engine process of this host, reached over three raw pipes.
+
+The dead man forks the engine (``seats.deadman``); the referee holds the other ends of
+its pipes. Invariants:
+
+* no read and no write blocks: an engine that does not read, or floods, never holds the
+  referee (what its pipe does not take is sent when it does);
+* memory is bounded: lines are cut at ``LINE_LIMIT``, stderr is kept by its tail;
+* a seat knows whether its output stands at the start of a line, so that the rest of an
+  old line is never taken for an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+
+from orchestrator import contract
+
+LINE_LIMIT = 1 << 16  # bytes kept of one line; the stream goes on behind it
+READ_BYTES = 1 << 16  # bytes: one read
+PIPE_BYTES = 1 << 20  # bytes an engine can write before it has to wait for the referee
+STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
+
+
+class LineSplitter:
+    """Cuts output into lines without their ends (LF or CR LF), each bounded."""
+
+    def __init__(self) -> None:
+        self._line = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take output and return the lines that are complete now."""
+        *lines, rest = (self._line + chunk).split(b"\n")
+        self._line = rest[:LINE_LIMIT]
+        return [line[:LINE_LIMIT].rstrip(b"\r") for line in lines]
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineEnds:
+    """The engine's ends of its pipes: passed to the dead man, then closed here."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+    def close(self) -> None:
+        """Close the referee's copies: else an engine's end would never be seen."""
+        for fd in (self.stdin, self.stdout, self.stderr):
+            os.close(fd)
+
+
+class LocalSeat:
+    """The referee's ends of one engine's pipes."""
+
+    def __init__(self, side: contract.Side) -> None:
+        self.side = side
+        self.stderr_tail = b""
+        self.at_line_start = True
+        self.pid = -1
+        self.pidfd = -1
+        self._unsent = b""
+        self.stdin, self.stdout, self.stderr = -1, -1, -1
+
+    def open(self) -> EngineEnds:
+        """Make the three pipes and return the engine's ends."""
+        engine_in, self.stdin = os.pipe2(os.O_CLOEXEC)
+        self.stdout, engine_out = os.pipe2(os.O_CLOEXEC)
+        self.stderr, engine_err = os.pipe2(os.O_CLOEXEC)
+        for fd in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(fd, False)  # noqa: FBT003 - the name of the call says what
+        with contextlib.suppress(OSError):  # a limit of the host's; the default works too
+            fcntl.fcntl(self.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        return EngineEnds(engine_in, engine_out, engine_err)
+
+    def born(self, pid: int) -> None:
+        """Note the engine's process; its descriptor keeps the number from being reused."""
+        self.pid = pid
+        with contextlib.suppress(OSError):
+            self.pidfd = os.pidfd_open(pid)
+
+    @property
+    def unsent(self) -> bool:
+        """Say whether the engine has not taken all that was written to it."""
+        return bool(self._unsent)
+
+    def write(self, data: bytes) -> bool:
+        """Send bytes as far as the pipe takes them; False when nobody reads any more.
+
+        What the pipe does not take goes out with ``resume``, in order.
+        """
+        if self._unsent:
+            self._unsent += data
+            return True
+        try:
+            sent = os.write(self.stdin, data)
+        except BlockingIOError:
+            sent = 0
+        except BrokenPipeError:
+            return False
+        self._unsent = data[sent:]
+        return True
+
+    def resume(self) -> bool:
+        """Send what is left of earlier writes; False when nobody reads any more."""
+        data, self._unsent = self._unsent, b""
+        return self.write(data)
+
+    def forget_unsent(self) -> None:
+        """Drop what the engine has not taken: nothing more will be sent to it."""
+        self._unsent = b""
+
+    def read(self) -> bytes | None:
+        """Return output that is there, ``b''`` at its end, ``None`` when there is none."""
+        chunk = _read(self.stdout)
+        if chunk:
+            self.at_line_start = chunk.endswith(b"\n")
+        return chunk
+
+    def read_stderr(self) -> bytes | None:
+        """Return what came on stderr, as ``read``; its tail is kept."""
+        chunk = _read(self.stderr)
+        if chunk:
+            self.stderr_tail = (self.stderr_tail + chunk)[-STDERR_BYTES:]
+        return chunk
+
+    def close(self) -> None:
+        """Close all descriptors; may be called again."""
+        for fd in (self.stdin, self.stdout, self.stderr, self.pidfd):
+            if fd >= 0:
+                os.close(fd)
+        self.stdin = self.stdout = self.stderr = self.pidfd = -1
+
+
+def _read(fd: int) -> bytes | None:
+    try:
+        return os.read(fd, READ_BYTES)
+    except BlockingIOError:
+        return None

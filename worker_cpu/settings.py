@@ -1,0 +1,93 @@
+"""What a hall is told by its environment: where it lives, its lease, its cores.
+
+Every setting is an environment variable, so that systemd units, ``farm up`` and tests
+give them the same way. The lease's numbers belong together: an engine is dead before
+its lease can be given to somebody else (beat < dead man < lease, DESIGN §3.4).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import socket
+from collections.abc import Mapping
+
+from orchestrator import errors
+
+BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
+DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
+LEASE_SECONDS = 120.0  # s: only after this can a lease be suspected
+
+
+@dataclasses.dataclass(frozen=True)
+class HallSettings:
+    """The settings of one hall on this host; durations in seconds."""
+
+    hall: str
+    directory: pathlib.Path
+    redis_url: str
+    host: str
+    worker: str
+    lane: str = "whole"
+    beat_seconds: float = BEAT_SECONDS
+    dead_man_seconds: float = DEAD_MAN_SECONDS
+    lease_seconds: float = LEASE_SECONDS
+    referee_cpus: frozenset[int] = frozenset()
+    engine_cpus: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse numbers with which an engine could outlive its lease."""
+        if not 0 < 2 * self.beat_seconds <= self.dead_man_seconds < self.lease_seconds:
+            raise errors.UsageError(
+                f"hall {self.hall}: the lease needs 2 x beat <= dead man < lease, got"
+                f" FARM_BEAT_SECONDS={self.beat_seconds:g},"
+                f" FARM_DEAD_MAN_SECONDS={self.dead_man_seconds:g},"
+                f" FARM_LEASE_SECONDS={self.lease_seconds:g}"
+            )
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> HallSettings:
+    """Read the hall's settings; raise ``UsageError`` naming the variable that is wrong."""
+    env = os.environ if environment is None else environment
+    hall = env.get("FARM_HALL", "hall-1")
+    data = pathlib.Path(env.get("FARM_DATA", ".farm")).absolute()
+    host = env.get("FARM_HOST", socket.gethostname())
+    url = env.get("FARM_REDIS_URL", "")
+    if not url:
+        raise errors.UsageError(
+            "FARM_REDIS_URL is not set: the hall needs the farm's Redis; `farm up` sets it"
+        )
+    return HallSettings(
+        hall=hall,
+        directory=pathlib.Path(env.get("FARM_HALL_DIR", str(data / "halls" / hall))),
+        redis_url=url,
+        host=host,
+        worker=env.get("FARM_WORKER", host),
+        beat_seconds=_seconds(env, "FARM_BEAT_SECONDS", BEAT_SECONDS),
+        dead_man_seconds=_seconds(env, "FARM_DEAD_MAN_SECONDS", DEAD_MAN_SECONDS),
+        lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),
+        referee_cpus=_cpus(env, "FARM_REFEREE_CPUS"),
+        engine_cpus=_cpus(env, "FARM_ENGINE_CPUS"),
+    )
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, "")
+    try:
+        return float(text) if text else default
+    except ValueError:
+        raise errors.UsageError(f"{name}: found {text!r}; allowed: seconds such as 10") from None
+
+
+def _cpus(env: Mapping[str, str], name: str) -> frozenset[int]:
+    """Read a CPU list as the kernel writes them: ``0-3,8``; empty means no binding."""
+    text = env.get(name, "")
+    cpus: set[int] = set()
+    try:
+        for part in filter(None, text.split(",")):
+            first, _, last = part.partition("-")
+            cpus.update(range(int(first), int(last or first) + 1))
+    except ValueError:
+        raise errors.UsageError(f"{name}: found {text!r}; allowed: a list such as 0-3,8") from None
+    return frozenset(cpus)

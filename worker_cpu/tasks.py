@@ -1,0 +1,74 @@
+"""The doorbell: Celery's side of a hall.
+
+A ring says only "look": the child looks at what its hall's past left behind, then at
+what the hall may play now, and plays it. A child that starts looks as well, so that an
+attempt lost with a killed worker is settled at once.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import threading
+
+import celery
+import structlog
+from celery import signals
+
+from orchestrator import errors
+from orchestrator.ledger import store
+from worker_cpu import keeper, settings
+
+log = structlog.get_logger()
+
+DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
+
+_keepers: list[keeper.HallKeeper] = []  # one in a child, none in the main process
+
+
+@celery.shared_task(name="farm.play")  # type: ignore[untyped-decorator]
+def play() -> None:
+    """Look at the hall, and play what is ready there."""
+    for hall_keeper in _keepers:
+        hall_keeper.look()
+
+
+@signals.worker_init.connect
+def _name_this_worker(**_: object) -> None:
+    """Give this start of the worker a name of its own: a drain ends one start, not the next."""
+    hall = settings.from_environment()
+    os.environ["FARM_WORKER"] = f"{hall.host}/{hall.hall}/{secrets.token_hex(3)}"
+
+
+@signals.worker_process_init.connect
+def _open_hall(**_: object) -> None:
+    """Open the hall in a new child; what an earlier one left behind is settled first."""
+    # The children end when their worker ends: Celery asks the kernel for that. Ctrl-C is
+    # the main process' business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    hall_keeper = keeper.HallKeeper(settings.from_environment())
+    _keepers.append(hall_keeper)
+    hall_keeper.open()
+
+
+@signals.worker_ready.connect
+def _watch_for_drain(**_: object) -> None:
+    """End this worker when the operator drains it, also when no game runs."""
+    hall = settings.from_environment()
+    threading.Thread(target=_end_when_drained, args=(hall,), daemon=True).start()
+
+
+def _end_when_drained(hall: settings.HallSettings) -> None:
+    ledger = store.connect(hall.redis_url)
+    pause = threading.Event()
+    while True:
+        try:
+            reason = ledger.drained(hall.hall, hall.worker)
+        except errors.LedgerUnreachableError:
+            reason = ""
+        if reason:
+            log.info("worker.drained", worker=hall.worker, reason=reason)
+            os.kill(os.getpid(), signal.SIGTERM)  # Celery's warm end: the game is finished
+            return
+        pause.wait(DRAIN_POLL_SECONDS)

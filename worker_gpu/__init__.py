@@ -1,0 +1,1 @@
+"""The GPU box: hosts the neural engines' seats."""
