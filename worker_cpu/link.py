@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import pathlib
 import time
 from collections.abc import Callable

@@ -73,9 +73,9 @@ class LiveBoard:
         """Take what an engine printed; parse it only if it is time to publish."""
         if chunk.direction != "<" or time.monotonic() < self._quiet_until:
             return
-        info = uci.last_exact_info(chunk.data)
-        if info is not None:
-            self._picture[SEATS[chunk.seat]]["info"] = info.public()
+        search = uci.last_search(chunk.data)
+        if search.score is not None:
+            self._picture[SEATS[chunk.seat]]["search"] = _public(search)
             self._publish(force=False)
 
     def ply(self, ply: contract.PlyRecord) -> None:
@@ -95,3 +95,18 @@ class LiveBoard:
         except errors.LedgerUnreachableError as error:
             self._quiet_until = now + BACKOFF_SECONDS
             log.debug("live.failed", error=str(error))
+
+
+def _public(search: uci.Search) -> dict[str, Any]:
+    """Return an engine's last word on its search; the score is the mover's."""
+    score = search.score
+    return {
+        "cp": None if score is None else score.cp,
+        "mate": None if score is None else score.mate,
+        "depth": search.depth,
+        "seldepth": search.seldepth,
+        "nodes": search.nodes,
+        "nps": search.nps,
+        "tbhits": search.tbhits,
+        "pv": list(search.pv),
+    }

@@ -27,7 +27,7 @@ DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
 _keepers: list[keeper.HallKeeper] = []  # one in a child, none in the main process
 
 
-@celery.shared_task(name="farm.play")  # type: ignore[untyped-decorator]
+@celery.shared_task(name="farm.play")
 def play() -> None:
     """Look at the hall, and play what is ready there."""
     for hall_keeper in _keepers:

@@ -2,7 +2,7 @@
 
 Text in, values out. Invariants: exits keep the order of the book, duplicates included;
 every exit is a position with a legal move; an error names the source and the game
-or line. Moves are kept in UCI notation, castling in the notation of the book's variant.
+or line. A name is ``Opening: Variation``. Moves are kept in UCI notation, castling in the notation of the book's variant.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Exit(chess.pgn.BaseVisitor[contract.Opening]):
         return contract.Opening(
             fen=_fen(self._start),
             moves=tuple(self._moves),
-            name=", ".join(name for name in names if name),
+            name=": ".join(name for name in names if name),
             eco=self._tag("ECO"),
         )
 

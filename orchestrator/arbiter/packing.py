@@ -14,7 +14,8 @@ def pack(record: contract.GameRecord, pgn: str, protocol: bytes) -> bytes:
     """Pack record, PGN and protocol log; the same game gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in zip(MEMBERS, (record.encode(), pgn, protocol), strict=True):
+        contents = (record.encode().encode(), pgn.encode(), protocol)
+        for name, content in zip(MEMBERS, contents, strict=True):
             packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 

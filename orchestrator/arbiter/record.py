@@ -48,7 +48,7 @@ def tags(record: contract.GameRecord) -> dict[str, str]:
         "Result": record.outcome.result,
     }
     start = boards.start_board(order.opening, order.variant)
-    opening, _, variation = order.opening.name.partition(", ")
+    opening, _, variation = order.opening.name.partition(": ")
     others = {
         "BlackElo": None if order.black.rating is None else str(order.black.rating),
         "ECO": order.opening.eco,

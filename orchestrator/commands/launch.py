@@ -28,6 +28,11 @@ def season_file(name: str) -> pathlib.Path:
     return path
 
 
+def fresh_seed() -> str:
+    """Return a secret seed that nobody can guess."""
+    return secrets.token_hex(16)
+
+
 def start(
     ledger: store.RedisLedger,
     loaded: files.Loaded,
@@ -50,7 +55,9 @@ def start(
 @click.argument("file")
 @click.option("--id", "season", help="The season's id; default: the file's.")
 @click.option("--hall", default="hall-1", show_default=True, help="The hall that plays it.")
-@click.option("--seed", help="Hexadecimal seed of all draws; default: a fresh secret one.")
+@click.option(
+    "--seed", help="Seed of all draws, to play a season again; default: a fresh secret one."
+)
 @click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged facts.")
 @common.audited
 @common.json_option
@@ -75,8 +82,7 @@ def launch(
     """
     loaded = files.load(season_file(file))
     chosen = season or loaded.season.id
-    secret = seed or secrets.token_hex(16)
-    _require_hex(secret)
+    secret = seed or fresh_seed()
     with common.open_ledger() as ledger:
         _require_durable(ledger, insist=insist)
         if chosen in ledger.seasons():
@@ -103,15 +109,6 @@ def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str,
         "games": sum(s.games for s in plan.schedules(loaded.season, len(loaded.engines)).values()),
         "seed_sha256": draws.commitment(seed),
     }
-
-
-def _require_hex(seed: str) -> None:
-    try:
-        bytes.fromhex(seed)
-    except ValueError:
-        raise errors.UsageError(
-            f"--seed: found {seed!r}; allowed: an even number of hexadecimal digits"
-        ) from None
 
 
 def _require_durable(ledger: store.RedisLedger, *, insist: bool) -> None:

@@ -12,7 +12,7 @@ import click
 
 from orchestrator.commands import common, tables
 from orchestrator.season import graph as season_graph
-from orchestrator.season import state, views
+from orchestrator.season import views
 
 
 @click.command()
@@ -24,7 +24,9 @@ def status(*, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         seasons = [views.season(common.fold(ledger, name)) for name in ledger.seasons()]
-        halls = [_hall(ledger.slot(name), ledger.holds(f"hall:{name}"), name) for name in ledger.halls()]
+        halls = [
+            _hall(ledger.slot(name), ledger.holds(f"hall:{name}"), name) for name in ledger.halls()
+        ]
     if as_json:
         common.print_json({"seasons": seasons, "halls": halls})
         return
@@ -82,7 +84,11 @@ def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
-    rows = [row for name in views.event_ids(chosen, event) for row in views.schedule(chosen, name, now_ms)]
+    rows = [
+        row
+        for name in views.event_ids(chosen, event)
+        for row in views.schedule(chosen, name, now_ms)
+    ]
     _print_games(rows, "Schedule", as_json=as_json)
 
 
@@ -97,7 +103,11 @@ def games(season: str | None, event: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
-    rows = [row for name in views.event_ids(chosen, event) for row in views.schedule(chosen, name, now_ms)]
+    rows = [
+        row
+        for name in views.event_ids(chosen, event)
+        for row in views.schedule(chosen, name, now_ms)
+    ]
     _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
 
 
@@ -127,12 +137,8 @@ def graph(season: str | None, form: str, *, unfold: bool, as_json: bool) -> None
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-    drawn = _draw(chosen, unfold=unfold)
+    drawn = season_graph.build(chosen, by_round=not unfold)
     if as_json:
-        common.print_json(season_graph.as_dict(drawn))
+        common.print_json(drawn.data())
     else:
         click.echo(season_graph.dot(drawn) if form == "dot" else season_graph.mermaid(drawn))
-
-
-def _draw(chosen: state.SeasonState, *, unfold: bool) -> season_graph.Graph:
-    return season_graph.build(chosen, fold_rounds=not unfold)

@@ -11,7 +11,7 @@ import click
 from orchestrator import contract, errors
 from orchestrator.commands import common
 from orchestrator.ledger import api
-from orchestrator.season import operations
+from orchestrator.season import operations, state
 
 
 @click.command()
@@ -26,16 +26,16 @@ def pause(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: b
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         operations.pause(chosen, by, reason)
-        facts = {"season": chosen.season, "paused": True, "dry_run": dry_run}
+        facts = {"season": chosen.launched.id, "paused": True, "dry_run": dry_run}
         if not dry_run:
             common.append_season(
                 ledger,
-                chosen.season,
+                chosen.launched.id,
                 lambda now: operations.pause(now, by, reason),
                 common.author(ledger, by),
-                lambda now: [api.Hold(now.season, "pause", reason or f"paused by {by}")],
+                lambda now: [api.Hold(now.launched.id, "pause", reason or f"paused by {by}")],
             )
-    common.report(as_json, facts, f"{chosen.season} is paused; `farm resume` goes on")
+    common.report(as_json, facts, f"{chosen.launched.id} is paused; `farm resume` goes on")
 
 
 @click.command()
@@ -50,16 +50,16 @@ def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: 
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         operations.resume(chosen, by, reason)
-        facts = {"season": chosen.season, "paused": False, "dry_run": dry_run}
+        facts = {"season": chosen.launched.id, "paused": False, "dry_run": dry_run}
         if not dry_run:
             common.append_season(
                 ledger,
-                chosen.season,
+                chosen.launched.id,
                 lambda now: operations.resume(now, by, reason),
                 common.author(ledger, by),
-                lambda now: [api.Release(now.season, "pause")],
+                lambda now: [api.Release(now.launched.id, "pause")],
             )
-    common.report(as_json, facts, f"{chosen.season} goes on")
+    common.report(as_json, facts, f"{chosen.launched.id} goes on")
 
 
 @click.command("open-gate")
@@ -77,11 +77,11 @@ def open_gate(
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         operations.open_gate(chosen, event, by, reason)
-        facts = {"season": chosen.season, "event": event, "opened": True, "dry_run": dry_run}
+        facts = {"season": chosen.launched.id, "event": event, "opened": True, "dry_run": dry_run}
         if not dry_run:
             common.append_season(
                 ledger,
-                chosen.season,
+                chosen.launched.id,
                 lambda now: operations.open_gate(now, event, by, reason),
                 common.author(ledger, by),
                 lambda _now: [],
@@ -102,25 +102,29 @@ def abort(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: b
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-        slot = ledger.slot(chosen.hall)
-        if slot is None or slot.season != chosen.season:
-            raise errors.RefusedError(f"no game of {chosen.season} is running; nothing to abort")
+        operations.abort(chosen, by, reason)
+        running = chosen.running
+        assert running is not None
         facts = {
-            "season": chosen.season,
-            "game": slot.game,
-            "attempt": slot.attempt,
+            "season": chosen.launched.id,
+            "game": running.game,
+            "attempt": running.attempt,
             "dry_run": dry_run,
         }
         if not dry_run:
-            why = reason or f"aborted by {by}"
             common.append_season(
                 ledger,
-                chosen.season,
-                lambda now: operations.abort(now, slot.attempt, by, reason),
+                chosen.launched.id,
+                lambda now: operations.abort(now, by, reason),
                 common.author(ledger, by),
-                lambda _now: [api.Abort(slot.hall, slot.attempt, why)],
+                lambda now: _abort(now, reason or f"aborted by {by}"),
             )
-    common.report(as_json, facts, f"the running attempt at {slot.game} will end")
+    common.report(as_json, facts, f"the running attempt at {running.game} will end")
+
+
+def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
+    assert now.running is not None
+    return [api.Abort(now.running.hall, now.running.attempt, why)]
 
 
 @click.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
         return f"{left}s"
     hours, minutes = divmod(minutes, 60)
     if not hours:
-        return f"{minutes}m {left:02}s" if minutes < 10 else f"{minutes}m"  # noqa: PLR2004 - a matter of looks
+        return f"{minutes}m {left:02}s" if minutes < 10 else f"{minutes}m"
     days, hours = divmod(hours, 24)
     return f"{days}d {hours}h" if days else f"{hours}h {minutes:02}m"
 
@@ -52,8 +52,8 @@ def moment(at_ms: int | None) -> str:
     """Write a time of day in this machine's time zone."""
     if at_ms is None:
         return ""
-    local = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC).astimezone()
-    today = datetime.datetime.now(datetime.UTC).astimezone().date()
+    local = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).astimezone()
+    today = dt.datetime.now(dt.UTC).astimezone().date()
     return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M")
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.season import events, plan
@@ -90,7 +91,7 @@ def build(state: season_state.SeasonState, *, by_round: bool = False) -> Graph:
     for event in state.events.values():
         chain = list(_chain(state, event, schedules[event.id], by_round=by_round))
         nodes += chain
-        edges += [(a.id, b.id) for a, b in zip(chain, chain[1:], strict=False)]
+        edges += [(a.id, b.id) for a, b in itertools.pairwise(chain)]
         awaited = plan.awaited(launched.season, event.id)
         edges += [(_ranking_id(source), chain[0].id) for source in awaited]
         edges.append((_ranking_id(event.id), END))
@@ -194,7 +195,7 @@ def _round_state(states: list[NodeState]) -> NodeState:
 
 # -- renderers -----------------------------------------------------------------------
 
-_COLOURS = {
+_COLOURS: Final = {
     NodeState.PLANNED: "#eeeeee",
     NodeState.PAIRED: "#ffffff",
     NodeState.WAITING: "#ffe9a8",
@@ -202,7 +203,7 @@ _COLOURS = {
     NodeState.RUNNING: "#7fc4ff",
     NodeState.DONE: "#c9efc9",
 }
-_SHAPES = {
+_SHAPES: Final = {
     Kind.GATE: ("{{", "}}", "hexagon"),
     Kind.PAIRING: ("[/", "/]", "parallelogram"),
     Kind.GAME: ("[", "]", "box"),
@@ -212,16 +213,16 @@ _SHAPES = {
 }
 
 
-def mermaid(graph: Graph) -> str:
+def mermaid(drawn: Graph) -> str:
     """Return the graph as a Mermaid flowchart."""
-    short = {node.id: f"n{number}" for number, node in enumerate(graph.nodes)}
+    short = {node.id: f"n{number}" for number, node in enumerate(drawn.nodes)}
     lines = ["flowchart LR"]
-    for event, name in graph.events:
+    for event, name in drawn.events:
         lines.append(f'  subgraph {event}["{_mermaid_text(name)}"]')
-        lines += [f"    {_mermaid_node(n, short)}" for n in graph.nodes if n.event == event]
+        lines += [f"    {_mermaid_node(n, short)}" for n in drawn.nodes if n.event == event]
         lines.append("  end")
-    lines += [f"  {_mermaid_node(node, short)}" for node in graph.nodes if not node.event]
-    lines += [f"  {short[source]} --> {short[target]}" for source, target in graph.edges]
+    lines += [f"  {_mermaid_node(node, short)}" for node in drawn.nodes if not node.event]
+    lines += [f"  {short[source]} --> {short[target]}" for source, target in drawn.edges]
     lines += [f"  classDef {state} fill:{fill}" for state, fill in _COLOURS.items()]
     return "\n".join(lines) + "\n"
 
@@ -235,16 +236,16 @@ def _mermaid_text(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
 
-def dot(graph: Graph) -> str:
+def dot(drawn: Graph) -> str:
     """Return the graph in Graphviz' language."""
-    lines = [f"digraph {contract.dumps(graph.season)} {{", "  rankdir=LR; node [style=filled];"]
-    for event, name in graph.events:
+    lines = [f"digraph {contract.dumps(drawn.season)} {{", "  rankdir=LR; node [style=filled];"]
+    for event, name in drawn.events:
         lines.append(f"  subgraph {contract.dumps('cluster_' + event)} {{")
         lines.append(f"    label={contract.dumps(name)};")
-        lines += [f"    {_dot_node(node)}" for node in graph.nodes if node.event == event]
+        lines += [f"    {_dot_node(node)}" for node in drawn.nodes if node.event == event]
         lines.append("  }")
-    lines += [f"  {_dot_node(node)}" for node in graph.nodes if not node.event]
-    for source, target in graph.edges:
+    lines += [f"  {_dot_node(node)}" for node in drawn.nodes if not node.event]
+    for source, target in drawn.edges:
         lines.append(f"  {contract.dumps(source)} -> {contract.dumps(target)};")
     return "\n".join([*lines, "}"]) + "\n"
 

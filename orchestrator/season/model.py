@@ -51,7 +51,7 @@ def _entrants(value: Any) -> Any:
     listed = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
     if value != "roster" and not listed:
         raise ValueError(ENTRANTS)
-    return value
+    return tuple(value) if listed else value
 
 
 def _option(value: Any) -> Any:

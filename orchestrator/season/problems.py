@@ -67,7 +67,17 @@ def refuse(file: str, problems: Sequence[Problem]) -> None:
 
 def of_validation(error: pydantic.ValidationError, raw: Mapping[str, Any]) -> list[Problem]:
     """Translate pydantic's errors over the file's plain data."""
-    return [_problem(detail, raw) for detail in error.errors()]
+    details = error.errors()
+    return [_problem(detail, raw) for detail in details if not _follows(detail, details)]
+
+
+def _follows(
+    detail: pydantic_core.ErrorDetails, details: Sequence[pydantic_core.ErrorDetails]
+) -> bool:
+    """Say whether a list is called too short only because its items are wrong."""
+    loc = detail["loc"]
+    inside = (other["loc"] for other in details if len(other["loc"]) > len(loc))
+    return detail["type"] == "too_short" and any(other[: len(loc)] == loc for other in inside)
 
 
 def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Problem:

@@ -122,9 +122,7 @@ def _row(state: season_state.SeasonState, line: crosstable.Line) -> dict[str, An
     }
 
 
-def schedule(
-    state: season_state.SeasonState, event_id: str, now_ms: int
-) -> list[dict[str, Any]]:
+def schedule(state: season_state.SeasonState, event_id: str, now_ms: int) -> list[dict[str, Any]]:
     """Return an event's games in their order of play; a start that lies ahead is estimated."""
     mean_ms = progress.of_event(state, event_id).mean_seconds * 1000
     starts_ms: float = now_ms

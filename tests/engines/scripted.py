@@ -12,7 +12,7 @@ Faults (``PLAYBOOK`` lists them): with ``@PLY`` a fault happens once, at the eng
 first move whose number in the game (book plies included, counted from 1) is PLY or
 later; without it, at every move. Faults of start-up and of the line style take no ply.
 
-``--life FILE`` appends a JSON line ``{"pid", "game", "name", "event", "t"}`` at the
+``--life FILE`` appends a JSON line ``{"pid", "parent", "game", "name", "event", "t"}`` at the
 start and every 20 ms until death; ``t`` is CLOCK_MONOTONIC in nanoseconds. ``game`` is
 ``--game``, else the environment's ``FARM_GAME``, else null.
 """
@@ -431,6 +431,7 @@ def live(options: argparse.Namespace) -> None:
     while True:
         fact = {
             "pid": os.getpid(),
+            "parent": os.getppid(),
             "game": options.game,
             "name": options.name,
             "event": event,

@@ -7,6 +7,7 @@ a dead man that is gone while engines may live is told apart from an engine that
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import select
@@ -183,8 +184,8 @@ def kill_orphaned(seat: local.LocalSeat) -> None:
 
 
 def _kill_group_of_living(seat: local.LocalSeat) -> None:
-    try:
-        signal.pidfd_send_signal(seat.pidfd, signal.Signals(0))
-        os.killpg(seat.pid, signal.SIGKILL)
-    except (OSError, ValueError):
-        return
+    ended = select.poll()
+    ended.register(seat.pidfd, select.POLLIN)
+    if not ended.poll(0):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(seat.pid, signal.SIGKILL)

@@ -70,7 +70,7 @@ class LocalSeat:
         self.stdout, engine_out = os.pipe2(os.O_CLOEXEC)
         self.stderr, engine_err = os.pipe2(os.O_CLOEXEC)
         for fd in (self.stdin, self.stdout, self.stderr):
-            os.set_blocking(fd, False)  # noqa: FBT003 - the name of the call says what
+            os.set_blocking(fd, False)
         with contextlib.suppress(OSError):  # a limit of the host's; the default works too
             fcntl.fcntl(self.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         return EngineEnds(engine_in, engine_out, engine_err)

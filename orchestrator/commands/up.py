@@ -1,0 +1,252 @@
+"""``farm up``: the whole farm on one machine: Redis, orchestrator, one hall's worker.
+
+Everything it starts it also ends. What it leaves behind is the data directory: started
+again on the same one, the farm goes on where its journal ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import rich.console
+
+from orchestrator import embedded, errors, processes
+from orchestrator.commands import common, launch, tables
+from orchestrator.ledger import store
+from orchestrator.season import files, state, views
+
+LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
+QUICK_SECONDS = 10.0  # s: how long a process may take to end when no game is waited for
+
+
+@dataclasses.dataclass
+class Farm:
+    """The running processes of ``farm up``."""
+
+    serve: processes.Supervised
+    worker: processes.Supervised
+
+    def start(self) -> None:
+        """Start all."""
+        self.serve.start()
+        self.worker.start()
+
+    def keep_alive(self) -> None:
+        """Start again what has ended; raise ``HostError`` for what keeps ending."""
+        self.serve.keep_alive()
+        self.worker.keep_alive()
+
+    def stop(self, *, give_up: bool) -> None:
+        """End all: after the running game, or at once when it is given up."""
+        if give_up:
+            self.worker.kill()  # its child dies with it, and the dead man ends the engines
+        else:
+            self.worker.signal(signal.SIGTERM)
+            while not self.worker.wait(LOOK_SECONDS):
+                self.serve.keep_alive()
+        self.serve.stop(QUICK_SECONDS)
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=pathlib.Path, file_okay=False),
+    envvar="FARM_DATA",
+    default=".farm",
+    show_default=True,
+    help="Where the farm keeps everything.",
+)
+@click.option("--hall", default="hall-1", show_default=True, help="The name of the hall.")
+@click.option("--launch", "season_file", help="Launch this season file first (or: demo).")
+@click.option("--id", "season_id", help="The launched season's id; default: the file's.")
+@click.option("--seed", help="The launched season's seed; default: a fresh secret one.")
+@click.option("--until-finished", is_flag=True, help="End when the launched season is over.")
+@click.option("--quiet", is_flag=True, help="Show no live screen, a line a game only.")
+@common.json_option
+def up(
+    data: pathlib.Path,
+    hall: str,
+    season_file: str | None,
+    season_id: str | None,
+    seed: str | None,
+    *,
+    until_finished: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run the farm on this machine: Redis (unless FARM_REDIS_URL is set), serve, one worker.
+
+    Ctrl-C ends it after the running game, a second Ctrl-C at once; the game is then
+    played again next time. Logs are in the data directory.
+
+    Example: farm up --launch demo --until-finished
+    """
+    if until_finished and season_file is None:
+        raise errors.UsageError("--until-finished needs a season to wait for: give --launch FILE")
+    loaded = files.load(launch.season_file(season_file)) if season_file else None
+    data = data.absolute()
+    os.environ["FARM_DATA"] = str(data)
+    console = rich.console.Console(highlight=False, stderr=as_json)
+    with _redis(data) as url, store.connect(url) as ledger:
+        chosen = None
+        if loaded is not None:
+            chosen = season_id or loaded.season.id
+            secret = seed or launch.fresh_seed()
+            by = common.author(ledger, "farm up")
+            launch.start(ledger, loaded, chosen, hall, secret, by)
+        farm = _farm(url, data, hall)
+        console.print(f"farm: Redis {url}, hall {hall}, data {data}")
+        season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
+    if season is not None:
+        _report(season, data, console, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _redis(data: pathlib.Path) -> Iterator[str]:
+    """Give the URL of the farm's Redis, started here unless the environment names one."""
+    if url := os.environ.get("FARM_REDIS_URL"):
+        yield url
+        return
+    with embedded.EmbeddedRedis(data / common.REDIS) as server:
+        yield server.url
+
+
+def _farm(url: str, data: pathlib.Path, hall: str) -> Farm:
+    environment = processes.environment(url, data, hall)
+    logs = data / "logs"
+    return Farm(
+        serve=processes.Supervised(
+            "serve", processes.serve_command(), environment, logs / "serve.log"
+        ),
+        worker=processes.Supervised(
+            "worker", processes.worker_command(hall), environment, logs / f"worker-{hall}.log"
+        ),
+    )
+
+
+def _run(
+    farm: Farm,
+    ledger: store.RedisLedger,
+    season: str | None,
+    console: rich.console.Console,
+    *,
+    quiet: bool,
+) -> state.SeasonState | None:
+    """Run until told to end, or until the season is over; return its state then."""
+    signal.signal(signal.SIGTERM, _terminate)
+    give_up = True
+    farm.start()
+    try:
+        shown = _Shown(ledger, console, quiet=quiet)
+        while True:
+            farm.keep_alive()
+            with contextlib.suppress(errors.LedgerUnreachableError):
+                shown.look()
+            finished = shown.finished(season)
+            if finished is not None:
+                give_up = False
+                return finished
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        console.print("ending after the running game; Ctrl-C again gives it up")
+        give_up = False
+        return None
+    except _TerminatedError:
+        return None
+    finally:
+        _stop(farm, console, give_up=give_up)
+
+
+def _stop(farm: Farm, console: rich.console.Console, *, give_up: bool) -> None:
+    try:
+        farm.stop(give_up=give_up)
+    except KeyboardInterrupt:
+        console.print("the running game is given up; it will be played again")
+        farm.stop(give_up=True)
+    console.print("farm: everything is stopped")
+
+
+class _TerminatedError(Exception):
+    """Somebody sent SIGTERM to ``farm up``."""
+
+
+def _terminate(*_: object) -> None:
+    raise _TerminatedError
+
+
+class _Shown:
+    """What ``farm up`` shows: one line a finished game, and the table of a finished event."""
+
+    def __init__(
+        self, ledger: store.RedisLedger, console: rich.console.Console, *, quiet: bool
+    ) -> None:
+        self._ledger = ledger
+        self._console = console
+        self._quiet = quiet
+        self._states: dict[str, state.SeasonState] = {}
+
+    def look(self) -> None:
+        """Print what has happened since the last look."""
+        for season in self._ledger.seasons():
+            known = season in self._states
+            folded = self._states.setdefault(season, state.SeasonState())
+            while entries := self._ledger.read(season, folded.seq):
+                for entry in entries:
+                    folded.apply(entry)
+                    if known:
+                        self._tell(folded, entry.kind, entry.data)
+
+    def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
+        if kind == "game_finished":
+            row = views.game(folded, data["game"])
+            done = folded.events[row["event"]].tally.games
+            total = views.event(folded, row["event"])["games"]["total"]
+            self._console.print(
+                f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
+                f"  {row['result']}  {row['details']}, {row['plies']} plies"
+            )
+        elif kind == "attempt_ended":
+            self._console.print(f"{data['game']}: interrupted ({data['cause']}), played again")
+        elif kind == "event_ranked" and not self._quiet:
+            self._console.print(tables.standings(views.standings(folded, data["event"])))
+        elif kind == "held":
+            self._console.print(f"[bold red]held: {data['reason']}[/]")
+
+    def finished(self, season: str | None) -> state.SeasonState | None:
+        """Return the state of a season that is over."""
+        folded = self._states.get(season or "")
+        return folded if folded is not None and folded.finished else None
+
+
+def _report(
+    season: state.SeasonState,
+    data: pathlib.Path,
+    console: rich.console.Console,
+    *,
+    as_json: bool,
+) -> None:
+    archive = data / "archive" / season.launched.id
+    if as_json:
+        common.print_json(
+            {
+                "season": views.season(season),
+                "standings": [views.standings(season, event) for event in season.events],
+                "journal": str(archive / "journal.jsonl"),
+                "pgn": [str(archive / f"{event}.pgn") for event in season.events],
+            }
+        )
+        return
+    for event in season.events:
+        console.print(tables.standings(views.standings(season, event)))
+    console.print(f"champion: {views.name(season, season.champion)}")
+    console.print(f"journal:  {archive / 'journal.jsonl'}")
+    for event in season.events:
+        console.print(f"PGN:      {archive / f'{event}.pgn'}")

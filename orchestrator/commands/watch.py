@@ -1,0 +1,232 @@
+"""``farm watch``: the running game and its event on a terminal, as they change."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import chess
+import click
+import rich.console
+import rich.live
+import rich.panel
+import rich.table
+import rich.text
+
+from orchestrator import contract
+from orchestrator.arbiter import board as arbiter_board
+from orchestrator.arbiter import score
+from orchestrator.commands import common, tables
+from orchestrator.ledger import api
+from orchestrator.season import orders, progress, state, views
+
+REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
+LAST_MOVES = 12  # plies shown under the board
+BOARD_WIDTH = 34  # characters
+
+
+class Screen:
+    """One season as it is shown: folds the journal as it grows, asks for the rest."""
+
+    def __init__(self, ledger: api.Ledger, chosen: state.SeasonState) -> None:
+        self._ledger = ledger
+        self.state = chosen
+        self._game = ""
+        self._board: arbiter_board.GameBoard | None = None
+        self._plies: list[contract.PlyRecord] = []
+        self._attempt = ""
+
+    def refresh(self) -> None:
+        """Read what has happened since the last look."""
+        while entries := self._ledger.read(self.state.launched.id, self.state.seq):
+            for entry in entries:
+                self.state.apply(entry)
+        running = self.state.running
+        if running is not None and running.attempt != self._attempt:
+            order = orders.game_order(self.state, running.game)
+            self._game, self._attempt, self._plies = running.game, running.attempt, []
+            self._board = arbiter_board.GameBoard(order.opening, order.variant)
+        self._read_plies()
+
+    def _read_plies(self) -> None:
+        if self._board is None:
+            return
+        after = self._plies[-1].ply if self._plies else 0
+        for _, payload in self._ledger.plies(self._attempt, after):
+            ply = contract.PlyRecord.decode(payload)
+            move = self._board.legal(ply.move)
+            if move is not None:
+                self._board.push(move)
+                self._plies.append(ply)
+
+    def render(self) -> rich.console.RenderableType:
+        """Draw the screen."""
+        live = self._ledger.live(self.state.hall)
+        picture: dict[str, Any] = contract.loads(live) if live else {}
+        if picture.get("attempt") != self._attempt:
+            picture = {}
+        grid = rich.table.Table.grid(padding=(0, 2))
+        grid.add_row(self._game_panel(picture), self._tables())
+        return rich.console.Group(grid, self._footer())
+
+    # -- the game -------------------------------------------------------------------
+
+    def _game_panel(self, picture: dict[str, Any]) -> rich.panel.Panel:
+        if self._board is None:
+            return rich.panel.Panel("no game yet", title="Game", width=BOARD_WIDTH + 6)
+        found = self.state.game(self._game)
+        now_ms = self._ledger.now_ms()
+        lines = [
+            self._player(found.black, "black", picture, now_ms),
+            _draw(self._board.fen(), self._plies[-1].move if self._plies else ""),
+            self._player(found.white, "white", picture, now_ms),
+            self._last_moves(),
+        ]
+        title = f"{self._game}  round {found.round}"
+        if found.finished is not None:
+            title += f"  {found.finished.result} {found.finished.details}"
+        return rich.panel.Panel(rich.console.Group(*lines), title=title, width=BOARD_WIDTH + 6)
+
+    def _player(
+        self, engine: str, side: contract.Side, picture: dict[str, Any], now_ms: int
+    ) -> rich.text.Text:
+        told = picture.get(side, {})
+        clock_ms = told.get("clock_ms")
+        thinking = picture.get("thinking") == side
+        if thinking and clock_ms is not None:
+            clock_ms = max(0, clock_ms - max(0, now_ms - picture["since_ms"]))
+        text = rich.text.Text(f"{views.name(self.state, engine)[:24]:<24} ")
+        text.append(_clock(clock_ms), style="bold green" if thinking else "")
+        text.append(f"\n  {self._said(side, told)}", style="dim")
+        return text
+
+    def _said(self, side: contract.Side, told: dict[str, Any]) -> str:
+        """Return eval (White's view), depth and speed: of this search, else of the last."""
+        search = told.get("search")
+        if search is None:
+            last = next((ply for ply in reversed(self._plies) if ply.side == side), None)
+            search = {} if last is None else _searched(last)
+        words = []
+        if search.get("cp") is not None or search.get("mate") is not None:
+            claimed = contract.Score(cp=search.get("cp"), mate=search.get("mate"))
+            words.append(score.text(claimed, side))
+        if search.get("depth"):
+            words.append(f"depth {search['depth']}/{search.get('seldepth') or search['depth']}")
+        if search.get("nps"):
+            words.append(f"{search['nps'] / 1000:,.0f} kN/s")
+        return "  ".join(words) or "-"
+
+    def _last_moves(self) -> rich.text.Text:
+        words = []
+        for ply in self._plies[-LAST_MOVES:]:
+            number = (ply.ply + 1) // 2
+            words.append(f"{number}. {ply.san}" if ply.side == "white" else ply.san)
+        return rich.text.Text("\n" + " ".join(words), style="cyan")
+
+    # -- the event ------------------------------------------------------------------
+
+    def _tables(self) -> rich.console.RenderableType:
+        begun = [event for event in self.state.events.values() if event.entrants]
+        if not begun:
+            return rich.text.Text("no event has begun")
+        return tables.standings(views.standings(self.state, begun[-1].id))
+
+    def _footer(self) -> rich.text.Text:
+        seen = self.state
+        parts = [f"{seen.launched.season.name}: {views.status(seen)}"]
+        for event_id, event in seen.events.items():
+            done = progress.of_event(seen, event_id)
+            left = "" if event.rows else f", about {tables.duration(done.remaining_seconds)} left"
+            parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
+        if seen.held or seen.paused:
+            parts.append(seen.held or seen.paused)
+        if seen.finished:
+            parts.append(f"champion: {views.name(seen, seen.champion)}")
+        return rich.text.Text("  |  ".join(parts))
+
+
+def _searched(ply: contract.PlyRecord) -> dict[str, Any]:
+    claimed = ply.score
+    return {
+        "cp": None if claimed is None else claimed.cp,
+        "mate": None if claimed is None else claimed.mate,
+        "depth": ply.depth,
+        "seldepth": ply.seldepth,
+        "nps": ply.nps,
+    }
+
+
+def _clock(clock_ms: int | None) -> str:
+    if clock_ms is None:
+        return "--:--"
+    seconds, tenths = clock_ms // 1000, clock_ms % 1000 // 100
+    if seconds < 60:
+        return f"{seconds:>2}.{tenths}"
+    minutes, seconds = divmod(seconds, 60)
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        if minutes >= 60
+        else f"{minutes}:{seconds:02}"
+    )
+
+
+def _draw(fen: str, last: str) -> rich.text.Text:
+    """Draw a position from White's side; the last move's squares are marked."""
+    position = chess.Board(fen)
+    marked = {last[:2], last[2:4]}
+    text = rich.text.Text("\n")
+    for rank in range(7, -1, -1):
+        text.append(f"{rank + 1} ", style="dim")
+        for file in range(8):
+            square = chess.square(file, rank)
+            piece = position.piece_at(square)
+            sign = piece.unicode_symbol() if piece else " "
+            light = (file + rank) % 2
+            ground = (
+                "yellow"
+                if chess.square_name(square) in marked
+                else ("grey62" if light else "grey42")
+            )
+            ink = "bright_white" if piece and piece.color else "black"
+            # Filled shapes read better than outlines; the ink tells the side.
+            sign = chess.UNICODE_PIECE_SYMBOLS[piece.symbol().lower()] if piece else sign
+            text.append(f" {sign}  ", style=f"{ink} on {ground}")
+        text.append("\n")
+    text.append("   " + "   ".join("abcdefgh") + "\n", style="dim")
+    return text
+
+
+def follow(screen: Screen, console: rich.console.Console) -> None:
+    """Show the screen until the season is over."""
+    with rich.live.Live(console=console, auto_refresh=False, transient=False) as shown:
+        while True:
+            screen.refresh()
+            shown.update(screen.render(), refresh=True)
+            if screen.state.finished:
+                return
+            time.sleep(REFRESH_SECONDS)
+
+
+@click.command()
+@common.season_argument
+@click.option("--once", is_flag=True, help="Show the screen as it is now, and end.")
+@common.json_option
+def watch(season: str | None, *, once: bool, as_json: bool) -> None:
+    """Watch the running game: board, clocks, evals, last moves, table, time left.
+
+    Ctrl-C ends the watching, never the game. Example: farm watch
+    """
+    with common.open_ledger() as ledger:
+        screen = Screen(ledger, common.choose(ledger, season))
+        screen.refresh()
+        if as_json:
+            live = ledger.live(screen.state.hall)
+            picture = contract.loads(live) if live else None
+            common.print_json({"season": views.season(screen.state), "live": picture})
+        elif once or not common.console().is_terminal:
+            common.console().print(screen.render())
+        else:
+            try:
+                follow(screen, common.console())
+            except KeyboardInterrupt:
+                common.console().print("the farm plays on")

@@ -1,0 +1,22 @@
+"""Rules for all tests: in CI a test may be skipped for missing hardware only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+HARDWARE = "hardware:"  # how the reason of an allowed skip begins
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip for a missing package into a failure when CI is set."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        if HARDWARE not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"skipped in CI, where only missing hardware may skip: {reason}"
+    return report

@@ -1,0 +1,252 @@
+"""A farm for tests: real Redis, real ``serve``, a real Celery worker, scripted engines.
+
+Everything lives below one directory and is ended by process id. Leases are shortened so
+that hours show up in seconds; the order beat < dead man < lease stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import redis
+
+from orchestrator import contract, embedded, errors, processes
+from orchestrator.commands import launch
+from orchestrator.ledger import keys, store
+from orchestrator.season import files, state
+
+ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
+HALL = "hall-1"
+LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_SECONDS": "3"}
+
+
+class Farm:
+    """A farm below ``root``; its processes are public, so that tests can end them."""
+
+    def __init__(self, root: pathlib.Path, extra: dict[str, str] | None = None) -> None:
+        self.root = root
+        self.archive = root / "archive"
+        self.life = root / "life.jsonl"
+        self.redis = embedded.EmbeddedRedis(root / "redis")
+        self._extra = {**LEASE, "FARM_LOG": "json", **(extra or {})}
+
+    def start(self) -> None:
+        """Start all."""
+        self.redis.start()
+        self.ledger = store.connect(self.redis.url)
+        environment = processes.environment(self.redis.url, self.root, HALL) | self._extra
+        logs = self.root / "logs"
+        self.serve = processes.Supervised(
+            "serve", processes.serve_command(), environment, logs / "serve.log"
+        )
+        self.worker = processes.Supervised(
+            "worker", processes.worker_command(HALL), environment, logs / "worker.log"
+        )
+        self.serve.start()
+        self.worker.start()
+
+    def stop(self) -> None:
+        """End all, whatever state it is in."""
+        self.worker.kill()
+        self.serve.kill()
+        self.ledger.close()
+        self.redis.stop()
+
+    def redis_answers(self) -> bool:
+        """Say whether Redis can be asked at this moment."""
+        try:
+            self.ledger.now_ms()
+        except errors.LedgerUnreachableError:
+            return False
+        return True
+
+    def second_worker(self, data: pathlib.Path) -> processes.Supervised:
+        """Start a worker of the same hall that has another directory, so another lock."""
+        environment = dict(self.worker.environment) | {"FARM_DATA": str(data)}
+        worker = processes.Supervised(
+            "intruder", processes.worker_command(HALL), environment, data / "worker.log"
+        )
+        worker.start()
+        return worker
+
+    def delete_slot(self) -> None:
+        """Break the fence: take the slot away behind the scripts' back."""
+        with redis.Redis.from_url(self.redis.url) as client:
+            client.delete(keys.Keys().slot(HALL))
+
+    def keep_alive(self) -> None:
+        """Do what systemd does on the hosts: start again whatever has ended."""
+        for process in (self.serve, self.worker):
+            if not process.running:
+                process.start()
+        with contextlib.suppress(errors.HostError):
+            self.redis.start()
+
+    def launch(self, file: pathlib.Path, season: str, seed: str = "00") -> None:
+        """Launch a season file under an id."""
+        launch.start(self.ledger, files.load(file), season, HALL, seed, "test")
+
+    def state(self, season: str) -> state.SeasonState:
+        """Fold a season's journal."""
+        folded = state.SeasonState()
+        while entries := self.ledger.read(season, folded.seq):
+            for entry in entries:
+                folded.apply(entry)
+        return folded
+
+    def finish(self, season: str, seconds: float = 120.0) -> state.SeasonState:
+        """Wait until a season is over and archived; fail with the logs when it takes too long."""
+
+        def over() -> bool:
+            with contextlib.suppress(errors.LedgerUnreachableError):
+                folded = self.state(season)
+                return folded.finished and self.ledger.mirrored(season) == folded.seq
+            return False
+
+        self.wait(over, seconds, f"the end of season {season}")
+        return self.state(season)
+
+    def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait for a condition while the processes are kept alive."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                tails = f"{self.serve.log_tail()}\n--\n{self.worker.log_tail()}"
+                raise AssertionError(f"waited {seconds:g} s for {what}; logs:\n{tails}")
+            self.keep_alive()
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator[Farm]:
+    """Run a farm for the length of a block."""
+    farm = Farm(root, extra)
+    farm.start()
+    try:
+        yield farm
+    finally:
+        farm.stop()
+
+
+# -- season files ------------------------------------------------------------------
+
+
+def scripted(farm_life: pathlib.Path, strength: int, *extra: str) -> dict[str, Any]:
+    """Return the roster entry of a scripted engine that records its life."""
+    name = f"Scripted {strength}"
+    return {
+        "id": f"scripted-{strength}",
+        "name": name,
+        "command": [
+            *(sys.executable, str(ENGINE), "--strength", str(strength), "--name", name),
+            *("--life", str(farm_life), *extra),
+        ],
+    }
+
+
+def league(
+    path: pathlib.Path,
+    engines: list[dict[str, Any]],
+    double_rounds: int = 1,
+    control: str = "20s+1s",
+    final_games: int = 4,
+    hold_after_attempts: int = 3,
+) -> pathlib.Path:
+    """Write a season file: a league, and its first two in a final match."""
+    rows = [
+        'schema = 1\nid = "test"\nname = "Test Season"',
+        f"hold_after_attempts = {hold_after_attempts}",
+        "[roster]",
+    ]
+    for engine in engines:
+        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(engine[key])}" for key in engine)]
+    rows += [f'[books.b]\nfile = "{launch.SEASONS / "books" / "demo.pgn"}"\nrepeat = true']
+    rows += [
+        f"""[[event]]
+id = "league"
+name = "League"
+format = {{ kind = "round-robin", double_rounds = {double_rounds} }}
+entrants = "roster"
+time_control = "{control}"
+book = "b"
+promote = [ {{ top = 2, to = "final" }} ]
+[[event]]
+id = "final"
+name = "Final"
+format = {{ kind = "match", games = {final_games} }}
+time_control = "{control}"
+book = "b"
+break = "100ms"
+"""
+    ]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+# -- processes, seen from outside ----------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    """Return the process ids of a process' children, as the kernel lists them."""
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def command(pid: int) -> str:
+    """Return a process' command line, '' when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def alive(pid: int) -> bool:
+    """Say whether a process exists and is no zombie."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def link_pid(farm: Farm) -> int | None:
+    """Return the worker's child."""
+    found = children(farm.worker.pid) if farm.worker.running else []
+    return found[0] if found else None
+
+
+def game_process(farm: Farm, program: str) -> int | None:
+    """Return the link's child that runs a program (``deadman.py``, ``worker_cpu.referee``)."""
+    link = link_pid(farm)
+    for pid in children(link) if link else []:
+        if program in command(pid):
+            return pid
+    return None
+
+
+def journal(farm: Farm, season: str) -> list[contract.Entry]:
+    """Read a season's mirror on disk."""
+    text = (farm.archive / season / "journal.jsonl").read_text(encoding="utf-8")
+    return [contract.Entry.from_line(line) for line in text.splitlines()]
+
+
+def kill(pid: int | None, number: int) -> bool:
+    """Send a signal; say whether there was a process to take it."""
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,342 @@
+"""The dead man: every cause is written down before the kill, and nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import hall
+import pytest
+
+from orchestrator import contract
+from worker_cpu import deadman as program
+from worker_cpu.seats import deadman, local
+
+SLEEPER = "import time; time.sleep(300)"
+ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
+
+
+class Bench:
+    """A dead man whose link and referee are this test."""
+
+    def __init__(self, directory: pathlib.Path, limit_ms: int = 60_000) -> None:
+        self.log = directory / "log.jsonl"
+        self.game = f"deadman-test-{os.getpid()}-{time.monotonic_ns()}"
+        self.lock_path = directory / "lock"
+        ours, theirs = socket.socketpair()
+        reader, self.link = os.pipe()
+        with theirs, self.lock_path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", program.__file__),
+                    *("--link-fd", str(reader), "--referee-fd", str(theirs.fileno())),
+                    *("--log", str(self.log), "--limit-ms", str(limit_ms)),
+                    *("--lock-fd", str(lock.fileno())),
+                ],
+                pass_fds=(reader, theirs.fileno(), lock.fileno()),
+            )
+        os.close(reader)
+        self.socket = ours
+        self.client = deadman.DeadMan(ours)
+        self.seats: list[local.LocalSeat] = []
+
+    def spawn(self, text: str, side: contract.Side = "white") -> local.LocalSeat:
+        """Start a Python program at a seat."""
+        seat = local.LocalSeat(side)
+        self.seats.append(seat)
+        environment = {"FARM_GAME": self.game, "PATH": os.environ["PATH"]}
+        assert self.client.spawn(seat, hall.program(text), environment, None) == ""
+        return seat
+
+    def say(self, line: str) -> None:
+        """Write a line into the link's pipe."""
+        os.write(self.link, line.encode() + b"\n")
+
+    def ended(self) -> list[dict[str, object]]:
+        """Wait for the dead man's end; nothing of the game lives; return its log."""
+        assert self.process.wait(20) == 0
+        assert hall.survivors(self.game) == []
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def close(self) -> None:
+        """End the dead man and close all descriptors."""
+        for seat in self.seats:
+            seat.close()
+        self.client.close()
+        with contextlib.suppress(OSError):
+            os.close(self.link)
+        try:
+            self.process.wait(20)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def bench(tmp_path: pathlib.Path) -> Iterator[Bench]:
+    """A dead man with a long limit."""
+    made = Bench(tmp_path)
+    yield made
+    made.close()
+
+
+def read_line(seat: local.LocalSeat) -> bytes:
+    """Wait for a line of an engine's output."""
+    text = b""
+    poll = select.poll()
+    poll.register(seat.stdout, select.POLLIN)
+    while not text.endswith(b"\n"):
+        assert poll.poll(10_000), text
+        text += seat.read() or b""
+    return text
+
+
+def test_a_spawned_engine_speaks_through_the_passed_pipes(bench: Bench) -> None:
+    """What goes into an engine's stdin comes out of its stdout."""
+    seat = bench.spawn(ECHO)
+    assert seat.write(b"hello\n")
+    assert read_line(seat) == b"hello\n"
+
+
+def test_engines_hold_nothing_but_their_three_pipes(bench: Bench) -> None:
+    """An engine inherits neither the lock nor any socket, and leads its own session."""
+    seat = bench.spawn(SLEEPER)
+    fds = sorted(int(path.name) for path in pathlib.Path(f"/proc/{seat.pid}/fd").iterdir())
+    assert fds == [0, 1, 2]
+    assert os.getsid(seat.pid) == seat.pid
+
+
+def test_the_lock_is_held_until_no_engine_is_left(bench: Bench) -> None:
+    """The hall's lock is free only when the dead man has ended."""
+    bench.spawn(SLEEPER)
+    with bench.lock_path.open("w") as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        bench.say("end")
+        bench.ended()
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_missing_program_is_an_answer(bench: Bench) -> None:
+    """A command that does not exist is told, and the seat stays free."""
+    seat = local.LocalSeat("white")
+    bench.seats.append(seat)
+    spec = contract.EngineSpec(id="x", name="X", command=("/nowhere/engine",))
+    assert "No such file" in bench.client.spawn(seat, spec, {}, None)
+    assert bench.client.ask("white", 0).status is None
+    bench.spawn(SLEEPER)
+
+
+def test_cores_are_bound_before_the_program_runs(bench: Bench) -> None:
+    """An engine starts on the cores of its order."""
+    seat = local.LocalSeat("white")
+    bench.seats.append(seat)
+    core = min(os.sched_getaffinity(0))
+    assert bench.client.spawn(seat, hall.program(SLEEPER), {}, [core]) == ""
+    assert os.sched_getaffinity(seat.pid) == {core}
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("raise SystemExit(3)", "exit 3"),
+        ("import os; os.abort()", "signal SIGABRT"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal SIGKILL"),
+    ],
+)
+def test_an_engines_own_end_is_its_own(bench: Bench, text: str, status: str) -> None:
+    """An engine that ends by itself is told with status, and not as the farm's deed."""
+    bench.spawn(text)
+    end = bench.client.ask("white", 5_000)
+    assert (end.running, end.status, end.by_farm) == (False, status, False)
+
+
+def test_a_running_engine_is_told_so(bench: Bench) -> None:
+    """A question about an engine that lives is answered when its time has come."""
+    bench.spawn(SLEEPER)
+    assert bench.client.ask("white", 20).running
+
+
+def test_killing_one_seat_takes_its_children_and_leaves_the_other(bench: Bench) -> None:
+    """A seat is killed with children in other groups; the other seat lives; it is logged."""
+    child = "import os, time\nif os.fork() == 0: os.setpgid(0, 0)\nprint('up', flush=True)\n"
+    white = bench.spawn(child + "time.sleep(300)")
+    black = bench.spawn(SLEEPER, "black")
+    read_line(white)
+    end = bench.client.kill("white", "ignored quit")
+    assert (end.status, end.by_farm, end.reason) == ("signal SIGKILL", True, "ignored quit")
+    assert bench.client.ask("black", 0).running
+    assert hall.survivors(bench.game) == [black.pid]
+    assert json.loads(bench.log.read_text())["why"] == "ignored quit"
+
+
+def test_killing_what_has_quit_writes_nothing(bench: Bench) -> None:
+    """An engine that is gone is reaped with its own status and without a kill."""
+    seat = bench.spawn("raise SystemExit(0)")
+    ended = select.poll()
+    ended.register(seat.pidfd, select.POLLIN)
+    assert ended.poll(10_000)
+    end = bench.client.kill("white", "ignored quit")
+    assert (end.status, end.by_farm) == ("exit 0", False)
+    assert not bench.log.exists()
+    bench.say("end")
+    assert bench.ended() == []
+
+
+def test_the_reason_is_on_disk_before_the_kill(bench: Bench) -> None:
+    """When an engine's end can be seen, the reason is already in the log."""
+    seat = bench.spawn(SLEEPER)
+    ended = select.poll()
+    ended.register(seat.pidfd, select.POLLIN)
+    bench.say("kill fenced: another attempt has the hall")
+    assert ended.poll(10_000)
+    assert json.loads(bench.log.read_text())["why"] == "fenced: another attempt has the hall"
+    with pytest.raises(deadman.DeadManKillsError, match="fenced"):
+        bench.client.ask("white", 0)
+    bench.ended()
+
+
+def test_orphans_in_sessions_of_their_own_are_killed_too(bench: Bench) -> None:
+    """A grandchild that left group and session, and lost its parent, is found and killed."""
+    seat = bench.spawn(
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        print('up', flush=True); time.sleep(300)\n"
+        "    os._exit(0)\n"
+        "os.wait(); time.sleep(300)"
+    )
+    read_line(seat)
+    assert len(hall.survivors(bench.game)) == 2
+    bench.say("end")
+    assert [line["why"] for line in bench.ended()] == ["end of the game"]
+
+
+def test_the_end_of_the_links_pipe_kills(bench: Bench) -> None:
+    """A link that is gone takes its engines with it."""
+    bench.spawn(SLEEPER)
+    os.close(bench.link)
+    assert [line["why"] for line in bench.ended()] == ["link gone: its pipe is closed"]
+
+
+def test_the_end_of_the_referees_socket_kills(bench: Bench) -> None:
+    """A referee that is gone takes its engines with it."""
+    bench.spawn(SLEEPER)
+    bench.client.close()
+    assert [line["why"] for line in bench.ended()] == ["referee gone: its socket is closed"]
+
+
+def test_sigterm_kills_as_a_shutdown(bench: Bench) -> None:
+    """A dead man told to end writes a shutdown down, and kills."""
+    bench.spawn(SLEEPER)
+    bench.process.terminate()
+    (line,) = bench.ended()
+    assert str(line["why"]).startswith("shutdown")
+
+
+def test_an_end_just_before_a_shutdown_is_the_farms(bench: Bench) -> None:
+    """An engine that a shutdown reaches first is not blamed: the answer waits a moment."""
+    seat = bench.spawn(SLEEPER)
+    os.kill(seat.pid, signal.SIGTERM)
+    bench.process.terminate()
+    with pytest.raises(deadman.DeadManKillsError, match="shutdown"):
+        bench.client.ask("white", 1_000)
+
+
+LINK = """
+import os, socket, subprocess, sys, time
+program, log, feeds = sys.argv[1:]
+ours, theirs = socket.socketpair()
+reader, writer = os.pipe()
+process = subprocess.Popen(
+    [sys.executable, "-I", "-S", program, "--link-fd", str(reader), "--referee-fd",
+     str(theirs.fileno()), "--log", log, "--limit-ms", "700"],
+    pass_fds=(reader, theirs.fileno()))
+now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+for _ in range(int(feeds)):
+    os.write(writer, b"feed %d\\n" % now())
+    time.sleep(0.1)
+    assert process.poll() is None
+print("fed", flush=True)
+os.write(writer, b"feed %d\\n" % (now() + 10**15))
+time.sleep(300)
+"""
+
+FROZEN = """
+import pathlib, signal, sys
+sys.path.insert(0, sys.argv[1])
+import hall
+made = hall.Hall(pathlib.Path(sys.argv[2]), limit_ms=2000)
+order = hall.order(hall.program("import time; time.sleep(300)"), hall.scripted())
+def freeze(frame):
+    made.referee.send_signal(signal.SIGSTOP)
+    print(order.game, made.referee.pid, made.dead_man.pid, flush=True)
+made.play(order, freeze)
+"""
+
+
+def test_silence_kills_the_link(tmp_path: pathlib.Path) -> None:
+    """Feeding holds the dead man off; silence kills; a feed from the future buys no time."""
+    log = tmp_path / "log"
+    link = subprocess.Popen(
+        [sys.executable, "-c", LINK, program.__file__, str(log), "10"], stdout=subprocess.PIPE
+    )
+    with link:
+        assert link.wait(20) == -signal.SIGKILL
+        assert link.stdout is not None
+        assert link.stdout.read() == b"fed\n"
+    assert not log.exists()  # no engine ran: there was nothing to write down
+
+
+def test_silence_kills_engines_and_a_frozen_referee(tmp_path: pathlib.Path) -> None:
+    """A referee known by the kernel's word dies with the silent link, frozen or not."""
+    room = str(pathlib.Path(__file__).parent)
+    link = subprocess.Popen(
+        [sys.executable, "-c", FROZEN, room, str(tmp_path)], stdout=subprocess.PIPE
+    )
+    with link:
+        assert link.wait(20) == -signal.SIGKILL
+        assert link.stdout is not None
+        game, referee, dead_man = link.stdout.read().decode().split()[:3]
+    for pid in (int(referee), int(dead_man)):
+        wait_for_end(pid)
+    assert hall.survivors(game) == []
+    (line,) = map(json.loads, (tmp_path / "deadman.jsonl").read_text().splitlines())
+    assert line["why"].startswith("link silent for more than 2000 ms")
+    assert set(line["engines"]) == {"white", "black"}
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait for the end of a process that is not this test's child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    ended = poll.poll(20_000)
+    os.close(fd)
+    assert ended
+
+
+@pytest.mark.parametrize("line", [b"garbage", b"[]", b'{"op":"spawn","id":1}', b'{"op":5}', b""])
+def test_requests_that_are_none_do_not_end_it(bench: Bench, line: bytes) -> None:
+    """Whatever the referee writes, the dead man goes on serving."""
+    bench.socket.send(line + b"\n")
+    time.sleep(0)
+    seat = bench.spawn(SLEEPER)
+    assert seat.pid > 0

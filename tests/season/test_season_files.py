@@ -1,0 +1,204 @@
+"""Season files: the good one loads, each bad one is refused by file, place and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import driver
+import pytest
+
+import orchestrator
+from orchestrator import contract, errors
+from orchestrator.season import files, operations, roster
+
+DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
+CONTROL = 'time_control = "30+5"'
+
+BAD = [
+    # what is replaced, by what, the place, what was found, what is allowed
+    (CONTROL, 'time_control = "abc"', "[event league] time_control", "'abc'", "30+5"),
+    (CONTROL, "time_control = 30", "[event league] time_control", "30", ""),
+    (CONTROL, "", "[event league] time_control", "nothing", "required"),
+    (CONTROL, f"{CONTROL}\ntime_contrl = 1", "[event league] time_contrl", "unknown key", "mean"),
+    ("schema = 1", "schema = 2", "schema", "2", "1"),
+    ("schema = 1", "schema = 1\nrooster = 1", "rooster", "unknown key", "did you mean roster"),
+    ('id = "test"', 'id = "A b"', "id", "'A b'", "small letters"),
+    ('command = ["engine-2"]', "", "[roster.engine e2] command", "nothing", "required"),
+    ('command = ["engine-2"]', "command = []", "[roster.engine e2] command", "[]", "at least one"),
+    (
+        'command = ["engine-2"]',
+        'command = ["x"]\noptions = {Hash = 1.5}',
+        "[roster.engine e2] options.Hash",
+        "1.5",
+        "a whole number",
+    ),
+    ('id = "e2"', 'id = "e1"', "[roster.engine e1] id", "two engines", "one id"),
+    ('name = "Engine 2"', 'name = "Engine 1"', "name", "two engines", "one name"),
+    ("double_rounds = 1", 'double_rounds = "1"', "format.double_rounds", "'1'", "whole number"),
+    ("double_rounds = 1", "double_rounds = 0", "format.double_rounds", "0", "1 or more"),
+    ("round-robin", "robin", "[event league] format", "robin", "'round-robin', 'match'"),
+    ('kind = "round-robin", ', "", "[event league] format.kind", "nothing", "'round-robin'"),
+    ("games = 4", "games = 3", "[event final] format.games", "3", "a multiple of 2"),
+    ("games = 4", "games = 4, rounds = 2", "[event final] format.rounds", "unknown key", "games"),
+    ('to = "final"', 'to = "finals"', "[event league] promote.to", "'finals'", "final"),
+    ('to = "final"', 'to = "league"', "[event league] promote.to", "'league'", "final"),
+    ("top = 2", "top = 5", "[event league] promote.top", "top = 5 in a field of 4", "4 or less"),
+    ("top = 2", "top = 3", "[event final] entrants", "a field of 3", "exactly 2"),
+    ("top = 2", "top = true", "[event league] promote[1].top", "True", "whole number"),
+    ('id = "final"', 'id = "league"', "[event league] id", "2 events", "one id"),
+    ('break = "10m"', 'break = "soon"', "[event final] break", "'soon'", "1.5h"),
+    ('break = "10m"', 'entrants = ["e9"]', "[event final] entrants", "'e9'", "e1, e2, e3, e4"),
+    ('break = "10m"', 'entrants = ["e1"]', "[event final] entrants", "a field of 3", "exactly 2"),
+    ('break = "10m"', "entrants = 4", "[event final] entrants", "4", '"roster"'),
+    (
+        'break = "10m"',
+        'promote = [{ top = 1, to = "league" }]',
+        "promote",
+        "a circle: ",
+        "never lead back",
+    ),
+    ('break = "10m"', 'tiebreaks = ["wins"]', "[event final] tiebreaks", "'wins'", '"seed"'),
+    ('break = "10m"', 'tiebreaks = ["luck"]', "[event final] tiebreaks[1]", "'luck'", "'wins'"),
+    ('break = "10m"', "limits = {threads = 0}", "[event final] limits.threads", "0", "1 or more"),
+    ('book = "short"', 'book = "long"', "[event league] book", "'long'", "short"),
+    ('"short.epd"', '"none.epd"', "[books.short] file", "No such file", "PGN or EPD"),
+    ('"short.epd"', '"season.toml"', "[books.short] file", "'season.toml'", ".pgn or .epd"),
+    ('"short.epd"', '"season.toml"\nkind = "x"', "[books.short] kind", "'x'", "'pgn' or 'epd'"),
+    ("[roster]", "[roster]\nsize = 5", "[roster] size", "only 4 engines", "more engines"),
+    ("[roster]", "[roster]\nsize = 3", "[roster] size", "4 engines are listed", "4 or more"),
+    (
+        "[roster]",
+        '[roster]\nfill = [{ id = "x", command = ["x"] }]',
+        "[roster] fill",
+        "no size",
+        "",
+    ),
+    ("schema = 1", "schema = = 1", "line 2, column 10", "Invalid value", "TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "where", "found", "allowed"), BAD)
+def test_a_bad_file_is_refused_by_place(
+    tmp_path: Path, old: str, new: str, where: str, found: str, allowed: str
+) -> None:
+    """The error names the file, the table and key, what was found and what is allowed."""
+    text = driver.season_text()
+    assert old in text
+    with pytest.raises(errors.SeasonFileError) as caught:
+        driver.load(tmp_path, text.replace(old, new, 1))
+    error = caught.value
+    assert error.file == str(tmp_path / "season.toml")
+    assert where in error.where
+    assert found in error.found
+    assert allowed in error.allowed
+    assert str(error).startswith(f"{error.file}: {error.where}: found ")
+
+
+def test_all_problems_come_in_one_message(tmp_path: Path) -> None:
+    """Two mistakes are told at once."""
+    text = (
+        driver.season_text()
+        .replace(CONTROL, 'time_control = "abc"')
+        .replace("games = 4", "gmes = 4")
+    )
+    with pytest.raises(errors.SeasonFileError) as caught:
+        driver.load(tmp_path, text.replace("top = 2", "topp = 2"))
+    message = str(caught.value)
+    assert "[event league] time_control" in message
+    assert "[event final] format.games" in message
+    assert "[event league] promote[1].topp" in message
+    assert "did you mean top?" in message
+    assert len(message.splitlines()) == 5
+    assert all(line.startswith(str(tmp_path)) for line in message.splitlines())
+
+
+def test_nobody_enters_an_event_twice(tmp_path: Path) -> None:
+    """An engine that is listed and may be promoted as well is refused."""
+    text = driver.season_text().replace("top = 2", "top = 1")
+    with pytest.raises(errors.SeasonFileError, match=r"'e1', who may also come from league"):
+        driver.load(tmp_path, text.replace('break = "10m"', 'entrants = ["e1"]'))
+
+
+def test_three_engines_cannot_promote_four(tmp_path: Path) -> None:
+    """A league of three whose top four go on is refused."""
+    with pytest.raises(errors.SeasonFileError, match=r"top = 4 in a field of 3"):
+        driver.load(tmp_path, driver.season_text(engines=3).replace("top = 2", "top = 4"))
+
+
+@pytest.mark.parametrize("lines", [0, 5])
+def test_a_book_must_last_for_an_event(tmp_path: Path, lines: int) -> None:
+    """A league with 6 pairs of games needs 6 lines; 5 are refused, unless they may repeat."""
+    with pytest.raises((errors.SeasonFileError, errors.BookError), match=r"short\.epd"):
+        driver.load(tmp_path, driver.season_text(), lines)
+    if lines:
+        repeat = driver.season_text().replace('"short.epd"', '"short.epd"\nrepeat = true')
+        assert len(driver.load(tmp_path, repeat, lines).books["short"]) == lines
+
+
+def test_a_missing_file_and_a_broken_one_are_refused(tmp_path: Path) -> None:
+    """What cannot be read at all is a season file error as well."""
+    with pytest.raises(errors.SeasonFileError, match="No such file"):
+        files.load(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
+    with pytest.raises(errors.SeasonFileError, match="utf-8"):
+        files.load(tmp_path / "latin.toml")
+
+
+def finder(there: Sequence[str]) -> roster.Finder:
+    """Return a search that finds exactly the engines named."""
+
+    def find(names: Sequence[str]) -> list[contract.EngineSpec]:
+        return [
+            contract.EngineSpec(id=name, name=name, command=(f"/bin/{name}",))
+            for name in names
+            if name in there
+        ]
+
+    return find
+
+
+def test_demo_fills_its_roster() -> None:
+    """The demo takes the engines it finds, in its order, then the farm's own engine."""
+    loaded = files.load(DEMO, find=finder(["toga2", "stockfish"]))
+    assert [engine.id for engine in loaded.engines] == [
+        "stockfish",
+        "toga2",
+        "farm-engine-1200",
+        "farm-engine-400",
+    ]
+    alone = files.load(DEMO, find=finder([]))
+    assert [engine.command[0] for engine in alone.engines] == ["farm-engine"] * 4
+    assert len({engine.command for engine in alone.engines}) == 4
+
+
+def test_demo_book_is_sound() -> None:
+    """The demo book has more than enough named, different lines of 8 plies."""
+    book = files.load(DEMO, find=finder([])).books["short"]
+    assert len(book) >= 24
+    assert len({opening.moves for opening in book}) == len(book)
+    assert all(len(opening.moves) == 8 and opening.name and opening.eco for opening in book)
+
+
+def test_installed_engines_are_found_by_absolute_path() -> None:
+    """The search on this machine returns absolute paths and leaves out what is missing."""
+    found = roster.find_installed(["sh", "no-such-engine-anywhere"])
+    assert [engine.id for engine in found] == ["sh"]
+    assert Path(found[0].command[0]).is_absolute()
+
+
+def test_a_listed_engine_is_not_found_twice(tmp_path: Path) -> None:
+    """A found engine of the same id gives way to the listed one."""
+    driver.load(tmp_path, driver.season_text())
+    text = driver.season_text().replace("[roster]", '[roster]\nfind = ["e1", "toga2"]')
+    (tmp_path / "season.toml").write_text(text)
+    loaded = files.load(tmp_path / "season.toml", find=finder(["e1", "toga2"]))
+    assert [engine.id for engine in loaded.engines] == ["e1", "e2", "e3", "e4", "toga2"]
+
+
+@pytest.mark.parametrize("season_id", ["", "A", "a b", "../a", "farm", "x" * 41])
+def test_a_bad_season_id_is_refused(tmp_path: Path, season_id: str) -> None:
+    """An id that cannot name a journal is wrong usage."""
+    loaded = driver.load(tmp_path, driver.season_text())
+    with pytest.raises(errors.UsageError):
+        operations.launch(loaded, season_id, "seed", "hall", "0")

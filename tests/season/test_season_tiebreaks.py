@@ -1,0 +1,106 @@
+"""Points, tiebreak numbers and the chain that orders a tie (RULEBOOK §4)."""
+
+from __future__ import annotations
+
+import driver
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import contract
+from orchestrator.season import model, standings, tally, tiebreaks
+
+C = model.Criterion
+S16 = (C.CRASHES, C.DIRECT_ENCOUNTER, C.WINS, C.SONNEBORN_BERGER)
+
+
+def played(engines: str, *games: str) -> tally.Tally:
+    """Count games written as ``ab1`` (White, Black, White's points: 1, = or 0; ! a crash)."""
+    counted = tally.Tally(tuple(engines))
+    results: dict[str, contract.Result] = {"1": "1-0", "=": "1/2-1/2", "0": "0-1"}
+    for text in games:
+        ending = contract.Ending.STALL if text.endswith("!") else contract.Ending.TIME
+        counted.add(text[0], text[1], driver.finished("g", "a", (results[text[2]], ending)))
+    return counted
+
+
+def table(counted: tally.Tally, *chain: model.Criterion) -> list[tuple[int, str, str]]:
+    """Return rank, engine and what decided it, line by line."""
+    return [(row.rank, row.engine, row.decided_by) for row in standings.rank(counted, chain)]
+
+
+def test_points_decide_first() -> None:
+    """Engines apart on points need no tiebreak."""
+    assert table(played("abc", "ab1", "bc1", "ac1"), *S16) == [
+        (1, "a", "points"),
+        (2, "b", "points"),
+        (3, "c", "points"),
+    ]
+
+
+def test_each_criterion_only_among_those_still_level() -> None:
+    """Crashes put a last of the tie; wins then order b and c, whatever a has won."""
+    of_a, of_b = ["ad1", "ad1", "da1!", "ea1"], ["bd=", "be=", "db=", "eb="]
+    counted = played("abcde", *of_a, *of_b, "cd1", "ce=", "dc=", "ec1")
+    assert table(counted, C.CRASHES, C.WINS)[2:] == [
+        (3, "c", "wins"),
+        (4, "b", "wins"),
+        (5, "a", "crashes"),
+    ]
+
+
+def test_direct_encounter_is_computed_once_for_the_whole_tie() -> None:
+    """Who beat whom among those left level does not matter: the whole tie was compared."""
+    counted = played("abc", "ab1", "bc1", "ca1!")  # a circle in which a crashed
+    assert table(counted, *S16) == [(1, "b", ""), (1, "c", ""), (3, "a", "crashes")]
+    assert [row.tiebreaks[C.DIRECT_ENCOUNTER] for row in standings.rank(counted, S16)] == [2] * 3
+    assert table(counted, *S16, C.SEED)[0] == (1, "b", "seed")
+
+
+def test_fewer_crashes_stand_first_and_time_losses_are_none() -> None:
+    """A stalled connection counts as a crash, a loss on time does not."""
+    counted = played("abcd", "ac0!", "ad1", "bc0", "bd1")
+    assert (counted.scores["a"].crashes, counted.scores["b"].crashes) == (1, 0)
+    assert [row[1:] for row in table(counted, *S16)[1:3]] == [("b", "crashes"), ("a", "crashes")]
+
+
+def test_sonneborn_berger_and_opponents_score_by_hand() -> None:
+    """SB sums own score times opponent's points; opponents' score sums their points."""
+    counted = played("abc", "ab1", "ba=", "ac=", "ca0", "bc1", "cb1")
+    assert {e: counted.scores[e].half_points for e in "abc"} == {"a": 6, "b": 3, "c": 3}
+    assert tiebreaks.sonneborn_berger(counted, "a") == 3 * 3 + 3 * 3
+    assert tiebreaks.points(C.SONNEBORN_BERGER, 18) == 4.5
+    assert tiebreaks.opponents_score(counted, "b") == 2 * 6 + 2 * 3
+    assert tiebreaks.points(C.OPPONENTS_SCORE, 18) == 9.0
+
+
+def test_black_games_and_black_wins_count() -> None:
+    """The criteria of nTCEC count games and wins with Black."""
+    counted = played("abc", "ab0", "cb1", "ac=")
+    numbers = tiebreaks.numbers(counted, "b", "abc", 2)
+    assert (numbers[C.BLACK_GAMES], numbers[C.BLACK_WINS], numbers[C.WINS]) == (2, 1, 1)
+
+
+results = st.sampled_from(["1", "=", "0", "1!", "0!"])
+
+
+@given(st.lists(st.tuples(st.permutations("abcde"), results), max_size=60))
+def test_tables_keep_their_invariants(games: list[tuple[list[str], str]]) -> None:
+    """Points add up, the order falls in points, and ``seed`` leaves nobody level."""
+    counted = played("abcde", *(f"{pair[0]}{pair[1]}{result}" for pair, result in games))
+    rows = standings.rank(counted, (*S16, C.SEED))
+    assert [row.rank for row in rows] == [1, 2, 3, 4, 5]
+    assert sum(row.half_points for row in rows) == 2 * len(games)
+    assert [row.half_points for row in rows] == sorted((r.half_points for r in rows), reverse=True)
+    assert sum(row.wins for row in rows) == sum(row.losses for row in rows)
+    assert all(row.wins + row.draws + row.losses == row.games for row in rows)
+
+
+@given(st.lists(st.tuples(st.permutations("abcd"), results), max_size=40))
+def test_the_order_of_games_does_not_matter(games: list[tuple[list[str], str]]) -> None:
+    """A table depends on which games were played, not on when."""
+    texts = [f"{pair[0]}{pair[1]}{result}" for pair, result in games]
+    shuffled = sorted(texts)
+    chain = (*S16, C.SEED)
+    assert standings.rank(played("abcd", *texts), chain) == standings.rank(
+        played("abcd", *shuffled), chain
+    )

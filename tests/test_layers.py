@@ -1,0 +1,78 @@
+"""The layers of DESIGN §1: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
+FOUNDATION = {"orchestrator.contract", "orchestrator.errors"}
+PURE = {"redis", "celery", "kombu", "time", "subprocess", "socket", "threading", "os", "random"}
+
+# Layer: the parts of the farm its modules may import (itself and the foundation always).
+ALLOWED = {
+    "orchestrator.contract": {"orchestrator.errors"},
+    "orchestrator.errors": set(),
+    "orchestrator.arbiter": set(),
+    "orchestrator.ledger": {"orchestrator.arbiter"},
+    "orchestrator.season": {"orchestrator.arbiter"},
+    "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger"},
+    "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger"},
+}
+
+
+def _modules(layer: str) -> list[pathlib.Path]:
+    place = ROOT / layer.replace(".", "/")
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+
+
+def _imports(path: pathlib.Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return found
+
+
+def _belongs(name: str, layer: str) -> bool:
+    return name == layer or name.startswith(f"{layer}.")
+
+
+@pytest.mark.parametrize("layer", ALLOWED)
+def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
+    """No module imports a part of the farm that its layer may not know."""
+    allowed = ALLOWED[layer] | FOUNDATION | {layer}
+    modules = _modules(layer)
+    assert modules, f"layer {layer} has no module"
+    for path in modules:
+        for name in _imports(path):
+            ours = name.split(".")[0] in PACKAGES and name not in PACKAGES
+            assert not ours or any(_belongs(name, part) for part in allowed), f"{path}: {name}"
+
+
+@pytest.mark.parametrize("layer", ["orchestrator.arbiter", "orchestrator.season"])
+def test_pure_layers_know_no_clock_no_process_no_server(layer: str) -> None:
+    """The rules of a game and of a season are functions of their arguments alone."""
+    for path in _modules(layer):
+        for name in _imports(path):
+            assert name.split(".")[0] not in PURE, f"{path}: {name}"
+
+
+def test_the_orchestrator_imports_no_worker() -> None:
+    """What is decided does not depend on how games are played."""
+    for path in _modules("orchestrator"):
+        for name in _imports(path):
+            assert not name.startswith(("worker_cpu", "worker_gpu")), f"{path}: {name}"
+
+
+def test_only_the_ledger_spells_redis_keys() -> None:
+    """The prefix of the ledger's keys stands in one module."""
+    for package in PACKAGES:
+        for path in _modules(package):
+            if path.name != "keys.py":
+                assert "farm:ledger" not in path.read_text(encoding="utf-8"), path

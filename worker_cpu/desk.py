@@ -1,0 +1,246 @@
+"""The referee's desk: all it listens to, in one poll.
+
+Engines' output, the link, the dead man. Invariants:
+
+* nothing here waits for anybody but in ``hear``, whose time-out the caller gives;
+* every chunk is stamped right after the read that brought it, the seat on move first;
+* every chunk goes to the link, whole and in order, in batches: the socket is only tried
+  every ``FORWARD_NS`` while a clock runs, so the link costs the clock nothing;
+* an engine that ended is noted once, in ``ended``, in the order in which it was seen.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import verdict
+from worker_cpu import frames
+from worker_cpu.seats import deadman, local
+
+FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, for display
+END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
+DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
+STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
+
+
+class InterruptedGameError(errors.HostError):
+    """The game ends without a verdict: ``cause`` in a word, ``evidence`` for the record."""
+
+    def __init__(self, cause: str, evidence: str = "") -> None:
+        self.cause, self.evidence = cause, evidence
+        super().__init__(f"{cause}: {evidence}")
+
+
+def interruption(
+    error: deadman.DeadManKillsError | deadman.DeadManLostError,
+) -> InterruptedGameError:
+    """Turn the dead man's last words, or their absence, into an interruption."""
+    if isinstance(error, deadman.DeadManKillsError):
+        return InterruptedGameError(str(error), "told by the dead man")
+    return InterruptedGameError(DEAD_MAN_LOST, str(error))
+
+
+class Heard(NamedTuple):
+    """Output of an engine (``b''`` at its end), stamped after the read (monotonic ns)."""
+
+    seat: local.LocalSeat
+    data: bytes
+    at_ns: int
+
+
+class Desk:
+    """Both seats, the link's channel and the dead man, around one poll object."""
+
+    def __init__(self, channel: frames.Channel, dead_man: deadman.DeadMan) -> None:
+        self.channel = channel
+        self.dead_man = dead_man
+        self.seats: dict[contract.Side, local.LocalSeat] = {}
+        self.ended: list[local.LocalSeat] = []
+        self.frames: list[frames.Frame] = []
+        self._out: dict[int, local.LocalSeat] = {}
+        self._err: dict[int, local.LocalSeat] = {}
+        self._in: dict[int, local.LocalSeat] = {}
+        self._exits: dict[int, local.LocalSeat] = {}
+        self._dropped: dict[local.LocalSeat, int] = {}
+        self._pushed_ns = 0
+        self._poll = select.poll()
+        self._poll.register(channel.fileno(), select.POLLIN)
+        self._poll.register(dead_man.fileno(), select.POLLIN)
+
+    def seat(self, seat: local.LocalSeat) -> None:
+        """Listen to an engine that has been started."""
+        self.seats[seat.side] = seat
+        self._out[seat.stdout] = seat
+        self._err[seat.stderr] = seat
+        self._poll.register(seat.stdout, select.POLLIN)
+        self._poll.register(seat.stderr, select.POLLIN)
+
+    def hear(self, timeout_ns: int, first: local.LocalSeat | None = None) -> list[Heard]:
+        """Wait for output up to ``timeout_ns`` and return it, ``first``'s before all else.
+
+        Raises ``InterruptedGameError`` when the dead man kills or is lost, and
+        ``ChannelClosedError`` when the link is gone.
+        """
+        heard: list[Heard] = []
+        wait_ns = timeout_ns if not self.channel.queued else min(timeout_ns, FORWARD_NS)
+        ready = self._poll.poll(max(0, wait_ns) / 1e6)
+        if first is not None and len(ready) > 1:
+            ready.sort(key=lambda event: event[0] != first.stdout)
+        for fd, _ in ready:
+            if fd in self._out:
+                self._read(self._out[fd], heard)
+            elif fd in self._err:
+                self._read_stderr(self._err[fd])
+            else:
+                self._attend(fd)
+        if self.channel.queued and time.monotonic_ns() - self._pushed_ns >= FORWARD_NS:
+            self._push()
+        return heard
+
+    def say(self, seat: local.LocalSeat, words: bytes) -> int:
+        """Write to an engine; return the stamp taken immediately before the write."""
+        at_ns = time.monotonic_ns()
+        alive = seat.write(words)
+        self._forward(seat, ">", at_ns, words)
+        if not alive:
+            self._note_end(seat)
+        elif seat.unsent and seat.stdin not in self._in:
+            self._in[seat.stdin] = seat
+            self._poll.register(seat.stdin, select.POLLOUT)
+        return at_ns
+
+    def drain(self, seat: local.LocalSeat) -> None:
+        """Read away what an engine wrote before its clock starts: it is no answer."""
+        for _ in range(STALE_READS):
+            chunk = seat.read()
+            if chunk is None:
+                return
+            if not chunk:
+                self._note_end(seat)
+                return
+            self._forward(seat, "<", time.monotonic_ns(), chunk)
+
+    def send(self, kind: frames.Kind, payload: bytes) -> None:
+        """Send to the link, with all chunks before it; waits, so no clock may run."""
+        for seat, count in self._dropped.items():
+            note = f"[referee: {count} bytes were not kept]\n".encode()
+            chunk = frames.chunk(_letter(seat), "!", time.monotonic_ns(), note)
+            self.channel.offer(frames.Kind.CHUNK, chunk)
+        self._dropped.clear()
+        self.frames.clear()
+        self.channel.send(kind, payload)
+
+    def wait_for_go_on(self) -> None:
+        """Wait until the link has journaled the ply; output meanwhile is old output."""
+        while not any(frame.kind is frames.Kind.GO_ON for frame in self.frames):
+            self.hear(10**12)
+        self.frames.clear()
+
+    def watch_exit(self, seats: Iterable[local.LocalSeat]) -> None:
+        """Listen for the end of the processes too, see ``running``."""
+        for seat in seats:
+            if seat.pidfd >= 0:
+                self._exits[seat.pidfd] = seat
+                self._poll.register(seat.pidfd, select.POLLIN)
+
+    @property
+    def running(self) -> bool:
+        """Say whether a process watched for its exit still runs."""
+        return bool(self._exits)
+
+    def close(self) -> None:
+        """Close everything; the dead man then kills what is left."""
+        for seat in self.seats.values():
+            seat.close()
+        self.channel.close()
+        self.dead_man.close()
+
+    def disconnected(self, seat: local.LocalSeat, note: str = "") -> contract.Outcome:
+        """Judge an engine that went away; first ask the dead man whose deed it was.
+
+        Raises ``InterruptedGameError`` when it was the farm's own, or the kernel's.
+        """
+        end = self.asked(seat)
+        how = end.status or ("closed its pipes but runs on" if end.running else end.reason)
+        return verdict.disconnect(seat.side, f"{how}{'; ' if note else ''}{note}")
+
+    def asked(self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS) -> deadman.EngineEnd:
+        """Ask the dead man how an engine is; what is not its own deed interrupts the game."""
+        try:
+            end = self.dead_man.ask(seat.side, wait_ms)
+        except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+            raise interruption(error) from error
+        if end.by_farm:
+            raise InterruptedGameError(end.reason, f"{seat.side}'s engine: {end.status}")
+        return end
+
+    def _read(self, seat: local.LocalSeat, heard: list[Heard]) -> None:
+        chunk = seat.read()
+        at_ns = time.monotonic_ns()
+        if chunk is None:
+            return
+        heard.append(Heard(seat, chunk, at_ns))
+        if chunk:
+            self._forward(seat, "<", at_ns, chunk)
+        else:
+            self._note_end(seat)
+
+    def _read_stderr(self, seat: local.LocalSeat) -> None:
+        chunk = seat.read_stderr()
+        if chunk:
+            self._forward(seat, "!", time.monotonic_ns(), chunk)
+        elif chunk is not None:
+            self._poll.unregister(seat.stderr)
+            del self._err[seat.stderr]
+
+    def _attend(self, fd: int) -> None:
+        if fd in self._in:
+            self._resume(self._in[fd])
+        elif fd in self._exits:
+            self._poll.unregister(fd)
+            del self._exits[fd]
+        elif fd == self.dead_man.fileno():
+            self._listen_to_dead_man()
+        elif fd == self.channel.fileno():
+            self.frames += self.channel.ready()
+
+    def _resume(self, seat: local.LocalSeat) -> None:
+        if not seat.resume():
+            self._note_end(seat)
+        elif not seat.unsent:
+            self._poll.unregister(seat.stdin)
+            del self._in[seat.stdin]
+
+    def _listen_to_dead_man(self) -> None:
+        try:
+            self.dead_man.listen()
+        except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+            raise interruption(error) from error
+
+    def _note_end(self, seat: local.LocalSeat) -> None:
+        if seat not in self.ended:
+            self.ended.append(seat)
+        seat.forget_unsent()
+        for fd, table in ((seat.stdout, self._out), (seat.stdin, self._in)):
+            if fd in table:
+                self._poll.unregister(fd)
+                del table[fd]
+
+    def _forward(
+        self, seat: local.LocalSeat, direction: Literal["<", ">", "!"], at_ns: int, data: bytes
+    ) -> None:
+        chunk = frames.chunk(_letter(seat), direction, at_ns, data)
+        if not self.channel.offer(frames.Kind.CHUNK, chunk):
+            self._dropped[seat] = self._dropped.get(seat, 0) + len(data)
+
+    def _push(self) -> None:
+        self.channel.push()
+        self._pushed_ns = time.monotonic_ns()
+
+
+def _letter(seat: local.LocalSeat) -> Literal["w", "b"]:
+    return "w" if seat.side == "white" else "b"

@@ -1,0 +1,108 @@
+"""The clock's loop: from the write of ``go`` to the read of ``bestmove`` (DESIGN §4).
+
+Invariants:
+
+* the start stamp is taken immediately before the one write that carries ``position``
+  and ``go``, the stop stamp right after the read that completed the ``bestmove`` line;
+* nothing is parsed in between: raw bytes are searched for the line, kept and forwarded;
+* one absolute deadline a move: output prolongs nothing. ``stop`` goes out at flag +
+  ``stop_ms``; no answer ``stall_ms`` later is a stall.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import time
+
+from orchestrator import contract
+from worker_cpu import desk, frames
+from worker_cpu.protocols import uci
+from worker_cpu.seats import local
+
+OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the last score
+_NS = 1_000_000  # ns per ms
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """The engine answered: ``line`` is its ``bestmove``, ``output`` what came before it.
+
+    Stamps are monotonic ns.
+    """
+
+    line: bytes
+    start_ns: int
+    stop_ns: int
+    output: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Unanswered:
+    """The engine did not answer until the stall; ``begun`` when it wrote half a line."""
+
+    start_ns: int
+    stop_ns: int
+    begun: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Left:
+    """An engine (not always the one on move) ended before there was a move."""
+
+    seat: local.LocalSeat
+
+
+class _Tail:
+    """The end of a search's output."""
+
+    def __init__(self) -> None:
+        self._chunks: collections.deque[bytes] = collections.deque()
+        self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        while self._size - len(self._chunks[0]) > OUTPUT_BYTES:
+            self._size -= len(self._chunks.popleft())
+
+    def before(self, line: bytes) -> bytes:
+        text = b"".join(self._chunks)
+        return text[: text.rfind(line)]
+
+
+def think(
+    table: desk.Desk,
+    seat: local.LocalSeat,
+    command: bytes,
+    announcement: bytes,
+    allowance_ns: int,
+    timeouts: contract.Timeouts,
+) -> Answered | Unanswered | Left:
+    """Run one engine's clock; ``announcement`` is THINK's JSON without its stamp."""
+    table.drain(seat)
+    if table.ended:
+        return Left(table.ended[0])
+    finder = uci.MoveFinder(fresh=seat.at_line_start)
+    tail = _Tail()
+    start_ns = table.say(seat, command)
+    table.channel.offer(frames.Kind.THINK, announcement % start_ns)
+    stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
+    stall_at = stop_at + timeouts.stall_ms * _NS
+    deadline = stop_at
+    while True:
+        for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
+            if heard.seat is not seat:
+                continue
+            tail.add(heard.data)
+            line = finder.feed(heard.data)
+            if line is not None:
+                return Answered(line, start_ns, heard.at_ns, tail.before(line))
+        if table.ended:
+            return Left(table.ended[0])
+        now = time.monotonic_ns()
+        if now >= stall_at:
+            return Unanswered(start_ns, now, finder.begun())
+        if now >= stop_at and deadline == stop_at:
+            table.say(seat, b"stop\n")
+            deadline = stall_at
