@@ -75,8 +75,8 @@ class SeasonRunner:
         self._mirror.verify_against(known)
         self._mirror.extend(entries[len(known) :])
 
-    def keep_archive(self) -> None:
-        """Archive what the journal has told since the last call, then say so."""
+    def keep_archive(self) -> bool:
+        """Archive what the journal has told since the last call; say whether a game was."""
         if not self._rebuilt:
             self._rebuild_events()
         for entry in self._to_archive:
@@ -84,10 +84,12 @@ class SeasonRunner:
                 self._keep_game(entry)
             elif entry.kind == "attempt_ended":
                 self._keep_given_up(entry)
+        games = any(entry.kind == "game_finished" for entry in self._to_archive)
         self._to_archive.clear()
         if self.state.seq > self._archived:
             self._archived = self.state.seq
             self._ledger.set_mirrored(self.season, self._archived)
+        return games
 
     def _rebuild_events(self) -> None:
         for event in self.state.events.values():
@@ -176,7 +178,11 @@ class Server:
         for hall in self._halls():
             self._tend(hall, now_ms)
         for runner in self._living():
-            self._guarded(runner, runner.keep_archive)
+            self._guarded(runner, lambda runner=runner: self._archive(runner))  # type: ignore[misc]
+
+    def _archive(self, runner: SeasonRunner) -> None:
+        if runner.keep_archive() and runner.state.ready_game() is None:
+            self._ring(runner.state.hall)  # its spools may go now, and no game will ring
 
     def _open_seasons(self) -> None:
         for season in self._ledger.seasons():

@@ -218,6 +218,8 @@ class DeadMan:
                 self._ask(order["seat"], request, int(order["wait_ms"]))
             elif op == "kill":
                 self._kill(order["seat"], request, order.get("why", "end of the game"))
+            else:
+                raise ValueError(f"no such op: {op!r}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._send({"error": f"not understood: {error!r}", "id": _id_of(line)})
 

@@ -18,7 +18,7 @@ import chess
 MATE: Final = 30_000
 MATED_WITHIN: Final = 500  # scores beyond MATE - 500 are mates
 MAX_DEPTH: Final = 64
-ENTRY_BYTES: Final = 400  # one table entry with its move and numbers, measured: 330 to 390
+ENTRY_BYTES: Final = 400  # bytes: measured 319 with the dictionary's share, which grows in steps
 
 _VALUES: Final = (0, 100, 320, 330, 500, 950, 0)
 _PHASE: Final = (0, 0, 1, 1, 2, 4, 0)

@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
 SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
+OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 FENCED = "fenced: another attempt has the hall"
 
 
@@ -110,6 +111,7 @@ class Attempt:
         self._next_beat = 0.0
         self._last_move_ms = 0
         self._fenced = False
+        self._aborted = ""
         self._ended = False
 
     def run(self) -> None:
@@ -180,12 +182,13 @@ class Attempt:
         """
         while not self._ended:
             try:
-                if write():
-                    return True
-                self._lose(FENCED)
-                return False
+                written = write()
             except errors.LedgerUnreachableError as error:
                 log.warning("redis.unreachable", error=str(error))
+            else:
+                if not written:
+                    self._lose(FENCED)
+                return written
             if self._dead_man.ended:
                 return False
             time.sleep(RETRY_SECONDS)
@@ -214,7 +217,8 @@ class Attempt:
         self._dead_man.feed(asked)
         if reply.abort:
             log.warning("game.aborted", reason=reply.abort)
-            self._dead_man.kill(f"operator: {reply.abort}")
+            self._aborted = reply.abort
+            self._dead_man.kill(f"{OPERATOR}: {reply.abort}")
 
     def _lose(self, reason: str) -> None:
         """Stop an attempt that may not write any more; somebody else decides over the game."""
@@ -307,6 +311,8 @@ class Attempt:
     def _give_up(self, cause: str, evidence: str) -> None:
         """End the attempt as an interruption, once no engine is alive."""
         self._ended = True
+        if self._aborted:
+            cause, evidence = OPERATOR, self._aborted
         self._dead_man.kill(cause)
         self._dead_man.wait()
         log.warning("game.interrupted", cause=cause, evidence=evidence)
@@ -333,7 +339,7 @@ class ProtocolLog:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self._file: gzip.GzipFile | None = gzip.open(path, "wb", compresslevel=1)
+        self._file: gzip.GzipFile | None = gzip.GzipFile(path, "wb", compresslevel=1)
 
     def write(self, chunk: frames.Chunk) -> None:
         """Add one chunk: each of its lines as ``<ns> <seat><direction> <text>``."""

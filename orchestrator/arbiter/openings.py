@@ -2,7 +2,8 @@
 
 Text in, values out. Invariants: exits keep the order of the book, duplicates included;
 every exit is a position with a legal move; an error names the source and the game
-or line. A name is ``Opening: Variation``. Moves are kept in UCI notation, castling in the notation of the book's variant.
+or line. A name is ``Opening: Variation``. Moves are kept in UCI notation, castling in
+the notation of the book's variant.
 """
 
 from __future__ import annotations

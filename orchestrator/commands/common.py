@@ -19,6 +19,7 @@ from orchestrator.season import state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+PIPE_WIDTH = 160  # columns of tables that go into a file or pipe
 APPEND_TRIES = 20  # a journal that grows between reading and writing is read again
 REDIS = "redis"  # the embedded Redis' folder in the data directory
 
@@ -139,9 +140,15 @@ def audited(function: Function) -> Function:
 # -- output ------------------------------------------------------------------------
 
 
-def console() -> rich.console.Console:
-    """Return the console for people; colours and width follow the terminal."""
-    return rich.console.Console(highlight=False, soft_wrap=False)
+def console(*, stderr: bool = False) -> rich.console.Console:
+    """Return the console for people; names are never read as markup.
+
+    Colours and width follow the terminal; into a file or pipe a table is as wide as it is.
+    """
+    made = rich.console.Console(highlight=False, markup=False, stderr=stderr)
+    if not made.is_terminal:
+        made.width = PIPE_WIDTH
+    return made
 
 
 def print_json(value: Any) -> None:

@@ -21,9 +21,9 @@ COLOURS = {  # the colours spectators know from event tabs
 }
 
 TIEBREAK_HEADS = {
-    "crashes": "Crashes",
+    "crashes": "Cr",
     "direct-encounter": "DE",
-    "wins": "Wins",
+    "wins": "Wins",  # stands in the column +
     "sonneborn-berger": "SB",
     "opponents-score": "COS",
     "black-games": "Black",
@@ -109,13 +109,13 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
     rows: Sequence[Mapping[str, Any]] = view["rows"]
     title = f"{view['name']}: " + ("final table" if view["final"] else "standings")
     table = rich.table.Table(title=title, title_justify="left")
-    criteria = [c for c in TIEBREAK_HEADS if any(row["tiebreaks"].get(c) for row in rows)]
-    for head in ("#", "Engine", "Points", "Games", "+", "=", "-"):
-        table.add_column(head, justify="left" if head == "Engine" else "right")
+    criteria = [c for c in view["chain"] if c in TIEBREAK_HEADS and c != "wins"]
+    for head in ("#", "Engine", "Pts", "Gm", "+", "=", "-"):
+        table.add_column(head, justify="left" if head == "Engine" else "right", no_wrap=True)
     for criterion in criteria:
-        table.add_column(TIEBREAK_HEADS[criterion], justify="right")
+        table.add_column(TIEBREAK_HEADS[criterion], justify="right", no_wrap=True)
     for number in range(1, len(rows) + 1):
-        table.add_column(str(number))
+        table.add_column(str(number), overflow="fold")
     table.add_column("Decided by")
     for place, row in enumerate(rows, start=1):
         table.add_row(*_standing(place, row, criteria))

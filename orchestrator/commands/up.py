@@ -94,7 +94,7 @@ def up(
     loaded = files.load(launch.season_file(season_file)) if season_file else None
     data = data.absolute()
     os.environ["FARM_DATA"] = str(data)
-    console = rich.console.Console(highlight=False, stderr=as_json)
+    console = common.console(stderr=as_json)
     with _redis(data) as url, store.connect(url) as ledger:
         chosen = None
         if loaded is not None:
@@ -218,7 +218,7 @@ class _Shown:
         elif kind == "event_ranked" and not self._quiet:
             self._console.print(tables.standings(views.standings(folded, data["event"])))
         elif kind == "held":
-            self._console.print(f"[bold red]held: {data['reason']}[/]")
+            self._console.print(f"held: {data['reason']}", style="bold red")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
         """Return the state of a season that is over."""

@@ -301,6 +301,9 @@ class Ledger(Protocol):
     def open_hall(self, hall: str, host: str, worker: str) -> Opened | Foreign:
         """Say that a worker of ``host`` plays in the hall; the first host keeps it."""
 
+    def worker(self, hall: str) -> str:
+        """Return the worker that opened the hall last, '' when none ever did."""
+
     def drained(self, hall: str, worker: str) -> str:
         """Return why this worker should end, '' when it should not."""
 

@@ -8,7 +8,7 @@ whose reply was lost); every read has a time-out; whatever breaks on the way is 
 from __future__ import annotations
 
 import contextlib
-import urllib.parse
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,16 +29,11 @@ DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "no
 
 def masked(url: str) -> str:
     """Return a Redis URL with its password, in whatever part, replaced by ``***``."""
-    parts = urllib.parse.urlsplit(url)
-    netloc = parts.netloc
-    if parts.password is not None:
-        user, _, _ = netloc.rpartition("@")[0].partition(":")
-        netloc = f"{user}:***@{netloc.rpartition('@')[2]}"
-    query = "&".join(
-        f"{field.partition('=')[0]}=***" if "password" in field.partition("=")[0] else field
-        for field in parts.query.split("&")
-    )
-    return urllib.parse.urlunsplit(parts._replace(netloc=netloc, query=query))
+    if "://" not in url:
+        return "(no scheme)"
+    # By text, not by parts: a password with an unescaped / or # would end up in other parts.
+    shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", shown)
 
 
 def _client(url: str, socket_timeout: float) -> redis.Redis:
@@ -85,8 +80,8 @@ class Server:
             ) from error
         except redis_exceptions.RedisError as error:
             raise errors.RefusedError(
-                f"Redis at {self.name} refused a command: {error}; nothing was changed: see the "
-                "server's log, its memory and disk, and the rights of the user"
+                f"Redis at {self.name} refused a command: {error}; see the server's log, "
+                "its memory and disk, and the rights of the user"
             ) from error
 
     def whoami(self) -> str:

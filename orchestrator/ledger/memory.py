@@ -351,6 +351,11 @@ class MemoryLedger:
         return api.Opened()
 
     @_atomic
+    def worker(self, hall: str) -> str:
+        """Return the worker that opened the hall last, '' when none ever did."""
+        return self._hall[hall].worker
+
+    @_atomic
     def drained(self, hall: str, worker: str) -> str:
         """Return why this worker should end, '' when it should not."""
         return self._hall[hall].drains.get(worker, "")

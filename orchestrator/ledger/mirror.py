@@ -15,14 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from orchestrator import contract, errors
-
-
-def _sync_directory(directory: pathlib.Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+from orchestrator.ledger import files
 
 
 def _parse(path: pathlib.Path, number: int, line: bytes) -> contract.Entry:
@@ -98,7 +91,7 @@ class Mirror:
         try:
             self._lock()
             if is_new:
-                _sync_directory(path.parent)
+                files.sync_directory(path.parent)
             self._recover()
         except BaseException:
             os.close(self._fd)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator import contract
+from orchestrator import contract, errors
 from orchestrator.ledger import api, requests
 
 
@@ -122,16 +122,22 @@ def stream_number(raw: bytes | str, part: int) -> int:
 
 
 def entry(raw_id: bytes, raw: Mapping[bytes, bytes]) -> contract.Entry:
-    """Read one entry of a journal's stream."""
-    return contract.Entry(
-        seq=stream_number(raw_id, 0),
-        at_ms=int(raw[b"at"]),
-        kind=text(raw[b"kind"]),
-        by=text(raw[b"by"]),
-        data=contract.loads(raw[b"data"]),
-        token=text(raw[b"token"]),
-        schema_version=int(raw[b"v"]),
-    )
+    """Read one entry of a journal's stream; raise ``LedgerDamagedError``."""
+    try:
+        return contract.Entry(
+            seq=stream_number(raw_id, 0),
+            at_ms=int(raw[b"at"]),
+            kind=text(raw[b"kind"]),
+            by=text(raw[b"by"]),
+            data=contract.loads(raw[b"data"]),
+            token=text(raw[b"token"]),
+            schema_version=int(raw[b"v"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise errors.LedgerDamagedError(
+            f"journal entry {text(raw_id)} was not written by the farm: {error!r}; restore the "
+            "ledger from the mirror"
+        ) from error
 
 
 def slot(hall: str, raw: Mapping[bytes, bytes], now_ms: int) -> api.Slot | None:

@@ -252,6 +252,10 @@ class RedisLedger:
         names = [self._keys.hall(hall), self._keys.halls]
         return replies.opened(self._run("open_hall", names, hall, host, worker))
 
+    def worker(self, hall: str) -> str:
+        """Return the worker that opened the hall last, '' when none ever did."""
+        return self._field(self._keys.hall(hall), "worker") or ""
+
     def drained(self, hall: str, worker: str) -> str:
         """Return why this worker should end, '' when it should not."""
         return self._field(self._keys.drains(hall), worker) or ""

@@ -101,6 +101,7 @@ def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
         "name": found.spec.name,
         "status": found.status.value,
         "final": found.status is events.Status.RANKED,
+        "chain": [criterion.value for criterion in found.spec.tiebreaks],
         "rows": [_row(state, line) for line in lines],
     }
 

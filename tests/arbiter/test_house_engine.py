@@ -152,7 +152,7 @@ def test_garbage_is_survived() -> None:
 @pytest.mark.parametrize(
     ("fen", "expected"),
     [
-        ("7k/5K2/8/8/8/8/8/6Q1 w - - 0 1", {"g1h1", "g1h2", "g1g7"}),
+        ("7k/5K2/8/8/8/8/8/6Q1 w - - 0 1", {"g1h1", "g1h2", "g1g7", "g1g8"}),
         ("8/8/8/8/8/4k3/8/4K2r w - - 0 1", {"(none)"}),
         ("k7/8/1Q6/8/8/8/8/1K6 b - - 0 1", {"(none)"}),
     ],

@@ -76,8 +76,10 @@ def test_no_kill_loses_doubles_or_overlaps_a_game(tmp_path: pathlib.Path) -> Non
             assert checker.table(after) == checker.table(calm)
             games += len(after.games)
         attempts = checker.check_lives(farm.life)
-    print(f"\nkills {dict(done)}, seed {SEED}: {games} games in {number} seasons,"
-          f" {attempts} attempts with engines, 0 lost, 0 doubled, 0 overlapping")
+    print(
+        f"\nkills {dict(done)}, seed {SEED}: {games} games in {number} seasons,"
+        f" {attempts} attempts with engines, 0 lost, 0 doubled, 0 overlapping"
+    )
 
 
 def _storm(

@@ -197,6 +197,8 @@ def test_a_bad_url_is_a_usage_error(url: str) -> None:
         ("rediss://anna:s3cret@host/0", "rediss://anna:***@host/0"),
         ("unix:///run/r.sock?db=1&password=s3cret", "unix:///run/r.sock?db=1&password=***"),
         ("unix://anna@/run/r.sock", "unix://anna@/run/r.sock"),
+        ("redis://anna:s3#c/r@host:1/0", "redis://anna:***@host:1/0"),
+        ("anna:s3cret@host", "(no scheme)"),
         ("redis://anna:s3:cr@et@host:1/0", "redis://anna:***@host:1/0"),
     ],
 )
@@ -272,9 +274,11 @@ def test_strangers_and_forbidden_keys_are_told_apart(
         ledger.append("s1", 0, [scene.draft()], "op")
 
 
-def test_prefixes_are_ledgers_apart(redis_ledger: store.RedisLedger) -> None:
+def test_prefixes_are_ledgers_apart(
+    server: embedded.EmbeddedRedis, redis_ledger: store.RedisLedger
+) -> None:
     """Two ledgers on one server under two prefixes know nothing of each other."""
-    with store.connect(redis_ledger.server.name, prefix="test:") as other:
+    with store.connect(server.url, prefix="test:") as other:
         scene.launch(other)
         assert redis_ledger.seasons() == ()
         keys = redis_ledger.server.client.keys("*")
@@ -287,3 +291,11 @@ def test_our_clients_never_retry(redis_ledger: store.RedisLedger) -> None:
     for client in (redis_ledger.server.client, redis_ledger.server.blocking):
         assert isinstance(client, redis.Redis)
         assert client.get_retry()._retries == 0
+
+
+def test_a_foreign_entry_is_damage(redis_ledger: store.RedisLedger) -> None:
+    """An entry that somebody else put into a journal is named, not folded."""
+    scene.launch(redis_ledger)
+    redis_ledger.server.client.xadd("farm:ledger:journal:s1", {"by": "hand"}, id="2-0")
+    with pytest.raises(errors.LedgerDamagedError, match="entry 2-0"):
+        redis_ledger.read("s1")

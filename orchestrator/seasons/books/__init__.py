@@ -1,0 +1,1 @@
+"""The opening books of the ready-made season files."""

@@ -1,0 +1,123 @@
+"""A whole season through real Redis, a real Celery worker and real engine processes."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import checker
+import harness
+import pytest
+
+from orchestrator.season import views
+
+ENGINES = ("stockfish", "ethereal-chess", "fairy-stockfish", "toga2")
+
+
+def _installed(name: str) -> str:
+    path = shutil.which(name, path="/usr/games:/usr/bin:/usr/local/bin")
+    if path is None:
+        pytest.skip(f"package {name} is not installed")
+    return path
+
+
+def test_a_league_of_real_engines_and_its_final(tmp_path: pathlib.Path) -> None:
+    """Twelve games and a final match are played, archived, readable, and give the table."""
+    engines = [{"id": name, "name": name, "command": [_installed(name)]} for name in ENGINES]
+    with harness.running(tmp_path) as farm:
+        file = harness.league(tmp_path / "season.toml", engines, control="300ms+10ms")
+        farm.launch(file, "real")
+        over = farm.finish("real")
+        aof = list((tmp_path / "redis").rglob("*.aof"))
+    folded = checker.check_season(farm.archive, "real")
+    assert aof, "Redis ran without its append-only file"
+    assert len(folded.games) == 12 + 4
+    league = views.standings(folded, "league")
+    assert sum(row["points"] for row in league["rows"]) == 12
+    first_two = {row["engine"] for row in league["rows"][:2]}
+    assert set(folded.events["final"].entrants) == first_two
+    assert checker.table(folded) == checker.table(over)
+
+
+def test_engines_of_different_games_never_live_together(tmp_path: pathlib.Path) -> None:
+    """The engines' own records of their lives show one game after the other."""
+    with harness.running(tmp_path) as farm:
+        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
+        farm.launch(harness.league(tmp_path / "season.toml", engines), "calm")
+        farm.finish("calm")
+    checker.check_season(farm.archive, "calm")
+    assert checker.check_lives(farm.life) == 16
+
+
+def test_a_fault_of_an_engine_never_ends_the_season(tmp_path: pathlib.Path) -> None:
+    """A crash, an illegal move and a program that is not there lose games, nothing else."""
+    with harness.running(tmp_path) as farm:
+        engines = [
+            harness.scripted(farm.life, 3),
+            harness.scripted(farm.life, 0, "--fault", "crash@20"),
+            harness.scripted(farm.life, 1, "--fault", "illegal@16"),
+            {"id": "absent", "name": "Absent", "command": ["no-such-engine"]},
+        ]
+        farm.launch(harness.league(tmp_path / "season.toml", engines), "faulty")
+        farm.finish("faulty")
+    folded = checker.check_season(farm.archive, "faulty")
+    endings = {game.finished.ending.value for game in folded.games.values() if game.finished}
+    assert {"disconnect", "illegal"} <= endings
+    crashes = {row["engine"]: row["tiebreaks"]["crashes"] for row in _league(folded)}
+    assert crashes["absent"] == 6
+    assert crashes["scripted-3"] == 0
+
+
+def _league(folded: object) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = views.standings(folded, "league")["rows"]  # type: ignore[arg-type]
+    return rows
+
+
+def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
+    """Pause starts no game, abort replays one, a drained worker ends and another goes on."""
+    with harness.running(tmp_path) as farm:
+        slow = [harness.scripted(farm.life, n, "--delay-ms", "40") for n in range(4)]
+        farm.launch(harness.league(tmp_path / "season.toml", slow), "wishes")
+        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the first game")
+
+        _farm_command(farm, "abort", "--reason", "test")
+        farm.wait(lambda: _causes(farm) == ["operator"], 20, "the interruption")
+        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the game again")
+
+        _farm_command(farm, "pause", "--reason", "lunch")
+        farm.wait(lambda: farm.state("wishes").running is None, 60, "the end of the game")
+        played = farm.state("wishes").events["league"].tally.games
+        time.sleep(1.5)
+        assert farm.state("wishes").events["league"].tally.games == played
+        assert farm.state("wishes").running is None
+        _farm_command(farm, "resume")
+        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the next game")
+
+        drained = farm.worker.pid
+        _farm_command(farm, "drain", "hall-1")
+        farm.wait(lambda: farm.worker.pid != drained, 60, "a new worker")
+        counted = farm.state("wishes").events["league"].tally.games
+        assert _causes(farm) == ["operator"], "the drained worker finished its game"
+        farm.wait(
+            lambda: farm.state("wishes").events["league"].tally.games > counted, 60, "a game after"
+        )
+
+
+def _causes(farm: harness.Farm) -> list[str]:
+    entries = farm.ledger.read("wishes")
+    return [entry.data["cause"] for entry in entries if entry.kind == "attempt_ended"]
+
+
+def _farm_command(farm: harness.Farm, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
+        env=dict(farm.serve.environment),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout

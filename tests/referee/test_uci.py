@@ -1,0 +1,179 @@
+"""UCI's text: what engines really write is read, and no bytes whatever raise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import contract
+from worker_cpu.protocols import uci
+
+WORDS = st.sampled_from(
+    [
+        *"info option name type spin check combo string button default min max var score cp mate "
+        "lowerbound upperbound depth seldepth multipv nodes nps pv e2e4 -3 7 999999999999999999999999 "
+        "bestmove ponder id author uciok string ½".split(),
+        "\x00",
+        "\r",
+        "\n",
+    ]
+)
+GARBAGE = st.binary(max_size=400) | st.lists(WORDS, max_size=30).map(lambda w: " ".join(w).encode())
+
+
+@given(line=GARBAGE)
+def test_no_bytes_raise(line: bytes) -> None:
+    """Every reader takes any bytes."""
+    uci.identity(line)
+    uci.option(line)
+    uci.best_move(line)
+    uci.is_reply(line, b"uciok")
+    uci.last_search(line).score  # noqa: B018 - only that it returns
+    uci.MoveFinder().feed(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        (
+            b"option name Hash type spin default 16 min 1 max 33554432",
+            uci.Option("Hash", "spin", "16", 1, 33_554_432),
+        ),
+        (
+            b"option name Clear Hash type button\r",
+            uci.Option("Clear Hash", "button"),
+        ),
+        (
+            b"option name NalimovPath type string default /some path with spaces",
+            uci.Option("NalimovPath", "string", "/some path with spaces"),
+        ),
+        (
+            b"option name Style type combo default Very Solid var Very Solid var Risky",
+            uci.Option("Style", "combo", "Very Solid", choices=("Very Solid", "Risky")),
+        ),
+        (b"option name Log File type string default", uci.Option("Log File", "string", "")),
+        (
+            b"option name min max of var type check default true",
+            uci.Option("min max of var", "check", "true"),
+        ),
+        (b"option name Hash type spoon default 1", None),
+        (b"option name type spin", None),
+        (b"option", None),
+    ],
+)
+def test_option_lines(line: bytes, option: uci.Option | None) -> None:
+    """Names, defaults and choices keep their spaces; what is no option is none."""
+    assert uci.option(line) == option
+
+
+def test_identity_lines() -> None:
+    """Name and author are read, other lines are not."""
+    assert uci.identity(b"id name Stockfish 15.1\r") == uci.Identity("name", "Stockfish 15.1")
+    assert uci.identity(b"id author T. Romstad, M.  Costalba") == uci.Identity(
+        "author", "T. Romstad, M. Costalba"
+    )
+    assert uci.identity(b"id elo 3000") is None
+    assert uci.identity(b"idea name x") is None
+
+
+def test_the_last_exact_score_of_the_first_line_counts() -> None:
+    """Bounds and other lines of play are passed over; counters are the newest ones."""
+    output = (
+        b"info depth 20 seldepth 30 multipv 1 score cp -31 nodes 100 nps 50 tbhits 2 pv e7e5 g1f3\n"
+        b"info depth 20 multipv 2 score cp -99 nodes 120 pv a7a6\n"
+        b"info depth 21 seldepth 31 score cp 12 lowerbound nodes 140 hashfull 7 pv d7d5\n"
+        b"info depth 21 currmove d7d5 currmovenumber 1\n"
+        b"info string score cp 500 is what I hope for\n"
+    )
+    assert uci.last_search(output) == uci.Search(
+        score=contract.Score(cp=-31),
+        depth=20,
+        seldepth=30,
+        nodes=140,
+        nps=50,
+        tbhits=2,
+        hashfull=7,
+        pv=("e7e5", "g1f3"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "score"),
+    [
+        (b"info depth 5 score mate -3 pv e2e4", contract.Score(mate=-3)),
+        (b"info depth 5 score cp 13 wdl 40 950 10 nodes 1\r", contract.Score(cp=13)),
+        (b"info score cp 1e3 depth 3", None),
+        (b"info depth 3 score cp 20 upperbound", None),
+        (b"info string hello", None),
+        (b"", None),
+    ],
+)
+def test_scores(line: bytes, score: contract.Score | None) -> None:
+    """Centipawns and mates are read, everything else is no score."""
+    assert uci.last_search(line).score == score
+
+
+def test_the_line_of_play_ends_at_its_first_word_that_is_no_move() -> None:
+    """A principal variation with something else behind it is cut there."""
+    search = uci.last_search(b"info score cp 1 pv e2e4 e7e8q bmc 0.5 depth 9")
+    assert (search.pv, search.depth) == (("e2e4", "e7e8q"), 9)
+
+
+@given(
+    before=st.lists(st.sampled_from([b"info depth 1\n", b"info string bestmove a1a1\n", b"\r\n"])),
+    end=st.sampled_from([b"\n", b"\r\n"]),
+    cuts=st.lists(st.integers(1, 9), min_size=1),
+)
+def test_bestmove_is_found_however_it_is_split(
+    before: list[bytes], end: bytes, cuts: list[int]
+) -> None:
+    """The line is found once it is whole, not before, and only at the start of a line."""
+    stream = b"".join(before) + b"bestmove e2e4 ponder e7e5" + end
+    finder, at, found = uci.MoveFinder(), 0, None
+    while at < len(stream):
+        assert found is None
+        found = finder.feed(stream[at : at + cuts[at % len(cuts)]])
+        at += cuts[at % len(cuts)]
+    assert found is not None
+    assert uci.best_move(found) == uci.BestMove("e2e4", "e7e5")
+
+
+def test_the_rest_of_an_old_line_is_no_answer() -> None:
+    """A line begun before ``go`` is skipped, the next one counts."""
+    finder = uci.MoveFinder(fresh=False)
+    assert finder.feed(b"bestmove a1a1\n") is None
+    assert finder.feed(b" bestmove b1b1\n") == b"bestmove b1b1"
+
+
+def test_a_begun_bestmove_is_known() -> None:
+    """Half an answer is told apart from none, also behind a very long line."""
+    finder = uci.MoveFinder()
+    assert finder.feed(b"x" * 300_000) is None
+    assert not finder.begun()
+    assert finder.feed(b"\nbestmove e2") is None
+    assert finder.begun()
+
+
+@pytest.mark.parametrize(
+    ("line", "move"),
+    [
+        (b"bestmove e2e4\r", uci.BestMove("e2e4")),
+        (b"bestmove (none)", uci.BestMove("(none)")),
+        (b"bestmove", uci.BestMove("")),
+        (b"bestmove a7a8q ponder", uci.BestMove("a7a8q")),
+        (b"bestmove \xff\xfe ponder x", uci.BestMove("\ufffd\ufffd", "x")),
+    ],
+)
+def test_best_move_lines(line: bytes, move: uci.BestMove) -> None:
+    """The move's text is kept as it was written."""
+    assert uci.best_move(line) == move
+
+
+def test_commands() -> None:
+    """One piece starts a clock; no option value can smuggle in a second command."""
+    assert uci.position_and_go("position startpos", 1000, 900, 10, 20) == (
+        b"position startpos\ngo wtime 1000 btime 900 winc 10 binc 20\n"
+    )
+    assert uci.set_option("Style", "a\nquit") == b"setoption name Style value a quit\n"
+    assert uci.set_option("Clear Hash") == b"setoption name Clear Hash\n"
