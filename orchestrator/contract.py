@@ -93,7 +93,7 @@ class TimeControl(Message):
 
     def __str__(self) -> str:
         """Write the control as PGN's TimeControl tag does: seconds plus seconds."""
-        return f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g}"
+        return f"{self.base_ms / 1000:.12g}+{self.increment_ms / 1000:.12g}"
 
 
 def _duration_ms(text: str, unit: str) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from orchestrator import contract, errors
@@ -78,6 +77,9 @@ class Desk:
         self._err[seat.stderr] = seat
         self._poll.register(seat.stdout, select.POLLIN)
         self._poll.register(seat.stderr, select.POLLIN)
+        if seat.pidfd >= 0:  # a child may hold the pipes of an engine that is gone
+            self._exits[seat.pidfd] = seat
+            self._poll.register(seat.pidfd, select.POLLIN)
 
     def hear(self, timeout_ns: int, first: local.LocalSeat | None = None) -> list[Heard]:
         """Wait for output up to ``timeout_ns`` and return it, ``first``'s before all else.
@@ -95,6 +97,8 @@ class Desk:
                 self._read(self._out[fd], heard)
             elif fd in self._err:
                 self._read_stderr(self._err[fd])
+            elif fd in self._exits:
+                self._exited(fd, heard)
             else:
                 self._attend(fd)
         if self.channel.queued and time.monotonic_ns() - self._pushed_ns >= FORWARD_NS:
@@ -140,16 +144,9 @@ class Desk:
             self.hear(10**12)
         self.frames.clear()
 
-    def watch_exit(self, seats: Iterable[local.LocalSeat]) -> None:
-        """Listen for the end of the processes too, see ``running``."""
-        for seat in seats:
-            if seat.pidfd >= 0:
-                self._exits[seat.pidfd] = seat
-                self._poll.register(seat.pidfd, select.POLLIN)
-
     @property
     def running(self) -> bool:
-        """Say whether a process watched for its exit still runs."""
+        """Say whether an engine's process still runs."""
         return bool(self._exits)
 
     def close(self) -> None:
@@ -189,6 +186,18 @@ class Desk:
         else:
             self._note_end(seat)
 
+    def _exited(self, fd: int, heard: list[Heard]) -> None:
+        """Take an engine's last words, then note its end."""
+        seat = self._exits.pop(fd)
+        self._poll.unregister(fd)
+        for _ in range(STALE_READS):
+            before = len(heard)
+            if seat.stdout in self._out:
+                self._read(seat, heard)
+            if len(heard) == before:
+                break
+        self._note_end(seat)
+
     def _read_stderr(self, seat: local.LocalSeat) -> None:
         chunk = seat.read_stderr()
         if chunk:
@@ -200,9 +209,6 @@ class Desk:
     def _attend(self, fd: int) -> None:
         if fd in self._in:
             self._resume(self._in[fd])
-        elif fd in self._exits:
-            self._poll.unregister(fd)
-            del self._exits[fd]
         elif fd == self.dead_man.fileno():
             self._listen_to_dead_man()
         elif fd == self.channel.fileno():

@@ -206,7 +206,6 @@ def _quit(table: desk.Desk, quit_ms: int) -> None:
     for seat in table.seats.values():
         if seat not in table.ended:
             table.say(seat, b"quit\n")
-    table.watch_exit(table.seats.values())
     deadline = time.monotonic_ns() + quit_ms * _NS
     while table.running and time.monotonic_ns() < deadline:
         table.hear(deadline - time.monotonic_ns())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import pathlib
 from collections import Counter
@@ -49,7 +50,7 @@ def lives(path: pathlib.Path) -> list[Life]:
 def check_lives(path: pathlib.Path) -> int:
     """Assert that engines of different attempts never lived at the same time."""
     found = lives(path)
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         overlap_ms = (before.last - after.first) / 1e6
         assert overlap_ms < 0, f"engines of two attempts overlap by {overlap_ms:.1f} ms"
     return len(found)
@@ -100,7 +101,7 @@ def _check_plies(folder: pathlib.Path, entries: list[contract.Entry]) -> None:
 
 
 def _check_pgn(path: pathlib.Path, folded: state.SeasonState, event: str) -> None:
-    """Assert that python-chess reads the event's PGN without error and finds the table's results."""
+    """Assert that python-chess reads the event's PGN cleanly, with the table's results."""
     text = io.StringIO(path.read_text(encoding="utf-8"))
     results = []
     while (game := chess.pgn.read_game(text)) is not None:

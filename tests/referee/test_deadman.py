@@ -113,7 +113,9 @@ def test_a_spawned_engine_speaks_through_the_passed_pipes(bench: Bench) -> None:
 
 def test_engines_hold_nothing_but_their_three_pipes(bench: Bench) -> None:
     """An engine inherits neither the lock nor any socket, and leads its own session."""
-    seat = bench.spawn(SLEEPER)
+    seat = bench.spawn(ECHO)
+    assert seat.write(b"up\n")
+    assert read_line(seat) == b"up\n"
     fds = sorted(int(path.name) for path in pathlib.Path(f"/proc/{seat.pid}/fd").iterdir())
     assert fds == [0, 1, 2]
     assert os.getsid(seat.pid) == seat.pid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pathlib
+import signal
 import sys
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.contract import Ending
+from worker_cpu import frames
 
-FAST = contract.TimeControl(base_ms=1_000, increment_ms=10)
+FAST = contract.TimeControl(base_ms=200, increment_ms=10)
 SHORT = contract.TimeControl(base_ms=400, increment_ms=0)
 MATED_NEXT = contract.Opening(moves=("f2f3", "e7e5", "g2g4"))  # black mates in one: Qh4
 
@@ -32,10 +34,10 @@ for line in sys.stdin:
 """
 
 
-def answers(body: str) -> contract.EngineSpec:
+def answers(body: str, offer: str = "uciok") -> contract.EngineSpec:
     """Describe an engine that runs ``body`` at each ``go``."""
     indented = "".join(f"        {line}\n" for line in body.splitlines())
-    return hall.program(TALK + indented)
+    return hall.program(TALK.replace("uciok", offer) + indented)
 
 
 def replay(order: contract.GameOrder, played: hall.Played) -> chess.Board:
@@ -51,7 +53,7 @@ def replay(order: contract.GameOrder, played: hall.Played) -> chess.Board:
     return game
 
 
-@pytest.mark.parametrize("name", ["ethereal-chess", "glaurung", "toga2", "fairy-stockfish"])
+@pytest.mark.parametrize("name", ["ethereal-chess", "toga2"])
 def test_a_real_game_is_played_by_the_rules(tmp_path: pathlib.Path, name: str) -> None:
     """Moves are legal, the end is the board's, both engines quit by themselves."""
     order = hall.order(
@@ -83,37 +85,49 @@ def test_the_opening_is_played_out_and_scores_are_kept(tmp_path: pathlib.Path) -
 
 def test_limits_reach_the_engine_before_its_new_game(tmp_path: pathlib.Path) -> None:
     """Threads, Hash, books off, new game and one isready are sent in this order."""
-    order = hall.order(hall.installed("toga2"), hall.scripted("--fault", "none@1"))
-    played = hall.play(tmp_path, order)
-    start, _, game = played.sent("w").partition("ucinewgame\n")
-    lines = start.splitlines()
-    assert lines[0] == "uci"
-    assert lines[1] == "setoption name Threads value 1"
-    assert "setoption name OwnBook value false" in lines
-    assert game.startswith("isready\nposition startpos\ngo wtime 10000 btime 10000 ")
+    options = """option name OwnBook type check default true
+option name Hash type spin default 64 min 8 max 4096
+option name Threads type spin default 1 min 1 max 4
+uciok"""
+    engine = answers("pass", options.replace("\n", "\\n"))
+    limits = contract.Limits(threads=8, hash_mb=4)
+    order = hall.order(engine, hall.scripted(), limits=limits, time_control=SHORT)
+    played = hall.play(tmp_path, order.model_copy(update={"time_margin_ms": 0}))
+    assert played.sent("w").splitlines()[:9] == [
+        "uci",
+        "setoption name Threads value 4",
+        "setoption name Hash value 8",
+        "setoption name OwnBook value false",
+        "ucinewgame",
+        "isready",
+        "position startpos",
+        "go wtime 400 btime 400 winc 0 binc 0",
+        "stop",
+    ]
+    remarks = {setting.name: setting.remark for setting in played.report("white").options}
+    assert remarks["Threads"] == "lowered to the engine's maximum 4"
 
 
 # -- faults ------------------------------------------------------------------------------
 
 FAULTS = [
-    ("crash@5", Ending.DISCONNECT, "exit 1"),
-    ("segv@5", Ending.DISCONNECT, "signal SIGSEGV"),
-    ("hang@5", Ending.STALL, "signal SIGKILL"),
-    ("sleepy@5", Ending.TIME, "exit 0"),
-    ("late:600@5", Ending.TIME, None),
-    ("illegal@5", Ending.ILLEGAL, "exit 0"),
-    ("garbage@5", Ending.ILLEGAL, "exit 0"),
-    ("none@5", Ending.ILLEGAL, "exit 0"),
-    ("spam@5", Ending.STALL, "signal SIGKILL"),
-    ("close-stdout@5", Ending.DISCONNECT, None),
-    ("exit-before-uciok", Ending.DISCONNECT, None),
-    ("no-uciok", Ending.STALL, None),
-    ("no-readyok", Ending.STALL, None),
+    ("crash@5", Ending.DISCONNECT, "exit 1", "white"),
+    ("segv@5", Ending.DISCONNECT, "signal SIGSEGV", "black"),
+    ("hang@5", Ending.STALL, "signal SIGKILL", "white"),
+    ("sleepy@5", Ending.TIME, "exit 0", "black"),
+    ("late:600@5", Ending.TIME, None, "white"),
+    ("illegal@5", Ending.ILLEGAL, "exit 0", "black"),
+    ("garbage@5", Ending.ILLEGAL, "exit 0", "white"),
+    ("none@5", Ending.ILLEGAL, "exit 0", "black"),
+    ("spam@5", Ending.STALL, "signal SIGKILL", "white"),
+    ("close-stdout@5", Ending.DISCONNECT, None, "black"),
+    ("exit-before-uciok", Ending.DISCONNECT, None, "white"),
+    ("no-uciok", Ending.STALL, None, "black"),
+    ("no-readyok", Ending.STALL, None, "white"),
 ]
 
 
-@pytest.mark.parametrize("side", ["white", "black"])
-@pytest.mark.parametrize(("fault", "ending", "exit_text"), FAULTS)
+@pytest.mark.parametrize(("fault", "ending", "exit_text", "side"), FAULTS)
 def test_a_fault_loses_and_leaves_nothing_behind(
     tmp_path: pathlib.Path,
     fault: str,
@@ -125,7 +139,7 @@ def test_a_fault_loses_and_leaves_nothing_behind(
     faulty = hall.scripted("--fault", fault, name="Faulty")
     players = {"white": hall.scripted(), "black": hall.scripted()} | {side: faulty}
     timeouts = contract.Timeouts(
-        start_ms=1_500, ready_ms=500, stop_ms=100, stall_ms=200, quit_ms=300
+        start_ms=1_000, ready_ms=500, stop_ms=100, stall_ms=200, quit_ms=300
     )
     order = hall.order(**players, time_control=SHORT, timeouts=timeouts)
     order = order.model_copy(update={"time_margin_ms": 100})
@@ -221,8 +235,8 @@ def test_an_engine_that_dies_while_the_other_thinks_loses_at_once(
 def test_a_second_bestmove_is_no_answer_to_the_next_go(tmp_path: pathlib.Path) -> None:
     """What an engine writes while its opponent thinks is never its next move."""
     doubling = answers(
-        'say("bestmove " + ("e2e4" if line.count("wtime") and not globals().get("n") else "d2d4"))\n'
-        'n = 1\nsay("bestmove a1a1\\nbestmove a2a3")'
+        'n = globals().get("n", 0) + 1\n'
+        'say("bestmove " + ["e2e4", "d2d4"][n - 1] + "\\nbestmove a1a1\\nbestmove a2a3")'
     )
     order = hall.order(doubling, hall.scripted("--delay-ms", "50", "--fault", "none@4"))
     played = hall.play(tmp_path, order)
@@ -308,17 +322,17 @@ def test_the_ply_waits_for_the_link_and_no_clock_pays(tmp_path: pathlib.Path) ->
     order = hall.order(hall.scripted(), hall.scripted("--fault", "none@2"))
     with hall.opened(tmp_path) as made:
         played = hall.Played(order.game)
-        made.channel.send(hall.frames.Kind.ORDER, order.encode().encode())
+        made.channel.send(frames.Kind.ORDER, order.encode().encode())
         while not played.plies:
             frame = made.channel.receive(hall.PATIENCE)
             assert frame is not None
-            if frame.kind is hall.frames.Kind.PLY:
+            if frame.kind is frames.Kind.PLY:
                 played.plies.append(contract.PlyRecord.decode(frame.payload))
         assert made.channel.receive(0.3) is None  # silence: nobody's clock runs
-        made.channel.send(hall.frames.Kind.GO_ON)
+        made.channel.send(frames.Kind.GO_ON)
         frame = made.channel.receive(hall.PATIENCE)
         assert frame is not None
-        go = hall.frames.Chunk.decode(frame.payload)
+        go = frames.Chunk.decode(frame.payload)
         assert (go.seat, go.direction) == ("b", ">")
         assert go.monotonic_ns > played.plies[0].think_ns
 
@@ -328,8 +342,8 @@ def test_plies_are_written_as_the_contract_encodes_them(tmp_path: pathlib.Path) 
     order = hall.order(hall.installed("stockfish"), hall.scripted("--fault", "none@6"))
     payloads = list[bytes]()
 
-    def keep(frame: hall.frames.Frame) -> None:
-        if frame.kind is hall.frames.Kind.PLY:
+    def keep(frame: frames.Frame) -> None:
+        if frame.kind is frames.Kind.PLY:
             payloads.append(frame.payload)
 
     with hall.opened(tmp_path) as made:
@@ -350,8 +364,8 @@ def interrupted(
     done = list[bool]()
     with hall.opened(tmp_path) as made:
 
-        def act(frame: hall.frames.Frame) -> None:
-            if frame.kind is hall.frames.Kind.THINK and not done:
+        def act(frame: frames.Frame) -> None:
+            if frame.kind is frames.Kind.THINK and not done:
                 done.append(True)
                 deed(made)
 
@@ -379,7 +393,7 @@ def test_a_shutdown_is_an_interruption(tmp_path: pathlib.Path) -> None:
     def shut_down(made: hall.Hall) -> None:
         made.referee.terminate()
         for pid in engines_of(made):
-            os.kill(pid, hall.signal.SIGTERM)
+            os.kill(pid, signal.SIGTERM)
         made.dead_man.terminate()
 
     played = interrupted(tmp_path, shut_down)
@@ -408,11 +422,11 @@ def test_a_lost_link_ends_everything(tmp_path: pathlib.Path) -> None:
     """When the link's ends are closed, referee and dead man clean up by themselves."""
     order = hall.order(hall.scripted("--fault", "sleepy@1"), hall.scripted())
     with hall.opened(tmp_path) as made:
-        made.channel.send(hall.frames.Kind.ORDER, order.encode().encode())
+        made.channel.send(frames.Kind.ORDER, order.encode().encode())
         while True:
             frame = made.channel.receive(hall.PATIENCE)
             assert frame is not None
-            if frame.kind is hall.frames.Kind.THINK:
+            if frame.kind is frames.Kind.THINK:
                 break
     assert hall.survivors(order.game) == []
     assert made.log_lines()
@@ -454,7 +468,7 @@ def engines_of(made: hall.Hall) -> list[int]:
 
 def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> None:
     """Chess960 is switched on and castling is written as its engines write it."""
-    castling = answers('say("bestmove " + ("f1g1" if "w" else ""))')
+    castling = answers('say("bestmove f1g1")')
     order = hall.order(
         castling,
         hall.scripted("--fault", "none@2"),
@@ -462,7 +476,7 @@ def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> Non
         opening=contract.Opening(fen="5k2/8/8/8/8/8/8/5KR1 w G - 0 1"),
     )
     played = hall.play(tmp_path, order)
-    assert [ply.san for ply in played.plies] == ["O-O"]
+    assert [ply.san for ply in played.plies] == ["O-O+"]
 
 
 assert sys.platform == "linux", "the process tree rests on Linux: pidfd, subreaper, PDEATHSIG"

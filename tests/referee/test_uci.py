@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,14 +12,12 @@ from orchestrator import contract
 from worker_cpu.protocols import uci
 
 WORDS = st.sampled_from(
-    [
-        *"info option name type spin check combo string button default min max var score cp mate "
-        "lowerbound upperbound depth seldepth multipv nodes nps pv e2e4 -3 7 999999999999999999999999 "
-        "bestmove ponder id author uciok string ½".split(),
-        "\x00",
-        "\r",
-        "\n",
-    ]
+    re.split(
+        " ",
+        "info option name type spin check combo string button default min max var score cp mate "
+        "lowerbound upperbound depth seldepth multipv nodes nps pv e2e4 -3 7 99999999999999999999 "
+        "bestmove ponder id author uciok string ½ \x00 \r \n",
+    )
 )
 GARBAGE = st.binary(max_size=400) | st.lists(WORDS, max_size=30).map(lambda w: " ".join(w).encode())
 

@@ -1,0 +1,200 @@
+"""The command group as operators and scripts meet it: output, JSON, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import harness
+import pytest
+
+from orchestrator import embedded
+from orchestrator.ledger import store
+
+
+@pytest.fixture
+def url(tmp_path: pathlib.Path) -> Iterator[str]:
+    """Run a Redis for one test."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        yield server.url
+
+
+def farm(url: str | None, *words: str, data: str = "nowhere") -> subprocess.CompletedProcess[str]:
+    """Run ``celery -A orchestrator farm …``."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
+    environment["FARM_DATA"] = data
+    if url is not None:
+        environment["FARM_REDIS_URL"] = url
+    return subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def season(tmp_path: pathlib.Path, **changes: str) -> pathlib.Path:
+    """Write a good season file, with pieces of its text exchanged."""
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(4)]
+    path = harness.league(tmp_path / "season.toml", engines)
+    text = path.read_text()
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+def test_a_season_is_launched_and_looked_at(url: str, tmp_path: pathlib.Path) -> None:
+    """Launch journals the season; every looking command shows it, to people and programs."""
+    launched = farm(url, "launch", str(season(tmp_path)), "--by", "anna", "--json")
+    assert launched.returncode == 0, launched.stderr
+    facts = json.loads(launched.stdout)
+    assert facts["season"] == "test"
+    assert facts["games"] == 16
+    with store.connect(url) as ledger:
+        first = ledger.read("test")[0]
+    assert first.kind == "launched"
+    assert first.by.startswith("anna@")
+    assert facts["seed_sha256"] == first.data["seed_sha256"]
+    for command in ("status", "standings", "schedule", "games", "graph", "watch"):
+        words = ("--once",) if command == "watch" else ()
+        shown = farm(url, command, *words)
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout.strip()
+        for output in (shown.stdout, farm(url, command, *words, "--json").stdout):
+            assert first.data["seed"] not in output, f"{command} tells the seed"
+        json.loads(farm(url, command, "--json").stdout)
+
+
+def test_the_same_season_is_not_launched_twice(url: str, tmp_path: pathlib.Path) -> None:
+    """A second launch under the same id is refused by the state; another id is not."""
+    file = str(season(tmp_path))
+    assert farm(url, "launch", file).returncode == 0
+    again = farm(url, "launch", file)
+    assert again.returncode == 3
+    assert "--id" in again.stderr
+    assert farm(url, "launch", file, "--id", "second").returncode == 0
+
+
+def test_a_dry_run_changes_nothing(url: str, tmp_path: pathlib.Path) -> None:
+    """With --dry-run every check is made and nothing is written."""
+    done = farm(url, "launch", str(season(tmp_path)), "--dry-run")
+    assert done.returncode == 0
+    with store.connect(url) as ledger:
+        assert ledger.seasons() == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('name = "League"', 'name = "League"\ntime = 3', "time"),
+        ("{ top = 2,", "{ top = 5,", "promote"),
+        ('time_control = "20s+1s"', 'time_control = "abc"', "time_control"),
+        ('command = ["', 'commando = ["', "command"),
+    ],
+)
+def test_a_bad_season_file_is_refused_by_place(
+    url: str, tmp_path: pathlib.Path, old: str, new: str, place: str
+) -> None:
+    """The message names file and place, the exit code says wrong input, nothing is launched."""
+    done = farm(url, "launch", str(season(tmp_path, **{old: new})))
+    assert done.returncode == 2, done.stderr
+    assert "season.toml" in done.stderr
+    assert place in done.stderr
+    assert "Traceback" not in done.stderr
+    with store.connect(url) as ledger:
+        assert ledger.seasons() == ()
+
+
+def test_pause_and_resume_are_journaled_with_who_and_why(url: str, tmp_path: pathlib.Path) -> None:
+    """A pause stands in the journal and holds the ledger; a second one is refused."""
+    farm(url, "launch", str(season(tmp_path)))
+    assert farm(url, "pause", "--by", "anna", "--reason", "power work").returncode == 0
+    with store.connect(url) as ledger:
+        entry = ledger.read("test")[-1]
+        assert (entry.kind, entry.data["reason"]) == ("paused", "power work")
+        assert entry.by.startswith("anna@")
+        assert ledger.holds("test") == {"pause": "power work"}
+    assert farm(url, "pause").returncode == 3
+    assert "power work" in farm(url, "status").stdout
+    assert farm(url, "resume").returncode == 0
+    with store.connect(url) as ledger:
+        assert ledger.holds("test") == {}
+    assert farm(url, "resume").returncode == 3
+
+
+def test_what_the_state_does_not_allow_is_refused(url: str, tmp_path: pathlib.Path) -> None:
+    """Nothing to abort, no gate to open, no worker to drain, no such season: exit code 3."""
+    assert farm(url, "standings").returncode == 3
+    farm(url, "launch", str(season(tmp_path)))
+    for words in (
+        ("abort",),
+        ("open-gate", "final"),
+        ("open-gate", "nothing"),
+        ("drain", "hall-9"),
+        ("standings", "nothing"),
+        ("schedule", "--event", "nothing"),
+    ):
+        done = farm(url, *words)
+        assert done.returncode == 3, words
+        assert done.stderr.startswith("farm: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_an_unreachable_redis_has_its_own_exit_code(tmp_path: pathlib.Path) -> None:
+    """Exit code 4, and the message names the server but not its password."""
+    gone = f"unix://{tmp_path}/no.sock"
+    assert farm(gone, "status").returncode == 4
+    assert farm(None, "status", data=str(tmp_path)).returncode == 4
+    secret = farm("redis://user:hunter2@127.0.0.1:1/0", "status")
+    assert secret.returncode == 4
+    assert "hunter2" not in secret.stderr + secret.stdout
+
+
+def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
+    """A mistyped command names the right one; a missing file names what comes along."""
+    typed = farm(url, "lanch", "demo")
+    assert typed.returncode == 2
+    assert "launch" in typed.stderr
+    missing = farm(url, "launch", "no-such-file.toml")
+    assert missing.returncode == 2
+    assert "demo" in missing.stderr
+    assert farm(url, "up", "--until-finished").returncode == 2
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    """`--help` of each command ends with how it is used."""
+    listed = farm(None, "--help").stdout
+    for command in (
+        "launch",
+        "serve",
+        "up",
+        "status",
+        "standings",
+        "schedule",
+        "games",
+        "graph",
+        "watch",
+        "pause",
+        "resume",
+        "open-gate",
+        "abort",
+        "drain",
+    ):
+        assert command in listed
+        assert "Example:" in farm(None, command, "--help").stdout, command
+    short = subprocess.run(
+        [pathlib.Path(sys.executable).parent / "farm", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "launch" in short.stdout
