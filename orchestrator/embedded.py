@@ -233,7 +233,9 @@ class EmbeddedRedis:
         if len(os.fsencode(socket)) > SOCKET_PATH_MAX:
             socket = pathlib.Path(tempfile.mkdtemp(prefix=SHORT_PREFIX)) / "redis.sock"
         if len(os.fsencode(socket)) > SOCKET_PATH_MAX:
-            raise errors.HostError(f"no path short enough for a socket: {socket}; set TMPDIR=/tmp")
+            raise errors.HostError(
+                f"no path short enough for a socket: {socket}; set a short TMPDIR"
+            )
         return socket
 
     def _answers(self) -> bool:

@@ -227,12 +227,19 @@ def link_pid(farm: Farm) -> int | None:
 
 
 def game_process(farm: Farm, program: str) -> int | None:
-    """Return the link's child that runs a program (``deadman.py``, ``worker_cpu.referee``)."""
+    """Return the link's child that runs a program (``deadman.py``, ``worker_cpu.nursery``)."""
     link = link_pid(farm)
     for pid in children(link) if link else []:
         if program in command(pid):
             return pid
     return None
+
+
+def referee_pid(farm: Farm) -> int | None:
+    """Return the referee of the game in flight: the nursery's child."""
+    nursery = game_process(farm, "worker_cpu.nursery")
+    found = children(nursery) if nursery else []
+    return found[-1] if found else None
 
 
 def journal(farm: Farm, season: str) -> list[contract.Entry]:

@@ -209,19 +209,22 @@ class DeadMan:
     def _obey_referee(self, line: bytes, sender: int) -> None:
         try:
             order = json.loads(line)
-            op, request = order["op"], order.get("id")
-            if op == "hello":
-                self._hello(request, sender)
-            elif op == "spawn":
-                self._spawn(order, request)
-            elif op == "ask":
-                self._ask(order["seat"], request, int(order["wait_ms"]))
-            elif op == "kill":
-                self._kill(order["seat"], request, order.get("why", "end of the game"))
-            else:
-                raise ValueError(f"no such op: {op!r}")
+            self._do(order, order.get("id"), sender)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._send({"error": f"not understood: {error!r}", "id": _id_of(line)})
+
+    def _do(self, order: dict[str, Any], request: Any, sender: int) -> None:
+        op = order["op"]
+        if op == "hello":
+            self._hello(request, sender)
+        elif op == "spawn":
+            self._spawn(order, request)
+        elif op == "ask":
+            self._ask(order["seat"], request, int(order["wait_ms"]))
+        elif op == "kill":
+            self._kill(order["seat"], request, order.get("why", "end of the game"))
+        else:
+            raise ValueError(f"no such op: {op!r}")
 
     # -- verbs of the referee ------------------------------------------------------------
 

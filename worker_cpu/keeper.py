@@ -26,7 +26,7 @@ class HallKeeper:
         self._settings = configured
         self._directory = hall.HallDirectory(configured.directory)
         self._ledger = store.connect(configured.redis_url)
-        self._standby: processes.RefereeProcess | None = None
+        self._nursery = processes.Nursery(configured)
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis."""
@@ -37,7 +37,6 @@ class HallKeeper:
                         hall.settle(self._settings, self._directory, self._ledger)
         except errors.LedgerUnreachableError as error:
             log.warning("redis.unreachable", error=str(error))
-        self._stand_by()
 
     def look(self) -> None:
         """Settle, then play the hall's ready game if there is one."""
@@ -69,12 +68,11 @@ class HallKeeper:
             structlog.contextvars.bind_contextvars(
                 season=season, game=game, attempt=claim.attempt, hall=claim.hall
             )
-            referee = self._take_standby()
+            referee = self._nursery.referee()
             try:
                 link.Link(self._settings, self._directory, self._ledger).play(claim, lock, referee)
             finally:
                 referee.end()
-            self._stand_by()
             return
 
     def _claim(self, season: str, game: str) -> api.Claim:
@@ -88,16 +86,3 @@ class HallKeeper:
             lane=self._settings.lane,
             ttl_ms=round(self._settings.lease_seconds * 1000),
         )
-
-    def _stand_by(self) -> None:
-        """Start the next game's referee now, so that no game waits for its start-up."""
-        if self._standby is None:
-            self._standby = processes.RefereeProcess(self._settings)
-
-    def _take_standby(self) -> processes.RefereeProcess:
-        referee, self._standby = self._standby, None
-        if referee is None or not referee.alive:
-            if referee is not None:
-                referee.end()
-            return processes.RefereeProcess(self._settings)
-        return referee

@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
 SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
+REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
 OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 FENCED = "fenced: another attempt has the hall"
 
@@ -109,6 +110,7 @@ class Attempt:
         self._started_ms = ledger.now_ms()
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._next_beat = 0.0
+        self._quiet_since = time.monotonic()
         self._last_move_ms = 0
         self._fenced = False
         self._aborted = ""
@@ -135,6 +137,7 @@ class Attempt:
         timeout = max(0.0, self._next_beat - time.monotonic())
         frame = self._channel.receive(timeout)
         if frame is None:
+            self._suspect_referee()
             return
         payload = frame.payload
         match frame.kind:
@@ -155,6 +158,13 @@ class Attempt:
                 self._give_up(told["cause"], told["evidence"])
             case _:
                 log.error("frame.unexpected", kind=frame.kind.name)
+
+    def _suspect_referee(self) -> None:
+        """Give up on a referee that says nothing although the dead man is gone."""
+        if not self._dead_man.ended:
+            self._quiet_since = time.monotonic()
+        elif time.monotonic() - self._quiet_since > REFEREE_SECONDS:
+            self._give_up("referee lost", "the dead man has ended, the referee says nothing")
 
     def _keep_ply(self, payload: bytes) -> None:
         """Make a ply durable, then let the game go on."""

@@ -1,55 +1,97 @@
-"""The two processes the link starts for a game: the referee and the dead man.
+"""The processes the link starts: the nursery of referees, and each game's dead man.
 
-The referee is started ahead of its game and waits; the dead man is started when the
-attempt has its token and inherits the hall's lock. Both end by themselves when the link
-is gone: they see the end of their pipes.
+A referee is forked by the nursery; the dead man is started when the attempt has its
+token and inherits the hall's lock. All of them end by themselves when the link is gone:
+they see the end of their pipes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import select
+import signal
 import socket
 import subprocess
 import sys
 import time
 
+from orchestrator import errors
 from worker_cpu import frames, settings
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
 
 
+class Nursery:
+    """The process that forks a referee for each game; started anew when it has ended."""
+
+    def __init__(self, configured: settings.HallSettings) -> None:
+        self._arguments = [
+            *_cpu_option("--cpus", configured.referee_cpus),
+            *_cpu_option("--engine-cpus", configured.engine_cpus),
+        ]
+        self._start()
+
+    def _start(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(END_SECONDS)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "worker_cpu.nursery", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+            )
+
+    def referee(self) -> RefereeProcess:
+        """Fork a referee; raise ``HostError`` when even a new nursery gives none."""
+        for _ in range(2):
+            ours, referee_end = socket.socketpair()
+            dead_man_socket, dead_man_end = socket.socketpair()
+            with referee_end, dead_man_end:
+                pid = self._ask([referee_end.fileno(), dead_man_end.fileno()])
+            if pid is not None:
+                return RefereeProcess(pid, ours, dead_man_socket)
+            ours.close()
+            dead_man_socket.close()
+            self.end()
+            self._start()
+        raise errors.HostError("no referee can be started; see the worker's log")
+
+    def _ask(self, descriptors: list[int]) -> int | None:
+        try:
+            words = " ".join(["referee", *self._arguments])  # descriptors need a byte beside them
+            socket.send_fds(self._socket, [words.encode()], descriptors)
+            reply = self._socket.recv(64)
+        except OSError:
+            return None
+        return int(reply) if reply else None
+
+    def end(self) -> None:
+        """Let the process end, and reap it."""
+        self._socket.close()
+        _reap(self._process)
+
+
 class RefereeProcess:
     """A referee that waits for its order, and the channel to it."""
 
-    def __init__(self, configured: settings.HallSettings) -> None:
-        ours, theirs = socket.socketpair()
-        self.dead_man_socket, referee_end = socket.socketpair()
-        with theirs, referee_end:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "worker_cpu.referee"),
-                    *("--link-fd", str(theirs.fileno())),
-                    *("--deadman-fd", str(referee_end.fileno())),
-                    *_cpu_option("--cpus", configured.referee_cpus),
-                    *_cpu_option("--engine-cpus", configured.engine_cpus),
-                ],
-                pass_fds=(theirs.fileno(), referee_end.fileno()),
-                stdin=subprocess.DEVNULL,
-            )
-        self.channel = frames.Channel(ours)
+    def __init__(self, pid: int, ours: socket.socket, dead_man_socket: socket.socket) -> None:
+        self._pidfd = os.pidfd_open(pid)
         self._socket = ours
-
-    @property
-    def alive(self) -> bool:
-        """Say whether the process runs."""
-        return self._process.poll() is None
+        self.channel = frames.Channel(ours)
+        self.dead_man_socket = dead_man_socket
 
     def end(self) -> None:
-        """Close the channel, which ends the process, and reap it."""
+        """Close the channel, which ends the process; one that does not hear it is killed."""
         self._socket.close()
         self.dead_man_socket.close()
-        _reap(self._process)
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        if not poll.poll(END_SECONDS * 1000):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.close(self._pidfd)
 
 
 class DeadMan:

@@ -65,7 +65,9 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-    found = [views.standings(chosen, name) for name in views.event_ids(chosen, event)]
+    names = views.event_ids(chosen, event)
+    begun = [name for name in names if chosen.events[name].entrants or event]
+    found = [views.standings(chosen, name) for name in begun]
     if as_json:
         common.print_json(found)
         return

@@ -24,7 +24,8 @@ SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
 
 TARGETS: dict[str, Callable[[harness.Farm], int | None]] = {
     "link": harness.link_pid,
-    "referee": lambda farm: harness.game_process(farm, "worker_cpu.referee"),
+    "referee": harness.referee_pid,
+    "nursery": lambda farm: harness.game_process(farm, "worker_cpu.nursery"),
     "dead man": lambda farm: harness.game_process(farm, "deadman.py"),
     "worker main": lambda farm: farm.worker.pid if farm.worker.running else None,
     "serve": lambda farm: farm.serve.pid if farm.serve.running else None,

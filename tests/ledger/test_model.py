@@ -154,6 +154,17 @@ class Twins(stateful.RuleBasedStateMachine):
         finished = scene.finished(claim.attempt, claim.game)
         self.both("complete", claim.hall, given.token, claim.season, finished, b"r")
 
+    @stateful.rule(target=given, given=given, game=GAMES, same=st.booleans())
+    def relieve(self, given: Given, game: str, same: bool) -> Any:
+        """Give up, let another attempt begin this or another game, then come with a spool."""
+        claim = given.claim
+        self.give_up(given)
+        game = claim.game if same else game
+        self.offer(claim.hall, claim.season, game, 0)
+        relief = self.claim(claim.hall, claim.season, game, ("w1", "h1"), scene.LONG)
+        self.complete(given)
+        return relief
+
     @stateful.rule(given=given)
     def give_up(self, given: Given) -> None:
         """Give up, running or over."""
@@ -193,9 +204,14 @@ class Twins(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.memory.epoch < 2 <= len(self.attempts) / 4)
     @stateful.rule()
     def restore(self) -> None:
-        """Raise the epoch on both."""
+        """Raise the epoch on both; whoever holds a slot finds it closed."""
         scene.raise_epoch(self.memory, 2)
         scene.raise_epoch(self.redis, 2)
+        for hall in ("main", "aside"):
+            slot = self.memory.slot(hall)
+            if slot:
+                self.both("write_ply", hall, slot.token, slot.attempt, 1, "p")
+                self.both("renew", hall, slot.token, slot.attempt, 1, 1)
 
     @stateful.invariant()
     def both_show_the_same(self) -> None:

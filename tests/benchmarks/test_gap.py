@@ -1,0 +1,56 @@
+"""How long the hall stands still between two games. Prints figures, asserts no time."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pathlib
+import statistics
+import time
+
+import harness
+import pytest
+
+from orchestrator import contract
+
+DOUBLE_ROUNDS = 4 if os.environ.get("FARM_BENCH") == "long" else 1
+
+
+@pytest.mark.benchmark
+def test_the_gap_between_two_games(tmp_path: pathlib.Path) -> None:
+    """Every pause between two games of a league is measured; the figures are printed."""
+    with harness.running(tmp_path) as farm:
+        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
+        file = harness.league(tmp_path / "season.toml", engines, double_rounds=DOUBLE_ROUNDS)
+        farm.launch(file, "gap")
+        farm.finish("gap", 300)
+        offset_ms = farm.ledger.now_ms() - time.monotonic_ns() / 1e6
+    claims: list[float] = []
+    starts: list[float] = []
+    ended_ms = 0
+    for entry in harness.journal(farm, "gap"):
+        if entry.kind == "attempt_started" and ended_ms:
+            claims.append(entry.at_ms - ended_ms)
+        elif entry.kind == "game_finished":
+            if ended_ms:
+                starts.append(_first_word_ms(farm, entry.data["game"]) + offset_ms - ended_ms)
+            ended_ms = entry.at_ms
+        elif entry.kind in {"gate_set", "event_ranked"}:
+            ended_ms = 0
+    assert len(claims) == len(starts) == 12 * DOUBLE_ROUNDS - 1 + 3
+    print()
+    for name, gaps in (("result to next claim", claims), ("result to `uci`", starts)):
+        print(
+            f"gap, {name}: p50 {statistics.median(gaps):.0f} ms,"
+            f" max {max(gaps):.0f} ms over {len(gaps)} pauses"
+        )
+
+
+def _first_word_ms(farm: harness.Farm, game: str) -> float:
+    """Return when the referee first spoke to an engine of a game, monotonic ms."""
+    log = farm.archive / "gap" / "games" / game / "protocol.log.gz"
+    with gzip.open(log, "rb") as lines:
+        stamps = [int(line.split()[0]) for line in lines if b"> uci" in line]
+    record = contract.GameRecord.decode((log.parent / "record.json").read_bytes())
+    assert stamps, f"no handshake in the log of {record.order.game}"
+    return min(stamps) / 1e6
