@@ -52,10 +52,20 @@ class RefusedError(OperatorError):
     exit_code = 3
 
 
-class LedgerUnreachableError(OperatorError):
-    """Redis does not answer, or the link to it broke in the middle of a request."""
+class LedgerAwayError(OperatorError):
+    """Redis did not carry out a request, and may later: what must not stop tries again."""
 
     exit_code = 4
+
+
+class LedgerUnreachableError(LedgerAwayError):
+    """Redis does not answer, or the link to it broke in the middle of a request."""
+
+
+class LedgerRefusedError(LedgerAwayError):
+    """Redis answered with an error: no room, no rights, read only."""
+
+    exit_code = 3
 
 
 class LedgerDamagedError(OperatorError):

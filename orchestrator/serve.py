@@ -161,8 +161,8 @@ class Server:
                 self.once()
                 self._ledger.wait(self._positions(), self._wait_ms())
                 failures = 0
-            except errors.LedgerUnreachableError as error:
-                log.warning("redis.unreachable", error=str(error), failures=failures)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error), failures=failures)
                 for desk in self._desks.values():
                     desk.lookout.reset()
                 stop.wait(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])

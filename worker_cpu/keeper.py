@@ -35,8 +35,8 @@ class HallKeeper:
                 with self._directory.locked(LOCK_SECONDS) as lock:
                     if lock is not None:
                         hall.settle(self._settings, self._directory, self._ledger)
-        except errors.LedgerUnreachableError as error:
-            log.warning("redis.unreachable", error=str(error))
+        except errors.LedgerAwayError as error:
+            log.warning("redis.away", error=str(error))
 
     def look(self) -> None:
         """Settle, then play the hall's ready game if there is one."""
@@ -49,8 +49,8 @@ class HallKeeper:
                 if self._enters():
                     hall.settle(self._settings, self._directory, self._ledger)
                     self._play(lock)
-        except errors.LedgerUnreachableError as error:
-            log.warning("redis.unreachable", error=str(error))
+        except errors.LedgerAwayError as error:
+            log.warning("redis.away", error=str(error))
         finally:
             structlog.contextvars.clear_contextvars()
 

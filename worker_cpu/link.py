@@ -193,8 +193,8 @@ class Attempt:
         while not self._ended:
             try:
                 written = write()
-            except errors.LedgerUnreachableError as error:
-                log.warning("redis.unreachable", error=str(error))
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
             else:
                 if not written:
                     self._lose(FENCED)
@@ -217,7 +217,7 @@ class Attempt:
             reply = self._ledger.renew(
                 self._settings.hall, self._token, self._claim.attempt, last, self._last_move_ms
             )
-        except errors.LedgerUnreachableError as error:
+        except errors.LedgerAwayError as error:
             log.warning("renewal.failed", error=str(error))
             self._next_beat = time.monotonic() + min(1.0, self._settings.beat_seconds)
             return
@@ -257,8 +257,8 @@ class Attempt:
                     spooled.record,
                 )
                 break
-            except errors.LedgerUnreachableError as error:
-                log.warning("redis.unreachable", error=str(error))
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
                 if time.monotonic() >= deadline:
                     return
                 time.sleep(RETRY_SECONDS)

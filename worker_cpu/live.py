@@ -92,7 +92,7 @@ class LiveBoard:
         self._quiet_until = now + PUBLISH_SECONDS
         try:
             self._ledger.set_live(self._hall, contract.dumps(self._picture), FRESH_MS)
-        except errors.LedgerUnreachableError as error:
+        except errors.LedgerAwayError as error:
             self._quiet_until = now + BACKOFF_SECONDS
             log.debug("live.failed", error=str(error))
 

@@ -65,7 +65,7 @@ def _end_when_drained(hall: settings.HallSettings) -> None:
     while True:
         try:
             reason = ledger.drained(hall.hall, hall.worker)
-        except errors.LedgerUnreachableError:
+        except errors.LedgerAwayError:
             reason = ""
         if reason:
             log.info("worker.drained", worker=hall.worker, reason=reason)

@@ -73,6 +73,8 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
         return
     for table in found:
         common.console().print(tables.standings(table))
+    if not found:
+        common.console().print(f"no event of {chosen.launched.id} has begun")
 
 
 @click.command()

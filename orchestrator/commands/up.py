@@ -148,7 +148,7 @@ def _run(
         shown = _Shown(ledger, console, quiet=quiet)
         while True:
             farm.keep_alive()
-            with contextlib.suppress(errors.LedgerUnreachableError):
+            with contextlib.suppress(errors.LedgerAwayError):
                 shown.look()
             finished = shown.finished(season)
             if finished is not None:

@@ -79,7 +79,7 @@ class Server:
                 "out: it is safe to repeat)"
             ) from error
         except redis_exceptions.RedisError as error:
-            raise errors.RefusedError(
+            raise errors.LedgerRefusedError(
                 f"Redis at {self.name} refused a command: {error}; see the server's log, "
                 "its memory and disk, and the rights of the user"
             ) from error

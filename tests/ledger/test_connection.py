@@ -269,7 +269,7 @@ def test_strangers_and_forbidden_keys_are_told_apart(
         assert "wr0ng" not in str(told.value)
     with (
         store.connect(worker_url, prefix="other:") as ledger,
-        pytest.raises(errors.RefusedError, match=r"refused a command"),
+        pytest.raises(errors.LedgerRefusedError, match=r"refused a command"),
     ):
         ledger.append("s1", 0, [scene.draft()], "op")
 
