@@ -4,8 +4,9 @@ A referee that starts from nothing costs 0.2 s of imports between two games. The
 holds no connection, no thread and no state but its imports, so its forks are as clean
 as fresh processes. It ends when its link does.
 
-Socket: the link sends ``referee`` and arguments in one message with two descriptors (the referee's ends of
-the link's and the dead man's socket); the nursery answers with the referee's process id.
+Socket: the link sends ``referee`` and arguments in one message with two descriptors
+(the referee's ends of the link's and the dead man's socket); the nursery answers with
+the referee's process id.
 """
 
 from __future__ import annotations
