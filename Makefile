@@ -20,7 +20,7 @@ $(VENV)/.dev: $(VENV)/.farm requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
-	$(BIN)/farm up --launch demo --until-finished --fresh .farm/demo
+	$(BIN)/farm up --launch demo --until-finished --data .farm/demo-$$(date +%Y%m%d-%H%M%S)
 
 system:
 	@scripts/install-system-packages
