@@ -41,9 +41,12 @@ chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times eac
 bench: system $(VENV)/.dev ## Print the benchmarks' figures
 	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s
 
-lock: ## Pin the requirements again, with hashes and without any registry address
-	$(BIN)/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --strip-extras --no-header --extra embedded -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --strip-extras --no-header --allow-unsafe --extra embedded --extra dev -o requirements-dev.lock pyproject.toml
+LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
+
+lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, with hashes, without a registry's address
+	$(BIN)/$(LOCK) -o requirements.lock pyproject.toml
+	$(BIN)/$(LOCK) --extra dev -o requirements-dev.lock pyproject.toml
 
 clean: ## Remove what the targets above have made
 	rm -rf $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
