@@ -106,7 +106,7 @@ def up(
         console.print(f"farm: Redis {url}, hall {hall}, data {data}")
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
-        _report(season, data, console, as_json=as_json)
+        _report(season, data, console, tables_shown=not quiet, as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -231,6 +231,7 @@ def _report(
     data: pathlib.Path,
     console: rich.console.Console,
     *,
+    tables_shown: bool,
     as_json: bool,
 ) -> None:
     archive = data / "archive" / season.launched.id
@@ -244,7 +245,7 @@ def _report(
             }
         )
         return
-    for event in season.events:
+    for event in () if tables_shown else season.events:
         console.print(tables.standings(views.standings(season, event)))
     console.print(f"champion: {views.name(season, season.champion)}")
     console.print(f"journal:  {archive / 'journal.jsonl'}")
