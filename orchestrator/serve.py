@@ -93,7 +93,7 @@ class SeasonRunner:
 
     def _rebuild_events(self) -> None:
         for event in self.state.events.values():
-            played = event.order[: event.tally.games]
+            played = (game for game in event.order if self.state.game(game).finished)
             self._archive.rebuild_event(event.id, played)
         self._rebuilt = True
 

@@ -105,6 +105,7 @@ class Attempt:
         self._dead_man = dead_man
         self._channel = channel
         self._plies: list[contract.PlyRecord] = []
+        self._journaled: contract.PlyRecord | None = None
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = ProtocolLog(directory.protocol_log(claim.attempt))
         self._started_ms = ledger.now_ms()
@@ -170,8 +171,9 @@ class Attempt:
         """Make a ply durable, then let the game go on."""
         ply = contract.PlyRecord.decode(payload)
         self._ply_log.append(payload)
+        self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
-            self._plies.append(ply)
+            self._journaled = ply
             self._last_move_ms = self._live.now_ms()
             self._channel.send(frames.Kind.GO_ON)
             self._live.ply(ply)
@@ -212,7 +214,7 @@ class Attempt:
         """Extend the lease, feed the dead man with the moment of asking, hear the wishes."""
         self._next_beat = time.monotonic() + self._settings.beat_seconds
         asked = processes.boottime_ns()
-        last = self._plies[-1].ply if self._plies else 0
+        last = self._journaled.ply if self._journaled else 0
         try:
             reply = self._ledger.renew(
                 self._settings.hall, self._token, self._claim.attempt, last, self._last_move_ms
@@ -328,7 +330,7 @@ class Attempt:
         log.warning("game.interrupted", cause=cause, evidence=evidence)
         if self._fenced:
             return
-        last = self._plies[-1] if self._plies else None
+        last = self._journaled
         end = contract.AttemptEnded(
             game=self._claim.game,
             attempt=self._claim.attempt,

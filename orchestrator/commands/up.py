@@ -29,8 +29,9 @@ QUICK_SECONDS = 10.0  # s: how long a process may take to end when no game is wa
 
 @dataclasses.dataclass
 class Farm:
-    """The running processes of ``farm up``."""
+    """The running processes of ``farm up``; ``redis`` where it is the farm's own."""
 
+    redis: embedded.EmbeddedRedis | None
     serve: processes.Supervised
     worker: processes.Supervised
 
@@ -41,6 +42,8 @@ class Farm:
 
     def keep_alive(self) -> None:
         """Start again what has ended; raise ``HostError`` for what keeps ending."""
+        if self.redis is not None:
+            self.redis.start()
         self.serve.keep_alive()
         self.worker.keep_alive()
 
@@ -95,14 +98,15 @@ def up(
     data = data.absolute()
     os.environ["FARM_DATA"] = str(data)
     console = common.console(stderr=as_json)
-    with _redis(data) as url, store.connect(url) as ledger:
+    with _redis(data) as redis, store.connect(_url(redis)) as ledger:
+        url = _url(redis)
         chosen = None
         if loaded is not None:
             chosen = season_id or loaded.season.id
             secret = seed or launch.fresh_seed()
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
-        farm = _farm(url, data, hall)
+        farm = _farm(redis, data, hall)
         console.print(f"farm: Redis {url}, hall {hall}, data {data}")
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
@@ -110,19 +114,24 @@ def up(
 
 
 @contextlib.contextmanager
-def _redis(data: pathlib.Path) -> Iterator[str]:
-    """Give the URL of the farm's Redis, started here unless the environment names one."""
-    if url := os.environ.get("FARM_REDIS_URL"):
-        yield url
+def _redis(data: pathlib.Path) -> Iterator[embedded.EmbeddedRedis | None]:
+    """Run the farm's own Redis, unless the environment names another."""
+    if os.environ.get("FARM_REDIS_URL"):
+        yield None
         return
     with embedded.EmbeddedRedis(data / common.REDIS) as server:
-        yield server.url
+        yield server
 
 
-def _farm(url: str, data: pathlib.Path, hall: str) -> Farm:
-    environment = processes.environment(url, data, hall)
+def _url(redis: embedded.EmbeddedRedis | None) -> str:
+    return os.environ["FARM_REDIS_URL"] if redis is None else redis.url
+
+
+def _farm(redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str) -> Farm:
+    environment = processes.environment(_url(redis), data, hall)
     logs = data / "logs"
     return Farm(
+        redis=redis,
         serve=processes.Supervised(
             "serve", processes.serve_command(), environment, logs / "serve.log"
         ),
@@ -221,8 +230,13 @@ class _Shown:
             self._console.print(f"held: {data['reason']}", style="bold red")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
-        """Return the state of a season that is over."""
+        """Return the state of a season that is over; raise ``RefusedError`` for one held."""
         folded = self._states.get(season or "")
+        if folded is not None and folded.held:
+            raise errors.RefusedError(
+                f"{season} is held: {folded.held}; look at the logs, run `farm up` on the same"
+                " data, then `farm resume`"
+            )
         return folded if folded is not None and folded.finished else None
 
 
