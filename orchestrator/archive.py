@@ -42,11 +42,16 @@ class SeasonArchive:
             files.write(folder / name, content)
 
     def keep_given_up(self, game: str, attempt: str, plies: Sequence[tuple[int, str]]) -> None:
-        """Write the journaled plies of an attempt that was given up."""
-        folder = self.games / game / "given-up"
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write the journaled plies of an attempt that was given up, unless they are here.
+
+        The ledger forgets them afterwards, so a second call may come with none.
+        """
+        path = self.games / game / "given-up" / f"{attempt}.jsonl"
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
         lines = "".join(f"{payload}\n" for _, payload in plies)
-        files.write(folder / f"{attempt}.jsonl", lines.encode())
+        files.write(path, lines.encode())
 
     def pgn(self, game: str) -> bytes | None:
         """Return the PGN of an archived game, None where it is not in the archive."""

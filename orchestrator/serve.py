@@ -44,6 +44,7 @@ class SeasonRunner:
         self._ledger = ledger
         self._archive = archive.SeasonArchive(root, season)
         self._mirror = mirror.Mirror(self._archive.journal)
+        self._refuse_shorter_journal()
         self._archived = ledger.mirrored(season)
         self._to_archive: list[contract.Entry] = []
         self._rebuilt = False
@@ -51,6 +52,16 @@ class SeasonRunner:
     def close(self) -> None:
         """Close the mirror's file."""
         self._mirror.close()
+
+    def _refuse_shorter_journal(self) -> None:
+        """Raise ``LedgerDamagedError`` when Redis has lost entries that are in the mirror."""
+        last = self._ledger.last(self.season)
+        if last < self._mirror.last:
+            self._mirror.close()
+            raise errors.LedgerDamagedError(
+                f"Redis holds {last} entries of {self.season}, its mirror {self._mirror.last}:"
+                " Redis has lost facts; nothing is written until it is restored"
+            )
 
     def advance(self, now_ms: int) -> None:
         """Catch up with the journal and append all that can be decided now."""
@@ -174,11 +185,11 @@ class Server:
         self._open_seasons()
         now_ms = self._ledger.now_ms()
         for runner in self._living():
-            self._guarded(runner, lambda runner=runner: runner.advance(now_ms))  # type: ignore[misc]
+            self._guarded(runner, lambda one: one.advance(now_ms))
         for hall in self._halls():
             self._tend(hall, now_ms)
         for runner in self._living():
-            self._guarded(runner, lambda runner=runner: self._archive(runner))  # type: ignore[misc]
+            self._guarded(runner, self._archive)
 
     def _archive(self, runner: SeasonRunner) -> None:
         if runner.keep_archive() and runner.state.ready_game() is None:
@@ -192,15 +203,17 @@ class Server:
                 except errors.LedgerDamagedError as error:
                     self._give_up(season, error)
 
-    def _guarded(self, runner: SeasonRunner, step: Callable[[], None]) -> None:
+    def _guarded(self, runner: SeasonRunner, step: Callable[[SeasonRunner], None]) -> None:
         """Take a season whose journal or archive is damaged out of service, no other."""
         try:
-            step()
+            step(runner)
         except (errors.LedgerDamagedError, errors.HostError) as error:
             self._give_up(runner.season, error)
 
     def _give_up(self, season: str, error: errors.FarmError) -> None:
         self._damaged.add(season)
+        for hall in self._ledger.halls():
+            self._ledger.withdraw(hall, season)
         runner = self._runners.pop(season, None)
         if runner is not None:
             runner.close()

@@ -18,8 +18,9 @@ from typing import Any
 import redis
 
 from orchestrator import contract, embedded, errors, processes
+from orchestrator.arbiter import packing, record, verdict
 from orchestrator.commands import launch
-from orchestrator.ledger import keys, store
+from orchestrator.ledger import api, keys, store
 from orchestrator.season import files, state
 
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
@@ -257,3 +258,56 @@ def kill(pid: int | None, number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+# -- a hall without engines ----------------------------------------------------------
+
+
+def claim(season: str, game: str, attempt: str) -> api.Claim:
+    """Return a claim of the test hall."""
+    return api.Claim(
+        hall=HALL,
+        season=season,
+        game=game,
+        attempt=attempt,
+        worker="worker",
+        host="host",
+        lane="whole",
+        ttl_ms=60_000,
+    )
+
+
+def invented(
+    order: contract.GameOrder, taken: api.Claim, token: contract.Token
+) -> tuple[contract.GameFinished, bytes]:
+    """Return the result and the packed record of a game that White wins without a ply."""
+    game = contract.GameRecord(
+        order=order,
+        attempt=taken.attempt,
+        token=str(token),
+        started_ms=1,
+        ended_ms=2,
+        white=contract.EngineReport(),
+        black=contract.EngineReport(),
+        plies=(),
+        outcome=verdict.disconnect("black"),
+        final_fen="",
+    )
+    finished = contract.GameFinished(
+        game=taken.game,
+        attempt=taken.attempt,
+        hall=HALL,
+        lane=taken.lane,
+        host=taken.host,
+        result=game.outcome.result,
+        ending=game.outcome.ending,
+        loser="black",
+        details=game.outcome.details,
+        plies=0,
+        white_clock_ns=0,
+        black_clock_ns=0,
+        started_ms=1,
+        ended_ms=2,
+        record_sha256="",
+    )
+    return finished, packing.pack(game, record.pgn(game), b"")

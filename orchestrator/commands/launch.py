@@ -34,7 +34,7 @@ def fresh_seed() -> str:
 
 
 def start(
-    ledger: store.RedisLedger,
+    ledger: api.Ledger,
     loaded: files.Loaded,
     season: str,
     hall: str,

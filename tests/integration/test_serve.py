@@ -1,0 +1,148 @@
+"""The reconciling loop against the ledger in memory: what it does in which order."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+
+import harness
+import pytest
+
+from orchestrator import archive, contract, errors, serve
+from orchestrator.arbiter import packing
+from orchestrator.commands import launch
+from orchestrator.ledger import memory
+from orchestrator.season import files, state
+
+
+class Hall:
+    """A hall that plays every offered game at once, through the ledger's verbs alone."""
+
+    def __init__(self, ledger: memory.MemoryLedger) -> None:
+        self._ledger = ledger
+        self.rings = 0
+
+    def ring(self, hall: str) -> None:
+        """Hear the doorbell and do nothing yet: a ring carries no truth."""
+        self.rings += 1
+
+    def play(self, attempt: str) -> str | None:
+        """Play the offered game and record it; return its id."""
+        for season, game in self._ledger.offered(harness.HALL).items():
+            claim = harness.claim(season, game, attempt)
+            claimed = self._ledger.claim(claim)
+            token = claimed.token  # type: ignore[union-attr]
+            order = contract.GameOrder.decode(claimed.order)  # type: ignore[union-attr]
+            finished, record = harness.invented(order, claim, token)
+            self._ledger.complete(harness.HALL, token, season, finished, record)
+            return game
+        return None
+
+
+@pytest.fixture
+def ledger(tmp_path: pathlib.Path) -> memory.MemoryLedger:
+    """Return a ledger with one launched season."""
+    made = memory.MemoryLedger()
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(4)]
+    loaded = files.load(harness.league(tmp_path / "season.toml", engines))
+    launch.start(made, loaded, "s", harness.HALL, "00", "test")
+    return made
+
+
+def play_all(ledger: memory.MemoryLedger, root: pathlib.Path) -> state.SeasonState:
+    """Run passes until the season is over; a new server now and then, as after a crash."""
+    hall = Hall(ledger)
+    for number in range(200):
+        server = serve.Server(ledger, root, hall.ring)
+        server.once()
+        server.close()
+        hall.play(f"attempt-{number}")
+        if ledger.read("s", ledger.last("s") - 1)[-1].kind == "season_finished":
+            return state.fold(ledger.read("s", 0, 10_000))
+    raise AssertionError("the season did not end")
+
+
+def test_a_season_is_driven_to_its_end_by_servers_that_forget_everything(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """Each pass by a new server goes on where the journal ends; every game is archived once."""
+    folded = play_all(ledger, tmp_path / "archive")
+    assert folded.finished
+    folder = tmp_path / "archive" / "s"
+    assert len(list((folder / "games").iterdir())) == 16
+    assert (folder / "league.pgn").read_bytes().count(b"[Event ") == 12
+    lines = (folder / "journal.jsonl").read_text().splitlines()
+    assert len(lines) == folded.seq == ledger.mirrored("s")
+
+
+def test_a_rebuilt_archive_is_the_same(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
+    """An event's PGN that is gone is written again from the games' folders, byte for byte."""
+    play_all(ledger, tmp_path / "archive")
+    pgn = tmp_path / "archive" / "s" / "league.pgn"
+    before = pgn.read_bytes()
+    pgn.unlink()
+    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    server.close()
+    assert pgn.read_bytes() == before
+
+
+def test_nothing_is_offered_while_the_season_is_paused(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """A pause takes the offer back, a resume brings it again."""
+    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    assert ledger.offered(harness.HALL) == {"s": "league.1"}
+    for kind, offered in (("paused", {}), ("resumed", {"s": "league.1"})):
+        draft = contract.Draft(kind, {"reason": "r", "name": "n"})
+        ledger.append("s", ledger.last("s"), [draft], "test")
+        server.once()
+        assert ledger.offered(harness.HALL) == offered
+    server.close()
+
+
+def test_a_journal_that_lost_entries_is_not_written_to(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """A Redis with fewer entries than the mirror takes the season out of service."""
+    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    server.close()
+    poorer = memory.MemoryLedger()
+    first = ledger.read("s", 0, 1)[0]
+    poorer.append("s", 0, [contract.Draft(first.kind, first.data)], first.by)
+    mirror = (tmp_path / "archive" / "s" / "journal.jsonl").read_bytes()
+    server = serve.Server(poorer, tmp_path / "archive", lambda _: None)
+    server.once()
+    server.close()
+    assert poorer.last("s") == 1
+    assert poorer.offered(harness.HALL) == {}
+    assert (tmp_path / "archive" / "s" / "journal.jsonl").read_bytes() == mirror
+
+
+def test_one_archive_has_one_writer(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
+    """A second loop on the same archive is refused at once."""
+    with archive.sole_writer(tmp_path):
+        server = serve.Server(ledger, tmp_path, lambda _: None)
+        with pytest.raises(errors.RefusedError, match="another"):
+            server.run(threading.Event())
+
+
+def test_plies_of_a_given_up_attempt_survive_a_second_archiving(tmp_path: pathlib.Path) -> None:
+    """A crash between archive and pointer brings the entry again, then without plies."""
+    folder = archive.SeasonArchive(tmp_path, "s")
+    folder.keep_given_up("league.1", "a", [(1, '{"ply":1}')])
+    folder.keep_given_up("league.1", "a", [])
+    kept = tmp_path / "s" / "games" / "league.1" / "given-up" / "a.jsonl"
+    assert kept.read_text() == '{"ply":1}\n'
+
+
+def test_a_damaged_record_is_told(tmp_path: pathlib.Path) -> None:
+    """Bytes that are no packed game raise an error for the host and leave no folder."""
+    folder = archive.SeasonArchive(tmp_path, "s")
+    with pytest.raises(errors.HostError, match="damaged"):
+        folder.keep_game("league.1", b"nonsense")
+    assert not (tmp_path / "s" / "games" / "league.1").exists()
+    with pytest.raises(errors.HostError, match="damaged"):
+        packing.unpack(b"")
