@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -121,3 +122,26 @@ def _farm_command(farm: harness.Farm, *words: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+def test_engines_and_referee_stay_on_their_cores(tmp_path: pathlib.Path) -> None:
+    """The core sets of the hall's settings hold for the running processes."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("hardware: one core only")
+    sets = {"FARM_REFEREE_CPUS": str(cores[0]), "FARM_ENGINE_CPUS": str(cores[1])}
+    with harness.running(tmp_path, sets) as farm:
+        slow = [harness.scripted(farm.life, n, "--delay-ms", "40") for n in range(4)]
+        farm.launch(harness.league(tmp_path / "season.toml", slow), "bound")
+        farm.wait(lambda: len(_engine_pids(farm)) == 2, 30, "two engines")
+        for pid in _engine_pids(farm):
+            assert os.sched_getaffinity(pid) == {cores[1]}
+        referee = harness.referee_pid(farm)
+        assert referee is not None
+        assert os.sched_getaffinity(referee) == {cores[0]}
+
+
+def _engine_pids(farm: harness.Farm) -> list[int]:
+    dead_man = harness.game_process(farm, "deadman.py")
+    pids = harness.children(dead_man) if dead_man else []
+    return [pid for pid in pids if "scripted.py" in harness.command(pid)]
