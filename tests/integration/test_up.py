@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -122,11 +123,16 @@ def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
     """A SIGKILL of Redis, serve and worker in turn does not stop the season."""
     process = up(tmp_path, "--launch", season(tmp_path, "--delay-ms", "2"), "--until-finished")
     wait_for_game(tmp_path)
-    for program in ("redis-server", "farm serve", "orchestrator worker"):
-        pids = [pid for pid in _family(process.pid) if program in harness.command(pid)]
-        assert pids, f"{program} is not running"
-        os.kill(pids[0], signal.SIGKILL)
-        time.sleep(1)
+    try:
+        for program in (r"(redis|valkey)-server", "farm serve", "orchestrator worker"):
+            pids = [p for p in _family(process.pid) if re.search(program, harness.command(p))]
+            assert pids, f"{program} is not running"
+            os.kill(pids[0], signal.SIGKILL)
+            time.sleep(1)
+    except AssertionError:
+        process.terminate()
+        process.communicate(timeout=60)
+        raise
     output, told = process.communicate(timeout=180)
     assert process.returncode == 0, told
     assert json.loads(output)["season"]["status"] == "finished"
