@@ -214,6 +214,7 @@ class Ending(enum.StrEnum):
     DISCONNECT = "disconnect"
     STALL = "stall"
     ILLEGAL = "illegal"
+    ORGANIZERS = "organizers"  # the organizers' word, with their reason in the journal
 
 
 class Outcome(Message):
@@ -369,3 +370,4 @@ class GameFinished(Message):
     started_ms: int
     ended_ms: int
     record_sha256: str
+    r_mobility: float | None = None  # White's r-mobility points; None: as the result

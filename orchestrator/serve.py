@@ -31,6 +31,7 @@ SERVE = "serve"  # who journals what the rules decide
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
 RING_SECONDS = 5.0  # s: a ready game that nobody claimed is rung again
 BATCH = 1_000  # entries read at once: bounds memory, not work
+REARRANGING = frozenset({"game_voided", "events_undone"})  # the event's PGN is written anew
 NEVER = float("-inf")
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 
@@ -95,6 +96,8 @@ class SeasonRunner:
                 self._keep_game(entry)
             elif entry.kind == "attempt_ended":
                 self._keep_given_up(entry)
+        if any(entry.kind in REARRANGING for entry in self._to_archive):
+            self._rebuild_events()
         games = any(entry.kind == "game_finished" for entry in self._to_archive)
         self._to_archive.clear()
         if self.state.seq > self._archived:

@@ -18,6 +18,8 @@ from typing import Any
 import click
 
 COMMANDS = {
+    "check": "orchestrator.commands.rules:check",
+    "schema": "orchestrator.commands.rules:schema",
     "launch": "orchestrator.commands.launch:launch",
     "serve": "orchestrator.commands.serve:serve",
     "up": "orchestrator.commands.up:up",
@@ -32,6 +34,14 @@ COMMANDS = {
     "open-gate": "orchestrator.commands.operate:open_gate",
     "abort": "orchestrator.commands.operate:abort",
     "drain": "orchestrator.commands.operate:drain",
+    "decisions": "orchestrator.commands.organize:decisions",
+    "decide": "orchestrator.commands.organize:decide",
+    "adjudicate": "orchestrator.commands.organize:adjudicate",
+    "replay": "orchestrator.commands.organize:replay",
+    "void": "orchestrator.commands.organize:void",
+    "withdraw": "orchestrator.commands.organize:withdraw",
+    "outcome": "orchestrator.commands.rules:outcome",
+    "verify-draws": "orchestrator.commands.rules:verify_draws",
 }
 ENTRY_POINTS = "farm.commands"
 

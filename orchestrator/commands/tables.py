@@ -28,6 +28,7 @@ TIEBREAK_HEADS = {
     "opponents-score": "COS",
     "black-games": "Black",
     "black-wins": "BWins",
+    "r-mobility": "RMob",
 }
 
 
@@ -66,6 +67,9 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
         caption.append(f"champion: {view['champion']}")
     else:
         caption.append(f"about {duration(view['remaining_seconds'])} left")
+    if view["decisions"]:
+        names = ", ".join(asked["decision"] for asked in view["decisions"])
+        caption.append(f"the organizers must decide {names} (`farm decisions`)")
     if view["reason"]:
         caption.append(view["reason"])
     if view["running"]:
@@ -124,7 +128,7 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
 
 def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
     counts = [str(row[key]) for key in ("games", "wins", "draws", "losses")]
-    tiebreaks = [f"{row['tiebreaks'][c]:g}" for c in criteria]
+    tiebreaks = [f"{row['tiebreaks'].get(c, 0):g}" for c in criteria]
     cells = ["·" if cell is None else cell for cell in row["results"]]
     rank = str(row["rank"]) if row["rank"] == place else ""
     return [rank, row["name"], f"{row['points']:g}", *counts, *tiebreaks, *cells, row["decided_by"]]
@@ -142,9 +146,12 @@ def games(rows: Sequence[Mapping[str, Any]], title: str) -> rich.table.Table:
 
 def _game(row: Mapping[str, Any]) -> list[str]:
     pairing = [row["game"], row["round"], row["white"], row["black"]]
+    if row["cancelled"]:
+        return [*pairing, row["result"] or "", "cancelled", "", "", ""]
     if row["result"] is not None:
         took = duration(row["duration_seconds"])
-        end = [row["result"], row["details"], str(row["plies"])]
+        details = row["details"] + (" (annulled)" if row["annulled"] else "")
+        end = [row["result"], details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:
         return [*pairing, "*", "being played", "", "", ""]

@@ -6,7 +6,7 @@ import graphlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator import contract
-from orchestrator.season import model, plan, problems
+from orchestrator.season import model, plan, problems, roster, routes
 from orchestrator.season.formats import registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
@@ -20,7 +20,8 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
         yield problems.Problem(f"[event {event_id}] id", found, "one id for each event")
     for event in season.events:
         yield from _promotions(event, ids)
-        yield from _listed(event, engines)
+        yield from _seeding(season, event)
+        yield from _listed(event, engines, roster.competitions(season.roster))
         yield from _chain(event)
         if event.book is not None and event.book not in season.books:
             allowed = ", ".join(season.books) or "no [books] table is there"
@@ -40,13 +41,40 @@ def _promotions(event: model.Event, ids: Sequence[str]) -> Iterator[problems.Pro
         yield problems.Problem(where, "two promotions to one event", "one for each event")
 
 
-def _listed(event: model.Event, engines: Sequence[str]) -> Iterator[problems.Problem]:
-    if event.entrants == "roster":
+def _seeding(season: model.Season, event: model.Event) -> Iterator[problems.Problem]:
+    where = f"[event {event.id}]"
+    if event.start_position and event.book is None:
+        found = "start_position = true without a book"
+        yield problems.Problem(f"{where} start_position", found, "a book for the other openings")
+    if isinstance(event.seeding, str):
+        return
+    coming = [
+        f"{other.id}.{place}"
+        for other in season.events
+        for promotion in other.promote
+        if promotion.to == event.id
+        for place in promotion.places
+    ]
+    if sorted(event.seeding) != sorted(coming):
+        found = ", ".join(event.seeding) or "nothing"
+        allowed = f"each place that goes on to {event.id} once: {', '.join(coming) or 'none'}"
+        yield problems.Problem(f"{where} seeding", found, allowed)
+
+
+def _listed(
+    event: model.Event, engines: Sequence[str], competitions: Mapping[str, str]
+) -> Iterator[problems.Problem]:
+    if not isinstance(event.entrants, tuple):
         return
     where = f"[event {event.id}] entrants"
     for entrant in event.entrants:
         if entrant not in engines:
             yield problems.Problem(where, repr(entrant), ", ".join(engines))
+    for entrant in event.entrants:
+        own = competitions.get(entrant, event.competition)
+        if event.competition is not None and own != event.competition:
+            found = f"{entrant!r} of the {own} competition"
+            yield problems.Problem(where, found, f"engines of {event.competition} (S17-2)")
     if len(set(event.entrants)) < len(event.entrants):
         yield problems.Problem(where, "an engine twice", "each engine once")
 
@@ -55,9 +83,12 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
     where = f"[event {event.id}] tiebreaks"
     if len(set(event.tiebreaks)) < len(event.tiebreaks):
         yield problems.Problem(where, "a criterion twice", "each criterion once")
-    if event.tiebreaks[-1:] != (model.Criterion.SEED,):
+    if event.tiebreaks[-1:] not in {(model.Criterion.SEED,), (model.Criterion.ORGANIZERS,)}:
         last = repr(str(event.tiebreaks[-1])) if event.tiebreaks else "nothing"
-        yield problems.Problem(where, f"{last} at the end", '"seed" at the end: no tie stays')
+        allowed = '"seed" or "organizers" at the end: no tie stays'
+        yield problems.Problem(where, f"{last} at the end", allowed)
+    elif model.Criterion.ORGANIZERS in event.tiebreaks[:-1]:
+        yield problems.Problem(where, '"organizers" before the end', "it as the last criterion")
 
 
 def _circle(season: model.Season) -> Iterator[problems.Problem]:
@@ -77,7 +108,7 @@ def _circle(season: model.Season) -> Iterator[problems.Problem]:
 
 def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Problem]:
     """Yield fields that are too small, or that one engine could enter twice."""
-    sizes = plan.fields(season, len(engines))
+    sizes, ways = plan.fields(season, len(engines)), routes.Routes(season, engines)
     for event in season.events:
         size = sizes[event.id]
         allowed = registry.field_error(event.format, size)
@@ -85,37 +116,26 @@ def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Pr
             where = f"[event {event.id}] entrants"
             yield problems.Problem(where, f"a field of {size}", allowed)
         for promotion in event.promote:
-            if promotion.top > size:
-                found = f"top = {promotion.top} in a field of {size}"
-                where = f"[event {event.id}] promote.top"
+            if max(promotion.places) > size:
+                key = "ranks" if promotion.ranks else "top"
+                found = f"{key} = {max(promotion.places)} in a field of {size}"
+                where = f"[event {event.id}] promote.{key}"
                 yield problems.Problem(where, found, f"{size} or less")
-        yield from _twice(season, event, engines)
-
-
-def _twice(
-    season: model.Season, event: model.Event, engines: Sequence[str]
-) -> Iterator[problems.Problem]:
-    seen: set[str] = set(_own(event, engines))
-    for source in plan.sources(season, event.id):
-        entering = _possible(season, source.event, engines)
-        if seen & entering:
-            found = f"{min(seen & entering)!r}, who may also come from {source.event}"
+        clash = ways.clash(event.id)
+        if clash is not None:
+            found = f"{clash.engine!r}, who may also come from {clash.source}"
             allowed = "ways into the event that no engine can take twice"
             yield problems.Problem(f"[event {event.id}] entrants", found, allowed)
-            return
-        seen |= entering
+        yield from _relegated(event, size)
 
 
-def _possible(season: model.Season, event_id: str, engines: Sequence[str]) -> set[str]:
-    """Return everybody who might play an event."""
-    possible = set(_own(season.event(event_id), engines))
-    for source in plan.sources(season, event_id):
-        possible |= _possible(season, source.event, engines)
-    return possible
-
-
-def _own(event: model.Event, engines: Sequence[str]) -> Sequence[str]:
-    return engines if event.entrants == "roster" else event.entrants
+def _relegated(event: model.Event, size: int) -> Iterator[problems.Problem]:
+    """Yield a field too small for those who leave it above and below."""
+    above = max((max(promotion.places) for promotion in event.promote), default=0)
+    if event.relegate and above + event.relegate > size:
+        found = f"{event.relegate} below place {above} in a field of {size}"
+        where = f"[event {event.id}] relegate"
+        yield problems.Problem(where, found, f"{max(0, size - above)} or less")
 
 
 def openings(season: model.Season, engines: int, books: Books) -> Iterator[problems.Problem]:
@@ -125,7 +145,8 @@ def openings(season: model.Season, engines: int, books: Books) -> Iterator[probl
         if name is None:
             continue
         there = len(books[name])
-        if there == 0 or (schedule.openings > there and not season.books[name].repeat):
+        needed = plan.exits_of(season.event(event_id), schedule)
+        if there == 0 or (needed > there and not season.books[name].repeat):
             found = f"{there} lines in {season.books[name].file}"
-            allowed = f"{schedule.openings} or more for event {event_id}, or repeat = true"
+            allowed = f"{needed} or more for event {event_id}, or repeat = true"
             yield problems.Problem(f"[books.{name}] file", found, allowed)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.season import events, standings, tally
+from orchestrator.season import events, pairing, standings, tally
 from orchestrator.season import state as season_state
 
 _SIGNS: Final = ("0", "=", "1")  # by half points taken
@@ -37,7 +37,7 @@ def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ..
     """Return the lines of an event, best first; a cell is None on the diagonal."""
     event = state.events[event_id]
     played = _played(state, event)
-    rows = event.table()
+    rows = pairing.table(state, event)
     return tuple(Line(row, tuple(_cells(row.engine, rows, played))) for row in rows)
 
 
@@ -48,7 +48,7 @@ def _played(state: season_state.SeasonState, event: events.EventState) -> _Playe
     played: _Played = {}
     for game_id in event.order:
         game = state.game(game_id)
-        if game.finished is None:
+        if game.finished is None or game.cancelled:
             continue
         white, black = tally.halves(game.finished.result)
         played.setdefault((game.white, game.black), []).append((game_id, white))

@@ -13,11 +13,8 @@ order of the file; only an event that still waits lets a later one go first (RUL
 from __future__ import annotations
 
 from orchestrator import contract
-from orchestrator.season import entries, events, model, plan, standings
+from orchestrator.season import decisions, entries, events, exclusion, pairing, plan, seeding
 from orchestrator.season import state as season_state
-from orchestrator.season.formats import base, registry
-
-_BATCH = 500  # games paired in one answer: huge events reach the journal in small steps
 
 
 def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
@@ -26,6 +23,7 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         return []
     return (
         _playing(state)
+        or _question(state)
         or _promotion(state)
         or _gates(state, now_ms)
         or _season_end(state)
@@ -40,7 +38,13 @@ def _playing(state: season_state.SeasonState) -> list[contract.Draft]:
     event = state.current
     if event is None:
         return []
-    return _hold(state) or _pair(state, event) or _ranking(event)
+    return (
+        _hold(state)
+        or exclusion.disqualified(state, event)
+        or _pair(state, event)
+        or exclusion.overdue(state, event)
+        or _ranking(state, event)
+    )
 
 
 def _hold(state: season_state.SeasonState) -> list[contract.Draft]:
@@ -55,62 +59,26 @@ def _hold(state: season_state.SeasonState) -> list[contract.Draft]:
 
 
 def _pair(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
-    schedule = registry.build(event.spec.format, len(event.entrants))
-    drafts: list[contract.Draft] = []
-    index, number = event.rounds_paired, len(event.order)
-    while number - len(event.order) < _BATCH and not schedule.complete(index, event.tally):
-        pairing = schedule.pair(index, event.tally)
-        if pairing is None:
-            break
-        drafts.append(_draft(entries.GAMES_PAIRED, _games(state, event, pairing, number)))
-        index, number = index + 1, number + len(pairing.boards)
-    return drafts
+    return [_draft(entries.GAMES_PAIRED, fact) for fact in pairing.pair(state, event)]
 
 
-def _games(
-    state: season_state.SeasonState,
-    event: events.EventState,
-    pairing: base.Pairing,
-    played_before: int,
-) -> entries.GamesPaired:
-    opening = _Openings(state, event.spec)
-    games = tuple(
-        entries.PairedGame(
-            game=f"{event.id}.{number}",
-            number=number,
-            round=board.tag,
-            white=event.entrants[board.white],
-            black=event.entrants[board.black],
-            opening=opening.of(board.slot),
-        )
-        for number, board in enumerate(pairing.boards, start=played_before + 1)
-    )
-    return entries.GamesPaired(
-        event=event.id, cycle=pairing.cycle, round=pairing.round, games=games
-    )
-
-
-class _Openings:
-    """Which journaled exit of its book each opening slot of an event gets."""
-
-    def __init__(self, state: season_state.SeasonState, spec: model.Event) -> None:
-        launched = state.launched
-        self._exits = 0 if spec.book is None else len(launched.books[spec.book])
-        self._first = plan.first_exit(launched.season, len(launched.engines), spec.id)
-
-    def of(self, slot: int) -> int | None:
-        return (self._first + slot) % self._exits if self._exits else None
-
-
-def _ranking(event: events.EventState) -> list[contract.Draft]:
-    schedule = registry.build(event.spec.format, len(event.entrants))
-    if not event.all_played or not schedule.complete(event.rounds_paired, event.tally):
+def _ranking(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
+    if not pairing.complete(state, event):
         return []
-    rows = standings.rank(event.tally, event.spec.tiebreaks)
+    rows = pairing.table(state, event)
     return [_draft(entries.EVENT_RANKED, entries.EventRanked(event=event.id, rows=rows))]
 
 
 # -- between events ------------------------------------------------------------------
+
+
+def _question(state: season_state.SeasonState) -> list[contract.Draft]:
+    for event in state.events.values():
+        if event.status is events.Status.RANKED:
+            for asked in decisions.questions(state.launched.season, event):
+                if asked.decision not in event.asked:
+                    return [_draft(entries.DECISION_NEEDED, asked)]
+    return []
 
 
 def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
@@ -118,8 +86,9 @@ def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
         if event.status is not events.Status.RANKED:
             continue
         for promotion in event.spec.promote:
-            if promotion.to not in event.promoted:
-                engines = tuple(row.engine for row in event.rows[: promotion.top])
+            waits = decisions.blocked(event, promotion)
+            if promotion.to not in event.promoted and not waits:
+                engines = tuple(event.rows[place - 1].engine for place in promotion.places)
                 fact = entries.Promoted(event=event.id, to=promotion.to, engines=engines)
                 return [_draft(entries.PROMOTED, fact)]
     return []
@@ -139,13 +108,16 @@ def _gates(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
 
 
 def _awaited_done_ms(state: season_state.SeasonState, event: events.EventState) -> int | None:
-    """Return when the last thing before an event's gate happened, None if it has not."""
+    """Return when the last thing before an event's gate happened, None if it has not.
+
+    So no gate opens while a decision is outstanding on which its event depends.
+    """
     times = [state.launched_ms]
+    promoting = {source.event for source in plan.sources(state.launched.season, event.id)}
     for awaited in plan.awaited(state.launched.season, event.id):
-        before = state.events[awaited]
-        if not before.settled or before.ranked_ms is None:
+        before, arrival = state.events[awaited], event.arrivals.get(awaited)
+        if before.ranked_ms is None or (arrival is None and awaited in promoting):
             return None
-        arrival = event.arrivals.get(awaited)
         times.append(before.ranked_ms if arrival is None else arrival.at_ms)
     return max(times)
 
@@ -154,9 +126,8 @@ def _start(state: season_state.SeasonState) -> list[contract.Draft]:
     if state.paused or state.held or state.current is not None:
         return []
     for event in state.events.values():
-        entrants = _entrants(state, event)
-        if entrants is not None and _may_start(event):
-            fact = entries.EventStarted(event=event.id, entrants=entrants)
+        fact = seeding.started(state, event) if _may_start(event) else None
+        if fact is not None:
             return [_draft(entries.EVENT_STARTED, fact)]
     return []
 
@@ -164,18 +135,6 @@ def _start(state: season_state.SeasonState) -> list[contract.Draft]:
 def _may_start(event: events.EventState) -> bool:
     ungated = event.status is events.Status.WAITING and event.spec.break_ms is None
     return ungated or event.status is events.Status.OPEN
-
-
-def _entrants(state: season_state.SeasonState, event: events.EventState) -> tuple[str, ...] | None:
-    """Return the field in the order of its seeds, None while promotions are awaited."""
-    listed = event.spec.entrants
-    field = list(state.engines) if listed == "roster" else list(listed)
-    for source in plan.sources(state.launched.season, event.id):
-        arrival = event.arrivals.get(source.event)
-        if arrival is None:
-            return None
-        field += arrival.engines
-    return tuple(field)
 
 
 def _season_end(state: season_state.SeasonState) -> list[contract.Draft]:

@@ -11,7 +11,7 @@ ever added, with a default, so that old journals stay readable. ``launched`` and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from orchestrator import contract
 from orchestrator.season import model, standings
@@ -31,6 +31,15 @@ RESUMED: Final = "resumed"
 HELD: Final = "held"
 ABORT_WISHED: Final = "abort_wished"
 SEASON_FINISHED: Final = "season_finished"
+ENGINE_EXCLUDED: Final = "engine_excluded"
+GAMES_CANCELLED: Final = "games_cancelled"
+DECISION_NEEDED: Final = "decision_needed"
+DECIDED: Final = "decided"
+GAME_ADJUDICATED: Final = "game_adjudicated"
+GAME_VOIDED: Final = "game_voided"
+EVENTS_UNDONE: Final = "events_undone"
+
+ExclusionCause: TypeAlias = Literal["crashes", "withdrawal"]
 
 
 class Launched(contract.Message):
@@ -51,14 +60,23 @@ class Launched(contract.Message):
 
 
 class EventStarted(contract.Message):
-    """An event begins; ``entrants`` are engine ids in the order of their seeds."""
+    """An event begins; ``entrants`` are engine ids in the order of their seeds.
+
+    In a Cup, ``ranks`` are the seeds (from 0) that its first round gave them, and
+    ``bracket`` the places of a drawn round, '' for a bye.
+    """
 
     event: str
     entrants: tuple[str, ...]
+    ranks: tuple[int, ...] = ()
+    bracket: tuple[str, ...] = ()
 
 
 class PairedGame(contract.Message):
-    """A game to be played; ``opening`` counts from 0 in the book's journaled exits."""
+    """A game to be played; ``opening`` counts from 0 in the book's journaled exits.
+
+    ``book`` is named where it is not the event's; ``start`` is a Chess960 position's number.
+    """
 
     game: str
     number: int
@@ -66,15 +84,22 @@ class PairedGame(contract.Message):
     white: str
     black: str
     opening: int | None = None
+    book: str | None = None
+    start: int | None = None
 
 
 class GamesPaired(contract.Message):
-    """One round of an event, its games in their order of play."""
+    """One round of an event, its games in their order of play.
+
+    ``time_control`` is there where it is not the event's; ``byes`` win without playing.
+    """
 
     event: str
     cycle: int
     round: int
     games: tuple[PairedGame, ...]
+    time_control: contract.TimeControl | None = None
+    byes: tuple[str, ...] = ()
 
 
 class EventRanked(contract.Message):
@@ -141,3 +166,82 @@ class SeasonFinished(contract.Message):
 
     champion: str
     seed: str
+
+
+class EngineExcluded(contract.Message):
+    """An engine leaves an event: disqualified after crashes (S16-15c), or withdrawn.
+
+    ``annulled`` games count for nobody any more, ``cancelled`` ones are not played.
+    """
+
+    event: str
+    engine: str
+    cause: ExclusionCause
+    crashes: int
+    annulled: tuple[str, ...]
+    cancelled: tuple[str, ...]
+    reason: str = ""
+    name: str = ""
+
+
+class GamesCancelled(contract.Message):
+    """Games that will not be played."""
+
+    event: str
+    games: tuple[str, ...]
+    reason: str
+
+
+class DecisionNeeded(contract.Message):
+    """The organizers must say who of a tie takes which place; ``choose`` is how many at least.
+
+    ``place`` is the first of the tied places; ``about`` says what each of them leads to.
+    """
+
+    decision: str
+    event: str
+    place: int
+    engines: tuple[str, ...]
+    choose: int
+    about: str
+
+
+class Decided(contract.Message):
+    """The organizers' answer, and the event's table after it."""
+
+    decision: str
+    event: str
+    choose: tuple[str, ...]
+    rows: tuple[standings.Row, ...]
+    reason: str
+    name: str
+
+
+class GameAdjudicated(contract.Message):
+    """The organizers set the result of a game; ``before`` is the one it had, if any."""
+
+    game: str
+    finished: contract.GameFinished
+    before: contract.Result | None
+    reason: str
+    name: str
+
+
+class GameVoided(contract.Message):
+    """A game counts no longer; ``replay`` is the id of the game played in its place, or ''."""
+
+    game: str
+    replay: str
+    reason: str
+    name: str
+
+
+class EventsUndone(contract.Message):
+    """What was built on a result is taken back: the first event is played on, unranked.
+
+    The others, which its promoted had reached, wait again; their games count no longer.
+    """
+
+    events: tuple[str, ...]
+    reason: str
+    name: str

@@ -10,7 +10,7 @@ import dataclasses
 import enum
 
 from orchestrator import contract
-from orchestrator.season import model, standings, tally
+from orchestrator.season import entries, model, standings, tally
 
 
 class Status(enum.StrEnum):
@@ -25,7 +25,7 @@ class Status(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Game:
-    """A paired game, and its result once there is one."""
+    """A paired game, and its result once there is one; a cancelled game counts for nothing."""
 
     id: str
     event: str
@@ -36,7 +36,21 @@ class Game:
     white: str
     black: str
     opening: int | None
+    book: str | None = None
+    start: int | None = None
+    time_control: contract.TimeControl | None = None
     finished: contract.GameFinished | None = None
+    cancelled: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Say whether the game is still to be played."""
+        return self.finished is None and not self.cancelled
+
+    @property
+    def counts(self) -> bool:
+        """Say whether the game has a result that stands (it may be annulled yet)."""
+        return self.finished is not None and not self.cancelled
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,11 +64,14 @@ class Arrival:
 class EventState:
     """One event of the season; only ``SeasonState.apply`` changes it."""
 
-    def __init__(self, spec: model.Event) -> None:
-        """Start an event of which nothing is journaled yet."""
+    def __init__(self, spec: model.Event, generation: int = 1) -> None:
+        """Start an event of which nothing is journaled yet, or that begins anew."""
         self.spec = spec
         self.status = Status.WAITING
         self.entrants: tuple[str, ...] = ()
+        self.ranks: tuple[int, ...] = ()
+        self.bracket: tuple[str, ...] = ()
+        self.byes: list[tuple[int, str]] = []
         self.arrivals: dict[str, Arrival] = {}
         self.promoted: set[str] = set()
         self.opens_at_ms: int | None = None
@@ -64,6 +81,10 @@ class EventState:
         self.tally = tally.Tally()
         self.rows: tuple[standings.Row, ...] = ()
         self.ranked_ms: int | None = None
+        self.asked: dict[str, entries.DecisionNeeded] = {}
+        self.answers: dict[str, entries.Decided] = {}
+        self.excluded: dict[str, entries.EngineExcluded] = {}
+        self.generation = generation
 
     @property
     def id(self) -> str:
@@ -72,16 +93,19 @@ class EventState:
 
     @property
     def all_played(self) -> bool:
-        """Say whether every game paired so far has its result."""
-        return self.tally.games == len(self.order)
+        """Say whether every game paired so far has its result, or will never have one."""
+        return self.cursor >= len(self.order)
 
     @property
     def settled(self) -> bool:
-        """Say whether the event is ranked and everybody promoted has gone on."""
-        return self.status is Status.RANKED and len(self.promoted) == len(
-            {promotion.to for promotion in self.spec.promote}
+        """Say whether the event is ranked, decided, and everybody promoted has gone on."""
+        return (
+            self.status is Status.RANKED
+            and not self.asked
+            and len(self.promoted) == len({promotion.to for promotion in self.spec.promote})
         )
 
-    def table(self) -> tuple[standings.Row, ...]:
-        """Return the journaled final table, or the standings of this moment."""
-        return self.rows or standings.rank(self.tally, self.spec.tiebreaks)
+    def game_id(self, number: int) -> str:
+        """Return the id of a game; an event that begins anew never uses an id again."""
+        again = "" if self.generation == 1 else f"again{self.generation - 1}."
+        return f"{self.id}.{again}{number}"

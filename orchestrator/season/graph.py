@@ -1,4 +1,4 @@
-"""The season as a graph: games, pairings, rankings, gates and the season's end.
+"""The season as a graph: games, pairings, rankings, decisions, gates and the season's end.
 
 The games of an event are chained in their order of play; a ranking leads to the events
 it promotes into, and to the end. What is not paired yet stands there as planned. The
@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import events, plan
+from orchestrator.season import events, pairing, plan
 from orchestrator.season import state as season_state
-from orchestrator.season.formats import base
 
 END = "season:end"
 
@@ -29,6 +28,7 @@ class Kind(enum.StrEnum):
     GAME = "game"
     ROUND = "round"
     RANKING = "ranking"
+    DECISION = "decision"
     END = "end"
 
 
@@ -85,16 +85,19 @@ class Graph:
 def build(state: season_state.SeasonState, *, by_round: bool = False) -> Graph:
     """Return the graph of a season; ``by_round`` folds the games of a round into one node."""
     launched = state.launched
-    schedules = plan.schedules(launched.season, len(launched.engines))
     nodes: list[Node] = []
     edges: list[tuple[str, str]] = []
     for event in state.events.values():
-        chain = list(_chain(state, event, schedules[event.id], by_round=by_round))
+        chain = list(_chain(state, event, by_round=by_round))
         nodes += chain
         edges += [(a.id, b.id) for a, b in itertools.pairwise(chain)]
         awaited = plan.awaited(launched.season, event.id)
         edges += [(_ranking_id(source), chain[0].id) for source in awaited]
         edges.append((_ranking_id(event.id), END))
+        asked = list(_decisions(event))
+        nodes += asked
+        edges += [(_ranking_id(event.id), node.id) for node in asked]
+        edges += [(node.id, END) for node in asked]
     nodes.append(_end(state))
     names = tuple((event.id, event.spec.name) for event in state.events.values())
     return Graph(launched.id, tuple(nodes), tuple(edges), names)
@@ -116,22 +119,27 @@ def _done(done: bool) -> NodeState:  # noqa: FBT001 - a condition, not a switch
 
 
 def _chain(
-    state: season_state.SeasonState,
-    event: events.EventState,
-    schedule: base.Format,
-    *,
-    by_round: bool,
+    state: season_state.SeasonState, event: events.EventState, *, by_round: bool
 ) -> Iterator[Node]:
     if event.spec.break_ms is not None:
         yield _gate(event)
-    paired = event.rounds_paired >= schedule.rounds
+    planned = pairing.remaining(state, event)
     label = f"{event.spec.name}: pairings"
-    yield Node(f"{event.id}:pairing", Kind.PAIRING, event.id, label, _done(paired))
-    games = _games(state, event, schedule)
+    yield Node(f"{event.id}:pairing", Kind.PAIRING, event.id, label, _done(not planned))
+    games = _games(state, event, planned)
     yield from _rounds(event, games) if by_round else (node for _, node in games)
     label = f"{event.spec.name}: ranking"
     ranked = event.status is events.Status.RANKED
     yield Node(_ranking_id(event.id), Kind.RANKING, event.id, label, _done(ranked))
+
+
+def _decisions(event: events.EventState) -> Iterator[Node]:
+    for answer in event.answers.values():
+        label = f"Decided: {', '.join(answer.choose)}"
+        yield Node(answer.decision, Kind.DECISION, event.id, label, NodeState.DONE)
+    for asked in event.asked.values():
+        label = f"Organizers decide: {', '.join(asked.engines)}"
+        yield Node(asked.decision, Kind.DECISION, event.id, label, NodeState.WAITING)
 
 
 def _gate(event: events.EventState) -> Node:
@@ -147,25 +155,27 @@ def _gate(event: events.EventState) -> Node:
 
 
 def _games(
-    state: season_state.SeasonState, event: events.EventState, schedule: base.Format
+    state: season_state.SeasonState, event: events.EventState, planned: list[tuple[int, int]]
 ) -> Iterator[tuple[int, Node]]:
     """Yield round number and node of every game, the paired ones first."""
     for game_id in event.order:
         game = state.games[game_id]
         yield game.round_number, _game(state, game)
     number = len(event.order)
-    for index in range(event.rounds_paired, schedule.rounds):
-        for _ in range(schedule.boards_in(index)):
+    for round_number, games in planned:
+        for _ in range(games):
             number += 1
             label = f"Game {number}"
-            game_id = f"{event.id}.{number}"
-            yield index + 1, Node(game_id, Kind.GAME, event.id, label, NodeState.PLANNED)
+            game_id = event.game_id(number)
+            yield round_number, Node(game_id, Kind.GAME, event.id, label, NodeState.PLANNED)
 
 
 def _game(state: season_state.SeasonState, game: events.Game) -> Node:
     label = f"{game.round} {state.engines[game.white].name} - {state.engines[game.black].name}"
     node_state = NodeState.PAIRED
-    if game.finished is not None:
+    if game.cancelled:
+        label, node_state = f"{label} cancelled", NodeState.DONE
+    elif game.finished is not None:
         label, node_state = f"{label} {game.finished.result}", NodeState.DONE
     elif state.running is not None and state.running.game == game.id:
         node_state = NodeState.RUNNING
@@ -208,6 +218,7 @@ _SHAPES: Final = {
     Kind.PAIRING: ("[/", "/]", "parallelogram"),
     Kind.GAME: ("[", "]", "box"),
     Kind.ROUND: ("[[", "]]", "box3d"),
+    Kind.DECISION: ("{", "}", "diamond"),
     Kind.RANKING: ("([", "])", "ellipse"),
     Kind.END: ("((", "))", "doublecircle"),
 }

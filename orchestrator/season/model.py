@@ -18,7 +18,7 @@ from orchestrator import contract
 
 TIME_CONTROL: Final = "minutes+seconds such as 30+5, or with units: 2s+50ms"
 DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
-ENTRANTS: Final = '"roster", or a list of engine ids'
+ENTRANTS: Final = '"roster", a list of engine ids, or { first = 1, every = 4 }'
 OPTION: Final = "text, a whole number, true or false"
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -49,7 +49,7 @@ def _duration(value: str) -> str:
 
 def _entrants(value: Any) -> Any:
     listed = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-    if value != "roster" and not listed:
+    if value != "roster" and not listed and not isinstance(value, dict | Share):
         raise ValueError(ENTRANTS)
     return tuple(value) if listed else value
 
@@ -62,11 +62,27 @@ def _option(value: Any) -> Any:
 
 Id: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
 Text: TypeAlias = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
-Control: TypeAlias = Annotated[contract.TimeControl, pydantic.BeforeValidator(_time_control)]
+Control: TypeAlias = Annotated[
+    contract.TimeControl,
+    pydantic.BeforeValidator(_time_control),
+    pydantic.WithJsonSchema({"type": "string", "description": TIME_CONTROL}),
+]
 Duration: TypeAlias = Annotated[str, pydantic.AfterValidator(_duration)]
 OptionValue: TypeAlias = Annotated[str | int | bool, pydantic.BeforeValidator(_option)]
+
+
+class Share(contract.Message):
+    """Equal-distance seeding (FRC-2a): every so many-th engine of the roster, from a first.
+
+    Of 4 leagues A holds ``first = 1``, C 2, B 3, D 4, all ``every = 4``.
+    """
+
+    first: int = pydantic.Field(ge=1)
+    every: int = pydantic.Field(ge=1)
+
+
 Entrants: TypeAlias = Annotated[
-    Literal["roster"] | tuple[str, ...], pydantic.BeforeValidator(_entrants)
+    Literal["roster"] | tuple[str, ...] | Share, pydantic.BeforeValidator(_entrants)
 ]
 
 
@@ -80,7 +96,17 @@ class Criterion(enum.StrEnum):
     OPPONENTS_SCORE = "opponents-score"
     BLACK_GAMES = "black-games"
     BLACK_WINS = "black-wins"
+    R_MOBILITY = "r-mobility"
     SEED = "seed"
+    ORGANIZERS = "organizers"  # who must decide where it matters (``decisions``)
+
+
+class NeuralParts(contract.Message):
+    """The three parts of an engine of kind NN, by which it is told from others (S16-16)."""
+
+    training: Text
+    network: Text
+    engine: Text
 
 
 class EngineEntry(contract.Message):
@@ -94,6 +120,9 @@ class EngineEntry(contract.Message):
     directory: str | None = None
     options: Mapping[str, OptionValue] = {}
     rating: int | None = None
+    competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
+    neural: NeuralParts | None = None
+    exception: str = ""  # the organizers' reason to admit it all the same (S16-16)
 
 
 class Roster(contract.Message):
@@ -119,29 +148,93 @@ class Book(contract.Message):
 
 
 class RoundRobin(contract.Message):
-    """Everybody meets everybody, ``double_rounds`` times with each colour."""
+    """Everybody meets everybody, ``double_rounds`` times with each colour.
+
+    ``first_white`` says who has White in the first game of a pair: as the table has it, or
+    always the lower seed (FRC-2b).
+    """
 
     kind: Literal["round-robin"]
     double_rounds: int = pydantic.Field(default=1, ge=1)
     table: Literal["berger", "circle"] = "berger"
+    first_white: Literal["berger", "lower-seed"] = "berger"
+
+
+class Swiss(contract.Message):
+    """FIDE Dutch: engines level on points meet, nobody meets twice.
+
+    ``ranking`` orders engines level on points (N1 stage 1: by their opponents' score, then
+    by seed); ``first_board`` says from which end a round is played (N1: the bottom).
+    """
+
+    kind: Literal["swiss"]
+    rounds: int = pydantic.Field(ge=1)
+    ranking: Literal["seed", "opponents-score"] = "seed"
+    first_board: Literal["top", "bottom"] = "top"
+
+
+class Knockout(contract.Message):
+    """One round of a Cup: matches of ``pairs`` pairs of games (CUP-3).
+
+    ``bracket`` says who meets whom: entrants 1 and 2, 3 and 4 … as they come from the round
+    before, or the first ``placed`` seeds at equal distance and the others drawn (CUP-2c).
+    The winners, then the losers, stand in the table in the order of their matches.
+    """
+
+    kind: Literal["knockout"]
+    pairs: int = pydantic.Field(ge=1)
+    bracket: Literal["listed", "equal-distance"] = "listed"
+    placed: Literal[0, 2, 4, 8] = 8
+    first_white: Literal["lower-seed", "higher-seed", "later-match", "earlier-match"] = "lower-seed"
+
+
+class Extension(contract.Message):
+    """Games that follow a drawn match: one set, or sets until one has a winner."""
+
+    games: int = pydantic.Field(ge=2, multiple_of=2)
+    time_control: Control | None = None  # None: the event's
+    openings: Literal["book", "season"] = "book"  # season: played earlier in it (S16-8c)
+    repeat: bool = False
 
 
 class Match(contract.Message):
-    """Two engines play ``games`` games, the reverse game always at once (S16-8a)."""
+    """Two engines play ``games`` games, the reverse game always at once (S16-8a).
+
+    A drawn match goes on with its ``extensions``, in their order; only the last may repeat.
+    """
 
     kind: Literal["match"]
     games: int = pydantic.Field(ge=2, multiple_of=2)
     first_white: Literal["higher-seed", "lower-seed"] = "higher-seed"
+    extensions: tuple[Extension, ...] = ()
+
+    @pydantic.model_validator(mode="after")
+    def _only_the_last_repeats(self) -> Match:
+        if any(extension.repeat for extension in self.extensions[:-1]):
+            raise ValueError("repeat = true in the last of the extensions only")
+        return self
 
 
-Format: TypeAlias = RoundRobin | Match
+Format: TypeAlias = RoundRobin | Swiss | Knockout | Match
 
 
 class Promotion(contract.Message):
-    """The first ``top`` of the ranking go on to the event ``to``."""
+    """The first ``top`` of the ranking, or those of the named ``ranks``, go on to ``to``."""
 
-    top: int = pydantic.Field(ge=1)
+    top: int = pydantic.Field(default=0, ge=0)
+    ranks: tuple[Annotated[int, pydantic.Field(ge=1)], ...] = ()
     to: Id
+
+    @pydantic.model_validator(mode="after")
+    def _top_or_ranks(self) -> Promotion:
+        if bool(self.top) == bool(self.ranks):
+            raise ValueError("either top = 1 or more, or ranks = [1, 4, …]")
+        return self
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Return the places of the final table that go on, in their order of entry."""
+        return self.ranks or tuple(range(1, self.top + 1))
 
 
 DEFAULT_TIEBREAKS: Final = (
@@ -154,19 +247,32 @@ DEFAULT_TIEBREAKS: Final = (
 
 
 class Event(contract.Message):
-    """One event of a season. Listed entrants come first, then the promoted, by rank."""
+    """One event of a season.
+
+    ``seeding`` orders its field: listed entrants, then the promoted by event and rank
+    (``entry``), by rating, by score in the event that they come from (N1 stage 3: points,
+    then Sonneborn-Berger), or by a list of places such as ``league-a.1``.
+    """
 
     id: Id
     name: Text
     format: Format = pydantic.Field(discriminator="kind")
     entrants: Entrants = ()
+    seeding: Literal["entry", "rating", "score"] | tuple[str, ...] = "entry"
     time_control: Control
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
+    variant: Literal["standard", "fischerandom"] = "standard"
+    start_position: bool = False  # one of the openings is the start position (S16-8a)
     limits: contract.Limits = contract.Limits()
     timeouts: contract.Timeouts = contract.Timeouts()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
+    tier: Id | None = None  # events of one tier are one step of the final standings
+    competition: Literal["cpu", "gpu"] | None = None  # S17-2: who may enter; None: everybody
+    relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
+    seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
+    disqualify_after: int = pydantic.Field(default=0, ge=0)  # crashes (S16-15c); 0: never
     break_: Duration | None = pydantic.Field(default=None, alias="break")
 
     @property
@@ -183,6 +289,7 @@ class Season(contract.Message):
     name: Text
     site: str = ""
     hold_after_attempts: int = pydantic.Field(default=3, ge=1)
+    rating_floor: int = 0  # `farm check` warns of entrants below it (S16-1a, S17-1a)
     roster: Roster
     books: Mapping[str, Book] = {}
     events: tuple[Event, ...] = pydantic.Field(alias="event", min_length=1)

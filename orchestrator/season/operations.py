@@ -28,7 +28,7 @@ def launch(
         raise errors.UsageError(f"season id {season_id!r}: allowed are {allowed}")
     if not seed or not hall:
         raise errors.UsageError("a season needs a random seed and a hall to be launched")
-    needed = plan.openings_needed(loaded.season, len(loaded.engines))
+    needed = _exits_needed(loaded)
     fact = entries.Launched(
         id=season_id,
         season=loaded.season,
@@ -43,6 +43,16 @@ def launch(
         version=version,
     )
     return [_draft(entries.LAUNCHED, fact)]
+
+
+def _exits_needed(loaded: files.Loaded) -> dict[str, int]:
+    """Return how many exits of each book are journaled: all where an event may go on."""
+    roster = len(loaded.engines)
+    whole = plan.open_ended_books(loaded.season, roster)
+    return {
+        book: len(loaded.books[book]) if book in whole else needed
+        for book, needed in plan.openings_needed(loaded.season, roster).items()
+    }
 
 
 def _exits(
@@ -103,6 +113,12 @@ def abort(state: season_state.SeasonState, name: str, reason: str) -> list[contr
         raise errors.RefusedError(f"the abort is on its way already ({state.running.abort})")
     fact = entries.AbortWished(attempt=state.running.attempt, reason=reason, name=name)
     return [_draft(entries.ABORT_WISHED, fact)]
+
+
+def require_finished(state: season_state.SeasonState) -> None:
+    """Raise ``RefusedError`` while a season's seed is still sealed."""
+    if not state.finished:
+        raise errors.RefusedError("the season is not over; its seed is sealed until then")
 
 
 def _refuse_finished(state: season_state.SeasonState) -> None:

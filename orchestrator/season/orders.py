@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator import contract
+from orchestrator.season import openings
 from orchestrator.season import state as season_state
 
 
@@ -10,9 +11,6 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
     """Return the order of a paired game; raise ``RefusedError`` for an unknown one."""
     game = state.game(game_id)
     launched, spec = state.launched, state.events[game.event].spec
-    opening = contract.Opening()
-    if spec.book is not None and game.opening is not None:
-        opening = launched.books[spec.book][game.opening]
     return contract.GameOrder(
         season=launched.id,
         season_name=launched.season.name,
@@ -23,9 +21,10 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         round=game.round,
         white=state.engines[game.white],
         black=state.engines[game.black],
-        time_control=spec.time_control,
+        time_control=game.time_control or spec.time_control,
         time_margin_ms=spec.time_margin_ms,
-        opening=opening,
+        opening=openings.of_game(state, game),
         limits=spec.limits,
         timeouts=spec.timeouts,
+        variant=spec.variant,
     )

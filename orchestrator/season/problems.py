@@ -26,7 +26,10 @@ _TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
     ("books",): model.Book,
     ("event",): model.Event,
     ("event", "format", "round-robin"): model.RoundRobin,
+    ("event", "format", "swiss"): model.Swiss,
+    ("event", "format", "knockout"): model.Knockout,
     ("event", "format", "match"): model.Match,
+    ("event", "format", "match", "extensions"): model.Extension,
     ("event", "limits"): contract.Limits,
     ("event", "timeouts"): contract.Timeouts,
     ("event", "promote"): model.Promotion,
@@ -124,7 +127,12 @@ def place(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
     for part in rest:
         if isinstance(part, int):
             key += f"[{part + 1}]"
-        elif part not in {"round-robin", "match"}:  # the union's tag is no key of the file
+        elif part not in {
+            "round-robin",
+            "swiss",
+            "knockout",
+            "match",
+        }:  # the union's tag is no key of the file
             key += f".{part}" if key else part
     return " ".join(text for text in (table, key) if text)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.season import events, plan
+from orchestrator.season import events, pairing
 from orchestrator.season import state as season_state
 
 _MOVES: Final = 60  # moves a side of a usual engine game
@@ -63,9 +63,9 @@ def _progress(state: season_state.SeasonState, event_id: str, pace: float) -> Pr
 
 
 def _total(state: season_state.SeasonState, event: events.EventState) -> int:
-    launched = state.launched
-    expected = plan.schedules(launched.season, len(launched.engines))[event.id].games
-    return max(expected, len(event.order))
+    dropped = sum(state.games[game].cancelled for game in event.order)
+    expected = sum(games for _, games in pairing.remaining(state, event))
+    return len(event.order) - dropped + expected
 
 
 def _nominal_ms(control: contract.TimeControl) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from orchestrator import contract
-from orchestrator.season import model, problems
+from orchestrator.season import eligibility, model, problems
 
 # Debian installs engines where a service's PATH may not look.
 _SEARCH: Final = (None, "/usr/games", "/usr/local/bin", "/usr/local/games")
@@ -40,8 +40,18 @@ def assemble(
     return tuple(engines), list(_problems(roster, engines))
 
 
+def id_of(entry: model.EngineEntry) -> str:
+    """Return the id of an entry, which follows from its name where none is given."""
+    return entry.id or _slug(entry.name or "")
+
+
+def competitions(listed: model.Roster) -> dict[str, Literal["cpu", "gpu"]]:
+    """Return the competition of each engine that a roster names (S17-2)."""
+    return {id_of(entry): entry.competition for entry in (*listed.engines, *listed.fill)}
+
+
 def _spec(entry: model.EngineEntry) -> contract.EngineSpec:
-    engine_id = entry.id or _slug(entry.name or "")
+    engine_id = id_of(entry)
     return contract.EngineSpec(
         id=engine_id,
         name=entry.name or engine_id,
@@ -62,6 +72,7 @@ def _problems(
     roster: model.Roster, engines: Sequence[contract.EngineSpec]
 ) -> Iterator[problems.Problem]:
     yield from _size_problems(roster, engines)
+    yield from eligibility.uniqueness(roster.engines)
     for key in ("id", "name"):
         for value in _repeated(getattr(engine, key) for engine in engines):
             yield problems.Problem(

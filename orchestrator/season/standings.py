@@ -1,6 +1,7 @@
 """Standings: points first, then the event's tiebreak chain (RULEBOOK §4).
 
 Engines that the whole chain leaves level share a rank and stand in the order of their
+seeds. Excluded engines rank last (S16-15c), in the order of their
 seeds. Each row names what gave it its own place: ``points``, the last criterion that
 was needed to part it from the others of its tie, or nothing where the tie stands.
 """
@@ -14,6 +15,8 @@ from orchestrator import contract
 from orchestrator.season import model, tally, tiebreaks
 
 POINTS = "points"
+EXCLUDED = "excluded"
+MATCHES = "match"
 
 _Numbers = Mapping[str, Mapping[model.Criterion, int]]
 
@@ -41,11 +44,28 @@ def rank(played: tally.Tally, chain: Sequence[model.Criterion]) -> tuple[Row, ..
     """Return the table of an event, best first, from the games played so far."""
     seeds = {engine: number for number, engine in enumerate(played.engines, start=1)}
     rows: list[Row] = []
-    for tied in _levels(played.engines, lambda engine: played.scores[engine].half_points):
+    counting = [engine for engine in played.engines if engine not in played.excluded]
+    for tied in _levels(counting, lambda engine: played.scores[engine].half_points):
         numbers = {e: tiebreaks.numbers(played, e, tied, seeds[e]) for e in tied}
         for level, decided_by in _split(tied, chain, POINTS, numbers):
             place = len(rows) + 1
             rows += [_row(place, e, played.scores[e], numbers[e], decided_by) for e in level]
+    last = [engine for engine in played.engines if engine in played.excluded]
+    for place, engine in enumerate(last, start=len(rows) + 1):
+        numbers = {engine: tiebreaks.numbers(played, engine, (), seeds[engine])}
+        rows.append(_row(place, engine, played.scores[engine], numbers[engine], EXCLUDED))
+    return tuple(rows)
+
+
+def by_matches(played: tally.Tally, levels: Sequence[Sequence[str]]) -> tuple[Row, ...]:
+    """Return the table of a knockout round, whose levels the matches have decided."""
+    seeds = {engine: number for number, engine in enumerate(played.engines, start=1)}
+    rows: list[Row] = []
+    for level in levels:
+        place = len(rows) + 1
+        for engine in level:
+            numbers = tiebreaks.numbers(played, engine, (), seeds[engine])
+            rows.append(_row(place, engine, played.scores[engine], numbers, MATCHES))
     return tuple(rows)
 
 
@@ -64,7 +84,7 @@ def _split(
         yield tied, parted_by if len(tied) == 1 else ""
         return
     criterion, rest = chain[0], chain[1:]
-    for level in _levels(tied, lambda e: tiebreaks.merit(criterion, numbers[e][criterion])):
+    for level in _levels(tied, lambda e: tiebreaks.merit(criterion, numbers[e].get(criterion, 0))):
         yield from _split(level, rest, criterion.value, numbers)
 
 

@@ -66,6 +66,13 @@ class SeasonState:
             entries.HELD: (entries.Held, self._held),
             entries.ABORT_WISHED: (entries.AbortWished, self._abort_wished),
             entries.SEASON_FINISHED: (entries.SeasonFinished, self._season_finished),
+            entries.ENGINE_EXCLUDED: (entries.EngineExcluded, self._engine_excluded),
+            entries.GAMES_CANCELLED: (entries.GamesCancelled, self._games_cancelled),
+            entries.DECISION_NEEDED: (entries.DecisionNeeded, self._decision_needed),
+            entries.DECIDED: (entries.Decided, self._decided),
+            entries.GAME_ADJUDICATED: (entries.GameAdjudicated, self._game_adjudicated),
+            entries.GAME_VOIDED: (entries.GameVoided, self._game_voided),
+            entries.EVENTS_UNDONE: (entries.EventsUndone, self._events_undone),
         }
 
     # -- queries ---------------------------------------------------------------------
@@ -152,7 +159,7 @@ class SeasonState:
         _require(event.status in {events.Status.WAITING, events.Status.OPEN}, "cannot start")
         _require(self.current is None, "another event is being played")
         event.status = events.Status.RUNNING
-        event.entrants = fact.entrants
+        event.entrants, event.ranks, event.bracket = fact.entrants, fact.ranks, fact.bracket
         event.tally = tally.Tally(fact.entrants)
 
     def _games_paired(self, fact: entries.GamesPaired, _at_ms: int) -> None:
@@ -163,11 +170,14 @@ class SeasonState:
             _require({paired.white, paired.black} <= event.tally.scores.keys(), "no entrant")
             self.games[paired.game] = _game(fact, paired)
             event.order.append(paired.game)
+        for engine in fact.byes:
+            event.byes.append((fact.round, engine))
+            event.tally.bye(engine)
         event.rounds_paired += 1
 
     def _attempt_started(self, fact: contract.AttemptStarted, at_ms: int) -> None:
         _require(self.running is None, "another game is in flight")
-        _require(self.games[fact.game].finished is None, "the game has its result")
+        _require(self.games[fact.game].open, "the game has its result, or is cancelled")
         self.running = Attempt(
             game=fact.game,
             attempt=fact.attempt,
@@ -191,19 +201,21 @@ class SeasonState:
 
     def _game_finished(self, fact: contract.GameFinished, _at_ms: int) -> None:
         game = self.games[fact.game]
+        if self.running is not None and self.running.attempt == fact.attempt:
+            self.running = None
+        if _overruled(game):
+            return  # a host that was away tells its result after the organizers' word
         _require(game.finished is None, "the game has a result already")
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, finished=fact)
         event.tally.add(game.white, game.black, fact)
-        while event.cursor < len(event.order) and self._is_finished(event.order[event.cursor]):
-            event.cursor += 1
-        if self.running is not None and self.running.attempt == fact.attempt:
-            self.running = None
+        self._move_cursor(event)
         self.fruitless = 0
 
-    def _is_finished(self, game_id: str) -> bool:
-        return self.games[game_id].finished is not None
+    def _move_cursor(self, event: events.EventState) -> None:
+        while event.cursor < len(event.order) and not self.games[event.order[event.cursor]].open:
+            event.cursor += 1
 
     def _event_ranked(self, fact: entries.EventRanked, at_ms: int) -> None:
         event = self.events[fact.event]
@@ -248,6 +260,81 @@ class SeasonState:
     def _season_finished(self, fact: entries.SeasonFinished, _at_ms: int) -> None:
         self.champion = fact.champion
 
+    # -- organizers ------------------------------------------------------------------
+
+    def _engine_excluded(self, fact: entries.EngineExcluded, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        _require(fact.engine in event.tally.scores, "no entrant")
+        event.excluded[fact.engine] = fact
+        self._cancel(event, fact.cancelled)
+        self._count_again(event)
+
+    def _games_cancelled(self, fact: entries.GamesCancelled, _at_ms: int) -> None:
+        self._cancel(self.events[fact.event], fact.games)
+
+    def _cancel(self, event: events.EventState, games: Iterable[str]) -> None:
+        for game_id in games:
+            game = self.games[game_id]
+            _require(game.event == event.id, "a game of another event")
+            self.games[game_id] = dataclasses.replace(game, cancelled=True)
+        self._move_cursor(event)
+
+    def _count_again(self, event: events.EventState) -> None:
+        """Count an event's standing results from the first one on."""
+        event.tally = tally.Tally(event.entrants, event.excluded)
+        for _, engine in event.byes:
+            event.tally.bye(engine)
+        for game in map(self.games.__getitem__, event.order):
+            if game.counts and game.finished is not None:
+                event.tally.add(game.white, game.black, game.finished)
+
+    def _decision_needed(self, fact: entries.DecisionNeeded, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(event.status is events.Status.RANKED, "the event is not ranked")
+        event.asked[fact.decision] = fact
+
+    def _decided(self, fact: entries.Decided, _at_ms: int) -> None:
+        event = self.events[fact.event]
+        _require(fact.decision in event.asked, "nobody asked")
+        del event.asked[fact.decision]
+        event.answers[fact.decision] = fact
+        event.rows = fact.rows
+
+    def _game_adjudicated(self, fact: entries.GameAdjudicated, _at_ms: int) -> None:
+        game = self.games[fact.game]
+        event = self.events[game.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        _require(game.id in event.order, "the game counts no longer")
+        self.games[game.id] = dataclasses.replace(game, finished=fact.finished, cancelled=False)
+        self._count_again(event)
+        self._move_cursor(event)
+
+    def _game_voided(self, fact: entries.GameVoided, _at_ms: int) -> None:
+        game = self.games[fact.game]
+        event = self.events[game.event]
+        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        self.games[game.id] = dataclasses.replace(game, cancelled=True)
+        if fact.replay:
+            _require(fact.replay not in self.games, f"{fact.replay} is paired already")
+            index = event.order.index(game.id)
+            again = dataclasses.replace(game, id=fact.replay, finished=None, cancelled=False)
+            self.games[fact.replay], event.order[index] = again, fact.replay
+            event.cursor = min(event.cursor, index)
+        self._count_again(event)
+        self._move_cursor(event)
+
+    def _events_undone(self, fact: entries.EventsUndone, _at_ms: int) -> None:
+        first, *reached = (self.events[name] for name in fact.events)
+        _require(first.status is events.Status.RANKED, "the event is not ranked")
+        first.status, first.rows, first.ranked_ms = events.Status.RUNNING, (), None
+        first.asked, first.answers, first.promoted = {}, {}, set()
+        for event in reached:
+            self._cancel(event, event.order)
+            anew = events.EventState(event.spec, event.generation + 1)
+            anew.arrivals = {s: a for s, a in event.arrivals.items() if s not in fact.events}
+            self.events[event.id] = anew
+
 
 class _ContradictionError(Exception):
     """What an entry says cannot follow from the entries before it."""
@@ -256,6 +343,12 @@ class _ContradictionError(Exception):
 def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition, not a switch
     if not holds:
         raise _ContradictionError(otherwise)
+
+
+def _overruled(game: events.Game) -> bool:
+    """Say whether the organizers have settled a game, whatever a hall tells of it."""
+    settled = game.finished is not None and game.finished.ending is contract.Ending.ORGANIZERS
+    return settled or game.cancelled
 
 
 def _game(fact: entries.GamesPaired, paired: entries.PairedGame) -> events.Game:
@@ -269,6 +362,9 @@ def _game(fact: entries.GamesPaired, paired: entries.PairedGame) -> events.Game:
         white=paired.white,
         black=paired.black,
         opening=paired.opening,
+        book=paired.book,
+        start=paired.start,
+        time_control=fact.time_control,
     )
 
 

@@ -3,17 +3,20 @@
 Points are whole numbers of half points. The table of pairs holds what one engine took
 from another, so every tiebreak costs time in the size of the field, not of the event.
 A crash is a lost connection or a stalled one; a loss on time or by an illegal move is
-a plain loss (RULEBOOK §3).
+a plain loss (RULEBOOK §3). Results of an excluded engine (S16-15c, withdrawal) count for
+nobody; its crashes and those of its opponents stay counted until the event ends (15d).
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Final
 
 from orchestrator import contract
 
 CRASHES: Final = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
+R_MOBILITY_UNIT: Final = 1 << 40  # parts of a point; what is smaller leaves engines level
 _HALVES: Final = {"1-0": (2, 0), "0-1": (0, 2), "1/2-1/2": (1, 1)}
 
 
@@ -34,6 +37,8 @@ class Score:
     black_games: int = 0
     black_wins: int = 0
     crashes: int = 0
+    r_mobility: int = 0
+    byes: int = 0
 
     @property
     def games(self) -> int:
@@ -44,26 +49,45 @@ class Score:
 class Tally:
     """The counts of all engines of an event, kept up to date game by game."""
 
-    def __init__(self, engines: tuple[str, ...] = ()) -> None:
-        """Start with nobody having played."""
+    def __init__(self, engines: tuple[str, ...] = (), excluded: Iterable[str] = ()) -> None:
+        """Start with nobody having played; results of the excluded will not count."""
         self.engines = engines
         self.scores = {engine: Score() for engine in engines}
         self._pairs: dict[str, dict[str, tuple[int, int]]] = {engine: {} for engine in engines}
         self.games = 0
         self.duration_ms = 0
+        self.excluded = frozenset(excluded)
+        self.crashed: dict[str, int] = {}
+        self.tells_mobility = False
 
     def add(self, white: str, black: str, finished: contract.GameFinished) -> None:
         """Count a finished game."""
+        self.games += 1
+        self.duration_ms += max(0, finished.ended_ms - finished.started_ms)
+        if finished.loser is not None and finished.ending in CRASHES:
+            self._crash(white if finished.loser == "white" else black)
+        if not self.excluded.isdisjoint((white, black)):
+            return
         white_halves, black_halves = halves(finished.result)
         self._count(white, black, white_halves)
         self._count(black, white, black_halves)
         self.scores[white].white_games += 1
         self.scores[black].black_games += 1
         self.scores[black].black_wins += black_halves == 2
-        if finished.loser is not None and finished.ending in CRASHES:
-            self.scores[white if finished.loser == "white" else black].crashes += 1
-        self.games += 1
-        self.duration_ms += max(0, finished.ended_ms - finished.started_ms)
+        self.tells_mobility |= finished.r_mobility is not None
+        mobility = white_halves / 2 if finished.r_mobility is None else finished.r_mobility
+        self.scores[white].r_mobility += round(mobility * R_MOBILITY_UNIT)
+        self.scores[black].r_mobility += round((1 - mobility) * R_MOBILITY_UNIT)
+
+    def bye(self, engine: str) -> None:
+        """Count a round without an opponent: the points of a win, but no win (FIDE C.04)."""
+        if engine not in self.excluded:
+            self.scores[engine].half_points += 2
+            self.scores[engine].byes += 1
+
+    def _crash(self, engine: str) -> None:
+        self.scores[engine].crashes += 1
+        self.crashed[engine] = self.scores[engine].crashes
 
     def _count(self, engine: str, opponent: str, half_points: int) -> None:
         score = self.scores[engine]

@@ -3,7 +3,8 @@
 A tie is a group of engines level on points. Direct encounter is computed once for that
 whole group; every criterion then orders only those who are still level after the one
 before (``standings``). Units: direct encounter and opponents' score in half points,
-Sonneborn-Berger in quarter points, all others are counts; ``seed`` counts from 1.
+Sonneborn-Berger in quarter points, r-mobility in 2⁻⁴⁰ points, all others are counts;
+``seed`` counts from 1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _UNITS: Final = {
     model.Criterion.DIRECT_ENCOUNTER: 2,
     model.Criterion.OPPONENTS_SCORE: 2,
     model.Criterion.SONNEBORN_BERGER: 4,
+    model.Criterion.R_MOBILITY: tally.R_MOBILITY_UNIT,
 }
 
 
@@ -27,16 +29,24 @@ def direct_encounter(played: tally.Tally, engine: str, tied: Iterable[str]) -> i
 
 
 def sonneborn_berger(played: tally.Tally, engine: str) -> int:
-    """Return, in quarter points, the sum over games of own score times opponent's points."""
-    return sum(
+    """Return, in quarter points, the sum over games of own score times opponent's points.
+
+    A bye counts as a win against an opponent of the engine's own points (FIDE C.07).
+    """
+    score = played.scores[engine]
+    return 2 * score.byes * score.half_points + sum(
         taken * played.scores[opponent].half_points
         for opponent, (taken, _) in played.opponents(engine).items()
     )
 
 
 def opponents_score(played: tally.Tally, engine: str) -> int:
-    """Return the sum over games of the opponent's half points (plain Buchholz)."""
-    return sum(
+    """Return the sum over games of the opponent's half points (plain Buchholz).
+
+    A bye counts as a game against an opponent of the engine's own points (FIDE C.07).
+    """
+    score = played.scores[engine]
+    return score.byes * score.half_points + sum(
         games * played.scores[opponent].half_points
         for opponent, (_, games) in played.opponents(engine).items()
     )
@@ -45,9 +55,12 @@ def opponents_score(played: tally.Tally, engine: str) -> int:
 def numbers(
     played: tally.Tally, engine: str, tied: Iterable[str], seed: int
 ) -> dict[model.Criterion, int]:
-    """Return every tiebreak number of an engine; ``tied`` are those level on points."""
+    """Return every tiebreak number of an engine; ``tied`` are those level on points.
+
+    r-mobility is there when a game of the event has told it: earlier journals hold none.
+    """
     score = played.scores[engine]
-    return {
+    counted = {
         model.Criterion.CRASHES: score.crashes,
         model.Criterion.DIRECT_ENCOUNTER: direct_encounter(played, engine, tied),
         model.Criterion.WINS: score.wins,
@@ -57,6 +70,9 @@ def numbers(
         model.Criterion.BLACK_WINS: score.black_wins,
         model.Criterion.SEED: seed,
     }
+    return counted | (
+        {model.Criterion.R_MOBILITY: score.r_mobility} if played.tells_mobility else {}
+    )
 
 
 def merit(criterion: model.Criterion, value: int) -> int:

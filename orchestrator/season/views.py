@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.season import crosstable, events, progress, tiebreaks
+from orchestrator.season import crosstable, decisions, events, openings, progress, tiebreaks
 from orchestrator.season import state as season_state
 
 
@@ -57,6 +57,7 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "games": {"played": whole.played, "total": whole.total},
         "remaining_seconds": round(whole.remaining_seconds, 1),
         "next_gate_ms": state.next_deadline_ms(),
+        "decisions": [asked.model_dump(mode="json") for asked in decisions.outstanding(state)],
         "running": None if running is None else _running(state, running),
         "events": [event(state, event_id) for event_id in state.events],
     }
@@ -130,7 +131,7 @@ def schedule(state: season_state.SeasonState, event_id: str, now_ms: int) -> lis
     rows = []
     for game_id in state.events[event_id].order:
         row = game(state, game_id)
-        if row["result"] is None:
+        if state.games[game_id].open:
             row["estimated_start_ms"] = None if row["running"] else round(starts_ms)
             starts_ms += mean_ms
         rows.append(row)
@@ -150,6 +151,10 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
         "black": name(state, found.black),
         "running": state.running is not None and state.running.game == found.id,
         "result": None,
+        "cancelled": found.cancelled,
+        "annulled": not {found.white, found.black}.isdisjoint(
+            state.events[found.event].tally.excluded
+        ),
     }
     if played is not None:
         row |= {
@@ -166,7 +171,4 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
 
 
 def _opening(state: season_state.SeasonState, found: events.Game) -> str:
-    book = state.events[found.event].spec.book
-    if book is None or found.opening is None:
-        return ""
-    return state.launched.books[book][found.opening].name
+    return openings.of_game(state, found).name

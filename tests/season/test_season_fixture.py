@@ -24,10 +24,12 @@ def test_the_frozen_journal_folds_to_its_table() -> None:
 
 
 def test_the_frozen_journal_is_complete() -> None:
-    """It holds every kind of entry of its time, and nothing is left to be decided."""
+    """It holds all 15 kinds of entries of its time, and nothing is left to be decided."""
     journal = fixture_journal()
     kinds = {value for name, value in vars(entries).items() if name.isupper()}
-    assert {entry.kind for entry in journal} == kinds
+    found = {entry.kind for entry in journal}
+    assert found <= kinds
+    assert len(found) == 15
     assert decide.decide(state.fold(journal), journal[-1].at_ms + 1) == []
 
 

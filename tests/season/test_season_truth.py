@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import driver
 import pytest
 
+import orchestrator
 from orchestrator import contract
 from orchestrator.season import model, standings, tally, tiebreaks
-from orchestrator.season.formats import round_robin
+from orchestrator.season.formats import base, match, round_robin
 
 TRUTH = Path(__file__).parents[3] / "shared" / "data" / "truth"
 LEAGUES = [
@@ -30,6 +32,8 @@ LEAGUES = [
     "Season_22_-_Frc5_League_B",
     "Season_4_-_Stage_2a",
 ]
+MATCHES = ["Season_4_-_Superfinal", "Season_22_-_Frc5_Final"]
+FRC = Path(orchestrator.__file__).parent / "seasons" / "frc.toml"
 TAGS_RESTART = {"Season_13_-_Division_3": 84}  # the archive counts its last cycle anew
 CRITERIA = {
     "crash": model.Criterion.CRASHES,
@@ -54,7 +58,12 @@ ENDINGS = {"disconnect": contract.Ending.DISCONNECT, "stall": contract.Ending.ST
 @pytest.fixture(name="event", params=LEAGUES)
 def _event(request: pytest.FixtureRequest) -> dict[str, Any]:
     """A real league: players, seeds, games with results, standings."""
-    path = TRUTH / f"{request.param}.json"
+    return read(request.param)
+
+
+def read(name: str) -> dict[str, Any]:
+    """Return a file of the real data."""
+    path = TRUTH / f"{name}.json"
     if not path.exists():
         if os.environ.get("CI") == "true":
             pytest.fail(f"{path.name} is missing: the real data must be there")
@@ -76,7 +85,7 @@ def test_real_schedule_is_reproduced(event: dict[str, Any]) -> None:
     ours = round_robin.RoundRobin(
         len(seeds), schedule["cycles"] // 2, "berger" if table == "berger" else "circle"
     )
-    rounds = [ours.pair(index, tally.Tally()) for index in range(ours.rounds)]
+    rounds = [ours.pair(index, base.History()) for index in range(ours.rounds)]
     boards = [board for pairing in rounds for board in pairing.boards]
     real = games(event)
     assert [(seeds[b.white], seeds[b.black]) for b in boards] == [
@@ -89,6 +98,33 @@ def test_real_schedule_is_reproduced(event: dict[str, Any]) -> None:
         for board, game in zip(boards, real, strict=True):
             shared.setdefault(board.slot, set()).add(game["opening"])
         assert all(len(openings) == 1 for openings in shared.values())
+
+
+@pytest.mark.parametrize("name", MATCHES)
+def test_real_match_is_reproduced(name: str) -> None:
+    """S16-8a, FRC-2b: colours turn with every game, openings run 1, 1, 2, 2, to the last."""
+    event = read(name)
+    real = games(event)
+    ours = match.Match(len(real), first_white=real[0]["white"])
+    drawn = [ours.pair(index, base.History()) for index in range(ours.rounds)]
+    boards = [board for pairing in drawn if pairing is not None for board in pairing.boards]
+    assert [(b.white, b.black) for b in boards] == [(g["white"], g["black"]) for g in real]
+    assert [board.slot + 1 for board in boards] == [game["opening"] for game in real]
+    assert [board.tag for board in boards] == [game["round"] for game in real]
+
+
+def test_real_frc_trees_are_those_of_the_season_file() -> None:
+    """FRC-2d, 2f: A1 B1 C2 D2 and C1 D1 A2 B2, then the first two of each."""
+    season = tomllib.loads(FRC.read_text())
+    seeded = {event["id"]: event.get("seeding", []) for event in season["event"]}
+    for tree in read("frc_placement.public").values():
+        for number in ("1", "2"):
+            places = {
+                f"league-{place[0].lower()}.{place[1]}"
+                for place in tree[f"semileague_{number}"]
+                if place[1] in "12"
+            }
+            assert places == set(seeded[f"semi-{number}"])
 
 
 def test_real_standings_are_reproduced(event: dict[str, Any]) -> None:

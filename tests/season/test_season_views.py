@@ -8,7 +8,7 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator.season import crosstable, graph, progress, standings
+from orchestrator.season import crosstable, graph, pairing, progress, standings
 
 
 @pytest.fixture(name="season")
@@ -104,8 +104,10 @@ def test_standings_of_a_running_event_are_of_the_moment(season: driver.Driver) -
     """Before its ranking an event shows the table of the games played so far."""
     season.play(5)
     league = season.state.events["league"]
-    assert sum(row.half_points for row in league.table()) == 10
-    assert league.table() == standings.rank(league.tally, league.spec.tiebreaks)
+    assert sum(row.half_points for row in pairing.table(season.state, league)) == 10
+    assert pairing.table(season.state, league) == standings.rank(
+        league.tally, league.spec.tiebreaks
+    )
 
 
 def test_progress_counts_and_estimates(season: driver.Driver) -> None:

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from orchestrator.season import model
-from orchestrator.season.formats import base, match, round_robin
+from orchestrator.season.formats import base, knockout, match, round_robin, swiss
 
 
-def build(spec: model.Format, entrants: int) -> base.Format:
-    """Return the schedule of a format for a field of ``entrants`` engines."""
+def build(spec: model.Format, field: base.Field) -> base.Format:
+    """Return the schedule of a format for a field."""
     if isinstance(spec, model.RoundRobin):
-        return round_robin.RoundRobin(entrants, spec.double_rounds, spec.table)
-    return match.Match(spec.games, first_white=int(spec.first_white == "lower-seed"))
+        return round_robin.RoundRobin(
+            field.size, spec.double_rounds, spec.table, spec.first_white, field.ranks
+        )
+    if isinstance(spec, model.Swiss):
+        return swiss.Swiss(field.size, spec.rounds, spec.ranking, spec.first_board)
+    if isinstance(spec, model.Knockout):
+        return knockout.Knockout(field, spec.pairs, spec.first_white)
+    return match.Match(spec.games, _first_white(spec, field), spec.extensions)
+
+
+def _first_white(spec: model.Match, field: base.Field) -> int:
+    better = min((0, 1), key=field.rank)
+    return 1 - better if spec.first_white == "lower-seed" else better
+
+
+def expected_field(spec: model.Format, entrants: int) -> base.Field:
+    """Return a field of that size before anything is drawn; byes stand where they count."""
+    if isinstance(spec, model.Knockout) and spec.bracket == "equal-distance" and entrants > 1:
+        return base.Field(entrants, (), knockout.bracket(entrants, spec.placed, range(entrants)))
+    return base.Field(entrants)
 
 
 def field_error(spec: model.Format, entrants: int) -> str | None:
     """Return which field sizes the format takes when ``entrants`` is not one of them."""
     if isinstance(spec, model.Match):
         return None if entrants == 2 else "exactly 2 engines in a match"
+    if isinstance(spec, model.Knockout):
+        even = spec.bracket == "equal-distance" or entrants % 2 == 0
+        return None if entrants >= 2 and even else "an even number of engines, 2 or more"
+    if isinstance(spec, model.Swiss):
+        # So long nobody need meet twice: half of the others are left for everybody (Dirac).
+        needed = max(2, 2 * spec.rounds - 1)
+        return None if entrants >= needed else f"{needed} or more for {spec.rounds} Swiss rounds"
     return None if entrants >= 2 else "2 or more engines in a round robin"

@@ -2,8 +2,10 @@
 
 A k times double round robin is 2k cycles. Even cycles repeat the one before with all
 colours turned, so the reverse game, with the same opening, comes exactly one cycle
-later. An odd field plays the table of the next even size: who meets the highest number
-has a bye. Rounds are computed one by one, in time linear in the field.
+later. FRC-2b's text gives White of a pair's first game to the lower seed; the tables
+otherwise decide the colours. An odd field plays the table of the next even size: who
+meets the highest number has a bye. Rounds are computed one by one, in time linear in the
+field.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Literal
 
-from orchestrator.season import tally
 from orchestrator.season.formats import base
 
 
@@ -23,6 +24,8 @@ class RoundRobin:
     entrants: int
     double_rounds: int
     table: Literal["berger", "circle"] = "berger"
+    first_white: Literal["berger", "lower-seed"] = "berger"
+    ranks: tuple[int, ...] = ()
 
     @property
     def _even(self) -> int:
@@ -47,17 +50,26 @@ class RoundRobin:
         """Return the rounds of all cycles."""
         return 2 * self.double_rounds * (self._even - 1)
 
-    def boards_in(self, index: int) -> int:
-        """Return how many games a round has; all have the same number."""
-        del index
+    @property
+    def open_ended(self) -> bool:
+        """Say that no game is ever added."""
+        return False
+
+    @property
+    def _boards(self) -> int:
         return self.entrants // 2
 
-    def pair(self, index: int, played: tally.Tally) -> base.Pairing:
+    def remaining(self, played: base.History) -> Iterator[tuple[int, int]]:
+        """Yield the rounds that are not paired yet; all have the same number of games."""
+        for index in range(played.paired, self.rounds):
+            yield index + 1, self._boards
+
+    def pair(self, index: int, played: base.History) -> base.Pairing:
         """Draw round ``index`` of the table; results do not matter."""
         del played
         cycle, row = divmod(index, self._even - 1)
-        first_slot = cycle // 2 * self._cycle_games + row * self.boards_in(index)
-        pairs = [pair for pair in self._row(row) if max(pair) < self.entrants]
+        first_slot = cycle // 2 * self._cycle_games + row * self._boards
+        pairs = [self._coloured(pair) for pair in self._row(row) if max(pair) < self.entrants]
         boards = tuple(
             base.Board(
                 white=pair[cycle % 2],
@@ -69,10 +81,23 @@ class RoundRobin:
         )
         return base.Pairing(cycle=cycle + 1, round=index + 1, boards=boards)
 
-    def complete(self, paired: int, played: tally.Tally) -> bool:
+    def complete(self, paired: int, played: base.History) -> bool:
         """Say whether the last cycle is paired."""
         del played
         return paired >= self.rounds
+
+    def order(self, played: base.History) -> None:
+        """Leave the places to points and tiebreaks."""
+        del played
+
+    def _coloured(self, pair: tuple[int, int]) -> tuple[int, int]:
+        if self.first_white == "berger":
+            return pair
+        lower, higher = sorted(pair, key=self._rank, reverse=True)
+        return lower, higher
+
+    def _rank(self, engine: int) -> int:
+        return self.ranks[engine] if self.ranks else engine
 
     def _row(self, row: int) -> Iterator[tuple[int, int]]:
         """Yield a round of the first cycle, White first; the last number never moves."""

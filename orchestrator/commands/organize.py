@@ -1,0 +1,242 @@
+"""Commands of the organizers: decisions, corrections of single games, withdrawals.
+
+Each is refused without a reason, and stands in the journal with who, when and why. A
+correction needs a paused season: the hall's offer is taken back first, so that no game
+can begin that the correction concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from orchestrator import contract
+from orchestrator.commands import common
+from orchestrator.ledger import store
+from orchestrator.season import corrections, exclusion, state
+from orchestrator.season import decisions as season_decisions
+
+Drafts = Callable[[state.SeasonState], Sequence[contract.Draft]]
+
+
+@click.command()
+@common.season_argument
+@common.json_option
+def decisions(season: str | None, *, as_json: bool) -> None:
+    """Show what only the organizers can decide, and what waits for it.
+
+    Example: farm decisions
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    asked = [one.model_dump(mode="json") for one in season_decisions.outstanding(chosen)]
+    if as_json:
+        common.print_json(asked)
+        return
+    for one in asked:
+        click.echo(f"{one['decision']}: level are {', '.join(one['engines'])} ({one['about']})")
+        names = ",".join(one["engines"][: one["choose"]])
+        click.echo(f"  farm decide {one['decision']} --choose {names} --by NAME --reason WHY")
+    if not asked:
+        click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
+
+
+@click.command()
+@click.argument("decision")
+@click.option("--choose", "chosen", required=True, help="Engine ids, best first: A or A,B.")
+@click.option("--season", help="The season; default: the one that runs.")
+@common.audited
+@common.json_option
+def decide(
+    decision: str,
+    chosen: str,
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Decide a tie that the rules leave to the organizers (see farm decisions).
+
+    Example: farm decide l2:place-4 --choose igel --by anna --reason "more stable in tests"
+    """
+    engines = _names(chosen)
+    with common.open_ledger() as ledger:
+        folded = _change(
+            ledger,
+            season,
+            lambda now: season_decisions.decide(now, decision, engines, by, reason),
+            by,
+            dry_run=dry_run,
+        )
+    facts = {"season": folded.launched.id, "decision": decision, "choose": engines}
+    common.report(as_json, facts | {"dry_run": dry_run}, f"{decision}: {', '.join(engines)}")
+
+
+def _cascade_option(function: common.Function) -> common.Function:
+    return click.option(
+        "--cascade",
+        default="",
+        help="Take back what is built on the result: exactly the events that the refusal names.",
+    )(function)
+
+
+@click.command()
+@click.argument("game")
+@click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
+@click.option("--season", help="The season; default: the one that runs.")
+@_cascade_option
+@common.audited
+@common.json_option
+def adjudicate(
+    game: str,
+    result: contract.Result,
+    season: str | None,
+    cascade: str,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Set the result of GAME, played or not, by the organizers' word.
+
+    The season must be paused. Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
+    """
+    _correct(
+        season,
+        lambda now: corrections.adjudicate(now, game, result, by, reason, _names(cascade)),
+        by,
+        {"game": game, "result": result, "dry_run": dry_run},
+        f"{game} is {result}",
+        as_json=as_json,
+    )
+
+
+@click.command()
+@click.argument("game")
+@click.option("--season", help="The season; default: the one that runs.")
+@_cascade_option
+@common.audited
+@common.json_option
+def replay(
+    game: str,
+    season: str | None,
+    cascade: str,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Have GAME played again in its place; the first one counts no longer.
+
+    The season must be paused. Example: farm replay l1.17 --reason "wrong network file"
+    """
+    _correct(
+        season,
+        lambda now: corrections.replay(now, game, by, reason, _names(cascade)),
+        by,
+        {"game": game, "dry_run": dry_run},
+        f"{game} is played again",
+        as_json=as_json,
+    )
+
+
+@click.command()
+@click.argument("game")
+@click.option("--season", help="The season; default: the one that runs.")
+@_cascade_option
+@common.audited
+@common.json_option
+def void(
+    game: str,
+    season: str | None,
+    cascade: str,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Let GAME count for nobody; it is not played (again), its PGN stays.
+
+    The season must be paused. Example: farm void l1.17 --reason "engine list was wrong"
+    """
+    _correct(
+        season,
+        lambda now: corrections.void(now, game, by, reason, _names(cascade)),
+        by,
+        {"game": game, "dry_run": dry_run},
+        f"{game} counts no longer",
+        as_json=as_json,
+    )
+
+
+@click.command()
+@click.argument("engine")
+@click.option("--event", required=True, help="The event that it leaves.")
+@click.option("--season", help="The season; default: the one that runs.")
+@common.audited
+@common.json_option
+def withdraw(
+    engine: str,
+    event: str,
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take ENGINE out of a running event: its results are annulled, it ranks last.
+
+    The season must be paused. Example: farm withdraw chiron --event stage-3 --reason "author"
+    """
+    _correct(
+        season,
+        lambda now: exclusion.withdraw(now, event, engine, by, reason),
+        by,
+        {"engine": engine, "event": event, "dry_run": dry_run},
+        f"{engine} has left {event}",
+        as_json=as_json,
+    )
+
+
+def _correct(
+    season: str | None,
+    drafts: Drafts,
+    by: str,
+    facts: dict[str, Any],
+    sentence: str,
+    *,
+    as_json: bool,
+) -> None:
+    dry_run = bool(facts["dry_run"])
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        drafts(chosen)
+        if not dry_run:
+            ledger.withdraw(chosen.hall, chosen.launched.id)
+        folded = _change(ledger, chosen.launched.id, drafts, by, dry_run=dry_run)
+    ending = " (nothing was changed)" if dry_run else "; `farm resume` goes on"
+    common.report(as_json, {"season": folded.launched.id} | facts, sentence + ending)
+
+
+def _change(
+    ledger: store.RedisLedger, season: str | None, drafts: Drafts, by: str, *, dry_run: bool
+) -> state.SeasonState:
+    """Journal what the drafts say, unless it is a dry run; return the state before."""
+    chosen = common.choose(ledger, season)
+    drafts(chosen)
+    if dry_run:
+        return chosen
+    author = common.author(ledger, by)
+    return common.append_season(ledger, chosen.launched.id, drafts, author, lambda _now: [])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

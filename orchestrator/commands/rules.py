@@ -1,0 +1,116 @@
+"""Commands about rules and what follows from them: check, schema, outcome, verify-draws."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.commands import common
+from orchestrator.commands import launch as launching
+from orchestrator.season import explain, files, model, verify
+from orchestrator.season import outcome as season_outcome
+
+
+@click.command()
+@click.argument("file")
+@common.json_option
+def check(file: str, *, as_json: bool) -> None:
+    """Check a season file and explain the season: events, games, days, who goes where.
+
+    FILE is a path, or the name of a season that comes along. Everything that contradicts
+    itself is named with its place; nothing is launched.
+
+    Example: farm check season16
+    """
+    facts = explain.explain(files.load(launching.season_file(file)))
+    if as_json:
+        common.print_json(facts)
+        return
+    for line in explain.sentences(facts):
+        click.echo(line)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of season files, for editors.
+
+    Example: farm schema > season.schema.json
+    """
+    common.print_json(season_schema())
+
+
+def season_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a season file as it is written in TOML."""
+    found = model.Season.model_json_schema(by_alias=True, mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found
+
+
+@click.command()
+@common.season_argument
+@click.option("--drop", default="", help="Engine ids out of development: their places move up.")
+@click.option("--top", type=click.IntRange(1), help="Only so many places, such as a Cup's 32.")
+@common.json_option
+def outcome(season: str | None, drop: str, top: int | None, *, as_json: bool) -> None:
+    """Show what a finished season leaves: final standings, promotions, the next fields.
+
+    Example: farm outcome season16 --top 32 --drop old-engine
+    """
+    dropped = [name.strip() for name in drop.split(",") if name.strip()]
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    unknown = sorted(set(dropped) - chosen.engines.keys())
+    if unknown:
+        raise errors.UsageError(f"--drop: no engine {', '.join(unknown)} in this season")
+    facts = season_outcome.outcome(chosen, dropped)
+    facts["standings"] = facts["standings"][:top]
+    if as_json:
+        common.print_json(facts)
+        return
+    for placing in facts["standings"]:
+        name = chosen.engines[placing["engine"]].name
+        click.echo(f"{placing['place']:>3}. {name} ({placing['event']}, {placing['rank']})")
+    for row in facts["relegations"]:
+        click.echo(f"relegated: {row['engine']} from {row['from']} to {row['to'] or 'outside'}")
+    for event, engines in facts["next"].items():
+        click.echo(f"next {event}: {', '.join(engines) or 'nobody'}")
+
+
+@click.command("verify-draws")
+@click.argument("journal")
+@click.option("--file", "season_file", help="The season's file, to draw its books again too.")
+@common.json_option
+def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> None:
+    """Verify all draws of a finished season from its published journal and seed.
+
+    JOURNAL is a journal.jsonl, or the id of a season in this farm. Needs no Redis for a
+    file. Exit code 3 when anything does not follow from the seed.
+
+    Example: farm verify-draws archive/autumn/journal.jsonl --file autumn.toml
+    """
+    loaded = None if season_file is None else files.load(launching.season_file(season_file))
+    found = verify.verify(_journal(journal), loaded)
+    if as_json:
+        common.print_json(dataclasses.asdict(found))
+    else:
+        click.echo(f"{found.season}: seed {found.seed}, {found.draws} drawn entries verified")
+        if not found.books:
+            click.echo("the books were not drawn again; give the season's file with --file")
+    if found.mismatches:
+        raise errors.RefusedError("\n".join(found.mismatches))
+
+
+def _journal(name: str) -> list[contract.Entry]:
+    path = pathlib.Path(name)
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [contract.Entry.from_line(line) for line in lines]
+    with common.open_ledger() as ledger:
+        common.fold(ledger, name)
+        journal: list[contract.Entry] = []
+        while entries := ledger.read(name, len(journal)):
+            journal += entries
+        return journal

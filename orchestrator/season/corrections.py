@@ -1,0 +1,184 @@
+"""Results that the organizers set, void or have played again, and what hangs on a result.
+
+A result may be changed freely while its event is being played. Once something was built on
+it (the event is ranked, engines have gone on, games were played by them), the change is
+refused with the list of what hangs on it, unless the operator names that whole list: then
+the events are taken back first (``events_undone``). Each step needs a pause, because a
+hall may otherwise begin the very game; each stands in the journal with who and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator import contract, errors
+from orchestrator.season import entries, events, exclusion
+from orchestrator.season import state as season_state
+
+# These schedules do not look at results, so a result may change between two rounds.
+_FREE_OF_RESULTS = frozenset({"round-robin"})
+
+
+def adjudicate(
+    state: season_state.SeasonState,
+    game_id: str,
+    result: contract.Result,
+    name: str,
+    reason: str,
+    cascade: Sequence[str] = (),
+) -> list[contract.Draft]:
+    """Set the result of a game, played or not; raise ``RefusedError``, ``UsageError``."""
+    game = _correctable(state, game_id, reason)
+    undone = _undo(state, game, name, reason, cascade)
+    fact = entries.GameAdjudicated(
+        game=game_id,
+        finished=_verdict(state, game, result),
+        before=None if game.finished is None else game.finished.result,
+        reason=reason,
+        name=name,
+    )
+    return [*undone, _draft(entries.GAME_ADJUDICATED, fact)]
+
+
+def replay(
+    state: season_state.SeasonState,
+    game_id: str,
+    name: str,
+    reason: str,
+    cascade: Sequence[str] = (),
+) -> list[contract.Draft]:
+    """Have a finished game played again in its place, with the same opening and colours.
+
+    It gets an id of its own (``league.7.replay1``), since a game has one result for ever.
+    """
+    game = _correctable(state, game_id, reason)
+    if game.open:
+        raise errors.RefusedError(f"{game_id} has not been played yet")
+    undone = _undo(state, game, name, reason, cascade)
+    origin, _, _ = game_id.partition(".replay")
+    number = sum(other.startswith(f"{origin}.replay") for other in state.games) + 1
+    fact = entries.GameVoided(
+        game=game_id, replay=f"{origin}.replay{number}", reason=reason, name=name
+    )
+    return [*undone, _draft(entries.GAME_VOIDED, fact)]
+
+
+def void(
+    state: season_state.SeasonState,
+    game_id: str,
+    name: str,
+    reason: str,
+    cascade: Sequence[str] = (),
+) -> list[contract.Draft]:
+    """Let a game count for nobody and be played by nobody; its PGN stays."""
+    game = _correctable(state, game_id, reason)
+    if game.cancelled:
+        raise errors.RefusedError(f"{game_id} counts no longer already")
+    undone = _undo(state, game, name, reason, cascade)
+    fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name)
+    return [*undone, _draft(entries.GAME_VOIDED, fact)]
+
+
+def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
+    """Return the events built on an event's results: itself when ranked, then all it reached."""
+    if state.events[event_id].status is not events.Status.RANKED:
+        return []
+    found = [event_id]
+    for event in state.events.values():
+        if event.id not in found and not event.arrivals.keys().isdisjoint(found):
+            found.append(event.id)
+    return found
+
+
+def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> events.Game:
+    if not reason:
+        raise errors.UsageError("a correction needs --reason")
+    exclusion.require_paused(state)
+    game = state.game(game_id)
+    event = state.events[game.event]
+    if game_id not in event.order:
+        raise errors.RefusedError(f"{game_id} was replaced or taken back; it counts no longer")
+    if not event.tally.excluded.isdisjoint((game.white, game.black)):
+        raise errors.RefusedError(f"{game_id} is annulled with all games of an excluded engine")
+    _refuse_later_rounds(state, event, game)
+    return game
+
+
+def _refuse_later_rounds(
+    state: season_state.SeasonState, event: events.EventState, game: events.Game
+) -> None:
+    """Refuse to change a result by which later rounds of the same event were paired."""
+    if event.spec.format.kind in _FREE_OF_RESULTS or game.open:
+        return
+    later = {g.round_number for g in map(state.game, event.order)}
+    built = sorted(number for number in later if number > game.round_number)
+    if built:
+        rounds = ", ".join(map(str, built))
+        raise errors.RefusedError(
+            f"rounds {rounds} of {event.id} were paired on the result of {game.id};"
+            " adjudicate games of the latest round instead"
+        )
+
+
+def _undo(
+    state: season_state.SeasonState,
+    game: events.Game,
+    name: str,
+    reason: str,
+    cascade: Sequence[str],
+) -> list[contract.Draft]:
+    built = hanging(state, game.event)
+    if set(cascade) != set(built):
+        raise errors.RefusedError(_what_hangs(state, game, built))
+    if not built:
+        return []
+    fact = entries.EventsUndone(events=tuple(built), reason=reason, name=name)
+    return [_draft(entries.EVENTS_UNDONE, fact)]
+
+
+def _what_hangs(state: season_state.SeasonState, game: events.Game, built: Sequence[str]) -> str:
+    if not built:
+        return f"nothing is built on {game.id}; leave --cascade out"
+    lines = [f"on {game.id} hang:"]
+    for event_id in built:
+        event = state.events[event_id]
+        lines.append(f"  {event_id} ({event.status.value}, {event.tally.games} games played)")
+    named = ",".join(built)
+    lines.append(f"to rank {built[0]} anew and take the others back: --cascade {named}")
+    return "\n".join(lines)
+
+
+def _verdict(
+    state: season_state.SeasonState, game: events.Game, result: contract.Result
+) -> contract.GameFinished:
+    """Return the organizers' result; what was played of the game stays in it."""
+    losers: dict[str, contract.Side] = {"1-0": "black", "0-1": "white"}
+    verdict = {
+        "result": result,
+        "ending": contract.Ending.ORGANIZERS,
+        "loser": losers.get(result),
+        "details": "Manual adjudication",
+        "r_mobility": None,
+    }
+    if game.finished is not None:
+        return game.finished.model_copy(update=verdict)
+    return contract.GameFinished.model_validate(
+        {
+            "game": game.id,
+            "attempt": "",
+            "hall": state.hall,
+            "lane": "",
+            "host": "",
+            "plies": 0,
+            "white_clock_ns": 0,
+            "black_clock_ns": 0,
+            "started_ms": state.at_ms,
+            "ended_ms": state.at_ms,
+            "record_sha256": "",
+        }
+        | verdict
+    )
+
+
+def _draft(kind: str, fact: contract.Message) -> contract.Draft:
+    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

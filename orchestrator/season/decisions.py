@@ -1,0 +1,149 @@
+"""Ties that only the organizers can decide (RULEBOOK §4, last criterion of a chain).
+
+A chain that ends with ``organizers`` may leave engines level. Such a tie is a question
+only where a line runs through it: between two places of which one is promoted to another
+event than the other, is relegated, wins the season, or is among the ``seeding_places``.
+A tie without a line stands as it is and stops nothing (S16-12a). What needs the answer
+waits, everything else goes on; question and answer are journaled.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from orchestrator import contract, errors
+from orchestrator.season import entries, events, model, standings
+from orchestrator.season import state as season_state
+
+
+def destinations(season: model.Season, event: model.Event, place: int, size: int) -> frozenset[str]:
+    """Say what a place (from 1) in a field of that size leads to; equal sets need no answer."""
+    leads = {f"to {promotion.to}" for promotion in event.promote if place in promotion.places}
+    if place > size - event.relegate:
+        leads.add("relegated")
+    if place == 1 and event.id == season.events[-1].id:
+        leads.add("champion")
+    if place <= event.seeding_places:
+        leads.add(f"place {place}")
+    return frozenset(leads)
+
+
+def questions(season: model.Season, event: events.EventState) -> Iterator[entries.DecisionNeeded]:
+    """Yield the questions a journaled ranking leaves, in the order of its places."""
+    if event.spec.tiebreaks[-1:] != (model.Criterion.ORGANIZERS,):
+        return
+    for tied in _ties(event.rows):
+        leads = _leads(season, event, tied)
+        if len(set(leads)) > 1:
+            yield entries.DecisionNeeded(
+                decision=f"{event.id}:place-{tied[0].rank}",
+                event=event.id,
+                place=tied[0].rank,
+                engines=tuple(row.engine for row in tied),
+                choose=_needed(leads),
+                about=_about(tied[0].rank, leads),
+            )
+
+
+def _ties(rows: Sequence[standings.Row]) -> Iterator[list[standings.Row]]:
+    for _, level in itertools.groupby(rows, key=lambda row: row.rank):
+        tied = list(level)
+        if len(tied) > 1:
+            yield tied
+
+
+def _leads(
+    season: model.Season, event: events.EventState, tied: Sequence[standings.Row]
+) -> list[frozenset[str]]:
+    """Return what each place of a tie leads to."""
+    first, size = tied[0].rank, len(event.rows)
+    places = range(first, first + len(tied))
+    return [destinations(season, event.spec, place, size) for place in places]
+
+
+def _needed(leads: Sequence[frozenset[str]]) -> int:
+    """Return for how many places, best first, an engine must be named."""
+    return max(k for k in range(1, len(leads)) if leads[k] != leads[k - 1])
+
+
+def _about(first: int, leads: Sequence[frozenset[str]]) -> str:
+    """Name the places and what they lead to, such as ``4: to l1; 5: stays``."""
+    words = (", ".join(sorted(lead)) or "stays" for lead in leads)
+    return "; ".join(f"place {place}: {word}" for place, word in enumerate(words, start=first))
+
+
+def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
+    """Say whether a promotion waits for an open decision: on who goes on, or in which order."""
+    for asked in event.asked.values():
+        places = range(asked.place, asked.place + len(asked.engines))
+        taken = [place for place in places if place in promotion.places]
+        ordered = asked.place <= event.spec.seeding_places
+        if taken and (len(taken) < len(places) or ordered):
+            return True
+    return False
+
+
+def outstanding(state: season_state.SeasonState) -> list[entries.DecisionNeeded]:
+    """Return the questions that wait for the organizers."""
+    return [asked for event in state.events.values() for asked in event.asked.values()]
+
+
+def decide(
+    state: season_state.SeasonState,
+    decision: str,
+    choose: Sequence[str],
+    name: str,
+    reason: str,
+) -> list[contract.Draft]:
+    """Answer a question: ``choose`` names engines for its places, best first.
+
+    Raise ``RefusedError`` for an unknown question, ``UsageError`` for engines that are not
+    asked about, too few of them, or an answer without a reason.
+    """
+    asked = next((one for one in outstanding(state) if one.decision == decision), None)
+    if asked is None:
+        known = ", ".join(one.decision for one in outstanding(state)) or "none"
+        raise errors.RefusedError(f"no decision {decision!r} is awaited; awaited: {known}")
+    _check_answer(asked, choose, reason)
+    order = (*choose, *(engine for engine in asked.engines if engine not in choose))
+    fact = entries.Decided(
+        decision=decision,
+        event=asked.event,
+        choose=tuple(choose),
+        rows=_placed(state.events[asked.event].rows, asked, order, len(choose)),
+        reason=reason,
+        name=name,
+    )
+    return [contract.Draft(entries.DECIDED, fact.model_dump(mode="json", by_alias=True))]
+
+
+def _check_answer(asked: entries.DecisionNeeded, choose: Sequence[str], reason: str) -> None:
+    tied = ", ".join(asked.engines)
+    if not reason:
+        raise errors.UsageError("a decision of the organizers needs --reason")
+    if len(set(choose)) < len(choose) or not set(choose) <= set(asked.engines):
+        raise errors.UsageError(f"{asked.decision} chooses among {tied}, each at most once")
+    if len(choose) < asked.choose:
+        raise errors.UsageError(
+            f"{asked.decision} needs {asked.choose} of {tied}, best first ({asked.about})"
+        )
+
+
+def _placed(
+    rows: Sequence[standings.Row],
+    asked: entries.DecisionNeeded,
+    order: Sequence[str],
+    chosen: int,
+) -> tuple[standings.Row, ...]:
+    """Return the table with the tied engines in the organizers' order."""
+    by_engine = {row.engine: row for row in rows}
+    all_parted = chosen >= len(order) - 1
+    placed = []
+    for index, engine in enumerate(order):
+        parted = index < chosen or all_parted
+        rank = asked.place + (index if parted else chosen)
+        decided_by = model.Criterion.ORGANIZERS.value if parted else ""
+        placed.append(by_engine[engine].model_copy(update={"rank": rank, "decided_by": decided_by}))
+    first = asked.place - 1
+    return (*rows[:first], *placed, *rows[first + len(placed) :])

@@ -1,0 +1,146 @@
+"""Explain a season in words and numbers before it is launched (``farm check``).
+
+Days are those of games in which each side uses the time of 60 moves, breaks included: a
+bound that is seldom reached, since games are shorter and clocks are left with a rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.season import files, model, plan
+from orchestrator.season.formats import base
+
+_MOVES: Final = 60  # moves a side of a usual engine game
+_DAY_MS: Final = 86_400_000
+
+
+def explain(loaded: files.Loaded) -> dict[str, Any]:
+    """Return what a season will be: its events, games, days, promotions and warnings."""
+    season, engines = loaded.season, len(loaded.engines)
+    schedules, fields = plan.schedules(season, engines), plan.fields(season, engines)
+    rows = [_event(season, e, fields[e.id], schedules[e.id]) for e in season.events]
+    return {
+        "season": season.id,
+        "name": season.name,
+        "engines": engines,
+        "games": sum(row["games"] for row in rows),
+        "days": round(sum(row["days"] for row in rows), 1),
+        "champion": f"the winner of {season.events[-1].name}",
+        "events": rows,
+        "warnings": list(_warnings(loaded)),
+    }
+
+
+def _event(
+    season: model.Season, event: model.Event, size: int, schedule: base.Format
+) -> dict[str, Any]:
+    per_game_ms = 2 * (event.time_control.base_ms + _MOVES * event.time_control.increment_ms)
+    total_ms = schedule.games * per_game_ms + (event.break_ms or 0)
+    return {
+        "event": event.id,
+        "name": event.name,
+        "engines": size,
+        "from": list(_sources(season, event, size)),
+        "format": format_words(event.format),
+        "games": schedule.games,
+        "open_ended": schedule.open_ended,
+        "time_control": control_words(event.time_control),
+        "days": round(total_ms / _DAY_MS, 2),
+        "book": event.book,
+        "break": event.break_,
+        "tiebreaks": [criterion.value for criterion in event.tiebreaks],
+        "promotions": [_promotion(promotion) for promotion in event.promote],
+        "relegated": event.relegate,
+        "disqualified_after": event.disqualify_after or None,
+    }
+
+
+def _sources(season: model.Season, event: model.Event, size: int) -> Iterator[str]:
+    promoted = plan.sources(season, event.id)
+    own = size - sum(source.engines for source in promoted)
+    if own:
+        yield f"{own} of the roster"
+    yield from (f"{source.engines} from {source.event}" for source in promoted)
+
+
+def _promotion(promotion: model.Promotion) -> str:
+    if promotion.top:
+        return f"first {promotion.top} to {promotion.to}"
+    return f"places {', '.join(map(str, promotion.ranks))} to {promotion.to}"
+
+
+def control_words(control: contract.TimeControl) -> str:
+    """Write a time control as the rule texts do: ``30+5`` is minutes plus seconds."""
+    return f"{control.base_ms / 60_000:g}+{control.increment_ms / 1000:g}"
+
+
+def format_words(spec: model.Format) -> str:
+    """Say a format in words."""
+    match spec:
+        case model.RoundRobin(double_rounds=rounds):
+            return f"{rounds}x double round robin"
+        case model.Swiss(rounds=rounds):
+            return f"Swiss, {rounds} rounds"
+        case model.Knockout(pairs=pairs):
+            return f"knockout, matches of {pairs} pairs"
+        case model.Match(games=games, extensions=extensions):
+            return "".join([f"match of {games} games", *map(_extension, extensions)])
+
+
+def _extension(extension: model.Extension) -> str:
+    control = extension.time_control
+    at = "" if control is None else f" at {control_words(control)}"
+    again = " until one side is ahead" if extension.repeat else ""
+    return f"; when drawn {extension.games} more{at}{again}"
+
+
+def sentences(facts: dict[str, Any]) -> Iterator[str]:
+    """Write the explanation for people."""
+    yield (
+        f"{facts['name']}: {facts['engines']} engines, {len(facts['events'])} events,"
+        f" {facts['games']} games, at most about {facts['days']:g} days"
+    )
+    for row in facts["events"]:
+        yield from _event_sentences(row)
+    yield f"Champion: {facts['champion']}"
+    yield from (f"Warning: {warning}" for warning in facts["warnings"])
+
+
+def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
+    more = ", or more" if row["open_ended"] else ""
+    yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
+    yield (
+        f"  {row['format']} at {row['time_control']}: {row['games']} games{more},"
+        f" at most about {row['days']:g} days; book: {row['book'] or 'none'}"
+    )
+    if row["break"]:
+        yield f"  before it a break of {row['break']}"
+    if row["promotions"] or row["relegated"]:
+        down = [f"last {row['relegated']} relegate"] if row["relegated"] else []
+        yield f"  {'; '.join([*row['promotions'], *down])}"
+    yield f"  ties: {', '.join(row['tiebreaks'])}"
+    if row["disqualified_after"]:
+        yield f"  disqualified after {row['disqualified_after']} crashes"
+
+
+def _warnings(loaded: files.Loaded) -> Iterator[str]:
+    """Yield what is allowed and yet seldom meant."""
+    season = loaded.season
+    used = {event.book for event in season.events}
+    for book in season.books:
+        if book not in used:
+            yield f"[books.{book}] is used by no event"
+    listed = {e for event in season.events for e in plan.listed(event, _ids(loaded))}
+    for engine in _ids(loaded):
+        if engine not in listed:
+            yield f"engine {engine} enters no event"
+    low = [e.id for e in loaded.engines if e.rating is not None and e.rating < season.rating_floor]
+    if low:
+        yield f"rated below {season.rating_floor}: {', '.join(low)} (S16-1a, S17-1a)"
+
+
+def _ids(loaded: files.Loaded) -> tuple[str, ...]:
+    return tuple(engine.id for engine in loaded.engines)

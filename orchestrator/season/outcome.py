@@ -1,0 +1,133 @@
+"""What a finished season leaves: final standings, relegations, the next season's fields.
+
+Final standings (CUP-1c to e): the engines of the last event by rank, then those of each
+earlier event, every engine once, at its highest event. Events of one tier (S17: CPU and
+GPU League 1) are interleaved by rank. An engine's next home is the highest event it has
+reached that has a field of its own (playoffs and finals have none); the relegated go to
+the event that leads there, of their own competition where there are several (S17-7c).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.season import events, model, plan, roster
+from orchestrator.season import state as season_state
+
+
+@dataclasses.dataclass(frozen=True)
+class Placing:
+    """An engine's place in the final standings; ``rank`` is that in its highest event."""
+
+    place: int
+    engine: str
+    event: str
+    rank: int
+
+
+def final_standings(
+    state: season_state.SeasonState, dropped: Collection[str] = ()
+) -> tuple[Placing, ...]:
+    """Return the final standings; ``dropped`` engines leave their place to the next one.
+
+    Raise ``RefusedError`` while the season is not finished.
+    """
+    if not state.finished:
+        raise errors.RefusedError("the season is not over; it has no outcome yet")
+    placings: list[Placing] = []
+    seen = set(dropped)
+    for tier in _tiers(state):
+        rows = [
+            (row.rank, number, row, event.id)
+            for number, event in enumerate(tier)
+            for row in event.rows
+        ]
+        for rank, _, row, event_id in sorted(rows, key=lambda item: item[:2]):
+            if row.engine not in seen:
+                seen.add(row.engine)
+                placings.append(Placing(len(placings) + 1, row.engine, event_id, rank))
+    return tuple(placings)
+
+
+def _tiers(state: season_state.SeasonState) -> list[list[events.EventState]]:
+    """Return the events from the last to the first, those of one tier together."""
+    tiers: dict[str, list[events.EventState]] = {}
+    for event in state.events.values():
+        tiers.setdefault(event.spec.tier or f"event {event.id}", []).append(event)
+    return list(tiers.values())[::-1]
+
+
+def relegations(state: season_state.SeasonState) -> dict[str, tuple[str, str]]:
+    """Return for each relegated engine the event it leaves and the one it goes to, or ''."""
+    found = {}
+    for event in state.events.values():
+        if event.spec.relegate:
+            for row in event.rows[-event.spec.relegate :]:
+                found[row.engine] = (event.id, _below(state, event.spec, row.engine))
+    return found
+
+
+def _below(state: season_state.SeasonState, event: model.Event, engine: str) -> str:
+    """Return the event that leads to another and takes this engine, '' where there is none."""
+    homes = list(_feeders(state.launched.season, event))
+    competition = _competition(state, engine)
+    fitting = [home for home in homes if home.competition in {None, competition}]
+    return fitting[0].id if fitting else ""
+
+
+def _feeders(season: model.Season, event: model.Event) -> Iterator[model.Event]:
+    for source in plan.sources(season, event.id):
+        feeder = season.event(source.event)
+        if feeder.entrants:
+            yield feeder
+        else:
+            yield from _feeders(season, feeder)
+
+
+def _competition(state: season_state.SeasonState, engine: str) -> str:
+    return roster.competitions(state.launched.season.roster).get(engine, "cpu")
+
+
+def next_fields(
+    state: season_state.SeasonState, dropped: Collection[str] = ()
+) -> dict[str, list[str]]:
+    """Return who is entitled to each event's own field next season, best first."""
+    homes = {e.id: list[str]() for e in state.events.values() if e.spec.entrants}
+    down = relegations(state)
+    for placing in final_standings(state, dropped):
+        home = _home(state, placing.engine)
+        leaves, below = down.get(placing.engine, ("", ""))
+        goes = below if leaves == home else home
+        if goes:
+            homes[goes].append(placing.engine)
+    return homes
+
+
+def _home(state: season_state.SeasonState, engine: str) -> str:
+    """Return the highest event with a field of its own that an engine has played."""
+    played = [e.id for e in state.events.values() if e.spec.entrants and engine in e.entrants]
+    return played[-1] if played else ""
+
+
+def outcome(state: season_state.SeasonState, dropped: Collection[str] = ()) -> dict[str, Any]:
+    """Return the whole outcome as plain data."""
+    placings = final_standings(state, dropped)
+    down = relegations(state)
+    promoted = itertools.chain.from_iterable(
+        ((engine, source, event.id) for engine in arrival.engines)
+        for event in state.events.values()
+        for source, arrival in event.arrivals.items()
+    )
+    return {
+        "season": state.launched.id,
+        "champion": state.champion,
+        "standings": [dataclasses.asdict(placing) for placing in placings],
+        "promotions": [{"engine": e, "from": s, "to": t} for e, s, t in promoted],
+        "relegations": [{"engine": e, "from": s, "to": t} for e, (s, t) in down.items()],
+        "next": next_fields(state, dropped),
+        "dropped": sorted(dropped),
+    }

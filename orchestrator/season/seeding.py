@@ -1,0 +1,95 @@
+"""Who enters an event and as which seed; the draw of a Cup's bracket.
+
+Entrants come in the order of ``Event.seeding``. CUP-1d: the seeds of a Cup are those of
+its first round and stay to its end; CUP-2c: all but the placed are drawn by lot.
+"""
+
+from __future__ import annotations
+
+from orchestrator.season import draws, entries, events, model, plan
+from orchestrator.season import state as season_state
+from orchestrator.season.formats import knockout
+
+
+def started(
+    state: season_state.SeasonState, event: events.EventState
+) -> entries.EventStarted | None:
+    """Return the fact that an event begins, None while promotions are awaited."""
+    entrants = _entrants(state, event)
+    if entrants is None:
+        return None
+    return entries.EventStarted(
+        event=event.id,
+        entrants=entrants,
+        ranks=_ranks(state, event, entrants),
+        bracket=_bracket(state, event.spec, entrants),
+    )
+
+
+def _entrants(state: season_state.SeasonState, event: events.EventState) -> tuple[str, ...] | None:
+    """Return the field in the order of its seeds, None while promotions are awaited."""
+    field = list(plan.listed(event.spec, tuple(state.engines)))
+    for source in plan.sources(state.launched.season, event.id):
+        arrival = event.arrivals.get(source.event)
+        if arrival is None:
+            return None
+        field += arrival.engines
+    return tuple(_seeded(state, event, field))
+
+
+def _seeded(
+    state: season_state.SeasonState, event: events.EventState, field: list[str]
+) -> list[str]:
+    match event.spec.seeding:
+        case "entry":
+            return field
+        case "rating":
+            return sorted(field, key=lambda engine: -(state.engines[engine].rating or 0))
+        case "score":
+            scores = _scores(state, event)
+            return sorted(field, key=lambda engine: scores.get(engine, (0, 0)), reverse=True)
+        case places:
+            by_place = [_at(state, place) for place in places]
+            return [*by_place, *(engine for engine in field if engine not in by_place)]
+
+
+def _scores(
+    state: season_state.SeasonState, event: events.EventState
+) -> dict[str, tuple[int, int]]:
+    """Return points and Sonneborn-Berger of the promoted in the events they come from."""
+    return {
+        row.engine: (row.half_points, row.tiebreaks[model.Criterion.SONNEBORN_BERGER])
+        for source in event.arrivals
+        for row in state.events[source].rows
+    }
+
+
+def _at(state: season_state.SeasonState, place: str) -> str:
+    """Return who took a place such as ``league-a.1``."""
+    event, _, number = place.rpartition(".")
+    return state.events[event].rows[int(number) - 1].engine
+
+
+def _ranks(
+    state: season_state.SeasonState, event: events.EventState, entrants: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Return the seeds that the Cup's first round gave, () where the order is the seeding."""
+    before = [state.events[source] for source in event.arrivals]
+    if not before or any(source.spec.format.kind != "knockout" for source in before):
+        return ()
+    known: dict[str, int] = {}
+    for source in before:
+        known |= dict(
+            zip(source.entrants, source.ranks or range(len(source.entrants)), strict=True)
+        )
+    return tuple(known.get(engine, len(known)) for engine in entrants)
+
+
+def _bracket(
+    state: season_state.SeasonState, spec: model.Event, entrants: tuple[str, ...]
+) -> tuple[str, ...]:
+    if not isinstance(spec.format, model.Knockout) or spec.format.bracket == "listed":
+        return ()
+    lot = draws.shuffle(state.launched.seed, f"{spec.id}:bracket", len(entrants))
+    slots = knockout.bracket(len(entrants), spec.format.placed, lot)
+    return tuple("" if engine is None else entrants[engine] for engine in slots)

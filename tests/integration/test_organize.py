@@ -1,0 +1,124 @@
+"""The organizers' commands on a real ledger: journaled, refused, and safe against a claim."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import click.testing
+import pytest
+
+from orchestrator import commands, contract, embedded
+from orchestrator.commands import common
+from orchestrator.ledger import api, store
+from orchestrator.season import decide, orders, state
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "season"))
+
+import driver
+
+CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
+
+
+@pytest.fixture(name="ledger")
+def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[store.RedisLedger]:
+    """A ledger in real Redis with a launched season whose league ends with its organizers."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+        whole = driver.season_text().replace("promote =", CHAIN)
+        driver.load(tmp_path, whole)
+        farm("launch", str(tmp_path / "season.toml"), "--hall", driver.HALL)
+        with store.connect(server.url) as opened:
+            yield opened
+
+
+def farm(*words: str, code: int = 0) -> str:
+    """Run a command in this process and return what it says."""
+    done = click.testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def play(ledger: store.RedisLedger, games: int) -> state.SeasonState:
+    """Journal all that can be decided, and so many drawn games."""
+    while True:
+        folded = common.fold(ledger, "test")
+        drafts = decide.decide(folded, ledger.now_ms())
+        game = folded.ready_game()
+        if not drafts and games and game is not None:
+            fact = driver.finished(game, f"{game}-a", ("1/2-1/2", driver.Ending.THREEFOLD))
+            drafts = [contract.Draft("game_finished", fact.model_dump(mode="json"))]
+            games -= 1
+        if not drafts:
+            return folded
+        ledger.append("test", folded.seq, drafts, "test")
+
+
+def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
+    """The question is shown with its command; the answer is journaled with who and why."""
+    assert "nothing waits" in farm("decisions")
+    play(ledger, 12)
+    shown = farm("decisions")
+    assert "farm decide league:place-1 --choose e1,e2" in shown
+    assert "farm decisions" in farm("status")
+    assert json.loads(farm("decisions", "--json"))[0]["choose"] == 2
+    why = ("--by", "ann", "--reason", "lots were drawn")
+    farm("decide", "league:place-1", "--choose", "e3", *why, code=2)
+    farm("decide", "league:place-9", "--choose", "e3,e1", *why, code=3)
+    farm("decide", "league:place-1", "--choose", "e3,e1", "--dry-run", *why)
+    assert "waits" not in farm("decisions")
+    farm("decide", "league:place-1", "--choose", "e3,e1", *why)
+    assert "nothing waits" in farm("decisions")
+    last = ledger.read("test")[-1]
+    assert (last.kind, last.data["reason"]) == ("decided", "lots were drawn")
+    assert last.by.startswith("ann@")
+    assert play(ledger, 0).events["final"].arrivals["league"].engines == ("e3", "e1")
+
+
+def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> None:
+    """After a correction the hall cannot claim what was on offer before it."""
+    folded = play(ledger, 3)
+    game = folded.ready_game() or ""
+    order = orders.game_order(folded, game).encode()
+    ledger.offer(driver.HALL, "test", game, order, folded.seq)
+    assert "farm pause" in farm("void", game, "--reason", "wrong list", code=3)
+    farm("pause", "--reason", "a question")
+    farm("adjudicate", game, "--result", "1-0", "--reason", "power cut", "--dry-run")
+    assert ledger.offered(driver.HALL) == {"test": game}
+    farm("adjudicate", game, "--result", "1-0", "--reason", "power cut", "--by", "ann")
+    farm("replay", "league.1", "--reason", "wrong network")
+    farm("void", "league.2", "--reason", "wrong list")
+    farm("withdraw", "e4", "--event", "league", "--reason", "its author asked")
+    assert ledger.offered(driver.HALL) == {}
+    farm("resume")
+    claim = api.Claim(driver.HALL, "test", game, "late", "worker", "host", "", 60_000)
+    assert isinstance(ledger.claim(claim), api.NotReady)
+    kinds = [entry.kind for entry in ledger.read("test")][-5:]
+    assert kinds == [
+        "game_adjudicated",
+        "game_voided",
+        "game_voided",
+        "engine_excluded",
+        "resumed",
+    ]
+    assert "excluded" in farm("standings")
+    assert "annulled" in farm("games")
+
+
+def test_a_cascade_is_taken_by_name_only(ledger: store.RedisLedger) -> None:
+    """A result under a ranking is refused with what hangs on it, then changed by that list."""
+    play(ledger, 12)
+    farm("pause")
+    wrong = ("adjudicate", "league.1", "--result", "1-0", "--reason", "a book was found")
+    assert "--cascade league" in farm(*wrong, code=3)
+    farm(*wrong, "--cascade", "league")
+    assert play(ledger, 0).events["league"].rows[0].half_points == 7
+
+
+def test_an_outcome_needs_a_finished_season(ledger: store.RedisLedger) -> None:
+    """``farm outcome`` and ``farm verify-draws`` refuse while the season runs."""
+    assert "not over" in farm("outcome", code=3)
+    assert "sealed" in farm("verify-draws", "test", code=3)
+    farm("outcome", "--drop", "nobody", code=2)
