@@ -5,8 +5,10 @@ from __future__ import annotations
 import graphlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator import contract
-from orchestrator.season import model, plan, problems
+from orchestrator import contract, errors
+from orchestrator.arbiter import board as boards
+from orchestrator.arbiter import limits as rules
+from orchestrator.season import adjudications, model, orders, plan, problems
 from orchestrator.season.formats import registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
@@ -22,6 +24,7 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
         yield from _promotions(event, ids)
         yield from _listed(event, engines)
         yield from _chain(event)
+        yield from _adjudication(event)
         if event.book is not None and event.book not in season.books:
             allowed = ", ".join(season.books) or "no [books] table is there"
             yield problems.Problem(f"[event {event.id}] book", repr(event.book), allowed)
@@ -58,6 +61,11 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
     if event.tiebreaks[-1:] != (model.Criterion.SEED,):
         last = repr(str(event.tiebreaks[-1])) if event.tiebreaks else "nothing"
         yield problems.Problem(where, f"{last} at the end", '"seed" at the end: no tie stays')
+
+
+def _adjudication(event: model.Event) -> Iterator[problems.Problem]:
+    for rule, found, allowed in adjudications.doubts(event.adjudication, event.limits):
+        yield problems.Problem(f"[event {event.id}] adjudication.{rule}", found, allowed)
 
 
 def _circle(season: model.Season) -> Iterator[problems.Problem]:
@@ -129,3 +137,51 @@ def openings(season: model.Season, engines: int, books: Books) -> Iterator[probl
             found = f"{there} lines in {season.books[name].file}"
             allowed = f"{schedule.openings} or more for event {event_id}, or repeat = true"
             yield problems.Problem(f"[books.{name}] file", found, allowed)
+        yield from _unplayable(season, season.event(event_id), name, books[name])
+
+
+def _unplayable(
+    season: model.Season, event: model.Event, name: str, exits: Sequence[contract.Opening]
+) -> Iterator[problems.Problem]:
+    """Yield the first start position that is none in the event's variant."""
+    for exit_ in exits:
+        if exit_.fen is None:
+            continue
+        try:
+            boards.start_board(exit_, event.variant)
+        except errors.BookError as error:
+            where = f"[event {event.id}] variant"
+            found = f"{event.variant!r} with {season.books[name].file} ({error})"
+            yield problems.Problem(where, found, 'variant = "fischerandom", or another book')
+            return
+
+
+def settings(
+    season: model.Season, engines: Sequence[contract.EngineSpec]
+) -> Iterator[problems.Problem]:
+    """Yield authors' settings for events that the season does not have."""
+    events = [event.id for event in season.events]
+    for engine in engines:
+        for event in engine.settings:
+            if event not in events:
+                where = f"[roster.engine {engine.id}] settings.{event}"
+                yield problems.Problem(where, "no such event", ", ".join(events))
+
+
+def limits(
+    season: model.Season, engines: Sequence[contract.EngineSpec]
+) -> Iterator[problems.Problem]:
+    """Yield authors' settings that break the limits of an event they may play in.
+
+    RULEBOOK §2: refused with the option's name, value and limit.
+    """
+    ids = [engine.id for engine in engines]
+    for event in season.events:
+        possible = _possible(season, event.id, ids)
+        for engine in engines:
+            if engine.id in possible:
+                options = orders.engine_in(engine, event.id).options
+                for breach in rules.breaches(options, event.limits):
+                    where = f"[roster.engine {engine.id}] option {breach.name}"
+                    found = f"{breach.value} in event {event.id}"
+                    yield problems.Problem(where, found, breach.limit)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import pydantic
 
 from orchestrator import contract
+from orchestrator.season import adjudications
 
 TIME_CONTROL: Final = "minutes+seconds such as 30+5, or with units: 2s+50ms"
 DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
@@ -89,11 +90,14 @@ class EngineEntry(contract.Message):
     id: Id | None = None
     name: Text | None = None
     author: str = ""
-    protocol: Literal["uci"] = "uci"
+    protocol: contract.ProtocolName = "uci"
     command: tuple[Text, ...] = pydantic.Field(min_length=1)
     directory: str | None = None
     options: Mapping[str, OptionValue] = {}
     rating: int | None = None
+    settings: Mapping[str, Mapping[str, OptionValue]] = {}  # by event, before ``options``
+    init: tuple[str, ...] = ()  # lines sent right after the handshake
+    white_pov: bool = False  # it reports scores from White's side
 
 
 class Roster(contract.Message):
@@ -115,6 +119,7 @@ class Book(contract.Message):
     kind: Literal["pgn", "epd"] | None = None  # None: as the file's name ends
     plies: int | None = pydantic.Field(default=None, ge=0)
     order: Literal["random", "sequential"] = "random"
+    start: int = pydantic.Field(default=1, ge=1)  # first exit of a sequential book, from 1
     repeat: bool = False
 
 
@@ -163,8 +168,10 @@ class Event(contract.Message):
     time_control: Control
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
+    variant: Literal["standard", "fischerandom"] = "standard"
     limits: contract.Limits = contract.Limits()
     timeouts: contract.Timeouts = contract.Timeouts()
+    adjudication: adjudications.Adjudication = contract.Adjudication()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
     break_: Duration | None = pydantic.Field(default=None, alias="break")
