@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test lint types check system chaos bench lock clean help
+.PHONY: games demo test lint types check system tables archive chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -25,7 +25,10 @@ demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redi
 system:
 	@scripts/install-system-packages
 
-test: system $(VENV)/.dev lint types ## Pass all tests (the short form of every check)
+tables: $(VENV)/.dev
+	@scripts/fetch-syzygy
+
+test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check)
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev ## Check style
@@ -35,8 +38,14 @@ lint: $(VENV)/.dev ## Check style
 types: $(VENV)/.dev ## Check types
 	$(BIN)/mypy
 
+archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by field
+	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
+
 chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times each (KILLS=n)
 	FARM_CHAOS_KILLS=$${KILLS:-20} $(BIN)/python -m pytest tests/chaos -s
+
+games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault
+	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
 
 bench: system $(VENV)/.dev ## Print the benchmarks' figures
 	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s
@@ -44,9 +53,12 @@ bench: system $(VENV)/.dev ## Print the benchmarks' figures
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
 
+clock: system $(VENV)/.dev ## Measure every match runner's clock: an hour; FARM_FASTCHESS, FARM_CUTECHESS
+	$(BIN)/python tests/benchmarks/clock_error/measure.py $(MEASURE)
+
 lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, with hashes, without a registry's address
 	$(BIN)/$(LOCK) -o requirements.lock pyproject.toml
 	$(BIN)/$(LOCK) --extra dev -o requirements-dev.lock pyproject.toml
 
 clean: ## Remove what the targets above have made
-	rm -rf $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .farm .syzygy .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

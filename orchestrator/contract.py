@@ -23,12 +23,17 @@ from orchestrator import errors
 SCHEMA = 1  # version of every message and journal entry written by this code
 
 Side: TypeAlias = Literal["white", "black"]
+ProtocolName: TypeAlias = Literal["uci", "xboard"]
 Result: TypeAlias = Literal["1-0", "0-1", "1/2-1/2"]
+
+
+# Made once: making it anew for every message costs the referee a tenth of its encoding.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
 def dumps(value: Any) -> str:
     """Encode plain data as compact JSON, the same bytes for the same value."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    return _ENCODER.encode(value)
 
 
 def loads(text: str | bytes) -> Any:
@@ -73,27 +78,98 @@ class Token:
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_LIMIT_WORDS = frozenset({"nodes", "depth"})
 
 
 class TimeControl(Message):
-    """Base time and increment per move for the whole game, in milliseconds."""
+    """The time an engine has, in milliseconds; and its search limits, for tests.
 
-    base_ms: int = pydantic.Field(gt=0)
-    increment_ms: int = pydantic.Field(ge=0)
+    Either a clock (``base_ms``, plus ``increment_ms`` a move, and ``base_ms`` again after
+    each ``moves`` moves), or a fixed time a move (``move_ms``), or no clock at all; a
+    limit by ``depth`` or ``nodes`` may stand beside each, and has to where no clock is.
+    """
+
+    base_ms: int = pydantic.Field(default=0, ge=0)
+    increment_ms: int = pydantic.Field(default=0, ge=0)
+    moves: int | None = pydantic.Field(default=None, ge=1)
+    move_ms: int | None = pydantic.Field(default=None, ge=1)
+    depth: int | None = pydantic.Field(default=None, ge=1)
+    nodes: int | None = pydantic.Field(default=None, ge=1)
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.move_ms is not None and (self.base_ms or self.increment_ms or self.moves):
+            raise ValueError("a fixed time a move has no base time, increment or period")
+        if self.move_ms is not None or self.base_ms:
+            return self
+        if self.increment_ms or self.moves:
+            raise ValueError("a base time above 0 is wanted")
+        if self.depth is None and self.nodes is None:
+            raise ValueError("a clock, or a limit by depth or nodes, is wanted")
+        return self
 
     @classmethod
     def parse(cls, text: str) -> TimeControl:
         """Read ``30+5``: minutes plus seconds, as the rule texts write it.
 
-        Units may be given (``2s+50ms``, ``1.5m+1s``). Raise ``ValueError``.
+        Units may be given (``2s+50ms``, ``1.5m+1s``). ``40/60+0.5`` is 40 moves in 60
+        minutes, ``5s/move`` a fixed time, ``inf`` no clock; ``nodes=N`` and ``depth=N``
+        may follow behind a space, or stand alone. Raise ``ValueError``.
         """
-        base, plus, increment = text.replace(" ", "").partition("+")
-        base_ms = _duration_ms(base, "m")
-        return cls(base_ms=base_ms, increment_ms=_duration_ms(increment, "s") if plus else 0)
+        *words, last = ["", *text.replace("+ ", "+").replace(" +", "+").split()]
+        limits: dict[str, int] = {}
+        while (key := last.partition("=")[0]) in _LIMIT_WORDS and key not in limits:
+            limits[key] = int(last.partition("=")[2])
+            last = words.pop() if words else ""
+        if any(words):
+            raise ValueError(f"not a time control: {text!r}")
+        return cls.model_validate(_clock(last) | limits)
+
+    @property
+    def clocked(self) -> bool:
+        """Say whether an engine's thinking time is limited at all."""
+        return bool(self.base_ms or self.move_ms)
+
+    @property
+    def start_ms(self) -> int:
+        """Return what the clock shows before the first move, 0 without a clock."""
+        return self.move_ms or self.base_ms
+
+    def nominal_ms(self, moves: int) -> int:
+        """Return the time that one side has for so many moves, 0 without a clock."""
+        if self.move_ms is not None:
+            return moves * self.move_ms
+        periods = max(1.0, moves / self.moves) if self.moves else 1.0
+        return round(self.base_ms * periods) + moves * self.increment_ms
 
     def __str__(self) -> str:
-        """Write the control as PGN's TimeControl tag does: seconds plus seconds."""
-        return f"{self.base_ms / 1000:.12g}+{self.increment_ms / 1000:.12g}"
+        """Write the control as PGN's TimeControl tag does: ``40/3600+0.5``, ``5/move``.
+
+        Seconds; ``-`` stands for no clock, search limits follow behind a space.
+        """
+        period = f"{self.moves}/" if self.moves else ""
+        clock = f"{period}{self.base_ms / 1000:.12g}+{self.increment_ms / 1000:.12g}"
+        if self.move_ms is not None:
+            clock = f"{self.move_ms / 1000:.12g}/move"
+        elif not self.base_ms:
+            clock = "-"
+        limits = {"nodes": self.nodes, "depth": self.depth}
+        told = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+        return " ".join([clock, *told])
+
+
+def _clock(text: str) -> dict[str, int]:
+    if text in ("", "inf", "-"):
+        return {}
+    if text.endswith("/move"):
+        return {"move_ms": _duration_ms(text.removesuffix("/move"), "s")}
+    moves, slash, rest = text.rpartition("/")
+    base, plus, increment = rest.partition("+")
+    clock = {
+        "base_ms": _duration_ms(base, "m"),
+        "increment_ms": _duration_ms(increment, "s") if plus else 0,
+    }
+    return clock | ({"moves": int(moves)} if slash else {})
 
 
 def _duration_ms(text: str, unit: str) -> int:
@@ -118,19 +194,35 @@ class EngineSpec(Message):
     id: str
     name: str
     author: str = ""
-    protocol: Literal["uci"] = "uci"
+    protocol: ProtocolName = "uci"
     command: tuple[str, ...] = pydantic.Field(min_length=1)
     directory: str | None = None
     options: Mapping[str, str | int | bool] = {}
     rating: int | None = None
+    white_pov: bool = False  # it reports scores from White's side, not the mover's
+    init: tuple[str, ...] = ()  # lines sent right after the handshake
+    time_control: TimeControl | None = None  # its own, before the order's
+    time_margin_ms: int | None = None  # likewise
+    settings: Mapping[str, Mapping[str, str | int | bool]] = {}  # by event, before ``options``
 
 
 class Limits(Message):
-    """Limits set on every engine of an event (RULEBOOK §2 "Limits")."""
+    """Limits set on every engine of an event (RULEBOOK §2 "Limits").
+
+    ``None`` for a size is no limit, for a path no tablebases of that kind.
+    """
 
     threads: int = pydantic.Field(default=1, ge=1)
     hash_mb: int = pydantic.Field(default=16, ge=1)
     syzygy_path: str | None = None
+    free: bool = False  # `farm match`: nothing is set but what each author asks
+    minor_hash_mb: int | None = pydantic.Field(default=None, ge=0)  # all of them together
+    tablebase_cache_mb: int | None = pydantic.Field(default=None, ge=0)  # likewise
+    nalimov_path: str | None = None
+    gaviota_path: str | None = None
+    scorpio_path: str | None = None
+    tablebases: Literal["all", "one"] = "all"  # N1: one kind an engine, Nalimov first
+    author_settings: Literal["free", "restricted"] = "free"  # N1: split depth, keep hash only
 
 
 class Timeouts(Message):
@@ -141,6 +233,92 @@ class Timeouts(Message):
     stop_ms: int = 1_000  # `stop` goes out this long after the flag (DESIGN §4)
     stall_ms: int = 10_000  # nothing this long after `stop` is a stalled connection
     quit_ms: int = 2_000  # `quit` to exit, then the dead man kills
+    features_ms: int = 8_000  # XBoard: `protover 2` to the end of the features, if none is told
+    settle_ms: int = 1_000  # XBoard engines without `ping`: from the last command to ready
+    move_ms: int = 600_000  # the longest move of an engine that plays without a clock
+
+
+class EvalDraw(Message):
+    """Draw after ``plies`` plies in a row with both engines' evals inside the bound.
+
+    ``min_ply`` is the first ply (book plies included) that may end the game: "move 35"
+    is 70. A capture or pawn move sets the count to 0 and is not counted (``reset``), is
+    counted as the first of a new row (``restart``), or changes nothing (``ignore``).
+    """
+
+    min_ply: int = pydantic.Field(default=0, ge=0)
+    bound_cp: int = pydantic.Field(ge=0)
+    plies: int = pydantic.Field(ge=1)
+    zeroing: Literal["reset", "restart", "ignore"] = "reset"
+
+
+class EvalWin(Message):
+    """Win after ``plies`` plies in a row with both engines' evals beyond the bound.
+
+    ``zeroing`` says what captures and pawn moves do to the row, as in ``EvalDraw``.
+    """
+
+    min_ply: int = pydantic.Field(default=0, ge=0)
+    bound_cp: int = pydantic.Field(gt=0)
+    plies: int = pydantic.Field(ge=1)
+    zeroing: Literal["reset", "restart", "ignore"] = "ignore"
+
+
+class FewPiecesDraw(Message):
+    """Draw after ``plies`` plies in a row with few pieces and an eval inside the bound.
+
+    ``pieces`` counts kings but not pawns, of both sides together; ``pawns`` likewise,
+    ``None`` for any number (some events set a limit: FRC5 8 pieces, 8 pawns).
+    """
+
+    pieces: int = pydantic.Field(default=6, ge=2)
+    pawns: int | None = pydantic.Field(default=None, ge=0)
+    bound_cp: int = pydantic.Field(default=25, ge=0)
+    plies: int = pydantic.Field(default=8, ge=1)
+
+
+class Syzygy(Message):
+    """End the game by the tablebases at ``men`` men or fewer, kings and pawns included.
+
+    ``path`` (directories, joined by ``:``) is the referee's; without it the engines' is
+    taken. ``draw_only`` lets decided positions be played out.
+    """
+
+    men: int = pydantic.Field(default=6, ge=3, le=7)
+    draw_only: bool = False
+    path: str | None = None
+
+
+class MovesDraw(Message):
+    """cutechess' ``-draw``: from a move on, a score near zero for some moves by each side."""
+
+    move_number: int = pydantic.Field(ge=1)
+    move_count: int = pydantic.Field(ge=1)
+    score_cp: int = pydantic.Field(ge=0)
+
+
+class MovesResign(Message):
+    """cutechess' ``-resign``: a lost score for some moves, with the winner's if two-sided."""
+
+    move_count: int = pydantic.Field(ge=1)
+    score_cp: int = pydantic.Field(ge=0)
+    twosided: bool = False
+
+
+class Adjudication(Message):
+    """The rules that end a game early (RULEBOOK §2); a rule that is not there is not played.
+
+    ``rules`` names the preset the event file began with, ``max_moves`` counts full moves.
+    """
+
+    rules: str = ""
+    syzygy: Syzygy | None = None
+    eval_draw: EvalDraw | None = None
+    few_pieces_draw: FewPiecesDraw | None = None
+    eval_win: EvalWin | None = None
+    draw: MovesDraw | None = None
+    resign: MovesResign | None = None
+    max_moves: int | None = pydantic.Field(default=None, ge=1)
 
 
 class GameOrder(Message):
@@ -162,6 +340,22 @@ class GameOrder(Message):
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     variant: Literal["standard", "fischerandom"] = "standard"
+    adjudication: Adjudication = Adjudication()
+    journaled: bool = True  # each ply waits for the link's GO_ON (DESIGN §3.3)
+    agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
+
+    def engine(self, side: Side) -> EngineSpec:
+        """Return the engine that plays a side."""
+        return self.white if side == "white" else self.black
+
+    def control(self, side: Side) -> TimeControl:
+        """Return the time control that a side plays with."""
+        return self.engine(side).time_control or self.time_control
+
+    def margin_ms(self, side: Side) -> int:
+        """Return the time tolerated beyond a side's flag."""
+        own = self.engine(side).time_margin_ms
+        return self.time_margin_ms if own is None else own
 
 
 # -- plies and the game record -----------------------------------------------------
@@ -174,11 +368,30 @@ class Score(Message):
     mate: int | None = None
 
 
+class Counters(Message):
+    """How near a game is to its early ends after a ply; ``None`` where no rule is played.
+
+    ``plies_to_draw`` and ``plies_to_win`` are the plies until a rule can end the game at
+    the earliest, 0 when it does. ``moves_to_fifty`` is half the plies that the fifty-move
+    rule leaves, rounded down. ``rd`` and ``rr`` are the rules' clocks as TCEC's viewers
+    read them: negative while there is no row of plies, or it would end too early.
+    """
+
+    plies_to_draw: int | None = None
+    plies_to_win: int | None = None
+    moves_to_fifty: int
+    rd: int | None = None
+    rr: int | None = None
+
+
 class PlyRecord(Message):
     """One completed engine ply: the move, both clocks after it, and what was claimed.
 
     ``ply`` counts from the game's start position, book plies included. ``margin_ns`` is
-    the time that was left when the move arrived, before the increment.
+    the time that was left when the move arrived, before the increment. ``overhead_ns`` is
+    the referee's own time since the move before, ``waited_ns`` all of the time between
+    that move and the start of this clock, the link's included. ``pv`` is in the engine's
+    notation (XBoard engines may write SAN), ``said`` what it said beside its move.
     """
 
     schema_version: int = SCHEMA
@@ -200,6 +413,9 @@ class PlyRecord(Message):
     hashfull: int | None = None
     pv: tuple[str, ...] = ()
     ponder: str | None = None
+    counters: Counters | None = None
+    waited_ns: int | None = None
+    said: str = ""
 
 
 class Ending(enum.StrEnum):
@@ -215,6 +431,16 @@ class Ending(enum.StrEnum):
     STALL = "stall"
     ILLEGAL = "illegal"
     ORGANIZERS = "organizers"  # the organizers' word, with their reason in the journal
+    SYZYGY = "syzygy"
+    EVAL_DRAW = "eval-draw"
+    FEW_PIECES_DRAW = "few-pieces-draw"
+    EVAL_WIN = "eval-win"
+    SCORE_DRAW = "score-draw"
+    SCORE_RESIGN = "score-resign"
+    MAX_MOVES = "max-moves"
+    RESIGN = "resign"
+    FALSE_CLAIM = "false-claim"
+    AGREEMENT = "agreement"
 
 
 class Outcome(Message):
@@ -248,6 +474,17 @@ class EngineReport(Message):
     stderr_tail: str = ""
 
 
+class RMobility(Message):
+    """Who restricted whom the most (RULEBOOK §4 "r-mobility"): the holder, his G, points.
+
+    ``white_points`` is White's share of the one point of the game.
+    """
+
+    g: float
+    holder: Side
+    white_points: float
+
+
 class GameRecord(Message):
     """A finished game, whole: what the archive keeps and the PGN is written from."""
 
@@ -265,6 +502,10 @@ class GameRecord(Message):
     plies: tuple[PlyRecord, ...]
     outcome: Outcome
     final_fen: str
+    r_mobility: RMobility | None = None
+    remarks: tuple[str, ...] = ()
+    eco: str = ""
+    opening: str = ""
 
 
 # -- the journal -------------------------------------------------------------------

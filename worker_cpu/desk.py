@@ -21,6 +21,7 @@ from worker_cpu import frames
 from worker_cpu.seats import deadman, local
 
 FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, for display
+BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
 DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
@@ -101,8 +102,10 @@ class Desk:
                 self._exited(fd, heard)
             else:
                 self._attend(fd)
-        if self.channel.queued and time.monotonic_ns() - self._pushed_ns >= FORWARD_NS:
-            self._push()
+        if self.channel.queued:
+            age_ns = time.monotonic_ns() - self._pushed_ns
+            if age_ns >= (BUSY_FORWARD_NS if ready else FORWARD_NS):
+                self._push()
         return heard
 
     def say(self, seat: local.LocalSeat, words: bytes) -> int:
@@ -118,7 +121,7 @@ class Desk:
         return at_ns
 
     def drain(self, seat: local.LocalSeat) -> None:
-        """Read away what an engine wrote before its clock starts: it is no answer."""
+        """Set aside what an engine wrote before its clock starts: it is no answer."""
         for _ in range(STALE_READS):
             chunk = seat.read()
             if chunk is None:
@@ -126,6 +129,7 @@ class Desk:
             if not chunk:
                 self._note_end(seat)
                 return
+            seat.set_aside(chunk)
             self._forward(seat, "<", time.monotonic_ns(), chunk)
 
     def send(self, kind: frames.Kind, payload: bytes) -> None:
@@ -138,10 +142,19 @@ class Desk:
         self.frames.clear()
         self.channel.send(kind, payload)
 
+    def send_ply(self, payload: bytes, *, journaled: bool) -> None:
+        """Send a completed ply: at once if the link is waited for, else with the chunks."""
+        self.frames.clear()
+        if journaled:
+            self.channel.overtake(frames.Kind.PLY, payload)
+        elif not self.channel.offer(frames.Kind.PLY, payload):
+            self.send(frames.Kind.PLY, payload)
+
     def wait_for_go_on(self) -> None:
         """Wait until the link has journaled the ply; output meanwhile is old output."""
         while not any(frame.kind is frames.Kind.GO_ON for frame in self.frames):
-            self.hear(10**12)
+            for heard in self.hear(10**12):
+                heard.seat.set_aside(heard.data)
         self.frames.clear()
 
     @property

@@ -3,7 +3,8 @@
 A frame is a 4-byte big-endian length (of kind and payload), a 1-byte kind, the payload.
 Invariants:
 
-* whole frames, in order, nothing lost: what the socket does not take is queued;
+* whole frames, in order, nothing lost: what the socket does not take is queued; only
+  ``overtake`` puts one before those that are queued;
 * ``offer`` never blocks, so that a slow link delays no stamp of a clock;
 * a frame is at most ``FRAME_LIMIT`` bytes; a peer that sends more is an error, at once;
 * the queue is at most ``QUEUE_LIMIT`` bytes while a clock runs; ``offer`` says no beyond.
@@ -11,6 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import select
@@ -41,7 +43,8 @@ class Kind(enum.IntEnum):
     READY = 3  # referee: {"white": EngineReport, "black": EngineReport}, clocks not started
     THINK = 4  # referee: a clock started: ply, side, both clocks, monotonic_ns; for display
     CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``
-    PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended
+    PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended, or
+    # its order is not journaled. It may overtake chunks that were read before it.
     FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen"}
     INTERRUPTED = 8  # referee: {"cause", "evidence"}
 
@@ -138,7 +141,9 @@ class Channel:
         self._socket = sock
         self._parser = Parser()
         self._frames: list[Frame] = []
-        self._queue = bytearray()
+        self._queue: collections.deque[bytes] = collections.deque()
+        self._begun = b""  # what is left of the frames that the socket has taken a part of
+        self._queued = 0
 
     def fileno(self) -> int:
         """Return the socket's descriptor, for a poll loop."""
@@ -147,38 +152,67 @@ class Channel:
     @property
     def queued(self) -> int:
         """Return the bytes that the socket has not taken yet."""
-        return len(self._queue)
+        return self._queued
 
     def send(self, kind: Kind, payload: bytes = b"") -> None:
         """Send a frame after all that is queued, waiting until the socket has it all."""
-        self._queue += encode(kind, payload)
+        self._append(encode(kind, payload))
         self.flush()
+
+    def overtake(self, kind: Kind, payload: bytes) -> None:
+        """Send a frame before all that is queued, waiting until the socket has it."""
+        frame = encode(kind, payload)
+        self._begun += frame
+        self._queued += len(frame)
+        while self._begun and self._wait(select.POLLOUT, None):
+            self._push_begun()
 
     def offer(self, kind: Kind, payload: bytes = b"") -> bool:
         """Queue a frame without any system call; False when the queue is full."""
-        if len(self._queue) + len(payload) > QUEUE_LIMIT:
+        if self._queued + len(payload) > QUEUE_LIMIT:
             return False
-        self._queue += encode(kind, payload)
+        self._append(encode(kind, payload))
         return True
 
     def push(self) -> None:
         """Send as much of the queue as the socket takes now, without waiting."""
-        while self._queue:
-            try:
-                sent = self._socket.send(self._queue[:SEND_BYTES], socket.MSG_NOSIGNAL)
-            except BlockingIOError:
+        while self._queued:
+            if not self._begun:
+                self._begun = self._batch()
+            if not self._push_begun():
                 return
-            except OSError as error:
-                raise ChannelClosedError(f"the channel is closed: {error}") from error
-            del self._queue[:sent]
+
+    def _append(self, frame: bytes) -> None:
+        self._queue.append(frame)
+        self._queued += len(frame)
+
+    def _batch(self) -> bytes:
+        """Take whole frames off the queue, as much as one write should carry."""
+        taken, size = list[bytes](), 0
+        while self._queue and size < SEND_BYTES:
+            taken.append(self._queue.popleft())
+            size += len(taken[-1])
+        return b"".join(taken)
+
+    def _push_begun(self) -> bool:
+        """Write once; return whether the socket took all that was begun."""
+        try:
+            sent = self._socket.send(self._begun, socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise ChannelClosedError(f"the channel is closed: {error}") from error
+        self._begun = self._begun[sent:]
+        self._queued -= sent
+        return not self._begun
 
     def flush(self, timeout: float | None = None) -> bool:
         """Send the whole queue, waiting up to ``timeout`` seconds; say whether it is empty."""
         deadline = _deadline(timeout)
         while True:
             self.push()
-            if not self._queue or not self._wait(select.POLLOUT, deadline):
-                return not self._queue
+            if not self._queued or not self._wait(select.POLLOUT, deadline):
+                return not self._queued
 
     def receive(self, timeout: float | None = None) -> Frame | None:
         """Return the next frame, ``None`` after ``timeout`` seconds without a whole one."""

@@ -26,7 +26,8 @@ class HallKeeper:
         self._settings = configured
         self._directory = hall.HallDirectory(configured.directory)
         self._ledger = store.connect(configured.redis_url)
-        self._nursery = processes.Nursery(configured)
+        self._cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
+        self._nursery = processes.Nursery()
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis."""
@@ -68,7 +69,7 @@ class HallKeeper:
             structlog.contextvars.bind_contextvars(
                 season=season, game=game, attempt=claim.attempt, hall=claim.hall
             )
-            referee = self._nursery.referee()
+            referee = self._nursery.referee(self._cores)
             try:
                 link.Link(self._settings, self._directory, self._ledger).play(claim, lock, referee)
             finally:

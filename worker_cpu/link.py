@@ -18,11 +18,12 @@ import hashlib
 import pathlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import packing, record
+from orchestrator.arbiter import eco, packing, record, rmobility
 from orchestrator.ledger import api
 from worker_cpu import frames, hall, live, processes, settings
 
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
 SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
+FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
 OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 FENCED = "fenced: another attempt has the hall"
 
@@ -112,6 +114,7 @@ class Attempt:
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._next_beat = 0.0
         self._quiet_since = time.monotonic()
+        self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
         self._last_move_ms = 0
         self._fenced = False
         self._aborted = ""
@@ -147,7 +150,7 @@ class Attempt:
                 self._protocol.write(chunk)
                 self._live.chunk(chunk)
             case frames.Kind.THINK:
-                self._live.think(payload)
+                self._think(payload)
             case frames.Kind.READY:
                 self._live.ready(payload)
             case frames.Kind.PLY:
@@ -161,15 +164,32 @@ class Attempt:
                 log.error("frame.unexpected", kind=frame.kind.name)
 
     def _suspect_referee(self) -> None:
-        """Give up on a referee that says nothing although the dead man is gone."""
+        """Give up on a referee that says nothing although the dead man is gone, or the stall.
+
+        A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
+        them, and is killed itself when the attempt has ended.
+        """
+        late_ns = time.monotonic_ns() - self._verdict_due_ns
+        if self._verdict_due_ns and late_ns > FROZEN_SECONDS * 1e9:
+            self._verdict_due_ns = 0
+            log.error("referee.frozen", late_seconds=late_ns // 10**9)
+            self._dead_man.kill(f"referee frozen: no word {late_ns // 10**9} s after the stall")
         if not self._dead_man.ended:
             self._quiet_since = time.monotonic()
         elif time.monotonic() - self._quiet_since > REFEREE_SECONDS:
             self._give_up("referee lost", "the dead man has ended, the referee says nothing")
 
+    def _think(self, payload: bytes) -> None:
+        """Note that a clock runs, unless its ply has overtaken this word."""
+        told = contract.loads(payload)
+        if not self._plies or told["ply"] > self._plies[-1].ply:
+            self._verdict_due_ns = told["stall_ns"]
+            self._live.think(payload)
+
     def _keep_ply(self, payload: bytes) -> None:
         """Make a ply durable, then let the game go on."""
         ply = contract.PlyRecord.decode(payload)
+        self._verdict_due_ns = 0
         self._ply_log.append(payload)
         self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
@@ -272,7 +292,10 @@ class Attempt:
                 "game.finished", result=spooled.finished.result, details=spooled.finished.details
             )
 
-    def _spooled(self, told: dict[str, object]) -> hall.Spooled:
+    def _spooled(self, told: dict[str, Any]) -> hall.Spooled:
+        outcome = contract.Outcome.model_validate(told["outcome"])
+        for remark in told.get("remarks", ()):
+            log.warning("game.remark", remark=remark)
         game = contract.GameRecord.model_validate(
             {
                 "order": self._order.model_dump(),
@@ -286,10 +309,13 @@ class Attempt:
                 "white": told["white"],
                 "black": told["black"],
                 "plies": self._plies,
-                "outcome": told["outcome"],
+                "outcome": outcome,
                 "final_fen": told["final_fen"],
+                "remarks": told.get("remarks", ()),
+                "r_mobility": rmobility.of_record(self._order, self._plies, outcome),
             }
         )
+        game = eco.classified(game)
         packed = packing.pack(game, record.pgn(game), self._protocol.content())
         return hall.Spooled(
             hall=self._claim.hall,
@@ -300,7 +326,7 @@ class Attempt:
         )
 
     def _finished(self, game: contract.GameRecord) -> contract.GameFinished:
-        start = self._order.time_control.base_ms * 1_000_000
+        white, black = self._order.control("white"), self._order.control("black")
         last = game.plies[-1] if game.plies else None
         return contract.GameFinished(
             game=self._claim.game,
@@ -313,8 +339,8 @@ class Attempt:
             loser=game.outcome.loser,
             details=game.outcome.details,
             plies=last.ply if last else len(self._order.opening.moves),
-            white_clock_ns=last.white_clock_ns if last else start,
-            black_clock_ns=last.black_clock_ns if last else start,
+            white_clock_ns=last.white_clock_ns if last else white.start_ms * 1_000_000,
+            black_clock_ns=last.black_clock_ns if last else black.start_ms * 1_000_000,
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
             record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),

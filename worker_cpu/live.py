@@ -14,7 +14,7 @@ import structlog
 from orchestrator import contract, errors
 from orchestrator.ledger import api
 from worker_cpu import frames
-from worker_cpu.protocols import uci
+from worker_cpu.protocols import base, registry
 
 log = structlog.get_logger()
 
@@ -22,7 +22,7 @@ PUBLISH_SECONDS = 0.25  # s: at most this often while an engine thinks
 BACKOFF_SECONDS = 2.0  # s: no publishing for that long after Redis failed to take one
 FRESH_MS = 30_000  # ms: what is older than that is not live any more
 
-SEATS = {"w": "white", "b": "black"}
+SEATS: dict[frames.Seat, contract.Side] = {"w": "white", "b": "black"}
 
 
 class LiveBoard:
@@ -32,9 +32,9 @@ class LiveBoard:
         self, ledger: api.Ledger, order: contract.GameOrder, claim: api.Claim, now_ms: int
     ) -> None:
         self._ledger = ledger
+        self._order = order
         self._hall = claim.hall
         self._offset_ms = now_ms - time.monotonic_ns() // 1_000_000
-        base = order.time_control.base_ms
         self._picture: dict[str, Any] = {
             "v": contract.SCHEMA,
             "season": order.season,
@@ -45,8 +45,9 @@ class LiveBoard:
             "ply": len(order.opening.moves),
             "thinking": None,
             "since_ms": None,
-            "white": {"id": order.white.id, "name": order.white.name, "clock_ms": base},
-            "black": {"id": order.black.id, "name": order.black.name, "clock_ms": base},
+            "counters": None,
+            "white": _player(order, "white"),
+            "black": _player(order, "black"),
         }
         self._quiet_until = 0.0
 
@@ -73,15 +74,17 @@ class LiveBoard:
         """Take what an engine printed; parse it only if it is time to publish."""
         if chunk.direction != "<" or time.monotonic() < self._quiet_until:
             return
-        search = uci.last_search(chunk.data)
+        side = SEATS[chunk.seat]
+        search = registry.last_search(self._order.engine(side).protocol, chunk.data)
         if search.score is not None:
-            self._picture[SEATS[chunk.seat]]["search"] = _public(search)
+            self._picture[side]["search"] = _public(search)
             self._publish(force=False)
 
     def ply(self, ply: contract.PlyRecord) -> None:
         """A ply is complete and journaled."""
         self._picture["ply"] = ply.ply
         self._picture["thinking"] = None
+        self._picture["counters"] = ply.counters and ply.counters.model_dump()
         self._picture["white"]["clock_ms"] = ply.white_clock_ns // 1_000_000
         self._picture["black"]["clock_ms"] = ply.black_clock_ns // 1_000_000
 
@@ -97,7 +100,12 @@ class LiveBoard:
             log.debug("live.failed", error=str(error))
 
 
-def _public(search: uci.Search) -> dict[str, Any]:
+def _player(order: contract.GameOrder, side: contract.Side) -> dict[str, Any]:
+    engine = order.engine(side)
+    return {"id": engine.id, "name": engine.name, "clock_ms": order.control(side).start_ms}
+
+
+def _public(search: base.Search) -> dict[str, Any]:
     """Return an engine's last word on its search; the score is the mover's."""
     score = search.score
     return {

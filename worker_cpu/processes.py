@@ -1,13 +1,14 @@
-"""The processes the link starts: the nursery of referees, and each game's dead man.
+"""The processes a link or a match starts: the nursery of referees, each game's dead man.
 
-A referee is forked by the nursery; the dead man is started when the attempt has its
-token and inherits the hall's lock. All of them end by themselves when the link is gone:
-they see the end of their pipes.
+A referee is forked by the nursery; the dead man of an official game is started when the
+attempt has its token and inherits the hall's lock. All of them end by themselves when
+the process that started them is gone: they see the end of their pipes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import select
@@ -18,19 +19,26 @@ import sys
 import time
 
 from orchestrator import errors
-from worker_cpu import frames, settings
+from worker_cpu import frames
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Cores:
+    """The logical CPUs of one game; an empty set means no binding."""
+
+    referee: frozenset[int] = frozenset()
+    engines: frozenset[int] = frozenset()
+
+
+ANYWHERE = Cores()
 
 
 class Nursery:
     """The process that forks a referee for each game; started anew when it has ended."""
 
-    def __init__(self, configured: settings.HallSettings) -> None:
-        self._arguments = [
-            *_cpu_option("--cpus", configured.referee_cpus),
-            *_cpu_option("--engine-cpus", configured.engine_cpus),
-        ]
+    def __init__(self) -> None:
         self._start()
 
     def _start(self) -> None:
@@ -43,13 +51,13 @@ class Nursery:
                 stdin=subprocess.DEVNULL,
             )
 
-    def referee(self) -> RefereeProcess:
+    def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
         """Fork a referee; raise ``HostError`` when even a new nursery gives none."""
         for _ in range(2):
             ours, referee_end = socket.socketpair()
             dead_man_socket, dead_man_end = socket.socketpair()
             with referee_end, dead_man_end:
-                pid = self._ask([referee_end.fileno(), dead_man_end.fileno()])
+                pid = self._ask(cores, [referee_end.fileno(), dead_man_end.fileno()])
             if pid is not None:
                 return RefereeProcess(pid, ours, dead_man_socket)
             ours.close()
@@ -58,9 +66,13 @@ class Nursery:
             self._start()
         raise errors.HostError("no referee can be started; see the worker's log")
 
-    def _ask(self, descriptors: list[int]) -> int | None:
+    def _ask(self, cores: Cores, descriptors: list[int]) -> int | None:
+        options = (
+            *_cpu_option("--cpus", cores.referee),
+            *_cpu_option("--engine-cpus", cores.engines),
+        )
         try:
-            words = " ".join(["referee", *self._arguments])  # descriptors need a byte beside them
+            words = " ".join(["referee", *options])  # descriptors need a byte beside them
             socket.send_fds(self._socket, [words.encode()], descriptors)
             reply = self._socket.recv(64)
         except OSError:
@@ -101,21 +113,23 @@ class DeadMan:
         self,
         log: pathlib.Path,
         scratch: pathlib.Path,
-        lock: int,
+        lock: int | None,
         limit_seconds: float,
         referee: RefereeProcess,
     ) -> None:
         reader, self._feed = os.pipe()
         program = pathlib.Path(__file__).with_name("deadman.py")
+        held = () if lock is None else (lock,)
         try:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", str(program)),
-                    *("--link-fd", str(reader), "--lock-fd", str(lock)),
+                    *("--link-fd", str(reader)),
+                    *(word for fd in held for word in ("--lock-fd", str(fd))),
                     *("--referee-fd", str(referee.dead_man_socket.fileno())),
                     *("--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))),
                 ],
-                pass_fds=(reader, lock, referee.dead_man_socket.fileno()),
+                pass_fds=(reader, *held, referee.dead_man_socket.fileno()),
                 stdin=subprocess.DEVNULL,
                 cwd=scratch,
             )

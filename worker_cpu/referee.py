@@ -5,8 +5,8 @@
 It may be started ahead of its game: it waits for its order on the link's socket. No
 Redis, no Celery, no log here. Invariants (DESIGN §3, §4):
 
-* each ply is with the link before the next clock starts (it waits for GO_ON, with both
-  clocks stopped); the last ply comes before the outcome;
+* each ply of a journaled order is with the link before the next clock starts (it waits
+  for GO_ON, with both clocks stopped); the last ply comes before the outcome;
 * a move that came after the flag is not played, even if it mates (S16-15a, CUP-5b);
 * an engine's end is a verdict only after the dead man was asked whose deed it was;
 * it ends when the link is gone; the dead man then cleans up. When the dead man is gone,
@@ -16,6 +16,7 @@ Redis, no Celery, no log here. Invariants (DESIGN §3, §4):
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import gc
 import os
 import signal
@@ -28,8 +29,10 @@ from typing import Any
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import board, clock, verdict
-from worker_cpu import desk, frames, start, thinking
-from worker_cpu.protocols import uci
+from orchestrator.arbiter import score as scores
+from orchestrator.arbiter.adjudication import judge
+from worker_cpu import desk, frames, start, tablebases, thinking
+from worker_cpu.protocols import base
 from worker_cpu.seats import deadman, local
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
@@ -43,12 +46,15 @@ class Game:
         """Set up the opening; raise ``BookError`` when it cannot be played."""
         self.board = board.GameBoard(order.opening, order.variant)
         self._table, self._order = table, order
-        self._start = start.Start(table, order)
-        self._clocks: dict[contract.Side, clock.EngineClock] = {
-            side: clock.EngineClock(order.time_control, order.time_margin_ms)
-            for side in start.SIDES
-        }
+        self._start = start.Start(table, order, self.board)
+        self._players: dict[contract.Side, base.Player] = {}
+        self._clocks = clocks(order)
+        self._tables = tablebases.open_for(order)
+        self._judge = judge.Judge(order.adjudication, self._tables)
+        self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
+        self._last_san = ""
         self._last_stop_ns = 0
+        self._sent_ns = 0
         self._waited_ns = 0
 
     def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
@@ -56,6 +62,7 @@ class Game:
         outcome = self._start.run(cpus)
         if outcome is None:
             self._table.send(frames.Kind.READY, _json(_reports(self._start.reports())))
+            self._players = self._start.players()
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
@@ -65,49 +72,53 @@ class Game:
         """Return what is known of both engines."""
         return self._start.reports()
 
+    def remarks(self) -> list[str]:
+        """Return what the record has to say beside: tables that were asked for in vain."""
+        return [] if self._tables is None else list(self._tables.remarks)
+
     def _ply(self) -> contract.Outcome | None:
         """Let one engine move; return the outcome when the game has ended."""
         side = self.board.turn
-        seat, own = self._table.seats[side], self._clocks[side]
-        command = self._command()
+        seat, player = self._table.seats[side], self._players[side]
+        command = player.go(self._clocks, self._last_san)
+        announcement = self._announcement(side)
+        self._table.drain(seat)
+        aside = player.aside(seat.take_aside())
+        if aside.ends is not None:
+            return self._ended_by(side, aside.ends)
+        self._offers[side] = aside.offers_draw
+        allowance_ns = self._clocks[side].allowance_ns()
         thought = thinking.think(
-            self._table,
-            seat,
-            command,
-            self._announcement(side),
-            own.allowance_ns(),
-            self._order.timeouts,
+            self._table, seat, player, command, announcement, allowance_ns, self._order.timeouts
         )
         if isinstance(thought, thinking.Left):
             return self._table.disconnected(thought.seat)
         if isinstance(thought, thinking.Unanswered):
             return self._unanswered(side, thought)
+        seat.set_aside(thought.rest)
         return self._answered(side, thought)
-
-    def _command(self) -> bytes:
-        white, black = self._clocks["white"], self._clocks["black"]
-        return uci.position_and_go(
-            self.board.position_command(),
-            white.told_ms(),
-            black.told_ms(),
-            white.increment_ms,
-            black.increment_ms,
-        )
 
     def _announcement(self, side: contract.Side) -> bytes:
         white, black = self._clocks["white"], self._clocks["black"]
         return (
             f'{{"ply":{self.board.ply + 1},"side":"{side}",'
             f'"white_clock_ns":{white.remaining_ns},"black_clock_ns":{black.remaining_ns},'
-            '"monotonic_ns":%d}'
+            '"monotonic_ns":%d,"stall_ns":%d}'
         ).encode()
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
         self._table.asked(self._table.seats[side], wait_ms=0)
         if thought.begun:  # it did answer, but never ended its line
-            return verdict.time(side, "bestmove without a line end")
+            return verdict.time(side, "an answer without a line end")
         waited = (thought.stop_ns - thought.start_ns) // _NS
-        return verdict.stall(side, f"no bestmove within {waited} ms")
+        return verdict.stall(side, f"no answer within {waited} ms")
+
+    def _ended_by(self, side: contract.Side, reply: base.Reply) -> contract.Outcome:
+        """Judge a resignation, or a claim: the board bears it out, or it was false."""
+        if reply.kind == "resign" or reply.result == verdict.loss_of(side):
+            return verdict.resign(side)
+        right = None if reply.result is None else self.board.bears_out(reply.result)
+        return right or verdict.false_claim(side, reply.text)
 
     def _answered(self, side: contract.Side, thought: thinking.Answered) -> contract.Outcome | None:
         own = self._clocks[side]
@@ -116,36 +127,58 @@ class Game:
         if charge.flagged:
             text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
             return verdict.time(side, text)
-        best = uci.best_move(thought.line)
-        move = self.board.legal(best.move)
+        player = self._players[side]
+        reply = player.reply(thought.line)
+        if reply.kind != "move":
+            return self._ended_by(side, reply)
+        move = player.read_move(reply.text)
         if move is None:
-            return verdict.illegal(side, best.move or "(no move)")
-        san = self.board.push(move)
-        outcome = self.board.ending()
-        self._send_ply(side, best, san, charge, thought)
+            return verdict.illegal(side, reply.text or "(no move)")
+        self._last_san = self.board.push(move)
+        search = self._search(side, thought)
+        ruling = self._judge.take(self.board.position(), self.board.ply, search.score)
+        outcome = self.board.ending() or ruling.outcome
+        self._hear_offer(side, thought)
+        if outcome is None and self._order.agreed_draws and all(self._offers.values()):
+            outcome = verdict.agreement()
+        self._send_ply(side, reply, search, charge, thought.start_ns, ruling.counters)
+        self._last_stop_ns = thought.stop_ns
         if outcome is None:
-            self._wait_for_link(thought.stop_ns)
+            self._wait_for_link()
         return outcome
+
+    def _search(self, side: contract.Side, thought: thinking.Answered) -> base.Search:
+        """Read what the engine said of its search, its score from the mover's side."""
+        search = self._players[side].search(thought.output)
+        if search.score is None or side == "white" or not self._order.black.white_pov:
+            return search
+        return dataclasses.replace(search, score=scores.white_view(search.score, "black"))
+
+    def _hear_offer(self, side: contract.Side, thought: thinking.Answered) -> None:
+        output = thought.output + thought.rest
+        if self._players[side].aside(output).offers_draw:
+            self._offers[side] = True
 
     def _send_ply(
         self,
         side: contract.Side,
-        best: uci.BestMove,
-        san: str,
+        reply: base.Reply,
+        search: base.Search,
         charge: clock.Charge,
-        thought: thinking.Answered,
+        start_ns: int,
+        counters: contract.Counters,
     ) -> None:
-        search = uci.last_search(thought.output)
-        overhead_ns = thought.start_ns - self._last_stop_ns - self._waited_ns
+        gap_ns = start_ns - self._last_stop_ns if self._last_stop_ns else 0
         ply = {
             "schema_version": contract.SCHEMA,
             "ply": self.board.ply,
             "side": side,
             "move": self.board.moves[-1],
-            "san": san,
+            "san": self._last_san,
             "think_ns": charge.think_ns,
             "margin_ns": charge.margin_ns,
-            "overhead_ns": overhead_ns if self._last_stop_ns else 0,
+            "overhead_ns": max(0, gap_ns - self._waited_ns),
+            "waited_ns": gap_ns,
             "white_clock_ns": self._clocks["white"].remaining_ns,
             "black_clock_ns": self._clocks["black"].remaining_ns,
             "score": None if search.score is None else _score(search.score),
@@ -156,17 +189,39 @@ class Game:
             "tbhits": search.tbhits,
             "hashfull": search.hashfull,
             "pv": search.pv,
-            "ponder": best.ponder,
+            "ponder": reply.ponder,
+            "counters": counters.model_dump(),
+            "said": "offers a draw" if self._offers[side] else "",
         }
-        self._table.send(frames.Kind.PLY, _json(ply))
+        payload = _json(ply)
+        self._sent_ns = time.monotonic_ns()
+        self._table.send_ply(payload, journaled=self._order.journaled)
 
-    def _wait_for_link(self, stop_ns: int) -> None:
+    def _wait_for_link(self) -> None:
         """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
-        sent_ns = time.monotonic_ns()
         gc.collect(0)
-        self._table.wait_for_go_on()
-        self._last_stop_ns = stop_ns
-        self._waited_ns = time.monotonic_ns() - sent_ns
+        if self._order.journaled:
+            self._table.wait_for_go_on()
+        self._waited_ns = time.monotonic_ns() - self._sent_ns
+
+
+def clocks(order: contract.GameOrder) -> dict[contract.Side, clock.EngineClock]:
+    """Make both clocks; the book's moves count for their periods."""
+    plies, black_first = len(order.opening.moves), _black_begins(order.opening)
+    played = {"white": (plies + (not black_first)) // 2, "black": (plies + black_first) // 2}
+    return {
+        side: clock.EngineClock(
+            order.control(side),
+            order.margin_ms(side),
+            book_moves=played[side],
+            bound_ms=order.timeouts.move_ms,
+        )
+        for side in start.SIDES
+    }
+
+
+def _black_begins(opening: contract.Opening) -> bool:
+    return opening.fen is not None and opening.fen.split()[1:2] == ["b"]
 
 
 def quiet_memory() -> None:
@@ -255,6 +310,7 @@ def referee(table: desk.Desk, cpus: Sequence[int] | None) -> None:
     finished = _reports(reports) | {
         "outcome": outcome.model_dump(mode="json"),
         "final_fen": game.board.fen(),
+        "remarks": game.remarks(),
     }
     table.send(frames.Kind.FINISHED, _json(finished))
 

@@ -1,99 +1,36 @@
-"""The start of both engines, off the clock: handshake, options, first ``readyok``.
+"""The start of both engines, off the clock: handshake, options, ready for the first move.
 
 Both start at the same time, each with its own deadlines. Invariants:
 
-* an engine that exits or does not answer loses the game by a crash: never an exception,
-  never the end of the event (RULEBOOK §3);
+* an engine that exits or does not answer, or that cannot play this game (its variant,
+  its start position), loses it by a crash: never an exception, never the end of the
+  event (RULEBOOK §3);
 * when both fail, the one whose failure was seen first loses; white's start comes first,
-  so at equal fault white's deadline does;
-* the options are set after ``uciok`` and before ``ucinewgame``, Threads first; the
-  ``isready`` behind them is the only one of the game.
+  so at equal fault white's deadline does.
 """
 
 from __future__ import annotations
 
-import enum
 import os
 import time
 from collections.abc import Mapping, Sequence
 
 from orchestrator import contract
-from orchestrator.arbiter import verdict
+from orchestrator.arbiter import board, verdict
 from worker_cpu import desk
-from worker_cpu.protocols import options, uci
+from worker_cpu.protocols import base, registry
 from worker_cpu.seats import deadman, local
 
 SIDES: tuple[contract.Side, ...] = ("white", "black")
-OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
-_NS = 1_000_000  # ns per ms
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
-
-
-class Phase(enum.Enum):
-    """Where a handshake stands."""
-
-    STARTING = "uciok"  # -> PREPARING with uciok
-    PREPARING = "readyok"  # -> READY with readyok
-    READY = ""
-
-
-class Handshake:
-    """One engine's way from its start to ``readyok``, fed line by line."""
-
-    def __init__(self, spec: contract.EngineSpec, order: contract.GameOrder, now_ns: int) -> None:
-        self.phase = Phase.STARTING
-        self.deadline_ns = now_ns + order.timeouts.start_ms * _NS
-        self._spec, self._order = spec, order
-        self._names = {"name": "", "author": ""}
-        self._offered: list[uci.Option] = []
-        self._settings: tuple[contract.OptionSetting, ...] = ()
-
-    def take(self, line: bytes, now_ns: int) -> bytes:
-        """Take a line of output; return the commands that answer it, ``b''`` for none."""
-        if self.phase is Phase.STARTING:
-            return self._introduction(line, now_ns)
-        if self.phase is Phase.PREPARING and uci.is_reply(line, b"readyok"):
-            self.phase = Phase.READY
-        return b""
-
-    def report(self, pid: int) -> contract.EngineReport:
-        """Return what the engine said of itself and what was set."""
-        return contract.EngineReport(
-            id_name=self._names["name"],
-            id_author=self._names["author"],
-            options=self._settings,
-            pid=pid,
-        )
-
-    def late(self) -> str:
-        """Say what was waited for in vain."""
-        limits = self._order.timeouts
-        waited = limits.start_ms if self.phase is Phase.STARTING else limits.ready_ms
-        return f"no {self.phase.value} within {waited} ms"
-
-    def _introduction(self, line: bytes, now_ns: int) -> bytes:
-        identity = uci.identity(line)
-        option = uci.option(line)
-        if identity is not None:
-            self._names[identity.field] = identity.text
-        elif option is not None and len(self._offered) < OPTION_LIMIT:
-            self._offered.append(option)
-        if not uci.is_reply(line, b"uciok"):
-            return b""
-        self.phase = Phase.PREPARING
-        self.deadline_ns = now_ns + self._order.timeouts.ready_ms * _NS
-        plan = options.plan(self._offered, self._order, self._spec)
-        self._settings = plan.settings
-        return b"".join(plan.commands) + b"ucinewgame\nisready\n"
 
 
 class Start:
     """Starts both engines of an order at a desk."""
 
-    def __init__(self, table: desk.Desk, order: contract.GameOrder) -> None:
-        self._table, self._order = table, order
-        self._specs = {"white": order.white, "black": order.black}
-        self._hands: dict[contract.Side, Handshake] = {}
+    def __init__(self, table: desk.Desk, order: contract.GameOrder, game: board.GameBoard) -> None:
+        self._table, self._order, self._game = table, order, game
+        self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
 
     def run(self, cpus: Sequence[int] | None) -> contract.Outcome | None:
@@ -103,14 +40,18 @@ class Start:
             problem = self._spawn(side, environment, cpus)
             if problem:
                 return verdict.disconnect(side, f"cannot be started: {problem}")
-        while any(hand.phase is not Phase.READY for hand in self._hands.values()):
+        while self._pending():
             self._take(self._table.hear(self._patience_ns()))
             if self._table.ended:
                 return self._lost(self._table.ended[0])
-            late = self._late()
-            if late is not None:
-                return late
+            failed = self._expire() or self._refused()
+            if failed is not None:
+                return failed
         return None
+
+    def players(self) -> dict[contract.Side, base.Player]:
+        """Return both players, once both engines are ready."""
+        return {side: hand.player() for side, hand in self._hands.items()}
 
     def reports(self) -> dict[contract.Side, contract.EngineReport]:
         """Return what is known of both engines."""
@@ -127,7 +68,8 @@ class Start:
     ) -> str:
         seat = local.LocalSeat(side)
         try:
-            problem = self._table.dead_man.spawn(seat, self._specs[side], environment, cpus)
+            spec = self._order.engine(side)
+            problem = self._table.dead_man.spawn(seat, spec, environment, cpus)
         except (deadman.DeadManKillsError, deadman.DeadManLostError):
             seat.close()
             raise
@@ -135,9 +77,10 @@ class Start:
             seat.close()
             return problem
         self._table.seat(seat)
-        self._hands[side] = Handshake(self._specs[side], self._order, time.monotonic_ns())
+        hand = registry.handshake(self._order, side, time.monotonic_ns(), self._game)
+        self._hands[side] = hand
         self._lines[side] = local.LineSplitter()
-        self._table.say(seat, b"uci\n")
+        self._table.say(seat, hand.begin())
         return ""
 
     def _take(self, output: list[desk.Heard]) -> None:
@@ -147,26 +90,38 @@ class Start:
                 if words:
                     self._table.say(seat, words)
 
-    def _patience_ns(self) -> int:
-        pending = (hand for hand in self._hands.values() if hand.phase is not Phase.READY)
-        return min(hand.deadline_ns for hand in pending) - time.monotonic_ns()
+    def _pending(self) -> list[contract.Side]:
+        ready = base.Phase.READY
+        return [side for side, hand in self._hands.items() if hand.phase is not ready]
 
-    def _late(self) -> contract.Outcome | None:
+    def _patience_ns(self) -> int:
+        first = min(self._hands[side].deadline_ns for side in self._pending())
+        return first - time.monotonic_ns()
+
+    def _expire(self) -> contract.Outcome | None:
+        """Let pass what may pass; return who has stalled, the first deadline first."""
         now = time.monotonic_ns()
-        late = [
-            (hand.deadline_ns, SIDES.index(side), side)
-            for side, hand in self._hands.items()
-            if hand.phase is not Phase.READY and hand.deadline_ns <= now
-        ]
-        if not late:
-            return None
-        side = min(late)[2]
-        self._table.asked(self._table.seats[side], wait_ms=0)
-        return verdict.stall(side, self._hands[side].late())
+        due = [side for side in self._pending() if self._hands[side].deadline_ns <= now]
+        for side in sorted(due, key=lambda side: self._hands[side].deadline_ns):
+            seat, hand = self._table.seats[side], self._hands[side]
+            words = hand.expire(now)
+            if words is None:
+                self._table.asked(seat, wait_ms=0)
+                return verdict.stall(side, hand.late())
+            if words:
+                self._table.say(seat, words)
+        return None
+
+    def _refused(self) -> contract.Outcome | None:
+        for side, hand in self._hands.items():
+            if hand.refusal:
+                return verdict.disconnect(side, f"cannot play this game: {hand.refusal}")
+        return None
 
     def _lost(self, seat: local.LocalSeat) -> contract.Outcome:
         phase = self._hands[seat.side].phase
-        return self._table.disconnected(seat, f"before {phase.value}" if phase.value else "")
+        note = f"before the end of its {phase.value}" if phase.value else ""
+        return self._table.disconnected(seat, note)
 
 
 def engine_environment(environment: Mapping[str, str], game: str) -> dict[str, str]:

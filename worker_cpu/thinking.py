@@ -1,9 +1,9 @@
-"""The clock's loop: from the write of ``go`` to the read of ``bestmove`` (DESIGN §4).
+"""The clock's loop: from the write that starts a search to the answer (DESIGN §4).
 
 Invariants:
 
-* the start stamp is taken immediately before the one write that carries ``position``
-  and ``go``, the stop stamp right after the read that completed the ``bestmove`` line;
+* the start stamp is taken immediately before the one write that carries the position
+  and starts the search, the stop stamp right after the read that completed the answer;
 * nothing is parsed in between: raw bytes are searched for the line, kept and forwarded;
 * one absolute deadline a move: output prolongs nothing. ``stop`` goes out at flag +
   ``stop_ms``; no answer ``stall_ms`` later is a stall.
@@ -17,7 +17,7 @@ import time
 
 from orchestrator import contract
 from worker_cpu import desk, frames
-from worker_cpu.protocols import uci
+from worker_cpu.protocols import base
 from worker_cpu.seats import local
 
 OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the last score
@@ -26,7 +26,7 @@ _NS = 1_000_000  # ns per ms
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-    """The engine answered: ``line`` is its ``bestmove``, ``output`` what came before it.
+    """The engine answered: ``line``, with ``output`` before and ``rest`` behind it.
 
     Stamps are monotonic ns.
     """
@@ -35,6 +35,7 @@ class Answered:
     start_ns: int
     stop_ns: int
     output: bytes
+    rest: bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,43 +67,49 @@ class _Tail:
         while self._size - len(self._chunks[0]) > OUTPUT_BYTES:
             self._size -= len(self._chunks.popleft())
 
-    def before(self, line: bytes) -> bytes:
+    def around(self, line: bytes) -> tuple[bytes, bytes]:
+        """Return what stands before and behind the answer."""
         text = b"".join(self._chunks)
-        return text[: text.rfind(line)]
+        before, _, rest = text.rpartition(line)
+        return before, rest
 
 
 def think(
     table: desk.Desk,
     seat: local.LocalSeat,
+    player: base.Player,
     command: bytes,
     announcement: bytes,
     allowance_ns: int,
     timeouts: contract.Timeouts,
 ) -> Answered | Unanswered | Left:
-    """Run one engine's clock; ``announcement`` is THINK's JSON without its stamp."""
-    table.drain(seat)
+    """Run one engine's clock; ``announcement`` is THINK's JSON without its stamp.
+
+    What the engine wrote before has been drained, so that it is no answer.
+    """
     if table.ended:
         return Left(table.ended[0])
-    finder = uci.MoveFinder(fresh=seat.at_line_start)
+    finder = player.finder(fresh=seat.at_line_start)
     tail = _Tail()
     start_ns = table.say(seat, command)
-    table.channel.offer(frames.Kind.THINK, announcement % start_ns)
     stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
     stall_at = stop_at + timeouts.stall_ms * _NS
+    table.channel.offer(frames.Kind.THINK, announcement % (start_ns, stall_at))
     deadline = stop_at
     while True:
         for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
             if heard.seat is not seat:
+                heard.seat.set_aside(heard.data)
                 continue
             tail.add(heard.data)
             line = finder.feed(heard.data)
             if line is not None:
-                return Answered(line, start_ns, heard.at_ns, tail.before(line))
+                return Answered(line, start_ns, heard.at_ns, *tail.around(line))
         if table.ended:
             return Left(table.ended[0])
         now = time.monotonic_ns()
         if now >= stall_at:
             return Unanswered(start_ns, now, finder.begun())
         if now >= stop_at and deadline == stop_at:
-            table.say(seat, b"stop\n")
+            table.say(seat, player.stop)
             deadline = stall_at

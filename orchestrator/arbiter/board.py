@@ -12,6 +12,7 @@ material, fifty moves, threefold. Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -19,6 +20,8 @@ import chess
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import verdict
+
+_COORDINATES = re.compile(r"([a-h][1-8])-?([a-h][1-8])=?([qrbnQRBN]?)[+#]?")
 
 Variant: TypeAlias = Literal["standard", "fischerandom"]
 _Key: TypeAlias = tuple[int, int, int, int, int, int, int, int, bool, int, int | None]
@@ -38,10 +41,11 @@ class GameBoard:
         start = "startpos" if self.start_fen is None else f"fen {self.start_fen}"
         self._start_command = f"position {start}"
         self._moves: list[str] = []
+        self._book_sans: list[str] = []
         self._positions: dict[_Key, int] = {}
         self._seen = self._count_position()
         for move in book_moves(self._board, opening):
-            self._advance(move)
+            self._book_sans.append(self.push(move))
         self.book_plies = len(self._moves)
         if not any(self._board.generate_legal_moves()):
             raise errors.BookError(f"{_name(opening)} ends the game: no legal move is left")
@@ -50,6 +54,15 @@ class GameBoard:
     def ply(self) -> int:
         """Return the number of plies played, book plies included."""
         return len(self._moves)
+
+    @property
+    def chess960(self) -> bool:
+        """Say whether castling is king takes own rook."""
+        return self._board.chess960
+
+    def book(self) -> tuple[tuple[str, str], ...]:
+        """Return the book's plies in UCI notation and in SAN."""
+        return tuple(zip(self._moves, self._book_sans, strict=False))
 
     @property
     def turn(self) -> contract.Side:
@@ -83,17 +96,32 @@ class GameBoard:
             return None  # python-chess also takes e1h1 for castling in standard chess
         return move
 
+    def read(self, text: str) -> chess.Move | None:
+        """Read a move in UCI notation, in coordinates such as ``e7e8=Q``, or in SAN.
+
+        Castling is ``O-O``, ``0-0``, ``e1g1`` or king takes own rook; ``None`` when it is
+        not a legal move. Never raises.
+        """
+        return _read(self._board, text)
+
     def push(self, move: chess.Move) -> str:
         """Play a legal move and return its SAN."""
-        san = self._board.san(move)
-        self._advance(move)
+        self._moves.append(self._board.uci(move))
+        san = self._board.san_and_push(move)
+        self._note_position()
         return san
 
     def ending(self) -> contract.Outcome | None:
         """Return how the last engine ply ended the game, ``None`` while it goes on."""
+        return None if self.ply == self.book_plies else self._ending()
+
+    def bears_out(self, result: contract.Result) -> contract.Outcome | None:
+        """Return the ending that gives an engine's claim right, ``None`` for a false one."""
+        ending = self._ending()
+        return ending if ending is not None and ending.result == result else None
+
+    def _ending(self) -> contract.Outcome | None:
         board = self._board
-        if self.ply == self.book_plies:
-            return None
         if not any(board.generate_legal_moves()):
             return verdict.checkmate(self.turn) if board.is_check() else verdict.stalemate()
         if board.is_insufficient_material():
@@ -112,13 +140,15 @@ class GameBoard:
         """Return the position's FEN."""
         return self._board.fen()
 
+    def position(self) -> chess.Board:
+        """Return the position reached, to be looked at before the next move, not changed."""
+        return self._board
+
     def variation(self, ucis: Iterable[str]) -> tuple[str, ...]:
         """Return a line from this position in SAN, cut at its first illegal move."""
         return variation(self._board, ucis)
 
-    def _advance(self, move: chess.Move) -> None:
-        self._moves.append(self._board.uci(move))
-        self._board.push(move)
+    def _note_position(self) -> None:
         if self._board.halfmove_clock == 0:
             self._positions.clear()
         self._seen = self._count_position()
@@ -161,19 +191,31 @@ def book_moves(board: chess.Board, opening: contract.Opening) -> Iterable[chess.
         yield move
 
 
-def variation(board: chess.Board, ucis: Iterable[str]) -> tuple[str, ...]:
-    """Return a line from ``board`` in SAN, cut at its first illegal move."""
+def variation(board: chess.Board, moves: Iterable[str]) -> tuple[str, ...]:
+    """Return a line from ``board`` in SAN, cut at its first illegal move.
+
+    The moves may be in any notation that ``GameBoard.read`` reads.
+    """
     line = board.copy(stack=False)
     sans: list[str] = []
-    for uci in ucis:
-        try:
-            move = line.parse_uci(uci)
-        except ValueError:
-            break
-        if not move:
+    for text in moves:
+        move = _read(line, text)
+        if move is None:
             break
         sans.append(line.san_and_push(move))
     return tuple(sans)
+
+
+def _read(board: chess.Board, text: str) -> chess.Move | None:
+    plain = _COORDINATES.fullmatch(text)
+    try:
+        if plain is not None:
+            move = board.parse_uci((plain[1] + plain[2] + plain[3]).lower())
+        else:
+            move = board.parse_san(text.upper() if text[:2] == "o-" else text)
+    except ValueError:
+        return None
+    return move or None
 
 
 def _key(board: chess.Board) -> _Key:

@@ -3,7 +3,10 @@
 No clock is read here; thinking times are arguments. Invariants:
 
 * the clock starts at the base time, without an increment; the increment is added after
-  each move that arrived in time (RULEBOOK §2 "Clock");
+  each move that arrived in time (RULEBOOK §2 "Clock"), and the base time once more after
+  the last move of a period. Book moves count for the period, they take no time;
+* with a fixed time a move the clock shows that time before every move;
+* an engine without a clock still has a bound: no search goes on for ever;
 * what is left is kept in whole nanoseconds and never rounded, so no error builds up;
 * an engine is told the whole milliseconds it has (rounded down), never more than there
   is; the one exception is the last part of a millisecond, told as 1, because engines
@@ -40,12 +43,34 @@ class Charge:
 class EngineClock:
     """The clock of one engine in one game."""
 
-    def __init__(self, time_control: contract.TimeControl, margin_ms: int = 0) -> None:
-        """Start at the base time; ``margin_ms`` is tolerated beyond the flag."""
+    def __init__(
+        self,
+        time_control: contract.TimeControl,
+        margin_ms: int = 0,
+        *,
+        book_moves: int = 0,
+        bound_ms: int = 600_000,
+    ) -> None:
+        """Start the clock; ``margin_ms`` is tolerated beyond the flag.
+
+        ``book_moves`` are the moves of this side that the referee played out;
+        ``bound_ms`` is the longest move where the control has no clock.
+        """
+        self.control = time_control
         self.increment_ms = time_control.increment_ms
-        self.remaining_ns = time_control.base_ms * NS_PER_MS
+        self.remaining_ns = time_control.start_ms * NS_PER_MS
         self._increment_ns = time_control.increment_ms * NS_PER_MS
         self._margin_ns = margin_ms * NS_PER_MS
+        self._bound_ns = bound_ms * NS_PER_MS
+        self._moves = 0
+        for _ in range(book_moves):
+            self.remaining_ns += self._period_ns()
+
+    @property
+    def moves_to_go(self) -> int | None:
+        """Return the moves left in this period, ``None`` when there are no periods."""
+        period = self.control.moves
+        return None if period is None else period - self._moves % period
 
     def told_ms(self) -> int:
         """Return the milliseconds to tell the engines before a move, at least 1."""
@@ -53,7 +78,7 @@ class EngineClock:
 
     def allowance_ns(self) -> int:
         """Return the longest thinking time that is not a loss on time."""
-        return self.remaining_ns + self._margin_ns
+        return (self.remaining_ns if self.control.clocked else self._bound_ns) + self._margin_ns
 
     def charge(self, think_ns: int) -> Charge:
         """Take a move's thinking time off the clock and add the increment.
@@ -62,10 +87,20 @@ class EngineClock:
         """
         if think_ns < 0:
             raise ValueError(f"a move cannot take {think_ns} ns")
-        flagged = think_ns > self.allowance_ns()
-        margin_ns = self.remaining_ns - think_ns
-        self.remaining_ns = margin_ns if flagged else margin_ns + self._increment_ns
+        allowance_ns = self.allowance_ns()
+        flagged = think_ns > allowance_ns
+        margin_ns = allowance_ns - self._margin_ns - think_ns
+        if flagged:
+            self.remaining_ns = margin_ns
+        elif self.control.base_ms:
+            self.remaining_ns = margin_ns + self._increment_ns + self._period_ns()
         return Charge(think_ns, margin_ns, self.remaining_ns, flagged)
+
+    def _period_ns(self) -> int:
+        """Count a move; return the time that the end of a period brings."""
+        self._moves += 1
+        ends = self.control.moves is not None and self._moves % self.control.moves == 0
+        return self.control.base_ms * NS_PER_MS if ends else 0
 
 
 def whole_ms(ns: int) -> int:

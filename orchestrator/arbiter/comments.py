@@ -59,6 +59,7 @@ def engine(
     """Return the comment of an engine's move from the positions around it."""
     depth = max(ply.depth or 1, 1)
     pv = boards.variation(before, ply.pv)
+    counters = ply.counters
     fields = {
         "d": str(depth),
         "sd": str(max(ply.seldepth or 0, depth)),
@@ -72,9 +73,9 @@ def engine(
         "h": f"{(ply.hashfull or 0) / 10:.1f}",
         "ph": own.rate(),
         "wv": (score.text(ply.score, ply.side) or None) if ply.score else None,
-        "R50": str((100 - after.halfmove_clock) // 2),
-        "Rd": str(RULE_OFF),
-        "Rr": str(RULE_OFF),
+        "R50": str(max(0, 100 - after.halfmove_clock) // 2),
+        "Rd": str(RULE_OFF if counters is None or counters.rd is None else counters.rd),
+        "Rr": str(RULE_OFF if counters is None or counters.rr is None else counters.rr),
         "mb": material_balance(after),
     }
     said = (f"{name}={value}" for name, value in fields.items() if value is not None)

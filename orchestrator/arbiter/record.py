@@ -17,7 +17,7 @@ import chess
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import comments, verdict
+from orchestrator.arbiter import comments, rmobility, verdict
 
 COLUMNS = 80
 
@@ -25,21 +25,22 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _BRACES = str.maketrans("{}", "()")
 
 
-def pgn(record: contract.GameRecord) -> str:
-    """Write a finished game as PGN.
+def pgn(record: contract.GameRecord, *, minimal: bool = False) -> str:
+    """Write a finished game as PGN; a minimal one has no comments.
 
     Raise ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be
     played; neither comes from a referee.
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
-    return "\n".join([*tag_lines, "", *_wrap(_movetext(record)), "", ""])
+    movetext = _bare_movetext(record) if minimal else _movetext(record)
+    return "\n".join([*tag_lines, "", *_wrap(movetext), "", ""])
 
 
 def tags(record: contract.GameRecord) -> dict[str, str]:
     """Return the game's tags in their order in the file; times of day are UTC."""
     order = record.order
     roster = {
-        "Event": f"{order.season_name} - {order.event_name}",
+        "Event": " - ".join(filter(None, (order.season_name, order.event_name))) or "?",
         "Site": record.hall or "?",
         "Date": _moment(record.started_ms).strftime("%Y.%m.%d"),
         "Round": order.round,
@@ -48,23 +49,31 @@ def tags(record: contract.GameRecord) -> dict[str, str]:
         "Result": record.outcome.result,
     }
     start = boards.start_board(order.opening, order.variant)
-    opening, _, variation = order.opening.name.partition(": ")
+    opening, _, variation = (record.opening or order.opening.name).partition(": ")
     others = {
         "BlackElo": None if order.black.rating is None else str(order.black.rating),
-        "ECO": order.opening.eco,
+        "ECO": record.eco or order.opening.eco,
         **_position_tags(start, order.variant),
         "GameDuration": _duration(record.ended_ms - record.started_ms),
         "GameEndTime": _timestamp(record.ended_ms),
         "GameStartTime": _timestamp(record.started_ms),
         "Opening": opening,
         "PlyCount": str(len(order.opening.moves) + len(record.plies)),
+        "RMobilityResult": record.r_mobility and rmobility.text(record.r_mobility),
         "Termination": verdict.termination(record.outcome),
         "TerminationDetails": record.outcome.details,
-        "TimeControl": str(order.time_control),
+        **_time_controls(order),
         "Variation": variation,
         "WhiteElo": None if order.white.rating is None else str(order.white.rating),
     }
     return roster | {name: value for name, value in sorted(others.items()) if value}
+
+
+def _time_controls(order: contract.GameOrder) -> dict[str, str]:
+    white, black = str(order.control("white")), str(order.control("black"))
+    if white == black:
+        return {"TimeControl": white}
+    return {"WhiteTimeControl": white, "BlackTimeControl": black}
 
 
 def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str]:
@@ -75,6 +84,11 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
 
 
 # -- movetext ------------------------------------------------------------------------
+
+
+def _bare_movetext(record: contract.GameRecord) -> Iterator[str]:
+    yield from (move for move, _ in _moves(record))
+    yield record.outcome.result
 
 
 def _movetext(record: contract.GameRecord) -> Iterator[str]:

@@ -15,11 +15,22 @@ from orchestrator import contract
 
 CRASHES: Final = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 
+_ADJUDICATED: Final = (
+    contract.Ending.SYZYGY,
+    contract.Ending.EVAL_DRAW,
+    contract.Ending.FEW_PIECES_DRAW,
+    contract.Ending.EVAL_WIN,
+    contract.Ending.SCORE_DRAW,
+    contract.Ending.SCORE_RESIGN,
+    contract.Ending.MAX_MOVES,
+)
 _TERMINATION: Final = {
     contract.Ending.TIME: "time forfeit",
     contract.Ending.DISCONNECT: "abandoned",
     contract.Ending.STALL: "stalled connection",
     contract.Ending.ILLEGAL: "illegal move",
+    **dict.fromkeys(_ADJUDICATED, "adjudication"),
+    contract.Ending.FALSE_CLAIM: "rules infraction",
 }
 _DRAWS: Final = {
     contract.Ending.STALEMATE: ("Stalemate", "Draw by stalemate"),
@@ -29,6 +40,7 @@ _DRAWS: Final = {
     ),
     contract.Ending.FIFTY_MOVES: ("Fifty moves rule", "Draw by fifty moves rule"),
     contract.Ending.THREEFOLD: ("3-Fold repetition", "Draw by 3-fold repetition"),
+    contract.Ending.AGREEMENT: ("Draw by agreement", "Draw by agreement"),
 }
 _MOVE_TEXT = 60  # characters kept of what an engine wrote instead of a move
 
@@ -36,6 +48,11 @@ _MOVE_TEXT = 60  # characters kept of what an engine wrote instead of a move
 def opponent(side: contract.Side) -> contract.Side:
     """Return the other side."""
     return "black" if side == "white" else "white"
+
+
+def loss_of(side: contract.Side) -> contract.Result:
+    """Return the result with which a side has lost."""
+    return "0-1" if side == "white" else "1-0"
 
 
 def side_name(side: contract.Side) -> str:
@@ -86,9 +103,60 @@ def stall(loser: contract.Side, note: str = "") -> contract.Outcome:
 
 def illegal(loser: contract.Side, move: str) -> contract.Outcome:
     """End the game by an illegal move; ``move`` is what the engine wrote (CUP-6d)."""
-    text = "".join(c if c.isprintable() else "?" for c in move)[:_MOVE_TEXT]
     details = f"{side_name(loser)} makes an illegal move"
-    return _loss(contract.Ending.ILLEGAL, loser, details, text)
+    return _loss(contract.Ending.ILLEGAL, loser, details, _printable(move))
+
+
+def resign(loser: contract.Side) -> contract.Outcome:
+    """End the game by an engine that gives it up (CUP-6d)."""
+    return _loss(contract.Ending.RESIGN, loser, f"{side_name(loser)} resigns")
+
+
+def false_claim(loser: contract.Side, claim: str) -> contract.Outcome:
+    """End the game by a claim that the board does not bear out; ``claim`` is its text."""
+    details = f"{side_name(loser)} makes a false claim"
+    return _loss(contract.Ending.FALSE_CLAIM, loser, details, _printable(claim))
+
+
+def agreement() -> contract.Outcome:
+    """End the game drawn: both engines offered it, in an event that allows it."""
+    return _draw(contract.Ending.AGREEMENT)
+
+
+def tablebase(loser: contract.Side | None) -> contract.Outcome:
+    """End the game as the tablebases have it (S16-11d, CUP-6c); no loser is a draw."""
+    return _adjudicated(contract.Ending.SYZYGY, loser, "SyzygyTB")
+
+
+def eval_draw() -> contract.Outcome:
+    """End the game drawn by the TCEC draw rule (S16-11b)."""
+    return _adjudicated(contract.Ending.EVAL_DRAW, None, "TCEC draw rule")
+
+
+def few_pieces_draw() -> contract.Outcome:
+    """End the game drawn by the new draw rule (CUP-6b), in the old rule's words."""
+    return _adjudicated(contract.Ending.FEW_PIECES_DRAW, None, "TCEC draw rule")
+
+
+def eval_win(loser: contract.Side) -> contract.Outcome:
+    """End the game by the TCEC win rule (S16-11c)."""
+    return _adjudicated(contract.Ending.EVAL_WIN, loser, "TCEC win rule")
+
+
+def max_moves() -> contract.Outcome:
+    """End the game drawn: it has as many moves as the event allows."""
+    return _adjudicated(contract.Ending.MAX_MOVES, None, "TCEC max moves rule")
+
+
+def score_draw() -> contract.Outcome:
+    """End the game drawn by cutechess' ``-draw``, in its words."""
+    return _adjudicated(contract.Ending.SCORE_DRAW, None, "Draw by adjudication")
+
+
+def score_resign(loser: contract.Side) -> contract.Outcome:
+    """End the game by cutechess' ``-resign``, in its words."""
+    winner = side_name(opponent(loser))
+    return _adjudicated(contract.Ending.SCORE_RESIGN, loser, f"{winner} wins by adjudication")
 
 
 def is_crash(outcome: contract.Outcome) -> bool:
@@ -105,16 +173,36 @@ def sentence(outcome: contract.Outcome) -> str:
     """Return the full sentence that closes the last move's comment."""
     if outcome.ending in _DRAWS:
         return _DRAWS[outcome.ending][1]
-    if outcome.ending is contract.Ending.ILLEGAL:
+    if outcome.ending in (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM):
         return f"{outcome.details}: {outcome.note}"
+    if outcome.ending in _ADJUDICATED and "by adjudication" not in outcome.details:
+        return f"{_how_adjudicated(outcome.loser)}: {outcome.details}"
     return outcome.details
+
+
+def _how_adjudicated(loser: contract.Side | None) -> str:
+    how = "Draw" if loser is None else f"{side_name(opponent(loser))} wins"
+    return f"{how} by adjudication"
+
+
+def _adjudicated(
+    ending: contract.Ending, loser: contract.Side | None, details: str
+) -> contract.Outcome:
+    if loser is not None:
+        return _loss(ending, loser, details)
+    return contract.Outcome(result="1/2-1/2", ending=ending, details=details)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)[:_MOVE_TEXT]
 
 
 def _loss(
     ending: contract.Ending, loser: contract.Side, details: str, note: str = ""
 ) -> contract.Outcome:
-    result: contract.Result = "0-1" if loser == "white" else "1-0"
-    return contract.Outcome(result=result, ending=ending, loser=loser, details=details, note=note)
+    return contract.Outcome(
+        result=loss_of(loser), ending=ending, loser=loser, details=details, note=note
+    )
 
 
 def _draw(ending: contract.Ending) -> contract.Outcome:

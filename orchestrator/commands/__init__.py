@@ -92,7 +92,7 @@ def _registered() -> dict[str, importlib.metadata.EntryPoint]:
 @click.group(name="farm", cls=FarmGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tournament-farm", prog_name="farm")
 def farm() -> None:
-    r"""Run chess-engine championships: launch a season, watch it, decide.
+    """Run chess-engine championships: launch a season, watch it, decide.
 
     \b
     farm up --launch demo --until-finished    play the demo season on this machine
@@ -101,7 +101,7 @@ def farm() -> None:
 
     The farm's Redis is taken from FARM_REDIS_URL, else from the data directory of a
     running `farm up` (FARM_DATA, default ./.farm).
-    """
+    """  # noqa: D301 - click reads the backspace as "do not wrap"
 
 
 def main() -> None:

@@ -80,6 +80,7 @@ class Screen:
             self._player(found.black, "black", picture, now_ms),
             _draw(self._board.fen(), self._plies[-1].move if self._plies else ""),
             self._player(found.white, "white", picture, now_ms),
+            rich.text.Text(_counters(self._plies[-1].counters if self._plies else None), "dim"),
             self._last_moves(),
         ]
         title = f"{self._game}  round {found.round}"
@@ -154,6 +155,18 @@ def _searched(ply: contract.PlyRecord) -> dict[str, Any]:
         "seldepth": ply.seldepth,
         "nps": ply.nps,
     }
+
+
+def _counters(counters: contract.Counters | None) -> str:
+    """Say how near the game is to its early ends, as the last ply left it."""
+    if counters is None:
+        return ""
+    words = [f"fifty-move rule in {counters.moves_to_fifty} moves"]
+    if counters.plies_to_draw is not None:
+        words.append(f"draw rule in {counters.plies_to_draw} plies")
+    if counters.plies_to_win is not None:
+        words.append(f"win rule in {counters.plies_to_win} plies")
+    return "\n" + "\n".join(words)
 
 
 def _clock(clock_ms: int | None) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import graphlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator import contract
-from orchestrator.season import model, plan, problems, roster, routes
+from orchestrator import contract, errors
+from orchestrator.arbiter import board as boards
+from orchestrator.arbiter import limits as rules
+from orchestrator.season import adjudications, model, orders, plan, problems, roster, routes
 from orchestrator.season.formats import registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
@@ -23,6 +25,7 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
         yield from _seeding(season, event)
         yield from _listed(event, engines, roster.competitions(season.roster))
         yield from _chain(event)
+        yield from _adjudication(event)
         if event.book is not None and event.book not in season.books:
             allowed = ", ".join(season.books) or "no [books] table is there"
             yield problems.Problem(f"[event {event.id}] book", repr(event.book), allowed)
@@ -91,6 +94,11 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
         yield problems.Problem(where, '"organizers" before the end', "it as the last criterion")
 
 
+def _adjudication(event: model.Event) -> Iterator[problems.Problem]:
+    for rule, found, allowed in adjudications.doubts(event.adjudication, event.limits):
+        yield problems.Problem(f"[event {event.id}] adjudication.{rule}", found, allowed)
+
+
 def _circle(season: model.Season) -> Iterator[problems.Problem]:
     known = {event.id for event in season.events}
     arrows = {
@@ -150,3 +158,51 @@ def openings(season: model.Season, engines: int, books: Books) -> Iterator[probl
             found = f"{there} lines in {season.books[name].file}"
             allowed = f"{needed} or more for event {event_id}, or repeat = true"
             yield problems.Problem(f"[books.{name}] file", found, allowed)
+        yield from _unplayable(season, season.event(event_id), name, books[name])
+
+
+def _unplayable(
+    season: model.Season, event: model.Event, name: str, exits: Sequence[contract.Opening]
+) -> Iterator[problems.Problem]:
+    """Yield the first start position that is none in the event's variant."""
+    for exit_ in exits:
+        if exit_.fen is None:
+            continue
+        try:
+            boards.start_board(exit_, event.variant)
+        except errors.BookError as error:
+            where = f"[event {event.id}] variant"
+            found = f"{event.variant!r} with {season.books[name].file} ({error})"
+            yield problems.Problem(where, found, 'variant = "fischerandom", or another book')
+            return
+
+
+def settings(
+    season: model.Season, engines: Sequence[contract.EngineSpec]
+) -> Iterator[problems.Problem]:
+    """Yield authors' settings for events that the season does not have."""
+    events = [event.id for event in season.events]
+    for engine in engines:
+        for event in engine.settings:
+            if event not in events:
+                where = f"[roster.engine {engine.id}] settings.{event}"
+                yield problems.Problem(where, "no such event", ", ".join(events))
+
+
+def limits(
+    season: model.Season, engines: Sequence[contract.EngineSpec]
+) -> Iterator[problems.Problem]:
+    """Yield authors' settings that break the limits of an event they may play in.
+
+    RULEBOOK §2: refused with the option's name, value and limit.
+    """
+    ways = routes.Routes(season, [engine.id for engine in engines])
+    for event in season.events:
+        possible = ways.possible(event.id)
+        for engine in engines:
+            if engine.id in possible:
+                options = orders.engine_in(engine, event.id).options
+                for breach in rules.breaches(options, event.limits):
+                    where = f"[roster.engine {engine.id}] option {breach.name}"
+                    found = f"{breach.value} in event {event.id}"
+                    yield problems.Problem(where, found, breach.limit)

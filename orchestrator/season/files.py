@@ -7,8 +7,10 @@ found there and what is allowed, and one reading step reports all it has found.
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import tomllib
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +20,8 @@ import pydantic
 from orchestrator import contract, errors
 from orchestrator.arbiter import openings
 from orchestrator.season import checks, model, problems, roster
+
+GZIP = b"\x1f\x8b"  # how a compressed book begins
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +44,9 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     season = _validate(file, _parse(file, path))
     engines, wrong = roster.assemble(season.roster, find)
     ids = [engine.id for engine in engines]
-    problems.refuse(file, [*wrong, *checks.references(season, ids)])
-    problems.refuse(file, list(checks.fields(season, ids)))
+    known = [*checks.references(season, ids), *checks.settings(season, engines)]
+    problems.refuse(file, [*wrong, *known])
+    problems.refuse(file, [*checks.fields(season, ids), *checks.limits(season, engines)])
     books = {name: _book(file, path, name, book) for name, book in season.books.items()}
     problems.refuse(file, list(checks.openings(season, len(ids), books)))
     return Loaded(file, season, engines, books)
@@ -72,17 +77,21 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
     where = f"[books.{name}] file"
     source = path.parent / book.file
     try:
-        text = source.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        found = f"{book.file!r} ({error.strerror})"
+        content = source.read_bytes()
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        found = f"{book.file!r} ({error})"
         raise errors.SeasonFileError(file, where, found, "a PGN or EPD file") from error
     kind = _kind(book)
     if kind is None:
         allowed = "a name ending in .pgn or .epd, or kind"
         raise errors.SeasonFileError(file, where, repr(book.file), allowed)
+    text = content.decode("utf-8", errors="replace")
     return tuple(openings.parse(text, kind, book.plies, str(source)))
 
 
 def _kind(book: model.Book) -> Literal["pgn", "epd"] | None:
     endings: dict[str, Literal["pgn", "epd"]] = {".pgn": "pgn", ".epd": "epd", ".fen": "epd"}
-    return book.kind or endings.get(Path(book.file).suffix.lower())
+    name = book.file.lower().removesuffix(".gz")
+    return book.kind or endings.get(Path(name).suffix)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import pydantic
 
 from orchestrator import contract
+from orchestrator.season import adjudications
 
 TIME_CONTROL: Final = "minutes+seconds such as 30+5, or with units: 2s+50ms"
 DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
@@ -115,7 +116,7 @@ class EngineEntry(contract.Message):
     id: Id | None = None
     name: Text | None = None
     author: str = ""
-    protocol: Literal["uci"] = "uci"
+    protocol: contract.ProtocolName = "uci"
     command: tuple[Text, ...] = pydantic.Field(min_length=1)
     directory: str | None = None
     options: Mapping[str, OptionValue] = {}
@@ -123,6 +124,9 @@ class EngineEntry(contract.Message):
     competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
     neural: NeuralParts | None = None
     exception: str = ""  # the organizers' reason to admit it all the same (S16-16)
+    settings: Mapping[str, Mapping[str, OptionValue]] = {}  # by event, before ``options``
+    init: tuple[str, ...] = ()  # lines sent right after the handshake
+    white_pov: bool = False  # it reports scores from White's side
 
 
 class Roster(contract.Message):
@@ -144,6 +148,7 @@ class Book(contract.Message):
     kind: Literal["pgn", "epd"] | None = None  # None: as the file's name ends
     plies: int | None = pydantic.Field(default=None, ge=0)
     order: Literal["random", "sequential"] = "random"
+    start: int = pydantic.Field(default=1, ge=1)  # first exit of a sequential book, from 1
     repeat: bool = False
 
 
@@ -266,6 +271,7 @@ class Event(contract.Message):
     start_position: bool = False  # one of the openings is the start position (S16-8a)
     limits: contract.Limits = contract.Limits()
     timeouts: contract.Timeouts = contract.Timeouts()
+    adjudication: adjudications.Adjudication = contract.Adjudication()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
     tier: Id | None = None  # events of one tier are one step of the final standings

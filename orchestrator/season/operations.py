@@ -60,7 +60,8 @@ def _exits(
 ) -> tuple[contract.Opening, ...]:
     """Return the exits a season will use, in the order in which it takes them."""
     if book.order == "sequential":
-        return exits[:needed]
+        first = (book.start - 1) % len(exits)
+        return (*exits[first:], *exits[:first])[:needed]
     return tuple(exits[index] for index in draws.shuffle(seed, f"book:{name}", len(exits))[:needed])
 
 

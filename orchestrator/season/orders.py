@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator import contract
+from orchestrator.arbiter import limits
 from orchestrator.season import openings
 from orchestrator.season import state as season_state
 
@@ -19,12 +20,19 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         game=game.id,
         number=game.number,
         round=game.round,
-        white=state.engines[game.white],
-        black=state.engines[game.black],
+        white=engine_in(state.engines[game.white], spec.id),
+        black=engine_in(state.engines[game.black], spec.id),
         time_control=game.time_control or spec.time_control,
         time_margin_ms=spec.time_margin_ms,
         opening=openings.of_game(state, game),
         limits=spec.limits,
         timeouts=spec.timeouts,
         variant=spec.variant,
+        adjudication=spec.adjudication,
     )
+
+
+def engine_in(spec: contract.EngineSpec, event: str) -> contract.EngineSpec:
+    """Return an engine as it plays an event: its author's settings for it are options now."""
+    options = limits.merged(spec.options, spec.settings.get(event, {}))
+    return spec.model_copy(update={"options": options, "settings": {}})

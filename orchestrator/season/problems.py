@@ -32,6 +32,13 @@ _TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
     ("event", "format", "match", "extensions"): model.Extension,
     ("event", "limits"): contract.Limits,
     ("event", "timeouts"): contract.Timeouts,
+    ("event", "adjudication"): contract.Adjudication,
+    ("event", "adjudication", "syzygy"): contract.Syzygy,
+    ("event", "adjudication", "eval_draw"): contract.EvalDraw,
+    ("event", "adjudication", "few_pieces_draw"): contract.FewPiecesDraw,
+    ("event", "adjudication", "eval_win"): contract.EvalWin,
+    ("event", "adjudication", "draw"): contract.MovesDraw,
+    ("event", "adjudication", "resign"): contract.MovesResign,
     ("event", "promote"): model.Promotion,
     ("event", "time_control"): contract.TimeControl,
 }
@@ -112,6 +119,8 @@ def _allowed(kind: str, context: Mapping[str, Any], message: str) -> str:
             return "small letters, digits and hyphens, such as league-1"
         case "greater_than_equal":
             return f"{context['ge']} or more"
+        case "less_than_equal":
+            return f"{context['le']} or less"
         case "greater_than":
             return f"more than {context['gt']}"
         case "multiple_of":

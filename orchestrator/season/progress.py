@@ -69,7 +69,7 @@ def _total(state: season_state.SeasonState, event: events.EventState) -> int:
 
 
 def _nominal_ms(control: contract.TimeControl) -> int:
-    return 2 * (control.base_ms + _MOVES * control.increment_ms)
+    return 2 * control.nominal_ms(_MOVES)
 
 
 def _pace(state: season_state.SeasonState) -> float:

@@ -61,6 +61,9 @@ def _spec(entry: model.EngineEntry) -> contract.EngineSpec:
         directory=entry.directory,
         options=entry.options,
         rating=entry.rating,
+        settings=entry.settings,
+        init=entry.init,
+        white_pov=entry.white_pov,
     )
 
 

@@ -55,11 +55,11 @@ class Routes:
         return [_Way(None), *promoting]
 
     @functools.cache  # noqa: B019 - the object lives as long as one check of a file
-    def _possible(self, event_id: str) -> frozenset[str]:
+    def possible(self, event_id: str) -> frozenset[str]:
         """Return everybody who might play an event."""
         own = plan.listed(self._season.event(event_id), self._engines)
         sources = (way.source for way in self._ways(event_id) if way.source is not None)
-        return frozenset(own).union(*map(self._possible, sources))
+        return frozenset(own).union(*map(self.possible, sources))
 
     @functools.cache  # noqa: B019 - as above
     def _in_both(self, one: str, other: str) -> frozenset[str]:
@@ -76,12 +76,12 @@ class Routes:
         if first.source is None and second.source is None:
             return self._listed(one) & self._listed(other)
         if first.source == second.source:
-            return self._possible(first.source or one) if first.places & second.places else _NOBODY
+            return self.possible(first.source or one) if first.places & second.places else _NOBODY
         if first.source is None or second.source is None:
             listed, way = (one, second) if first.source is None else (other, first)
-            return self._listed(listed) & self._possible(way.source or listed)
+            return self._listed(listed) & self.possible(way.source or listed)
         if first.source == other or second.source == one:
-            return self._possible(first.source if first.source == other else second.source)
+            return self.possible(first.source if first.source == other else second.source)
         return self._in_both(*sorted((first.source, second.source)))
 
     def _listed(self, event_id: str) -> frozenset[str]:

@@ -1,7 +1,7 @@
-"""A scripted UCI engine for tests: deterministic games, and a playbook of faults.
+"""A scripted engine for tests, UCI or XBoard: deterministic games, and a playbook of faults.
 
 Standalone: ``python scripted.py [--name N] [--strength 0..3] [--seed S] [--delay-ms N]
-[--fault KIND[:ARGUMENT][@PLY]]... [--life FILE] [--game ID]``.
+[--protocol uci|xboard] [--fault KIND[:ARGUMENT][@PLY]]... [--life FILE] [--game ID]``.
 
 The move is a function of seed, strength and game history alone, never of time, so the
 same pairing plays the same game again. Strength 0 plays at random; from 1 on it mates
@@ -40,6 +40,7 @@ BOUND = 300.0  # s: a deaf engine that nobody kills still ends
 FLOOD_LINES = 100_000
 LONG_LINE = 1 << 20
 INFO = b"info depth 1 seldepth 1 score cp 0 nodes 1 nps 1000 time 1 pv e2e4\n"
+XBOARD_INFO = b" 1 0 1 1000 e2e4\n"
 MATE, PIECE = 100_000, (0, 100, 300, 310, 500, 900, 0)
 NOISE = (10**6, 320, 110, 60)  # centipawns of whim, by strength
 
@@ -174,6 +175,10 @@ def material(board: chess.Board) -> int:
 class Engine:
     """The UCI loop, with the faults of the playbook at their moves."""
 
+    word = "bestmove"  # before a move
+    stop = b"stop"
+    info = INFO
+
     def __init__(self, options: argparse.Namespace) -> None:
         """Take the command line's options."""
         self.options = options
@@ -202,9 +207,22 @@ class Engine:
                 if self.has("ignore-quit"):
                     sleep_on()
                 return
-            handler = COMMANDS.get(command)
-            if handler is not None:
-                handler(self, words)
+            self.obey(command, words)
+
+    def obey(self, command: str, words: list[str]) -> None:
+        """Do what a command says; what is not known is passed over."""
+        handler = COMMANDS.get(command)
+        if handler is not None:
+            handler(self, words)
+
+    def answer(self, move: str) -> None:
+        """Write a move."""
+        self.say(f"{self.word} {move}")
+        if move == self.move():
+            self.made()
+
+    def made(self) -> None:
+        """Note that the move of this position has been answered; UCI keeps no board."""
 
     def uci(self, _words: list[str]) -> None:
         """Answer the handshake, or not."""
@@ -253,7 +271,7 @@ class Engine:
                 PLAYBOOK[fault.kind](self, fault.argument)
                 return
         self.inform()
-        self.say(f"bestmove {self.move()}")
+        self.answer(self.move())
 
     def choice(self) -> tuple[str, int]:
         """Return the move of this position and its score, worked out once."""
@@ -273,6 +291,109 @@ class Engine:
         move, value = self.choice()
         stats = "nodes 1000 nps 1000000 time 1 hashfull 0 tbhits 0"
         self.say(f"info depth 2 seldepth 3 score cp {value} {stats} pv {move}")
+
+
+class XboardEngine(Engine):
+    """The XBoard loop: it keeps its own board, and answers moves when it plays."""
+
+    word = "move"
+    stop = b"?"
+    info = XBOARD_INFO
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Take the command line's options."""
+        super().__init__(options)
+        self.forced = True
+
+    def obey(self, command: str, words: list[str]) -> None:
+        """Do what a command says; what is not known is an error."""
+        handler = XBOARD_COMMANDS.get(command)
+        if handler is not None:
+            handler(self, words)
+        elif command not in XBOARD_IGNORED:
+            self.say(f"Error (unknown command): {command}")
+
+    def protover(self, _words: list[str]) -> None:
+        """Tell the features, or not."""
+        if self.has("exit-before-uciok"):
+            die(1)
+        if self.has("no-features"):
+            return
+        self.say("feature done=0")
+        self.say(f'feature myname="{self.options.name}" usermove=1 setboard=1 san=0 colors=0')
+        self.say('feature ping=1 memory=1 smp=1 variants="normal,fischerandom"')
+        self.say('feature option="Style -combo solid /// *risky" option="Rest -button"')
+        if not self.has("no-uciok"):
+            self.say("feature done=1")
+
+    def new(self, _words: list[str]) -> None:
+        """Set up the start position."""
+        self.forced, self.chess960 = False, False
+        self.place(None)
+
+    def place(self, fen: str | None) -> None:
+        """Set up a position."""
+        import chess  # noqa: PLC0415 - as in isready
+
+        self.board = chess.Board(fen or chess.STARTING_FEN, chess960=self.chess960)
+        self.ply, self.chosen = 1, None
+
+    def variant(self, words: list[str]) -> None:
+        """Play Chess960."""
+        self.chess960 = words[1] == "fischerandom"
+        self.place(None)
+
+    def setboard(self, words: list[str]) -> None:
+        """Set up a position, or say that it cannot."""
+        if self.has("no-board"):
+            self.say("tellusererror Illegal position")
+        else:
+            self.place(" ".join(words[1:]))
+
+    def force(self, _words: list[str]) -> None:
+        """Stop playing."""
+        self.forced = True
+
+    def ping(self, words: list[str]) -> None:
+        """Answer, or not."""
+        if not self.has("no-readyok"):
+            self.say(f"pong {words[1]}")
+
+    def usermove(self, words: list[str]) -> None:
+        """Take a move, and answer it when playing."""
+        assert self.board is not None
+        try:
+            self.board.push(self.board.parse_san(words[1]))
+        except ValueError:
+            self.board.push_uci(words[1])
+        self.ply, self.chosen = self.ply + 1, None
+        if not self.forced:
+            super().go([])
+
+    def go(self, words: list[str]) -> None:
+        """Begin to play."""
+        self.forced = False
+        super().go(words)
+
+    def made(self) -> None:
+        """Play the move of this position on the own board."""
+        if self.board is not None:
+            self.board.push_uci(Engine.choice(self)[0])
+            self.ply, self.chosen = self.ply + 1, None
+
+    def choice(self) -> tuple[str, int]:
+        """Return the move of this position; castling is told by words in Chess960."""
+        text, value = super().choice()
+        if self.chess960 and self.board is not None and text != "(none)":
+            move = self.board.parse_uci(text)
+            if self.board.is_castling(move):
+                return self.board.san(move).rstrip("+#"), value
+        return text, value
+
+    def inform(self) -> None:
+        """Print one line of thinking."""
+        move, value = self.choice()
+        self.say(f" 2 {value} 1 1000 3 1000000 0\t {move}")
 
 
 def write(data: bytes) -> None:
@@ -305,7 +426,8 @@ def segv(_engine: Engine, _argument: str) -> None:
 
 
 def hang(_engine: Engine, _argument: str) -> None:
-    """Never answer again, deaf to everything."""
+    """Never answer again, deaf to everything, SIGTERM included."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sleep_on()
 
 
@@ -315,46 +437,46 @@ def sleepy(engine: Engine, _argument: str) -> None:
     for line in sys.stdin.buffer:
         if line.strip() == b"quit":
             die(0)
-        if line.strip() == b"stop":
+        if line.strip() == engine.stop:
             break
-    engine.say(f"bestmove {engine.move()}")
+    engine.answer(engine.move())
 
 
 def late(engine: Engine, argument: str) -> None:
     """Think for ARGUMENT ms (1000), deaf to ``stop``, then answer."""
     engine.inform()
     time.sleep(int(argument or 1000) / 1000)
-    engine.say(f"bestmove {engine.move()}")
+    engine.answer(engine.move())
 
 
 def illegal(engine: Engine, argument: str) -> None:
     """Answer with a move that is none (a1a1, or ARGUMENT)."""
     engine.inform()
-    engine.say(f"bestmove {argument or 'a1a1'}")
+    engine.answer(argument or "a1a1")
 
 
 def garbage(engine: Engine, _argument: str) -> None:
     """Answer with bytes that are no protocol."""
     write(b"\xff\xfe\x00info depth \x80 score cp \xc3\n}{;%\n")
-    engine.say('bestmove x}y{z" ponder \\')
+    engine.answer('x}y{z" ponder \\')
 
 
 def none(engine: Engine, _argument: str) -> None:
     """Answer that there is no move."""
-    engine.say("bestmove (none)")
+    engine.answer("(none)")
 
 
-def spam(_engine: Engine, _argument: str) -> None:
+def spam(engine: Engine, _argument: str) -> None:
     """Print info lines for ever, deaf."""
     until = time.monotonic() + BOUND
     while time.monotonic() < until:
-        write(INFO * 16)
+        write(engine.info * 16)
     die(3)
 
 
 def no_eval(engine: Engine, _argument: str) -> None:
     """Answer without any info line."""
-    engine.say(f"bestmove {engine.move()}")
+    engine.answer(engine.move())
 
 
 def close_stdout(_engine: Engine, _argument: str) -> None:
@@ -374,24 +496,78 @@ def long_line(engine: Engine, _argument: str) -> None:
     """Print a line of 1 MiB before the answer."""
     engine.inform()
     engine.say("info string " + "x" * LONG_LINE)
-    engine.say(f"bestmove {engine.move()}")
+    engine.answer(engine.move())
 
 
 def flood(engine: Engine, _argument: str) -> None:
     """Print 100,000 info lines before the answer."""
     for _ in range(FLOOD_LINES // 100):
-        write(INFO * 100)
+        write(engine.info * 100)
     engine.inform()
-    engine.say(f"bestmove {engine.move()}")
+    engine.answer(engine.move())
 
 
 def split(engine: Engine, _argument: str) -> None:
     """Write the answer in two pieces, the second after a pause."""
     engine.inform()
-    answer = f"bestmove {engine.move()}".encode() + engine.end
+    answer = f"{engine.word} {engine.move()}".encode() + engine.end
     write(answer[:6])
     time.sleep(0.02)
     write(answer[6:])
+    engine.made()
+
+
+def exit_after(engine: Engine, _argument: str) -> None:
+    """Answer, then exit."""
+    engine.answer(engine.move())
+    die(4)
+
+
+def half(engine: Engine, _argument: str) -> None:
+    """Answer without a line end, deaf from then on."""
+    write(f"{engine.word} {engine.move()}".encode())
+    sleep_on()
+
+
+def doubled(engine: Engine, _argument: str) -> None:
+    """Answer twice, the second time with a move that is none."""
+    engine.answer(engine.move())
+    engine.answer("a1a1")
+
+
+def loud(engine: Engine, _argument: str) -> None:
+    """Write 4 MiB to the standard error and bytes of no text to the output, then answer."""
+    for _ in range(64):
+        os.write(2, b"x" * 65_535 + b"\n")
+    write(b"\0\0\xff\xfe bestmove move 1-0\n\x00\n")
+    engine.answer(engine.move())
+
+
+def resign(engine: Engine, _argument: str) -> None:
+    """Give the game up."""
+    engine.say("resign")
+
+
+def claim(engine: Engine, argument: str) -> None:
+    """Claim a result instead of a move (1-0, or ARGUMENT)."""
+    engine.say(f"{argument or '1-0'} {{I say so}}")
+
+
+def claim_after(engine: Engine, argument: str) -> None:
+    """Move, and claim a result behind it."""
+    engine.answer(engine.move())
+    engine.say(f"{argument or '1-0'} {{I say so}}")
+
+
+def offer(engine: Engine, _argument: str) -> None:
+    """Offer a draw before the move."""
+    engine.say("offer draw")
+    engine.answer(engine.move())
+
+
+def refuse(engine: Engine, _argument: str) -> None:
+    """Say that the opponent's move was illegal."""
+    engine.say("Illegal move: e2e4")
 
 
 PLAYBOOK: dict[str, Callable[[Engine, str], None]] = {
@@ -410,8 +586,22 @@ PLAYBOOK: dict[str, Callable[[Engine, str], None]] = {
     "long-line": long_line,
     "flood": flood,
     "split": split,
+    "exit-after": exit_after,
+    "half": half,
+    "doubled": doubled,
+    "loud": loud,
+    "resign": resign,
+    "claim": claim,
+    "claim-after": claim_after,
+    "offer": offer,
+    "refuse": refuse,
 }
-STYLES = frozenset({"exit-before-uciok", "no-uciok", "no-readyok", "crlf", "ignore-quit"})
+STYLES = frozenset(
+    {
+        *("exit-before-uciok", "no-uciok", "no-readyok", "crlf", "ignore-quit"),
+        *("no-features", "no-board"),  # of XBoard
+    }
+)
 COMMANDS: dict[str, Callable[[Engine, list[str]], None]] = {
     "uci": Engine.uci,
     "setoption": Engine.setoption,
@@ -419,6 +609,23 @@ COMMANDS: dict[str, Callable[[Engine, list[str]], None]] = {
     "position": Engine.position,
     "go": Engine.go,
 }
+
+XBOARD_COMMANDS: dict[str, Callable[[XboardEngine, list[str]], None]] = {
+    "protover": XboardEngine.protover,
+    "new": XboardEngine.new,
+    "variant": XboardEngine.variant,
+    "setboard": XboardEngine.setboard,
+    "force": XboardEngine.force,
+    "ping": XboardEngine.ping,
+    "usermove": XboardEngine.usermove,
+    "go": XboardEngine.go,
+}
+XBOARD_IGNORED = frozenset(
+    {
+        *("", "xboard", "accepted", "rejected", "level", "st", "sd", "time", "otim", "post"),
+        *("easy", "memory", "cores", "option", "?"),
+    }
+)
 
 
 # -- life ----------------------------------------------------------------------------
@@ -447,6 +654,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", default="Scripted")
     parser.add_argument("--strength", type=int, choices=range(4), default=1)
+    parser.add_argument("--protocol", choices=("uci", "xboard"), default="uci")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--fault", type=Fault.parse, action="append", default=[])
@@ -455,7 +663,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.life:
         threading.Thread(target=live, args=(options,), daemon=True).start()
-    Engine(options).run()
+    (XboardEngine if options.protocol == "xboard" else Engine)(options).run()
 
 
 if __name__ == "__main__":

@@ -106,10 +106,11 @@ class Hall:
         self,
         order: contract.GameOrder,
         on_frame: Callable[[frames.Frame], None] = lambda _: None,
+        patience: float = PATIENCE,
     ) -> Played:
         """Play the link's part until the referee has ended; fail when it hangs."""
         played = Played(order.game)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         self.channel.send(frames.Kind.ORDER, order.encode().encode())
         with contextlib.suppress(frames.ChannelClosedError):
             while True:
@@ -167,19 +168,29 @@ def opened(directory: pathlib.Path, limit_ms: int = 60_000) -> Iterator[Hall]:
 
 
 def play(
-    directory: pathlib.Path, order: contract.GameOrder, survivors_allowed: bool = False
+    directory: pathlib.Path,
+    order: contract.GameOrder,
+    survivors_allowed: bool = False,
+    patience: float = PATIENCE,
 ) -> Played:
     """Play one whole game in a hall of its own; no process of it may be left."""
     with opened(directory) as hall:
-        played = hall.play(order)
+        played = hall.play(order, patience=patience)
     assert survivors_allowed or not survivors(order.game)
     return played
 
 
-def scripted(*arguments: str, name: str = "Scripted", **fields: Any) -> contract.EngineSpec:
+def scripted(
+    *arguments: str,
+    name: str = "Scripted",
+    protocol: contract.ProtocolName = "uci",
+    **fields: Any,
+) -> contract.EngineSpec:
     """Describe the scripted engine with a playbook."""
-    command = (sys.executable, str(SCRIPTED), "--name", name, *arguments)
-    return contract.EngineSpec(id=name.lower(), name=name, command=command, **fields)
+    command = (sys.executable, str(SCRIPTED), "--name", name, "--protocol", protocol, *arguments)
+    return contract.EngineSpec(
+        id=name.lower(), name=name, command=command, protocol=protocol, **fields
+    )
 
 
 def program(text: str, name: str = "Inline") -> contract.EngineSpec:

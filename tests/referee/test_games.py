@@ -335,12 +335,18 @@ def test_the_ply_waits_for_the_link_and_no_clock_pays(tmp_path: pathlib.Path) ->
             assert frame is not None
             if frame.kind is frames.Kind.PLY:
                 played.plies.append(contract.PlyRecord.decode(frame.payload))
-        assert made.channel.receive(0.3) is None  # silence: nobody's clock runs
+        while (frame := made.channel.receive(0.3)) is not None:  # what the ply has overtaken
+            if frame.kind is frames.Kind.CHUNK:
+                assert frames.Chunk.decode(frame.payload).seat == "w"
         made.channel.send(frames.Kind.GO_ON)
-        frame = made.channel.receive(hall.PATIENCE)
-        assert frame is not None
-        go = frames.Chunk.decode(frame.payload)
-        assert (go.seat, go.direction) == ("b", ">")
+        while True:  # chunks that the ply has overtaken may come before
+            frame = made.channel.receive(hall.PATIENCE)
+            assert frame is not None
+            if frame.kind is not frames.Kind.CHUNK:
+                continue
+            go = frames.Chunk.decode(frame.payload)
+            if (go.seat, go.direction) == ("b", ">"):
+                break
         assert go.monotonic_ns > played.plies[0].think_ns
 
 
@@ -358,6 +364,28 @@ def test_plies_are_written_as_the_contract_encodes_them(tmp_path: pathlib.Path) 
     assert len(payloads) == 5
     for payload in payloads:
         assert contract.PlyRecord.decode(payload).encode().encode() == payload
+
+
+def test_scores_from_whites_side_are_turned_to_the_movers(tmp_path: pathlib.Path) -> None:
+    """An engine described as such is recorded like any other."""
+    told = answers('say("info depth 1 score cp 30\\nbestmove " + ["", "g8f6", "", "f6g8"][played])')
+    order = hall.order(KNIGHTS, told.model_copy(update={"white_pov": True}))
+    played = hall.play(tmp_path, order)
+    black = next(ply for ply in played.plies if ply.side == "black")
+    assert black.score == contract.Score(cp=-30)
+
+
+def test_each_side_plays_by_its_own_time_control(tmp_path: pathlib.Path) -> None:
+    """White has periods, black a limit by nodes under a bound; a hang ends by the bound."""
+    white = hall.scripted(time_control=contract.TimeControl(base_ms=5_000, moves=2))
+    black = hall.scripted("--fault", "hang@6", time_control=contract.TimeControl(nodes=10))
+    timeouts = contract.Timeouts(move_ms=600, stop_ms=100, stall_ms=200, quit_ms=300)
+    played = hall.play(tmp_path, hall.order(white, black, timeouts=timeouts))
+    assert (played.outcome.ending, played.outcome.loser) == (Ending.STALL, "black")
+    told = [line for line in played.sent("w").splitlines() if line.startswith("go")]
+    assert [line.split()[-2:] for line in told] == [["movestogo", left] for left in "212"]
+    assert played.plies[2].white_clock_ns > 5_000 * 10**6
+    assert "go nodes 10" in played.sent("b").splitlines()
 
 
 # -- interruptions -----------------------------------------------------------------------
@@ -475,7 +503,8 @@ def engines_of(made: hall.Hall) -> list[int]:
 
 def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> None:
     """Chess960 is switched on and castling is written as its engines write it."""
-    castling = answers('say("bestmove f1g1")')
+    offer = "option name UCI_Chess960 type check default false\\nuciok"
+    castling = answers('say("bestmove f1g1")', offer)
     order = hall.order(
         castling,
         hall.scripted("--fault", "none@2"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from types import MappingProxyType
 
 import hall
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from worker_cpu.protocols import options, uci
+from worker_cpu.protocols import options, uci, wishes
 
 STOCKFISH = (
     uci.Option("Debug Log File", "string", ""),
@@ -114,3 +116,197 @@ def test_any_offer_and_any_value_give_one_line_each(
     plan = plan_of(offered=offered, author={"A": value})
     assert all(c.endswith(b"\n") and c.count(b"\n") == 1 for c in plan.commands)
     assert all(s.set is not None or s.remark for s in plan.settings)
+
+
+# -- all limits of RULEBOOK §2 -------------------------------------------------------------
+
+OLD_TIMER = (
+    uci.Option("Number of Threads", "spin", "1", 1, 16),
+    uci.Option("Hash", "combo", "16", choices=("16", "64", "256", "1024")),
+    uci.Option("Pawn Hash", "spin", "64", 1, 4096),
+    uci.Option("Eval Cache KB", "spin", "32768", 0, 1 << 22),
+    uci.Option("NalimovPath", "string", ""),
+    uci.Option("NalimovCache", "spin", "1", 1, 256),
+    uci.Option("GaviotaTbPath", "string", ""),
+    uci.Option("Bitbases Path", "string", "/usr/share/egbb/"),
+    uci.Option("Use Large Pages", "check", "true"),
+    uci.Option("Never Clear Hash", "check", "false"),
+    uci.Option("Contempt", "spin", "12", -100, 100),
+    uci.Option("Split Depth", "spin", "12", 4, 99),
+    uci.Option("Fallback to Internal Book", "check", "true"),
+)
+N1 = contract.Limits(
+    threads=16,
+    hash_mb=800,
+    minor_hash_mb=1024,
+    tablebase_cache_mb=1024,
+    nalimov_path="/nalimov",
+    gaviota_path="/gaviota",
+    tablebases="one",
+    author_settings="restricted",
+)
+
+
+def test_every_limit_is_set_by_the_engines_own_names() -> None:
+    """Threads, hash, caches, paths and switches are found whatever they are called."""
+    plan = plan_of(OLD_TIMER, limits=N1, author={"Split Depth": 8, "Contempt": 50})
+    assert [command.decode().split(" ", 2)[2].strip() for command in plan.commands] == [
+        "Number of Threads value 16",
+        "Hash value 256",
+        "NalimovCache value 256",
+        "NalimovPath value /nalimov",
+        "Fallback to Internal Book value false",
+        "Use Large Pages value false",
+        "Never Clear Hash value true",
+        "Split Depth value 8",
+    ]
+    remarks = {setting.name: setting.remark for setting in plan.settings if setting.remark}
+    assert remarks == {
+        "Hash": "lowered to the engine's next choice",
+        "Pawn Hash": "within 1024 MB together",
+        "Eval Cache KB": "within 1024 MB together",
+        "GaviotaTbPath": "one kind an engine: Nalimov path",
+        "Contempt": "the event leaves this at its default",
+    }
+
+
+def test_an_author_may_ask_for_less_but_not_for_more() -> None:
+    """Below a limit the author's value is set; above it the limit, with a remark."""
+    limits = contract.Limits(threads=4, hash_mb=64)
+    less = plan_of(limits=limits, author={"Threads": 2, "Hash": "32"})
+    assert (setting(less, "Threads").set, setting(less, "Hash").set) == ("2", "32")
+    more = setting(plan_of(limits=limits, author={"Hash": 128}), "Hash")
+    assert (more.asked, more.set) == ("128", "64")
+    assert more.remark == "lowered to the event's limit 64 MB"
+
+
+def test_minor_hashes_too_large_together_are_lowered_in_proportion() -> None:
+    """64 MB and 32 MB (in KB) within 24 MB become 16 MB and 8 MB, each in its own unit."""
+    plan = plan_of(OLD_TIMER, limits=contract.Limits(minor_hash_mb=24))
+    pawn, evals = setting(plan, "Pawn Hash"), setting(plan, "Eval Cache KB")
+    assert (pawn.asked, pawn.set) == ("64", "16")
+    assert (evals.asked, evals.set) == ("32768", "8192")
+    assert pawn.remark == "96 MB together; lowered to 24 MB"
+
+
+SIZES = st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 1 << 10)), max_size=8)
+
+
+@given(sizes=SIZES, limit=st.integers(0, 1 << 20))
+def test_sizes_are_fitted_into_any_limit(sizes: list[tuple[int, int]], limit: int) -> None:
+    """The sum is within the limit (or all are at their floors), and nothing ever grows."""
+    floors = [floor for _, floor in sizes]
+    fitted = wishes.fit([size for size, _ in sizes], floors, limit)
+    assert sum(fitted) <= limit or fitted == floors
+    assert all(
+        floor <= f <= max(size, floor) for f, (size, floor) in zip(fitted, sizes, strict=True)
+    )
+
+
+@given(
+    offered=st.lists(
+        st.builds(
+            uci.Option,
+            name=st.sampled_from(
+                ["Pawn Hash", "Eval Hash", "MCTS Hash", "King Table", "NNUE Cache"]
+            ),
+            type=st.just("spin"),
+            default=st.integers(1, 5000).map(str),
+            min=st.just(1),
+            max=st.just(8192),
+        ),
+        unique_by=lambda option: option.name,
+    ),
+    author=st.dictionaries(st.sampled_from(["Pawn Hash", "Eval Hash"]), st.integers(1, 9000)),
+    limit=st.integers(8, 4096),
+)
+def test_minor_hashes_stay_within_their_limit(
+    offered: list[uci.Option], author: dict[str, int], limit: int
+) -> None:
+    """Whatever is offered and asked: what the engine has afterwards fits together."""
+    plan = plan_of(tuple(offered), limits=contract.Limits(minor_hash_mb=limit), author=author)
+    sizes = {option.name: int(option.default or 0) for option in offered}
+    sizes |= {s.name: int(s.set) for s in plan.settings if s.name in sizes and s.set is not None}
+    assert sum(sizes.values()) <= limit
+
+
+def test_a_free_match_sets_only_what_authors_ask_for() -> None:
+    """``farm match`` behaves as other match runners: no limit, no switch, Threads first."""
+    plan = plan_of(limits=contract.Limits(free=True), author={"Hash": 4, "threads": 2})
+    assert plan.commands == (
+        b"setoption name Threads value 2\n",
+        b"setoption name Hash value 4\n",
+    )
+
+
+def test_xboard_engines_have_the_same_limits() -> None:
+    """Features and options are set by CECP's commands; checks are 0 and 1."""
+    offered = (
+        uci.Option("Ponder", "check", "true"),
+        uci.Option("Pawn Hash", "spin", "8", 1, 64),
+        uci.Option("Style", "combo", "Solid", choices=("Solid", "Risky")),
+        uci.Option("Clear", "button"),
+    )
+    features = options.CecpFeatures(memory=True, smp=True, egt=("syzygy", "nalimov"))
+    spec = contract.EngineSpec(
+        id="x", name="X", command=("x",), options={"Style": "risky", "Clear": True, "Nope": 1}
+    )
+    limits = contract.Limits(threads=2, hash_mb=32, minor_hash_mb=4, syzygy_path="/tb")
+    plan = options.plan_xboard(offered, features, hall.order(spec, spec, limits=limits), spec)
+    assert plan.commands == (
+        b"cores 2\n",
+        b"memory 32\n",
+        b"option Pawn Hash=4\n",
+        b"egtpath syzygy /tb\n",
+        b"option Ponder=0\n",
+        b"option Style=Risky\n",
+        b"option Clear\n",
+    )
+    assert setting(plan, "Nope").remark == "engine has no such option"
+
+
+# -- real engines --------------------------------------------------------------------------
+
+REAL = ("stockfish", "ethereal-chess", "fairy-stockfish", "toga2", "glaurung")
+SMALL = contract.Limits(threads=2, hash_mb=8, minor_hash_mb=4, tablebase_cache_mb=32)
+
+
+def talk(engine: contract.EngineSpec, words: bytes) -> list[bytes]:
+    """Say all words to an engine and return its answer."""
+    done = subprocess.run(engine.command, input=words, capture_output=True, timeout=60, check=False)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_engines_take_what_is_planned(name: str) -> None:
+    """Threads and hash reach every engine by its own name; none complains of an option."""
+    engine = hall.installed(name)
+    offered = [o for line in talk(engine, b"uci\nquit\n") if (o := uci.option(line)) is not None]
+    # Debian's Ethereal 12.00 ends by a missing symbol when it is given a SyzygyPath.
+    path = None if name == "ethereal-chess" else "/nowhere"
+    limits = SMALL.model_copy(update={"syzygy_path": path})
+    plan = options.plan(offered, hall.order(engine, engine, limits=limits), engine)
+    threads, hash_ = plan.settings[:2]
+    assert (threads.set, hash_.set) == ("2", "8")
+    by_name = {option.name: option for option in offered}
+    for switch in ("OwnBook", "Ponder"):
+        if switch in by_name:
+            assert setting(plan, switch).set == "false"
+    answer = talk(engine, b"uci\n" + b"".join(plan.commands) + b"isready\nquit\n")
+    assert b"readyok" in answer
+    assert not [line for line in answer if b"no such option" in line.lower()]
+
+
+def test_chess960_is_off_in_standard_games() -> None:
+    """An engine that has it on by default would write castling as king takes rook."""
+    line = b"option name UCI_Chess960 type check default true"
+    offered = tuple(option for option in (uci.option(line),) if option is not None)
+    engine = contract.EngineSpec(id="x", name="X", command=("x",))
+    order = contract.GameOrder(
+        season="s", season_name="s", event="e", event_name="e", game="g", number=1, round="1",
+        white=engine, black=engine, time_control=contract.TimeControl.parse("1+0"),
+    )  # fmt: skip
+    command = b"setoption name UCI_Chess960 value false\n"
+    assert command in options.plan(offered, order, engine).commands
+    free = order.model_copy(update={"variant": "fischerandom"})
+    assert command not in options.plan(offered, free, engine).commands

@@ -172,7 +172,8 @@ def test_best_move_lines(line: bytes, move: uci.BestMove) -> None:
 
 def test_commands() -> None:
     """One piece starts a clock; no option value can smuggle in a second command."""
-    assert uci.position_and_go("position startpos", 1000, 900, 10, 20) == (
+    limits = {"wtime": 1000, "btime": 900, "winc": 10, "binc": 20}
+    assert uci.position_and_go("position startpos", limits) == (
         b"position startpos\ngo wtime 1000 btime 900 winc 10 binc 20\n"
     )
     assert uci.set_option("Style", "a\nquit") == b"setoption name Style value a quit\n"

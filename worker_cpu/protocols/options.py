@@ -1,26 +1,30 @@
 """What is set on an engine: the event's limits first, then its author's options.
 
-RULEBOOK §2 "Limits". Invariants:
+RULEBOOK §2 "Limits"; what a name means is ``arbiter.limits``. Invariants:
 
 * Threads is set first: engines size their tables by it;
-* the event's limits are the same for both sides, lowered to an engine's own maximum, and
-  win over an author's option of the same name;
-* own books and pondering are off wherever an engine offers them;
-* every option asked for is recorded: what was asked, what is offered, what was set.
+* the event's limits are the same for both sides and lowered to an engine's own maximum;
+  an author may ask for less, never for more;
+* minor hashes together stay within the limit: all are lowered in proportion;
+* own books, pondering and large pages are off wherever an engine offers them;
+* whatever has a limit is recorded: what was asked, what is offered, what was set, and a
+  remark where these differ.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from orchestrator import contract
-from worker_cpu.protocols import uci
+from orchestrator.arbiter import limits
+from worker_cpu.protocols import uci, wishes
 
-Value: TypeAlias = str | int | bool
+Writer: TypeAlias = Callable[[uci.Option, str | None], bytes]
 
 EMPTY = "<empty>"  # UCI's way to write an empty string
+MISSING = "engine has no such option"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +36,19 @@ class Plan:
 
 
 @dataclasses.dataclass(frozen=True)
+class CecpFeatures:
+    """What an XBoard engine takes besides its options: ``memory``, ``cores``, ``egtpath``."""
+
+    memory: bool = False
+    smp: bool = False
+    egt: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class _Choice:
-    """What is set: ``value`` for the record, '' with no command where nothing is."""
+    """What is set: ``value`` for the record and for the engine, ``None`` for nothing."""
 
     value: str | None
-    command: bytes | None = None
     remark: str = ""
 
 
@@ -45,98 +57,113 @@ def plan(
     order: contract.GameOrder,
     spec: contract.EngineSpec,
 ) -> Plan:
-    """Decide what is set on an engine that offers these options."""
-    known = {option.name.lower(): option for option in offered}
+    """Decide what is set on a UCI engine that offers these options."""
+    return _plan(wishes.Offer(offered, spec.options), order, _write_uci)
+
+
+def plan_xboard(
+    offered: Iterable[uci.Option],
+    features: CecpFeatures,
+    order: contract.GameOrder,
+    spec: contract.EngineSpec,
+) -> Plan:
+    """Decide what is set on an XBoard engine by features and by its own options.
+
+    ``memory`` is asked for the main hash: CECP leaves to the engine what it keeps there.
+    Chess960 is told by ``variant``, which is not an option.
+    """
+    extra = [uci.Option("cores", "spin", min=1)] if features.smp else []
+    extra += [uci.Option("memory", "spin", min=1)] if features.memory else []
+    extra += [uci.Option(f"egtpath {kind}", "string") for kind in features.egt]
+    untold = order.model_copy(update={"variant": "standard"})
+    return _plan(wishes.Offer([*extra, *offered], spec.options), untold, _write_xboard)
+
+
+def _plan(offer: wishes.Offer, order: contract.GameOrder, write: Writer) -> Plan:
     settings: list[contract.OptionSetting] = []
     commands: list[bytes] = []
-    for name, asked, by_author in _wanted(order, spec, known):
-        option = known.get(name.lower())
-        if by_author and _is_farm_option(name, order):
-            choice = _Choice(None, remark="the event sets this option")
-        elif option is None:
-            choice = _Choice(None, remark="engine has no such option")
-        else:
-            choice = _choose(option, asked)
-        settings.append(
-            contract.OptionSetting(
-                name=name if option is None else option.name,
-                asked=_text(asked),
-                offered=None if option is None else option.describe(),
-                set=choice.value,
-                remark=choice.remark,
-            )
-        )
-        commands += [] if choice.command is None else [choice.command]
+    for wish in wishes.wishes(offer, order):
+        choice = _Choice(wish.value, MISSING)
+        if wish.option is not None:
+            choice = _Choice(None) if wish.value is None else _choose(wish.option, wish.value)
+            if choice.value is not None:
+                commands.append(_command(wish.option, choice.value, write))
+        settings.append(_setting(wish, choice))
     return Plan(tuple(settings), tuple(commands))
 
 
-def _wanted(
-    order: contract.GameOrder, spec: contract.EngineSpec, known: dict[str, uci.Option]
-) -> Iterator[tuple[str, Value, bool]]:
-    """Yield name, value and whether the author asks for it, in the order of setting."""
-    yield "Threads", order.limits.threads, False
-    yield "Hash", order.limits.hash_mb, False
-    if order.limits.syzygy_path is not None:
-        yield "SyzygyPath", order.limits.syzygy_path, False
-    if order.variant == "fischerandom":
-        yield "UCI_Chess960", True, False
-    for name in ("OwnBook", "Ponder"):
-        if name.lower() in known:
-            yield name, False, False
-    for name, value in spec.options.items():
-        yield name, value, True
+def _setting(wish: wishes.Wish, choice: _Choice) -> contract.OptionSetting:
+    return contract.OptionSetting(
+        name=wish.name,
+        asked=wish.asked,
+        offered=None if wish.option is None else wish.option.describe(),
+        set=None if wish.option is None else choice.value,
+        remark="; ".join(filter(None, (wish.remark, choice.remark))),
+    )
 
 
-def _is_farm_option(name: str, order: contract.GameOrder) -> bool:
-    farm = {"threads", "hash", "ownbook", "ponder", "uci_chess960"}
-    if order.limits.syzygy_path is not None:
-        farm.add("syzygypath")
-    return name.lower() in farm
+# -- what an option takes ------------------------------------------------------------------
 
 
-def _choose(option: uci.Option, asked: Value) -> _Choice:
-    text = _text(asked)
+def _choose(option: uci.Option, asked: str) -> _Choice:
     if option.type == "button":
-        return _button(option, text)
+        pressed = asked.lower() == "true"
+        return _Choice("pressed") if pressed else _Choice(None, "button not pressed")
     if option.type == "spin":
-        return _spin(option, text)
-    if option.type == "check" and text.lower() not in ("true", "false"):
-        return _Choice(None, remark=f"not set: {text!r} is neither true nor false")
+        return _spin(option, asked)
+    if option.type == "check" and asked.lower() not in ("true", "false"):
+        return _Choice(None, f"not set: {asked!r} is neither true nor false")
     if option.type == "check":
-        return _set(option, text.lower())
+        return _Choice(asked.lower())
     if option.type == "combo":
-        return _combo(option, text)
-    return _set(option, text or EMPTY)
+        return _combo(option, asked)
+    return _Choice(asked or EMPTY)
 
 
-def _button(option: uci.Option, text: str) -> _Choice:
-    if text.lower() == "true":
-        return _Choice("pressed", uci.set_option(option.name))
-    return _Choice(None, remark="button not pressed")
-
-
-def _spin(option: uci.Option, text: str) -> _Choice:
-    try:
-        number = int(text)
-    except ValueError:
-        return _Choice(None, remark=f"not set: {text!r} is no whole number")
+def _spin(option: uci.Option, asked: str) -> _Choice:
+    number = limits.whole(asked)
+    if number is None:
+        return _Choice(None, f"not set: {asked!r} is no whole number")
     if option.max is not None and number > option.max:
-        return _set(option, str(option.max), f"lowered to the engine's maximum {option.max}")
+        return _Choice(str(option.max), f"lowered to the engine's maximum {option.max}")
     if option.min is not None and number < option.min:
-        return _set(option, str(option.min), f"raised to the engine's minimum {option.min}")
-    return _set(option, text)
+        return _Choice(str(option.min), f"raised to the engine's minimum {option.min}")
+    return _Choice(asked)
 
 
-def _combo(option: uci.Option, text: str) -> _Choice:
+def _combo(option: uci.Option, asked: str) -> _Choice:
     for choice in option.choices:
-        if choice.lower() == text.lower():
-            return _set(option, choice)
-    return _Choice(None, remark=f"not set: the engine has no choice {text!r}")
+        if choice.lower() == asked.lower():
+            return _Choice(choice)
+    number = limits.whole(asked)
+    if number is not None and limits.role(option.name) in wishes.LIMITED:
+        below = [n for c in option.choices if (n := limits.whole(c)) is not None and n <= number]
+        if below:
+            return _Choice(str(max(below)), "lowered to the engine's next choice")
+    return _Choice(None, f"not set: the engine has no choice {asked!r}")
 
 
-def _set(option: uci.Option, value: str, remark: str = "") -> _Choice:
-    return _Choice(value, uci.set_option(option.name, value), remark)
+# -- how it is said ------------------------------------------------------------------------
 
 
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _command(option: uci.Option, value: str, write: Writer) -> bytes:
+    return write(option, None if option.type == "button" else value)
+
+
+def _write_uci(option: uci.Option, value: str | None) -> bytes:
+    return uci.set_option(option.name, value)
+
+
+def _write_xboard(option: uci.Option, value: str | None) -> bytes:
+    if option.name in ("memory", "cores") or option.name.startswith("egtpath "):
+        return _line(f"{option.name} {value}")
+    if value is None:
+        return _line(f"option {option.name}")
+    if option.type == "check":
+        value = "1" if value == "true" else "0"
+    return _line(f"option {option.name}={'' if value == EMPTY else value}")
+
+
+def _line(text: str) -> bytes:
+    """Write one line; line ends inside cannot be smuggled in."""
+    return " ".join(text.splitlines()).encode() + b"\n"

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from orchestrator import contract
+from worker_cpu.protocols import base
 
+Search: TypeAlias = base.Search
 OptionType: TypeAlias = Literal["check", "spin", "combo", "button", "string"]
 
 TEXT_LIMIT = 4096  # characters kept of a name, a value or a move an engine writes
@@ -72,20 +74,6 @@ class BestMove:
     ponder: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Search:
-    """What an engine said of its search: fields as in ``contract.PlyRecord``."""
-
-    score: contract.Score | None = None
-    depth: int | None = None
-    seldepth: int | None = None
-    nodes: int | None = None
-    nps: int | None = None
-    tbhits: int | None = None
-    hashfull: int | None = None
-    pv: tuple[str, ...] = ()
-
-
 # -- the handshake -----------------------------------------------------------------------
 
 
@@ -129,8 +117,8 @@ def option(line: bytes) -> Option | None:
         name=fields["name"],
         type=kind,
         default=fields.get("default"),
-        min=_number(fields.get("min", "")),
-        max=_number(fields.get("max", "")),
+        min=number(fields.get("min", "")),
+        max=number(fields.get("max", "")),
         choices=tuple(choices),
     )
 
@@ -248,19 +236,19 @@ def _info(text: list[str]) -> _Info:
             info.exact = False
         elif word in ("cp", "mate"):
             info.score = _score(word, value) or info.score
-        elif word in _NUMBERS and (number := _number(value)) is not None:
-            info.numbers[word] = number
+        elif word in _NUMBERS and (count := number(value)) is not None:
+            info.numbers[word] = count
         at += 1
     return info
 
 
 def _score(kind: str, value: str) -> contract.Score | None:
-    number = _number(value)
-    if number is None:
+    points = number(value)
+    if points is None:
         return None
     if kind == "cp":
-        return contract.Score(cp=number)
-    return contract.Score(mate=number)
+        return contract.Score(cp=points)
+    return contract.Score(mate=points)
 
 
 def _moves(text: list[str]) -> Iterator[str]:
@@ -279,16 +267,16 @@ def _lines_backwards(output: bytes) -> Iterator[bytes]:
         end = start - 1
 
 
-def _number(text: str) -> int | None:
+def number(text: str) -> int | None:
     """Read a number as engines write it; nonsense and the absurdly large are ``None``."""
     if not text.isascii() or len(text) > 20 or not text.removeprefix("-").isdigit():
         return None
-    number = int(text)
-    return number if -NUMBER_LIMIT < number < NUMBER_LIMIT else None
+    value = int(text)
+    return value if -NUMBER_LIMIT < value < NUMBER_LIMIT else None
 
 
-def _known(number: int | None) -> str:
-    return "?" if number is None else str(number)
+def _known(value: int | None) -> str:
+    return "?" if value is None else str(value)
 
 
 # -- commands ----------------------------------------------------------------------------
@@ -300,9 +288,7 @@ def set_option(name: str, value: str | None = None) -> bytes:
     return " ".join(text.splitlines()).encode() + b"\n"
 
 
-def position_and_go(
-    position: str, white_ms: int, black_ms: int, white_inc_ms: int, black_inc_ms: int
-) -> bytes:
+def position_and_go(position: str, limits: Mapping[str, int]) -> bytes:
     """Write ``position`` and ``go`` as the one piece that starts a clock; times in ms."""
-    go = f"go wtime {white_ms} btime {black_ms} winc {white_inc_ms} binc {black_inc_ms}"
-    return f"{position}\n{go}\n".encode()
+    go = " ".join([f"{name} {value}" for name, value in limits.items()])
+    return f"{position}\ngo {go}\n".encode()

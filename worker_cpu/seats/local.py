@@ -22,6 +22,7 @@ from orchestrator import contract
 LINE_LIMIT = 1 << 16  # bytes kept of one line; the stream goes on behind it
 READ_BYTES = 1 << 16  # bytes: one read
 PIPE_BYTES = 1 << 20  # bytes an engine can write before it has to wait for the referee
+ASIDE_BYTES = 1 << 16  # bytes kept of what an engine wrote while it was not its turn
 STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
 
 
@@ -62,6 +63,7 @@ class LocalSeat:
         self.pid = -1
         self.pidfd = -1
         self._unsent = b""
+        self._aside = b""
         self.stdin, self.stdout, self.stderr = -1, -1, -1
 
     def open(self) -> EngineEnds:
@@ -118,6 +120,16 @@ class LocalSeat:
         if chunk:
             self.at_line_start = chunk.endswith(b"\n")
         return chunk
+
+    def set_aside(self, output: bytes) -> None:
+        """Keep output that came when it was not this engine's turn: no answer to ``go``."""
+        if len(self._aside) < ASIDE_BYTES:
+            self._aside += output
+
+    def take_aside(self) -> bytes:
+        """Return what was set aside since the last call."""
+        output, self._aside = self._aside, b""
+        return output
 
     def read_stderr(self) -> bytes | None:
         """Return what came on stderr, as ``read``; its tail is kept."""

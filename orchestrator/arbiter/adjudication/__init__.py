@@ -1,0 +1,5 @@
+"""The rules that end a game early, as small objects fed ply by ply (RULEBOOK §2).
+
+``judge.Judge`` is built from the order's ``contract.Adjudication`` and asks them in their
+order on one ply: ``tablebase``, ``draws``, ``wins``, then the maximum of moves.
+"""

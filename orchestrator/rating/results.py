@@ -1,0 +1,107 @@
+"""What a match has brought so far: wins, draws, losses, and pairs of games.
+
+A pair is two games of one opening with colours swapped. Its five possible scores are
+counted from the first engine's side, worst first: 0, ½, 1, 1½, 2 points. Pairs share
+their opening, so their games are no independent draws: where all games belong to pairs,
+errors and tests rest on the pairs (the pentanomial), else on single games (Van den
+Bergh, "Normalized Elo and the pentanomial model").
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+PAIR_SCORES = 5  # a pair brings 0, 1, 2, 3 or 4 half points
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """Results from one engine's side; ``pairs`` counts whole pairs by their half points."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    pairs: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+
+    @property
+    def games(self) -> int:
+        """Return the number of games."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def points(self) -> float:
+        """Return the points won."""
+        return self.wins + self.draws / 2
+
+    @property
+    def score(self) -> float:
+        """Return the share of the points, ½ when nothing was played."""
+        return self.points / self.games if self.games else 0.5
+
+    @property
+    def draw_ratio(self) -> float:
+        """Return the share of drawn games."""
+        return self.draws / self.games if self.games else 0.0
+
+    def reversed(self) -> Counts:
+        """Return the same results from the opponent's side."""
+        first, second, third, fourth, fifth = self.pairs
+        turned = (fifth, fourth, third, second, first)
+        return Counts(self.losses, self.draws, self.wins, turned)
+
+    def distribution(self) -> Distribution:
+        """Return what errors and tests rest on: pairs once there are any, else games."""
+        if any(self.pairs):
+            return Distribution(self.pairs)
+        return Distribution((self.losses, self.draws, self.wins))
+
+
+def total(counts: Iterable[Counts]) -> Counts:
+    """Add up results of one engine against several opponents."""
+    wins = draws = losses = 0
+    pairs = [0] * PAIR_SCORES
+    for one in counts:
+        wins, draws, losses = wins + one.wins, draws + one.draws, losses + one.losses
+        pairs = [sum(both) for both in zip(pairs, one.pairs, strict=True)]
+    first, second, third, fourth, fifth = pairs
+    return Counts(wins, draws, losses, (first, second, third, fourth, fifth))
+
+
+class Distribution:
+    """How often each score was seen: three counts of games, or five of pairs.
+
+    Scores are evenly spaced from 0 to 1 per game. ``scale`` turns the deviation of one
+    observation into that of one game: a pair is two games.
+    """
+
+    def __init__(self, counts: Sequence[float]) -> None:
+        """Take the counts, worst score first."""
+        last = len(counts) - 1
+        self.total = float(sum(counts))
+        self.values = [at / last for at in range(last + 1)]
+        self.counts = [float(count) for count in counts]
+        self.scale = math.sqrt(last / 2)
+
+    @property
+    def mean(self) -> float:
+        """Return the mean score, ½ of nothing."""
+        if not self.total:
+            return 0.5
+        weighed = zip(self.values, self.counts, strict=True)
+        return sum(value * count for value, count in weighed) / self.total
+
+    @property
+    def variance(self) -> float:
+        """Return the variance of one observation."""
+        if not self.total:
+            return 0.0
+        mean = self.mean
+        weighed = zip(self.values, self.counts, strict=True)
+        return sum((value - mean) ** 2 * count for value, count in weighed) / self.total
+
+    @property
+    def error(self) -> float:
+        """Return the standard error of the mean, 0 when nothing is known of it."""
+        return math.sqrt(self.variance / self.total) if self.total else 0.0

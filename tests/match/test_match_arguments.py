@@ -1,0 +1,270 @@
+"""The argument language: every switch means what it does elsewhere, or is refused by name."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from orchestrator import contract, errors
+from worker_cpu.match import arguments, engines
+
+TWO = ["-engine", "cmd=true", "name=A", "-engine", "cmd=false", "name=B"]
+CLOCK = ["-each", "tc=10+0.1"]
+
+
+def read(*words: str) -> arguments.Settings:
+    """Read a command line with two engines and a clock."""
+    return arguments.read([*TWO, *CLOCK, *words])
+
+
+def first(*words: str) -> engines.Engine:
+    """Read one engine's words; the other one has a clock of its own."""
+    return arguments.read(["-engine", *words, "-engine", "cmd=true", "tc=1"]).engines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "clock"),
+    [
+        (["tc=60"], {"base_ms": 60_000}),
+        (["tc=8+0.08"], {"base_ms": 8_000, "increment_ms": 80}),
+        (["tc=0:10+0.1"], {"base_ms": 10_000, "increment_ms": 100}),
+        (["tc=40/1:30+1"], {"base_ms": 90_000, "increment_ms": 1_000, "moves": 40}),
+        (["tc=0/60"], {"base_ms": 60_000}),
+        (["st=0.5"], {"move_ms": 500}),
+        (["nodes=1000"], {"nodes": 1000}),
+        (["tc=inf", "depth=6"], {"depth": 6}),
+        (["tc=10", "plies=6"], {"base_ms": 10_000, "depth": 6}),
+    ],
+)
+def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
+    """Every form of a clock reads as both programs read it; times are seconds."""
+    assert first("cmd=true", *words).control == contract.TimeControl.model_validate(clock)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["tc=inf"],
+        ["tc=x"],
+        ["tc=0+1"],
+        ["tc=10", "st=1"],
+        ["st=0"],
+        ["nodes=0"],
+        ["tc=1:2:3:4"],
+    ],
+)
+def test_a_clock_that_is_none_is_refused(words: list[str]) -> None:
+    """No clock, two clocks and nonsense are wrong usage, with what is allowed."""
+    with pytest.raises(errors.UsageError, match=r"-engine 1.*allowed"):
+        first("cmd=true", *words)
+
+
+def test_an_engine_has_all_its_keys(tmp_path: pathlib.Path) -> None:
+    """Command, arguments, directory, options and the rest reach the referee's order."""
+    engine = first(
+        *("cmd=true", "name=X", f"dir={tmp_path}", "arg=-a b", "args=c 'd e'", "proto=xboard"),
+        *("tc=1", "timemargin=20", "whitepov", "initstr=one\\ntwo", "stderr=err.txt"),
+        *("option.Hash=32", "option.Threads=3", "option.Eval File=net.nnue", "restart=on"),
+    )
+    spec = engine.spec
+    assert pathlib.Path(spec.command[0]).name == "true"
+    assert spec.command[1:] == ("-a b", "c", "d e")
+    assert (spec.name, spec.protocol, spec.directory) == ("X", "xboard", str(tmp_path))
+    assert spec.options == {"Hash": "32", "Threads": "3", "Eval File": "net.nnue"}
+    assert (spec.white_pov, spec.init) == (True, ("one", "two"))
+    assert (engine.margin_ms, engine.threads) == (20, 3)
+    assert engine.stderr == pathlib.Path("err.txt").absolute()
+
+
+def test_each_stands_behind_what_an_engine_says_itself() -> None:
+    """-each fills in what -engine leaves out, wherever it stands."""
+    words = ["-each", "tc=5", "option.Hash=1", "timemargin=7", "-engine", "cmd=true", "st=2"]
+    settings = arguments.read([*words, "option.Hash=2", "-engine", "cmd=true"])
+    one, two = settings.engines
+    assert one.control == contract.TimeControl(move_ms=2000)
+    assert two.control == contract.TimeControl(base_ms=5000)
+    assert (one.spec.options["Hash"], two.spec.options["Hash"]) == ("2", "1")
+    assert (one.margin_ms, two.margin_ms) == (7, 7)
+
+
+def test_names_are_unique_and_default_to_the_program() -> None:
+    """An engine without a name has its program's; a second one is told apart."""
+    settings = arguments.read(["-engine", "cmd=true", "-engine", "cmd=true", *CLOCK])
+    assert [engine.spec.name for engine in settings.engines] == ["true", "true_2"]
+
+
+def test_commands_are_found_by_directory_path_and_with_arguments(tmp_path: pathlib.Path) -> None:
+    """A command is a file of the directory, a program of PATH, or a line with arguments."""
+    program = tmp_path / "my engine"
+    program.write_text("")
+    assert first("cmd=./my engine", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
+    command = first("cmd=env true --x", "tc=1").spec.command
+    assert pathlib.Path(command[0]).name == "env"
+    assert command[1:] == ("true", "--x")
+
+
+def test_a_missing_program_is_a_remark_not_an_error() -> None:
+    """An engine that is not there loses its games; the match says so before it begins."""
+    engine = first("cmd=no-such-program", "tc=1")
+    assert "will lose its games" in engine.remarks[0]
+
+
+# -- engines.json ----------------------------------------------------------------------
+
+
+def configure(directory: pathlib.Path, *entries: dict[str, Any]) -> None:
+    """Write ``engines.json``."""
+    (directory / "engines.json").write_text(json.dumps(entries))
+
+
+def test_conf_takes_an_engine_from_the_configuration(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """conf= reads cutechess' keys; what stands beside it on the command line wins."""
+    monkeypatch.chdir(tmp_path)
+    options = [{"name": "Hash", "value": 64}, {"name": "Ponder", "value": False}]
+    entry = {"name": "Rook", "command": "true --uci", "protocol": "uci", "options": options}
+    configure(tmp_path, entry | {"workingDirectory": str(tmp_path), "whitepov": True})
+    engine = first("conf=Rook", "tc=1", "option.Hash=8")
+    assert engine.spec.name == "Rook"
+    assert engine.spec.command[1:] == ("--uci",)
+    assert engine.spec.options == {"Hash": "8", "Ponder": "false"}
+    assert engine.spec.white_pov
+
+
+def test_conf_names_what_is_there(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown name is refused with the names of the file, a missing file with its places."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(errors.UsageError, match=r"no engines\.json"):
+        first("conf=Rook", "tc=1")
+    configure(tmp_path, {"name": "Rock", "command": "true"})
+    with pytest.raises(errors.UsageError, match=r"did you mean Rock.*allowed: Rock"):
+        first("conf=Rook", "tc=1")
+
+
+# -- the match -----------------------------------------------------------------------------
+
+
+def test_the_schedule_of_scripts() -> None:
+    """-games, -rounds and -repeat mean pairs of games unless they say otherwise."""
+    plan = read("-games", "2", "-rounds", "50", "-repeat").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (2, 50, 2)
+    plan = read("-rounds", "50", "-repeat").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (2, 50, 2)
+    plan = read("-games", "10", "-repeat").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (10, 1, 2)
+    plan = read("-rounds", "10").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (1, 10, 1)
+    plan = read("-noswap", "-reverse", "-tournament", "gauntlet").plan
+    assert (plan.swap, plan.reverse, plan.kind) == (False, True, "gauntlet")
+
+
+def test_adjudication_is_the_contracts() -> None:
+    """-draw, -resign, -maxmoves and -tb become the rules of the order."""
+    rules = read(
+        *("-draw", "movenumber=34", "movecount=8", "score=20"),
+        *("-resign", "movecount=3", "score=600", "twosided=true", "-maxmoves", "200"),
+        *("-tb", "/a;/b", "-tbpieces", "5", "-tbadjudicate", "DRAW"),
+    ).adjudication
+    assert rules.draw == contract.MovesDraw(move_number=34, move_count=8, score_cp=20)
+    assert rules.resign == contract.MovesResign(move_count=3, score_cp=600, twosided=True)
+    assert rules.syzygy == contract.Syzygy(men=5, draw_only=True, path="/a:/b")
+    assert rules.max_moves == 200
+    assert read("-maxmoves", "0").adjudication == contract.Adjudication()
+    assert read("-resign", "movecount=3", "score=600", "twosided").adjudication.resign is not None
+
+
+def test_openings() -> None:
+    """Format follows the name, and every key is kept."""
+    words = ["file=b.epd.gz", "order=random", "start=7", "policy=round", "plies=8"]
+    settings = read("-openings", *words, "-srand", "42")
+    assert settings.openings == arguments.Openings(
+        pathlib.Path("b.epd.gz"), "epd", "random", plies=8, start=7
+    )
+    assert (settings.plan.policy, settings.seed) == ("round", 42)
+    numbered = read("-variant", "fischerandom", "-openings", "format=frc", "positions=518,0-2")
+    assert numbered.openings is not None
+    assert numbered.openings.positions == (518, 0, 1, 2)
+
+
+def test_outputs() -> None:
+    """Both programs' forms of -pgnout; the journal lies beside it unless it is named."""
+    settings = read(
+        "-pgnout", "g.pgn", "min", "fi", "-event", "E", "-site", "S", "-epdout", "e.epd"
+    )
+    assert (settings.pgn, settings.minimal) == (pathlib.Path("g.pgn"), True)
+    assert (settings.event, settings.site) == ("E", "S")
+    assert settings.journal == pathlib.Path("g.pgn.jsonl")
+    assert settings.epd == pathlib.Path("e.epd")
+    settings = read("-pgnout", "notation=san", "nodes=true", "file=g.pgn", "append=false")
+    assert (settings.pgn, settings.append) == (pathlib.Path("g.pgn"), False)
+    assert read("-journal", "j").journal == pathlib.Path("j")
+    assert read().journal == pathlib.Path("farm-match.jsonl")
+
+
+def test_the_rest() -> None:
+    """Numbers and flags reach the settings."""
+    settings = read(
+        *("-concurrency", "3", "-wait", "20", "-ratinginterval", "5", "-outcomeinterval", "2"),
+        *("-use-affinity", "0,2-3", "-startup-ms", "1000", "-ucinewgame-ms", "2000", "-resume"),
+        *("-sprt", "elo0=-2", "elo1=3", "alpha=0.1", "beta=0.2", "model=logistic", "--json"),
+        *("-output", "format=fastchess", "-report", "penta=true", "-log", "l.txt", "-recover"),
+    )
+    assert (settings.concurrency, settings.wait_ms, settings.rating_interval) == (3, 20, 5)
+    assert (settings.outcome_interval, settings.cpus) == (2, frozenset({0, 2, 3}))
+    assert (settings.timeouts.start_ms, settings.timeouts.ready_ms) == (1000, 2000)
+    assert settings.test is not None
+    assert (settings.test.elo0, settings.test.alpha, settings.test.model) == (-2, 0.1, "logistic")
+    assert (settings.resume, settings.json, settings.log) == (True, True, pathlib.Path("l.txt"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-rouns", "3"], "did you mean -rounds"),
+        (["-quick"], "-quick: found the switch; allowed: not supported"),
+        (["-tournament", "knockout"], "allowed: round-robin, roundrobin, gauntlet"),
+        (["-variant", "atomic"], "allowed: standard, fischerandom"),
+        (["-rounds", "x"], "-rounds: found 'x'; allowed: a whole number from 1"),
+        (["-rounds"], "-rounds: found nothing; allowed: one value"),
+        (["-rounds", "1", "2"], "found 1 2; allowed: one value"),
+        (["-noswap", "x"], "-noswap: found x; allowed: no value"),
+        (["-openings", "order=random"], "file=NAME"),
+        (["-openings", "file=a", "format=bin"], "allowed: pgn, epd, frc, dfrc"),
+        (["-openings", "file=a", "file=b"], "the key twice"),
+        (["-openings", "format=frc"], "-variant fischerandom"),
+        (["-openings", "filee=a"], "did you mean file="),
+        (["-sprt", "elo0=0"], "no elo1"),
+        (["-sprt", "elo0=0", "elo1=5", "model=bayesian"], "allowed: normalized, logistic"),
+        (["-draw", "movenumber=a"], "whole number"),
+        (["-resign", "twosided=maybe"], "allowed: true, false"),
+        (["-pgnout", "file=g", "notation=lan"], "allowed: san"),
+        (["-pgnout"], "no file"),
+        (["-tbpieces", "5"], "no -tb"),
+        (["-tb", "/a", "-tbpieces", "9"], "a whole number from 3 to 7"),
+        (["-seeds", "2"], "fewer than the 2 engines"),
+        (["-engine", "cmd=true", "ponder"], "not supported: engines do not ponder"),
+        (["-engine", "cmd=true", "bok=x"], "did you mean book|allowed: arg="),
+        (["-engine", "name=x"], "no command"),
+        (["-engine", "cmd=true", "proto=usi"], "allowed: uci, xboard"),
+        (["-engine", "cmd=true", "restart=never"], "allowed: auto, on, off"),
+        (["-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5"], "found 3 engines"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(words: list[str], message: str) -> None:
+    """A wrong word is never ignored: the message names it and what is allowed."""
+    with pytest.raises(errors.UsageError, match=message):
+        read(*words)
+
+
+def test_words_before_a_switch_and_missing_engines_are_refused() -> None:
+    """The first word is a switch, and two engines are the least."""
+    with pytest.raises(errors.UsageError, match="a switch such as -engine"):
+        arguments.read(["engine"])
+    with pytest.raises(errors.UsageError, match="found 1 engines"):
+        arguments.read(["-engine", "cmd=true", "tc=1"])

@@ -1,0 +1,120 @@
+"""The journal of a match: a kill at any byte loses no finished game and doubles none."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+
+import pytest
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import record, verdict
+from worker_cpu.match import journal, schedule
+
+SLOTS = schedule.slots(schedule.Plan(2, rounds=3))
+
+
+def game(slot: schedule.Slot) -> contract.GameRecord:
+    """Make the record of a game that White won without a move."""
+    engines = [contract.EngineSpec(id=x, name=x, command=(x,)) for x in ("A", "B")]
+    order = contract.GameOrder(
+        **dict.fromkeys(("season", "season_name", "event", "event_name"), "m"),
+        game=f"m-{slot.number}",
+        number=slot.number,
+        round=str(slot.number),
+        white=engines[slot.white],
+        black=engines[slot.black],
+        time_control=contract.TimeControl(base_ms=1000),
+    )
+    return contract.GameRecord(
+        order=order,
+        attempt="a",
+        started_ms=0,
+        ended_ms=slot.number,
+        white=contract.EngineReport(),
+        black=contract.EngineReport(),
+        plies=(),
+        outcome=verdict.disconnect("black"),
+        final_fen="8/8/8/8/8/8/8/K1k5 w - - 0 1",
+    )
+
+
+def outputs(directory: pathlib.Path) -> journal.Outputs:
+    """Name the files of a match."""
+    return journal.Outputs(directory / "j.jsonl", directory / "g.pgn", epd=directory / "e.epd")
+
+
+def played(directory: pathlib.Path, games: int) -> journal.Journal:
+    """Write a match with so many games."""
+    kept = journal.Journal(outputs(directory))
+    kept.open(["-x"], 7)
+    for slot in SLOTS[:games]:
+        kept.write(slot, game(slot))
+    return kept
+
+
+def test_a_match_is_read_back_as_it_was_written(tmp_path: pathlib.Path) -> None:
+    """Arguments, seed and results come back; PGN and EPD hold each game once."""
+    kept = played(tmp_path, 2)
+    past = kept.resume()
+    assert (past.arguments, past.seed) == (("-x",), 7)
+    assert [result.number for result in past.results] == [1, 2]
+    assert past.results[1].loser == "black"
+    text = (tmp_path / "g.pgn").read_text()
+    assert text == record.pgn(game(SLOTS[0])) + record.pgn(game(SLOTS[1]))
+    assert len((tmp_path / "e.epd").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["j.jsonl", "g.pgn", "e.epd"])
+def test_a_torn_end_is_completed_not_doubled(tmp_path: pathlib.Path, name: str) -> None:
+    """Wherever the write of the last game stopped, resuming leaves it in each file once."""
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    played(whole, 1)
+    before = {file.name: file.stat().st_size for file in whole.iterdir()}
+    journal.Journal(outputs(whole)).write(SLOTS[1], game(SLOTS[1]))
+    files = ["j.jsonl", "g.pgn", "e.epd"]
+    size = (whole / name).stat().st_size
+    for cut in sorted({before[name], before[name] + 1, (before[name] + size) // 2, size - 1, size}):
+        torn = tmp_path / f"torn-{cut}"
+        shutil.copytree(whole, torn)
+        for later in files[files.index(name) + 1 :]:
+            with (torn / later).open("r+b") as file:
+                file.truncate(before[later])
+        with (torn / name).open("r+b") as file:
+            file.truncate(cut)
+        past = journal.Journal(outputs(torn)).resume()
+        assert [result.number for result in past.results] == [1, 2]
+        for file_name in files:
+            assert (torn / file_name).read_bytes() == (whole / file_name).read_bytes(), cut
+
+
+def test_what_others_wrote_into_the_pgn_stays(tmp_path: pathlib.Path) -> None:
+    """Games appended by somebody else are neither cut nor taken for the last game's end."""
+    kept = played(tmp_path, 2)
+    with (tmp_path / "g.pgn").open("a") as file:
+        file.write('[Event "mine"]\n\n*\n\n')
+    before = (tmp_path / "g.pgn").read_text()
+    kept.resume()
+    assert (tmp_path / "g.pgn").read_text() == before
+
+
+def test_a_new_match_is_appended_and_alone_is_resumed(tmp_path: pathlib.Path) -> None:
+    """A second match in the same files keeps the first one's games and does not count them."""
+    played(tmp_path, 2)
+    kept = played(tmp_path, 1)
+    assert len(kept.resume().results) == 1
+    assert (tmp_path / "g.pgn").read_text().count("[Event ") == 3
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: pathlib.Path) -> None:
+    """Missing files, foreign lines and an empty journal are named."""
+    path = tmp_path / "j.jsonl"
+    with pytest.raises(errors.UsageError, match="does not exist"):
+        journal.past(path)
+    path.write_text("")
+    with pytest.raises(errors.UsageError, match="holds no match"):
+        journal.past(path)
+    path.write_text('{"kind":"match","v":1,"arguments":[],"seed":1}\nnonsense\n')
+    with pytest.raises(errors.UsageError, match="line 2 is no line of a match"):
+        journal.past(path)

@@ -1,0 +1,262 @@
+"""Matches played by the real command: results, files, resuming, signals, cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import chess.pgn
+import pytest
+import table
+
+MANY = ("-games", "2", "-repeat", "-pgnout", "g.pgn")
+
+
+def pgn_games(path: pathlib.Path) -> Iterator[chess.pgn.Game]:
+    """Yield the games of a PGN file; an error in one fails the test."""
+    with path.open() as file:
+        while game := chess.pgn.read_game(file):
+            assert not game.errors
+            yield game
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until something is so; fail when it takes too long."""
+    deadline = time.monotonic() + table.PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited too long for {what}"
+        time.sleep(0.01)
+
+
+def finished(directory: pathlib.Path) -> int:
+    """Return how many games the match has finished so far."""
+    path = directory / "g.pgn.jsonl"
+    return path.read_text().count('"kind":"game"') if path.exists() else 0
+
+
+def end(process: subprocess.Popen[str]) -> str:
+    """Wait for a match to end and return what it printed."""
+    try:
+        out, err = process.communicate(timeout=table.PATIENCE)
+    finally:
+        process.kill()
+    return out + err
+
+
+def test_a_match_of_two_tells_its_score_and_writes_a_clean_pgn(tmp_path: pathlib.Path) -> None:
+    """Lines, table and files agree with the games that were played."""
+    words = table.good_and_bad(*MANY, "-rounds", "2", "-event", "Test", "-site", "Here")
+    out = table.play(tmp_path, *words, "-epdout", "e.epd").stdout
+    assert "Finished game 1 (Good vs Bad): 1-0 {White mates}" in out
+    assert "Score of Good vs Bad: 4 - 0 - 0  [1.000] 4" in out
+    assert "...      Good playing Black: 2 - 0 - 0  [1.000] 2" in out
+    assert "Ptnml(0-2): [0, 0, 0, 0, 2]" in out
+    games = list(pgn_games(tmp_path / "g.pgn"))
+    assert [game.headers["Round"] for game in games] == ["1", "2", "3", "4"]
+    assert {game.headers["Event"] for game in games} == {"Test"}
+    assert {game.headers["Site"] for game in games} == {"Here"}
+    assert games[0].headers["ECO"] == "C23"
+    assert len((tmp_path / "e.epd").read_text().splitlines()) == 4
+    assert not table.survivors(tmp_path)
+
+
+def test_json_has_every_number(tmp_path: pathlib.Path) -> None:
+    """--json prints one object with standings, encounters and where the files are."""
+    found = table.facts(tmp_path, *table.good_and_bad(*MANY, "-srand", "5"))
+    assert (found["complete"], found["games"], found["played"], found["seed"]) == (True, 2, 2, 5)
+    assert [engine["name"] for engine in found["engines"]] == ["Good", "Bad"]
+    assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 1]
+    assert found["matches"][0]["elo"] is None
+
+
+def test_a_minimal_pgn_has_no_comments(tmp_path: pathlib.Path) -> None:
+    """-pgnout FILE min keeps tags and moves alone."""
+    table.play(tmp_path, *table.good_and_bad("-pgnout", "g.pgn", "min"))
+    assert "{" not in (tmp_path / "g.pgn").read_text()
+    assert len(list(pgn_games(tmp_path / "g.pgn"))) == 1
+
+
+def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> None:
+    """A missing program, one that exits and one that never answers end no match."""
+    engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-engine", "cmd=false"]
+    words = [*engines, "-each", "tc=5", "-startup-ms", "500", "-tournament", "gauntlet"]
+    found = table.facts(tmp_path, *words, "-games", "2", "-engine", "cmd=sleep", "arg=60")
+    assert (found["complete"], found["played"]) == (True, 6)
+    best = found["engines"][0]
+    assert (best["name"], best["points"]) == ("Good", 6)
+    faults = {engine["name"]: engine["faults"] for engine in found["engines"]}
+    assert faults["missing"]["disconnect"] == faults["false"]["disconnect"] == 2
+    assert faults["sleep"]["stall"] == 2
+    assert not table.survivors(tmp_path)
+
+
+def test_a_test_that_is_decided_stops_the_match(tmp_path: pathlib.Path) -> None:
+    """-sprt ends the match early with exit code 0, and says which hypothesis holds."""
+    words = table.good_and_bad(*MANY, "-rounds", "500", "-concurrency", "2")
+    found = table.facts(tmp_path, *words, "-sprt", "elo0=0", "elo1=100", "alpha=0.1", "beta=0.1")
+    assert found["sprt"]["accepted"] == "H1"
+    assert 0 < found["played"] < 500
+    assert not found["complete"]
+    assert found["reason"]
+
+
+def test_pairs_share_openings_and_no_two_pairs_do(tmp_path: pathlib.Path) -> None:
+    """Each pair has an opening of its own, played out in both of its games."""
+    text = "".join(
+        f'[Event "{at}"]\n\n1. {m} e5 *\n\n' for at, m in enumerate(("f4", "b3", "a3", "h3"))
+    )
+    (tmp_path / "book.pgn").write_text(text)
+    engines = [*table.scripted("One"), *table.scripted("Two"), "-each", "tc=20+1"]
+    words = [*engines, "-openings", "file=book.pgn", "order=random", "-srand", "3", "-rounds", "2"]
+    table.play(tmp_path, *words, *MANY, "-maxmoves", "2")
+    openings = [str(game.next().move) for game in pgn_games(tmp_path / "g.pgn") if game.next()]
+    assert openings[0] == openings[1] != openings[2] == openings[3]
+
+
+def test_chess960_is_played_from_numbered_positions(tmp_path: pathlib.Path) -> None:
+    """-variant fischerandom plays the listed positions and writes them into the PGN."""
+    engines = [*table.scripted("One"), *table.scripted("Two"), "-each", "tc=20+1"]
+    positions = ["-openings", "format=frc", "positions=0", "-variant", "fischerandom"]
+    table.play(tmp_path, *engines, *positions, "-maxmoves", "2", "-pgnout", "g.pgn")
+    game = next(pgn_games(tmp_path / "g.pgn"))
+    assert game.headers["Variant"] == "fischerandom"
+    assert game.headers["FEN"].startswith("bbqnnrkr/")
+
+
+# -- resuming ----------------------------------------------------------------------------
+
+
+def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathlib.Path) -> None:
+    """After kill -9 no engine is left, and resuming plays the missing games once each."""
+    words = [*table.mating("good", "Good"), *table.mating("bad", "Bad"), "-each", "tc=10"]
+    process = table.start(tmp_path, *words, *MANY, "-rounds", "10", "-concurrency", "2")
+    try:
+        wait_for(lambda: finished(tmp_path) >= 5, "five games")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=table.PATIENCE)
+    wait_for(lambda: not table.survivors(tmp_path), "the end of every process")
+    seed = json.loads((tmp_path / "g.pgn.jsonl").read_text().splitlines()[0])["seed"]
+    found = table.facts(tmp_path, "-resume", "-pgnout", "g.pgn")
+    assert (found["complete"], found["played"], found["seed"]) == (True, 20, seed)
+    assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 10]
+    numbers = [game["number"] for game in table.games(tmp_path / "g.pgn.jsonl")]
+    assert sorted(numbers) == list(range(1, 21))
+    rounds = [int(game.headers["Round"]) for game in pgn_games(tmp_path / "g.pgn")]
+    assert sorted(rounds) == list(range(1, 21))
+
+
+def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:
+    """Resuming with more rounds plays only the new games."""
+    table.play(tmp_path, *table.good_and_bad(*MANY, "-rounds", "1"))
+    found = table.facts(tmp_path, *table.good_and_bad(*MANY, "-rounds", "2", "-resume"))
+    assert (found["played"], len(table.games(tmp_path / "g.pgn.jsonl"))) == (4, 4)
+
+
+def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:
+    """A journal whose games are not those of the arguments is refused, nothing is played."""
+    table.play(tmp_path, *table.good_and_bad(*MANY))
+    words = [*table.mating("good", "Good"), *table.mating("bad", "Worse"), "-each", "tc=1"]
+    err = table.play(tmp_path, *words, *MANY, "-resume", code=3).stderr
+    assert "game 1 was Good vs Bad" in err
+    assert "here it is Good vs Worse" in err
+
+
+# -- signals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, presses: int) -> None:
+    """One Ctrl-C finishes the running games, a second drops them; what is finished stays."""
+    pause = ("arg=300",)
+    words = [*table.mating("good", "Good", *pause), *table.mating("bad", "Bad", *pause)]
+    process = table.start(
+        tmp_path, *words, "-each", "tc=60", *MANY, "-rounds", "50", "-concurrency", "2"
+    )
+    try:
+        wait_for(lambda: finished(tmp_path) >= 2, "two games")
+        before = finished(tmp_path)
+        for _ in range(presses):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+    finally:
+        out = end(process)
+    assert process.returncode == 130, out
+    assert "farm match -resume -journal g.pgn.jsonl" in out
+    after = finished(tmp_path)
+    assert after == len(list(pgn_games(tmp_path / "g.pgn")))
+    assert (before < after <= before + 2) if presses == 1 else (after <= before + 1)
+    assert not table.survivors(tmp_path)
+
+
+# -- cores -------------------------------------------------------------------------------
+
+
+def engine_cores(directory: pathlib.Path) -> dict[str, set[str]]:
+    """Return, by game, the CPU lists of its engines as the kernel tells them."""
+    found: dict[str, set[str]] = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or (entry / "cwd").readlink() != directory:
+                continue
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            status = (entry / "status").read_text()
+        except OSError:
+            continue
+        game = next((v.decode() for v in variables if v.startswith(b"FARM_GAME=")), None)
+        listed = [line for line in status.splitlines() if line.startswith("Cpus_allowed_list")]
+        if game is not None and listed:
+            found.setdefault(game, set()).add(listed[0].partition(":")[2].strip())
+    return found
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="hardware: needs two CPUs")
+def test_concurrent_games_have_cores_of_their_own(tmp_path: pathlib.Path) -> None:
+    """Both engines of a game run on its CPU, and no two games share one."""
+    pause = ("arg=200",)
+    words = [*table.mating("good", "Good", *pause), *table.mating("bad", "Bad", *pause)]
+    process = table.start(
+        tmp_path, *words, "-each", "tc=60", *MANY, "-rounds", "4", "-concurrency", "2"
+    )
+
+    def two_games() -> bool:
+        lists = engine_cores(tmp_path)
+        whole = len(lists) == 2 and all(len(cpus) == 1 for cpus in lists.values())
+        return whole and set.isdisjoint(*lists.values())
+
+    try:
+        wait_for(two_games, "two games on disjoint CPUs")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        end(process)
+    assert not table.survivors(tmp_path)
+
+
+# -- the command line ----------------------------------------------------------------------
+
+
+def test_usage_errors_have_their_exit_code_and_the_help_its_switches(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Wrong words end with code 2 and a sentence; -help explains and ends with 0."""
+    err = table.play(tmp_path, "-engine", "cmd=true", "-rouns", "3", code=2).stderr
+    assert "-rouns" in err
+    assert "did you mean -rounds" in err
+    assert "-sprt elo0= elo1=" in table.play(tmp_path, "-help").stdout
+
+
+def test_traffic_and_stderr_go_into_their_files(tmp_path: pathlib.Path) -> None:
+    """-log keeps all that was said, stderr= what an engine wrote there."""
+    program = "import sys; print('oh', file=sys.stderr, flush=True)"
+    words = ["-engine", f"cmd={sys.executable}", "arg=-c", f"arg={program}", "stderr=e.txt"]
+    table.play(
+        tmp_path, *words, *table.mating("good", "Good"), "-each", "tc=1", "-log", "file=log.txt"
+    )
+    assert (tmp_path / "e.txt").read_text() == "oh\n"
+    assert " 1 Good > uci\n" in (tmp_path / "log.txt").read_text()

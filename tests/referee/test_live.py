@@ -1,0 +1,45 @@
+"""What spectators see of a running game: the clocks of the early ends among it."""
+
+from __future__ import annotations
+
+import json
+
+import hall
+
+from orchestrator import contract
+from orchestrator.commands import watch
+from orchestrator.ledger import api, memory
+from worker_cpu import live
+
+
+def test_the_clocks_of_a_ply_are_published_with_the_next_thought() -> None:
+    """Plies to draw and win and moves to fifty are part of the public picture."""
+    ledger, spec = memory.MemoryLedger(), hall.scripted()
+    claim = api.Claim("hall", "s", "g", "a", "worker", "host", "whole", 1_000)
+    board = live.LiveBoard(ledger, hall.order(spec, spec), claim, now_ms=0)
+    counters = contract.Counters(plies_to_draw=9, plies_to_win=10, moves_to_fifty=49, rd=9, rr=-11)
+    ply = contract.PlyRecord(
+        ply=1,
+        side="white",
+        move="g1f3",
+        san="Nf3",
+        think_ns=1,
+        margin_ns=1,
+        overhead_ns=1,
+        white_clock_ns=1,
+        black_clock_ns=1,
+        counters=counters,
+    )
+    board.ply(ply)
+    board.think(b'{"side":"black","white_clock_ns":1,"black_clock_ns":1}')
+    shown = json.loads(ledger.live("hall") or "{}")
+    assert contract.Counters.model_validate(shown["counters"]) == counters
+    board.ply(ply.model_copy(update={"counters": None}))
+
+
+def test_watchers_read_how_near_the_end_is() -> None:
+    """A rule that is not played is not shown, and old games have no clocks at all."""
+    counters = contract.Counters(plies_to_win=3, moves_to_fifty=49, rr=3)
+    shown = watch._counters(counters)
+    assert shown.split("\n")[1:] == ["fifty-move rule in 49 moves", "win rule in 3 plies"]
+    assert watch._counters(None) == ""

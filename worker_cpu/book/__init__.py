@@ -1,0 +1,1 @@
+"""``farm book``: opening books from game archives, by enumeration, or of Chess960."""

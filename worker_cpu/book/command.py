@@ -1,0 +1,182 @@
+"""``farm book``: make opening books. Progress goes to stderr, the book to its file."""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import board as boards
+from orchestrator.arbiter import chess960, dealing
+from orchestrator.ledger import files
+from worker_cpu.book import archive, enumeration, lines
+from worker_cpu.match import orders
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PROGRESS = 100  # kept lines between two words on how far it is
+
+
+@click.group()
+def book() -> None:
+    """Make opening books: from archives, by enumeration, or of Chess960 positions."""
+
+
+def _output(function: Function) -> Function:
+    made = click.option(
+        "--output",
+        "-o",
+        type=click.Path(dir_okay=False, path_type=pathlib.Path),
+        required=True,
+        help="The book's file; its ending says the format (.pgn, .epd).",
+    )(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(made)
+
+
+@book.command()
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path),
+)
+@click.option("--plies", type=click.IntRange(1), required=True, help="Half moves of a line.")
+@click.option("--least", type=click.IntRange(1), default=1, help="Games a line needs.")
+@click.option("--limit", type=click.IntRange(1), help="Keep only so many, the most played.")
+@click.option("--chess960", "fischerandom", is_flag=True, help="Take the games of Chess960.")
+@_output
+def games(
+    sources: Sequence[pathlib.Path],
+    plies: int,
+    least: int,
+    limit: int | None,
+    fischerandom: bool,  # noqa: FBT001 - a flag
+    output: pathlib.Path,
+    as_json: bool,  # noqa: FBT001 - the flag of --json
+) -> None:
+    """Take the lines of PGN archives (plain or .gz), the most played first."""
+    form = _form(output)
+    variant: boards.Variant = "fischerandom" if fischerandom else "standard"
+    found = archive.gather((orders.read_text(path) for path in sources), plies, variant)
+    chosen = [lines.named(line, variant) for line in found.chosen(least)[:limit]]
+    _write(output, form, chosen, variant)
+    facts = {"games": found.games, "short": found.short, "broken": found.broken}
+    facts["of another variant"] = found.foreign
+    _say(facts | {"exits": len(found.found), "lines": len(chosen)}, output, as_json=as_json)
+
+
+@book.command(name="enumerate")
+@click.option("--plies", type=click.IntRange(1, 5), required=True, help="Half moves of a line.")
+@click.option("--fen", help="Begin here, not at the start position.")
+@click.option("--moves", default="", help="Begin behind these moves (UCI, blanks between).")
+@click.option("--engine", help="A UCI engine (with arguments) that judges each position.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Its options.")
+@click.option("--nodes", type=click.IntRange(1), default=50_000, show_default=True)
+@click.option("--lowest", type=float, default=-0.5, show_default=True, help="Pawns, White's view.")
+@click.option("--highest", type=float, default=0.5, show_default=True, help="Likewise.")
+@click.option("--sample", type=click.IntRange(1), help="Look only at so many, drawn by --seed.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--chess960", "fischerandom", is_flag=True, help="Castle as in Chess960.")
+@_output
+def enumerated(
+    plies: int,
+    fen: str | None,
+    moves: str,
+    engine: str | None,
+    options: Sequence[str],
+    nodes: int,
+    lowest: float,
+    highest: float,
+    sample: int | None,
+    seed: int,
+    fischerandom: bool,  # noqa: FBT001 - a flag
+    output: pathlib.Path,
+    as_json: bool,  # noqa: FBT001 - the flag of --json
+) -> None:
+    """Take every position that so many plies lead to, if an engine finds it balanced."""
+    form = _form(output)
+    variant: boards.Variant = "fischerandom" if fischerandom else "standard"
+    start = contract.Opening(fen=fen, moves=tuple(moves.split()))
+    found = enumeration.positions(start, plies, variant)
+    looked = found if sample is None else enumeration.sample(found, sample, seed)
+    chosen = looked
+    if engine is not None:
+        bounds = round(lowest * 100), round(highest * 100)
+        command, settings = shlex.split(engine), _options(options)
+        kept = enumeration.balanced(looked, command, settings, nodes, *bounds, variant)
+        chosen = [_counted(at, line) for at, line in enumerate(kept, start=1)]
+    chosen = [lines.named(line, variant) for line in chosen]
+    _write(output, form, chosen, variant)
+    facts = {"positions": len(found), "looked_at": len(looked), "lines": len(chosen)}
+    _say(facts, output, as_json=as_json)
+
+
+@book.command(name="chess960")
+@click.option("--double", is_flag=True, help="Each side has its own position (DFRC).")
+@click.option("--count", type=click.IntRange(1), help="So many, drawn by --seed; else all 960.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@_output
+def numbered(
+    double: bool,  # noqa: FBT001 - a flag
+    count: int | None,
+    seed: int,
+    output: pathlib.Path,
+    as_json: bool,  # noqa: FBT001 - the flag of --json
+) -> None:
+    """Write Chess960 start positions; 518 is that of standard chess."""
+    form = _form(output)
+    if double and count is None:
+        raise errors.UsageError("--double: there are 921600 positions; --count N says how many")
+    chosen = [lines.Line(opening) for opening in _numbered(count, seed, double=double)]
+    _write(output, form, chosen, "fischerandom")
+    _say({"lines": len(chosen)}, output, as_json=as_json)
+
+
+def _numbered(count: int | None, seed: int, *, double: bool) -> list[contract.Opening]:
+    if double:
+        drawn = (dealing.draw(f"{seed}/dfrc/{at}") for at in range(count or 0))
+        return [chess960.double(number % chess960.DOUBLE) for number in drawn]
+    if count is None:
+        return [chess960.opening(number) for number in range(chess960.POSITIONS)]
+    order = dealing.order(chess960.POSITIONS, "random", seed)
+    return [chess960.opening(number) for number in order[:count]]
+
+
+def _form(output: pathlib.Path) -> lines.Format:
+    match output.suffix.lower():
+        case ".pgn":
+            return "pgn"
+        case ".epd" | ".fen":
+            return "epd"
+        case other:
+            raise errors.UsageError(f"--output: found {other!r}; allowed: a name in .pgn or .epd")
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    pairs = (word.partition("=") for word in words)
+    return {name: value for name, _, value in pairs}
+
+
+def _counted(at: int, line: lines.Line) -> lines.Line:
+    if at % PROGRESS == 0:
+        click.echo(f"{at} lines kept", err=True)
+    return line
+
+
+def _write(
+    output: pathlib.Path, form: lines.Format, chosen: Sequence[lines.Line], variant: boards.Variant
+) -> None:
+    if not chosen:
+        raise errors.BookError(f"{output}: no line is left; nothing was written")
+    files.write(output, lines.written(chosen, form, variant).encode())
+
+
+def _say(facts: dict[str, int], output: pathlib.Path, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(contract.dumps({**facts, "output": str(output)}))
+    else:
+        told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in facts.items())
+        click.echo(f"{output}: {told}")

@@ -1,0 +1,195 @@
+"""``farm match``: the command, from the command line to the exit code.
+
+Exit codes: 0 all games are played or the sequential test is decided, 2 wrong usage, 3 the
+journal holds another match, 5 this host cannot play, 130 stopped by Ctrl-C or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import secrets
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import click
+
+from orchestrator import errors
+from worker_cpu import processes
+from worker_cpu.match import (
+    arguments,
+    cores,
+    journal,
+    orders,
+    report,
+    runner,
+    schedule,
+    standings,
+)
+
+STOPPED = 130  # what shells say of a program that Ctrl-C ended
+HELP_WORDS = {"-h", "-help", "--help"}
+
+
+class ArgumentCommand(click.Command):
+    """A command that reads its arguments itself: one dash, several words behind a switch."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments as they are; print the help when that is asked."""
+        if HELP_WORDS & set(args) or not args:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit(0 if args else errors.UsageError.exit_code)
+        ctx.params["words"] = tuple(args)
+        return []
+
+
+HELP = """Play engines against each other on this machine, without Redis.
+
+The arguments are those of cutechess-cli and fastchess.
+
+\b
+farm match -engine cmd=new name=New -engine cmd=old name=Old \\
+           -each tc=8+0.08 option.Hash=16 -openings file=book.epd order=random \\
+           -games 2 -rounds 500 -repeat -concurrency 4 -pgnout games.pgn \\
+           -resign movecount=3 score=600 -draw movenumber=34 movecount=8 score=20 \\
+           -sprt elo0=0 elo1=5 alpha=0.05 beta=0.05
+farm match -resume -pgnout games.pgn         goes on with what is missing
+
+\b
+engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
+            keys: conf name cmd dir arg args proto tc st nodes depth timemargin
+            restart stderr initstr whitepov option.NAME
+schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
+            -repeat [N] -noswap -reverse -concurrency N -use-affinity [CPUS]
+            -wait MS
+openings    -openings file=NAME format=pgn|epd|frc|dfrc plies=N start=N
+            order=sequential|random policy=default|encounter|round
+            positions=518,0-9; -srand N, -variant standard|fischerandom
+early ends  -draw movenumber= movecount= score=
+            -resign movecount= score= [twosided], -maxmoves N
+            -tb DIRECTORIES -tbpieces N -tbadjudicate BOTH|DRAW
+            -sprt elo0= elo1= [alpha= beta= model=normalized|logistic]
+output      -pgnout FILE [min] [fi], -epdout FILE, -log FILE, -journal FILE,
+            -resume, -event NAME, -site NAME, -ratinginterval N,
+            -outcomeinterval N, --json
+time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
+
+docs/match.md explains each, with examples.
+"""
+
+
+@click.command(
+    cls=ArgumentCommand,
+    help=HELP,
+    add_help_option=False,
+    options_metavar="-engine ... -engine ... [SWITCHES]",
+)
+def match(words: tuple[str, ...]) -> None:
+    """Run ``farm match``."""
+    code = play(words)
+    if code:
+        sys.exit(code)
+
+
+def play(words: Sequence[str]) -> int:
+    """Play the match of a command line; return the exit code. Raise ``FarmError``."""
+    told = list(words)
+    settings = _settings(told)
+    slots = schedule.slots(settings.plan)
+    kept = journal.Journal(
+        journal.Outputs(settings.journal, settings.pgn, settings.minimal, settings.epd)
+    )
+    table = standings.Standings([engine.spec.name for engine in settings.engines])
+    telling = report.Report(settings, table, len(slots))
+    written = orders.Orders(settings, f"match-{secrets.token_hex(4)}")
+    missing = _missing(settings, kept, table, slots, told)
+    telling.opens(len(missing), len({slot.opening for slot in slots}))
+    lanes = _lanes(settings, telling)
+    for remark in settings.remarks:
+        telling.say(f"Note: {remark}")
+    with tempfile.TemporaryDirectory(prefix="farm-match-") as scratch:
+        reason = runner.Runner(
+            settings, lanes, written, kept, table, telling, pathlib.Path(scratch)
+        ).run(missing)
+    kept.close()
+    return _end(settings, telling, reason, complete=table.played == len(slots))
+
+
+def _settings(told: list[str]) -> arguments.Settings:
+    """Read the arguments; a resumed match takes what is not given from its journal."""
+    if arguments.names_engines(told):
+        settings = arguments.read(told)
+        return _seeded(settings) if settings.resume else settings
+    place = arguments.journal_of(told)
+    if place is None:
+        return arguments.read(told)  # says what is missing
+    past = journal.past(place)
+    told[:] = [*past.arguments, *arguments.beside_journal(told), "-resume", "-journal", str(place)]
+    return _seeded(arguments.read(told))
+
+
+def _seeded(settings: arguments.Settings) -> arguments.Settings:
+    """Take the seed of the match that is resumed."""
+    return arguments.with_seed(settings, journal.past(settings.journal).seed)
+
+
+def _missing(
+    settings: arguments.Settings,
+    kept: journal.Journal,
+    table: standings.Standings,
+    slots: Sequence[schedule.Slot],
+    told: Sequence[str],
+) -> list[schedule.Slot]:
+    """Open the journal and return the games that are not in it."""
+    if not settings.resume:
+        kept.open(told, settings.seed, append=settings.append)
+        return list(slots)
+    done = {result.number: result for result in kept.resume().results}
+    by_number = {slot.number: slot for slot in slots}
+    for number, result in sorted(done.items()):
+        _agree(settings, by_number.get(number), result)
+        table.add(by_number[number], result)
+    return [slot for slot in slots if slot.number not in done]
+
+
+def _agree(
+    settings: arguments.Settings, slot: schedule.Slot | None, result: journal.Result
+) -> None:
+    """Refuse a journal whose game is not the one this schedule has under its number."""
+    played = f"{result.white} vs {result.black}, opening {result.opening}"
+    if slot is None:
+        wanted = "no such game"
+    else:
+        names = [settings.engines[engine].spec.name for engine in (slot.white, slot.black)]
+        wanted = f"{names[0]} vs {names[1]}, opening {slot.opening}"
+    if played != wanted:
+        raise errors.RefusedError(
+            f"-resume: {settings.journal}: game {result.number} was {played}; here it is {wanted};"
+            " resume with the arguments of the match, or with -resume and -journal alone"
+        )
+
+
+def _lanes(settings: arguments.Settings, telling: report.Report) -> list[processes.Cores]:
+    threads = max(engine.threads for engine in settings.engines)
+    cpus = cores.available(settings.cpus)
+    lanes = cores.allot(settings.concurrency, threads, cpus)
+    if not any(lane.engines for lane in lanes):
+        telling.say(
+            f"Note: games are not bound to cores: {settings.concurrency} games of {threads}"
+            f" threads need more than the {len(cpus)} CPUs there are"
+        )
+    return lanes
+
+
+def _end(
+    settings: arguments.Settings, telling: report.Report, reason: runner.Reason, *, complete: bool
+) -> int:
+    telling.end(reason.value)
+    stopped = reason in (runner.Reason.STOPPED, runner.Reason.DROPPED)
+    if stopped and not complete:
+        command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
+        telling.say(f"Go on with what is missing: {command}")
+    if settings.json:
+        click.echo(report.encoded(telling.facts(reason.value, complete=complete)))
+    return STOPPED if stopped else 0

@@ -1,0 +1,299 @@
+"""The engines of a match: ``-engine``, ``-each`` and ``engines.json``.
+
+Keys are cutechess-cli's and fastchess's. What stands behind ``-engine`` goes before what
+stands behind ``-each``, and both before the configuration of ``conf=``. Invariants: names
+are unique (a second ``X`` is ``X_2``); commands and directories are absolute, where the
+command can be found; an engine that cannot be found is no error here: it loses its games.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+import pydantic
+
+from orchestrator import contract
+from worker_cpu.match import words
+
+FLAGS = frozenset({"whitepov"})
+REFUSED = {
+    "ponder": "engines do not ponder here: the clock is one engine's at a time",
+    "book": "openings come from -openings: engines play without own books",
+    "bookdepth": "openings come from -openings: engines play without own books",
+    "trust": "claims are always checked on the board",
+    "tscale": "-startup-ms and -ping-ms set the time-outs",
+    "debug": "-log file=NAME keeps all that engines say",
+}
+KEYS = (
+    *("conf", "name", "cmd", "dir", "arg", "args", "proto", "tc", "st", "nodes", "depth", "plies"),
+    *("timemargin", "restart", "stderr", "initstr", "whitepov", "option.NAME"),
+)
+RESTARTS = ("auto", "on", "off")
+CONFIGURATION = "engines.json"
+GAMES = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
+_OF_CONFIGURATION = {
+    "name": "name",
+    "command": "cmd",
+    "workingDirectory": "dir",
+    "protocol": "proto",
+    "stderrFile": "stderr",
+    "restart": "restart",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """One engine of a match: what the referee needs, and its own clock."""
+
+    spec: contract.EngineSpec
+    control: contract.TimeControl
+    margin_ms: int = 0
+    stderr: pathlib.Path | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def threads(self) -> int:
+        """Return the cores the engine was told to use."""
+        for name, value in self.spec.options.items():
+            if name.lower() in ("threads", "cores") and str(value).isdigit():
+                return max(1, int(value))
+        return 1
+
+
+@dataclasses.dataclass
+class Wishes:
+    """What was written for one engine, key by key, before defaults."""
+
+    values: dict[str, str] = dataclasses.field(default_factory=dict)
+    arguments: list[str] = dataclasses.field(default_factory=list)
+    init: list[str] = dataclasses.field(default_factory=list)
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def over(self, other: Wishes) -> Wishes:
+        """Return these wishes with those of ``other`` where these say nothing.
+
+        A clock is one wish: ``st`` here means no ``tc`` of the other's.
+        """
+        clock = {"tc", "st"} if {"tc", "st"} & self.values.keys() else set()
+        below = {key: value for key, value in other.values.items() if key not in clock}
+        return Wishes(
+            below | self.values,
+            self.arguments or other.arguments,
+            self.init or other.init,
+            other.options | self.options,
+        )
+
+
+def wishes(switch: str, group: Sequence[str]) -> Wishes:
+    """Read the words behind ``-engine`` or ``-each``."""
+    made = Wishes()
+    for word in group:
+        key, equals, value = word.partition("=")
+        if not equals and key in FLAGS:
+            made.values[key] = "true"
+        elif key in REFUSED:
+            raise words.refuse(f"-{switch} {key}", repr(word), f"not supported: {REFUSED[key]}")
+        elif not equals:
+            raise words.unknown(f"-{switch}", word, [f"{name}=" for name in KEYS])
+        else:
+            _wish(made, switch, key, value)
+    return made
+
+
+def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
+    if key.startswith("option."):
+        made.options[key.removeprefix("option.")] = value
+    elif key == "arg":
+        made.arguments.append(value)
+    elif key == "args":
+        made.arguments += shlex.split(value)
+    elif key == "initstr":
+        made.init += value.replace("\\n", "\n").splitlines()
+    elif key in KEYS:
+        made.values["depth" if key == "plies" else key] = value
+    else:
+        raise words.unknown(f"-{switch}", key, [f"{name}=" for name in KEYS])
+
+
+# -- engines.json --------------------------------------------------------------------
+
+
+def configured(name: str, places: Iterable[pathlib.Path] | None = None) -> Wishes:
+    """Return the wishes of an engine in the first ``engines.json`` that there is."""
+    paths = list(_places() if places is None else places)
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        allowed = "a file " + " or ".join(map(str, paths))
+        raise words.refuse(f"-engine conf={name}", f"no {CONFIGURATION}", allowed)
+    entries = _entries(path)
+    if name not in entries:
+        raise words.unknown(f"-engine conf ({path})", name, entries)
+    return _of_entry(entries[name], f"{path}: {name}")
+
+
+def _places() -> list[pathlib.Path]:
+    home = os.environ.get("XDG_CONFIG_HOME") or pathlib.Path.home() / ".config"
+    return [pathlib.Path(CONFIGURATION), pathlib.Path(home) / "cutechess" / CONFIGURATION]
+
+
+def _entries(path: pathlib.Path) -> dict[str, dict[str, Any]]:
+    try:
+        listed = contract.loads(path.read_bytes())
+        return {str(entry["name"]): entry for entry in listed}
+    except (ValueError, TypeError, KeyError) as error:
+        allowed = "a JSON list of engines, each with name and command"
+        raise words.refuse(str(path), repr(error), allowed) from None
+
+
+def _of_entry(entry: Mapping[str, Any], where: str) -> Wishes:
+    known = {ours: str(entry[key]) for key, ours in _OF_CONFIGURATION.items() if entry.get(key)}
+    if entry.get("ponder"):
+        raise words.refuse(where, "ponder: true", f"not supported: {REFUSED['ponder']}")
+    if entry.get("whitepov"):
+        known["whitepov"] = "true"
+    options = {
+        str(option["name"]): _option_text(option["value"])
+        for option in entry.get("options", ())
+        if option.get("value") is not None
+    }
+    arguments = [str(word) for word in entry.get("arguments", ())]
+    return Wishes(known, arguments, [str(line) for line in entry.get("initStrings", ())], options)
+
+
+def _option_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- from wishes to engines ------------------------------------------------------------
+
+
+def engines(each: Wishes, own: Sequence[Wishes]) -> tuple[Engine, ...]:
+    """Make the engines of a match; raise ``UsageError`` naming the wrong word."""
+    made: list[Engine] = []
+    taken: set[str] = set()
+    for position, wanted in enumerate(own, start=1):
+        whole = wanted.over(each)
+        if "conf" in whole.values:
+            whole = whole.over(configured(whole.values["conf"]))
+        made.append(_engine(whole, f"-engine {position}", taken))
+    return tuple(made)
+
+
+def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
+    values = wanted.values
+    if "cmd" not in values:
+        raise words.refuse(where, "no command", "cmd=PROGRAM or conf=NAME")
+    directory = pathlib.Path(values.get("dir") or ".").expanduser().absolute()
+    command = _command(values["cmd"], directory)
+    name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
+    protocols = get_args(contract.ProtocolName)
+    words.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
+    spec = contract.EngineSpec.model_validate(
+        {
+            "id": f"engine-{len(taken)}",
+            "name": name,
+            "protocol": words.choice(f"{where} proto", values.get("proto", "uci"), protocols),
+            "command": (*command, *wanted.arguments),
+            "directory": str(directory),
+            "options": wanted.options,
+            "white_pov": words.truth(f"{where} whitepov", values.get("whitepov", "false")),
+            "init": tuple(wanted.init),
+        }
+    )
+    margin = words.number(f"{where} timemargin", values.get("timemargin", "0"))
+    stderr = pathlib.Path(values["stderr"]).absolute() if "stderr" in values else None
+    return Engine(spec, control(values, where), margin, stderr, tuple(_remarks(spec, values)))
+
+
+def _remarks(spec: contract.EngineSpec, values: Mapping[str, str]) -> Iterable[str]:
+    program = pathlib.Path(spec.command[0])
+    if not (program.is_absolute() and os.access(program, os.X_OK)):
+        yield f"{spec.name}: {values['cmd']!r} is no program here; it will lose its games"
+    if not pathlib.Path(spec.directory or ".").is_dir():
+        yield f"{spec.name}: dir {spec.directory!r} does not exist; it will lose its games"
+    if values.get("restart") == "off":
+        yield f"{spec.name}: restart=off: engines are started anew for each game all the same"
+
+
+def _command(text: str, directory: pathlib.Path) -> list[str]:
+    """Find a program: by path from its directory or from here, else in PATH.
+
+    A command with blanks that is no file is a program and its arguments.
+    """
+    found = _program(text, directory)
+    if found is not None:
+        return [found]
+    parts = shlex.split(text)
+    if len(parts) < 2:
+        return [text]
+    return [_program(parts[0], directory) or parts[0], *parts[1:]]
+
+
+def _program(text: str, directory: pathlib.Path) -> str | None:
+    path = pathlib.Path(text).expanduser()
+    if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
+        return str(pathlib.Path(found).absolute())
+    for place in (directory / path, path.absolute()):
+        if place.is_file():
+            return str(place)
+    return None
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    chosen, number = name, 1
+    while chosen in taken:
+        number += 1
+        chosen = f"{name}_{number}"
+    taken.add(chosen)
+    return chosen
+
+
+# -- clocks ----------------------------------------------------------------------------
+
+
+def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
+    """Read ``tc``, ``st``, ``nodes`` and ``depth``; raise ``UsageError``."""
+    if "tc" in values and "st" in values:
+        raise words.refuse(where, "both tc and st", "one of the two")
+    clock: dict[str, int] = {}
+    if "st" in values:
+        clock["move_ms"] = words.seconds_as_ms(f"{where} st", values["st"])
+    elif values.get("tc", "inf") != "inf":
+        clock = _tc(values["tc"], f"{where} tc")
+    for key in ("nodes", "depth"):
+        if key in values:
+            clock[key] = words.number(f"{where} {key}", values[key], 1)
+    try:
+        return contract.TimeControl.model_validate(clock)
+    except pydantic.ValidationError:
+        found = f"tc={values['tc']}" if "tc" in values else "no time control"
+        allowed = "tc=MOVES/TIME+INCREMENT with a time above 0, st=SECONDS, nodes=N or depth=N"
+        raise words.refuse(where, found, allowed) from None
+
+
+def _tc(text: str, where: str) -> dict[str, int]:
+    """Read ``40/1:30+0.5``: moves, then seconds or minutes and seconds, then increment."""
+    moves, slash, rest = text.rpartition("/")
+    base, plus, increment = rest.partition("+")
+    clock = {"base_ms": _clock_ms(base, where)}
+    if plus:
+        clock["increment_ms"] = round(words.real(where, increment) * 1000)
+    if slash and words.number(where, moves):
+        clock["moves"] = words.number(where, moves, 1)
+    return clock
+
+
+def _clock_ms(text: str, where: str) -> int:
+    parts = text.split(":")
+    if len(parts) > 3:
+        raise words.refuse(where, repr(text), "seconds, minutes:seconds or hours:minutes:seconds")
+    total = 0.0
+    for part in parts:
+        total = total * 60 + words.real(where, part)
+    return round(total * 1000)

@@ -1,0 +1,161 @@
+"""One game of a match in flight: a small link that keeps its plies in memory.
+
+It feeds the dead man and turns the referee's last word into a game record; a ply of an
+order that waits for it is answered with GO_ON at once. Invariants: an interruption is no
+result; engines of a game that is over are gone before it is said to be over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pathlib
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+from orchestrator import contract
+from orchestrator.arbiter import eco, rmobility
+from worker_cpu import frames, processes
+
+LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
+FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
+
+
+@dataclasses.dataclass(frozen=True)
+class Interrupted:
+    """A game that ended without a verdict."""
+
+    cause: str
+    evidence: str
+
+
+End: TypeAlias = contract.GameRecord | Interrupted
+Hear: TypeAlias = Callable[[frames.Chunk], None]
+
+
+class Seated:
+    """A referee and a dead man that wait for a game."""
+
+    def __init__(
+        self, nursery: processes.Nursery, cores: processes.Cores, scratch: pathlib.Path
+    ) -> None:
+        """Start both; raise ``HostError`` when they cannot be started."""
+        self.referee = nursery.referee(cores)
+        self.dead_man = processes.DeadMan(
+            log=scratch / "deadman.jsonl",
+            scratch=scratch,
+            lock=None,
+            limit_seconds=LIMIT_SECONDS,
+            referee=self.referee,
+        )
+
+    def feed(self) -> None:
+        """Tell the dead man that this process lives."""
+        self.dead_man.feed(processes.boottime_ns())
+
+    def dismiss(self) -> None:
+        """Let the dead man end; ``gone`` says when both have."""
+        self.dead_man.end()
+
+    def gone(self) -> bool:
+        """Say, without waiting, whether both are gone after ``dismiss``."""
+        if self.dead_man.ended:
+            self.leave()
+            return True
+        return False
+
+    def leave(self) -> None:
+        """End both after a game, or without one; returns when they are gone."""
+        self.dead_man.end()
+        self.referee.end()
+        self.dead_man.wait()
+
+
+class Game:
+    """A game that is being played."""
+
+    def __init__(
+        self, seated: Seated, order: contract.GameOrder, site: str, hear: Hear | None = None
+    ) -> None:
+        """Send the order; ``hear`` takes the engines' traffic."""
+        self.order = order
+        self._seated, self._site, self._hear = seated, site, hear
+        self._plies: list[bytes] = []
+        self._started_ms = _now_ms()
+        self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
+        self._end: End | None = None
+        self._channel = seated.referee.channel
+        try:
+            self._channel.send(frames.Kind.ORDER, order.encode().encode())
+        except frames.ChannelClosedError as error:
+            self._end = Interrupted("referee lost", str(error))
+
+    def fileno(self) -> int:
+        """Return the descriptor of the referee's channel, for a poll loop."""
+        return self._channel.fileno()
+
+    def serve(self) -> End | None:
+        """Take what the referee sent; return the end when the game has one."""
+        try:
+            for frame in self._channel.ready() if self._end is None else ():
+                self._take(frame)
+        except frames.ChannelClosedError as error:
+            self._end = self._end or Interrupted("referee lost", str(error))
+        return self._end
+
+    def frozen(self) -> bool:
+        """Say whether the referee has let a stall pass without a word: it is stuck."""
+        late_ns = time.monotonic_ns() - self._verdict_due_ns
+        return self._verdict_due_ns > 0 and late_ns > FROZEN_SECONDS * 1e9
+
+    def drop(self, reason: str) -> None:
+        """Let the dead man write down why and kill the engines."""
+        self._seated.dead_man.kill(reason)
+
+    def _take(self, frame: frames.Frame) -> None:
+        match frame.kind:
+            case frames.Kind.THINK:
+                self._verdict_due_ns = contract.loads(frame.payload)["stall_ns"]
+            case frames.Kind.PLY:
+                self._plies.append(frame.payload)
+                self._verdict_due_ns = 0
+                if self.order.journaled:
+                    with contextlib.suppress(frames.ChannelClosedError):  # said by the next read
+                        self._channel.send(frames.Kind.GO_ON)
+            case frames.Kind.CHUNK:
+                if self._hear is not None:
+                    self._hear(frames.Chunk.decode(frame.payload))
+            case frames.Kind.FINISHED:
+                self._end = self._record(frame.payload)
+            case frames.Kind.INTERRUPTED:
+                told = contract.loads(frame.payload)
+                self._end = Interrupted(told["cause"], told["evidence"])
+            case _:
+                return
+
+    def _record(self, payload: bytes) -> contract.GameRecord:
+        told = contract.loads(payload)
+        plies = [contract.PlyRecord.decode(ply) for ply in self._plies]
+        outcome = contract.Outcome.model_validate(told["outcome"])
+        record = contract.GameRecord.model_validate(
+            {
+                "order": self.order,
+                "attempt": self.order.game,
+                "hall": self._site,
+                "started_ms": self._started_ms,
+                "ended_ms": _now_ms(),
+                "white": told["white"],
+                "black": told["black"],
+                "plies": plies,
+                "outcome": outcome,
+                "final_fen": told["final_fen"],
+                "remarks": told.get("remarks", ()),
+                "r_mobility": rmobility.of_record(self.order, plies, outcome),
+            }
+        )
+        return eco.classified(record)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

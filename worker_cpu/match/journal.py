@@ -1,0 +1,214 @@
+"""What a match has on disk: its journal, the PGN and EPD files; nothing finished is lost.
+
+The journal is JSON lines, only ever appended to, each on disk before the next game may
+start: ``match`` opens a match (arguments, seed), ``game`` is one finished game. A file
+may hold several matches; the last is the one that can be resumed. Invariants:
+
+* a finished game is first in ``<journal>.last`` (written, synced, renamed), then in the
+  journal, then in the PGN file: after a kill at any moment ``resume`` completes what of
+  these three was done, so a game is in each file exactly once, or is played again;
+* a PGN file is only cut back to where the last game began, and only by its own remains.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import record as records
+from orchestrator.ledger import files
+from worker_cpu.match import schedule
+
+VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A finished game as the journal keeps it; names are those of the engines."""
+
+    number: int
+    round: int
+    white: str
+    black: str
+    opening: int
+    result: contract.Result
+    ending: contract.Ending
+    loser: contract.Side | None
+    details: str
+    note: str
+    plies: int
+    started_ms: int
+    ended_ms: int
+
+    @classmethod
+    def of(cls, slot: schedule.Slot, game: contract.GameRecord) -> Result:
+        """Take from a game's record what standings and resuming need."""
+        return cls(
+            number=slot.number,
+            round=slot.round,
+            white=game.order.white.name,
+            black=game.order.black.name,
+            opening=slot.opening,
+            result=game.outcome.result,
+            ending=game.outcome.ending,
+            loser=game.outcome.loser,
+            details=game.outcome.details,
+            note=game.outcome.note,
+            plies=game.plies[-1].ply if game.plies else len(game.order.opening.moves),
+            started_ms=game.started_ms,
+            ended_ms=game.ended_ms,
+        )
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Result:
+        """Read a line of the journal; raise ``KeyError`` or ``ValueError``."""
+        facts = {field.name: raw[field.name] for field in dataclasses.fields(cls)}
+        return cls(**{**facts, "ending": contract.Ending(raw["ending"])})
+
+    def facts(self) -> dict[str, Any]:
+        """Return the line's content."""
+        return {"kind": "game", **dataclasses.asdict(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Past:
+    """The last match of a journal."""
+
+    arguments: tuple[str, ...]
+    seed: int
+    results: tuple[Result, ...]
+
+
+def past(path: pathlib.Path) -> Past:
+    """Read the last match of a journal; raise ``UsageError`` when there is none."""
+    if not path.exists():
+        raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
+    last: Past | None = None
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            last = _grown(last, contract.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"{path}: line {number} is no line of a match ({error!r})"
+            raise errors.UsageError(problem) from None
+    if last is None:
+        raise errors.UsageError(f"-resume: {path} holds no match")
+    return last
+
+
+def _grown(last: Past | None, raw: Mapping[str, Any]) -> Past:
+    if raw["kind"] == "match":
+        return Past(tuple(raw["arguments"]), int(raw["seed"]), ())
+    if raw["kind"] != "game" or last is None:
+        raise ValueError(f"unexpected {raw['kind']}")
+    return dataclasses.replace(last, results=(*last.results, Result.read(raw)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Outputs:
+    """The files of a match; ``None`` where one is not written."""
+
+    journal: pathlib.Path
+    pgn: pathlib.Path | None = None
+    minimal: bool = False
+    epd: pathlib.Path | None = None
+
+    @property
+    def last(self) -> pathlib.Path:
+        """Return where the last game stands until it is in the other files."""
+        return self.journal.with_name(self.journal.name + ".last")
+
+
+class Journal:
+    """A match's files, open for appending; one process writes them."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+
+    def open(self, arguments: Sequence[str], seed: int, *, append: bool = True) -> None:
+        """Begin a match; ``append`` keeps what the PGN file holds already."""
+        for path in (self._outputs.journal, self._outputs.pgn, self._outputs.epd):
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+        self._outputs.last.unlink(missing_ok=True)
+        if not append and self._outputs.pgn is not None:
+            self._outputs.pgn.unlink(missing_ok=True)
+        head = {"kind": "match", "v": VERSION, "arguments": list(arguments), "seed": seed}
+        _append(self._outputs.journal, _line(head))
+
+    def resume(self) -> Past:
+        """Complete what a kill interrupted, and return what the match has so far."""
+        _drop_torn_line(self._outputs.journal)
+        found = past(self._outputs.journal)
+        with contextlib.suppress(FileNotFoundError):
+            kept = contract.loads(self._outputs.last.read_bytes())
+            if kept["game"]["number"] not in {result.number for result in found.results}:
+                _append(self._outputs.journal, _line(kept["game"]))
+            self._complete(kept)
+        return past(self._outputs.journal)
+
+    def write(self, slot: schedule.Slot, game: contract.GameRecord) -> Result:
+        """Make a finished game durable in all files."""
+        result = Result.of(slot, game)
+        text = {"pgn": records.pgn(game, minimal=self._outputs.minimal)}
+        text["epd"] = " ".join(game.final_fen.split()[:4]) + ";\n"
+        kept = {
+            "game": result.facts(),
+            "texts": text,
+            "sizes": {"pgn": _size(self._outputs.pgn), "epd": _size(self._outputs.epd)},
+        }
+        files.write(self._outputs.last, contract.dumps(kept).encode())
+        _append(self._outputs.journal, _line(kept["game"]))
+        self._complete(kept)
+        return result
+
+    def close(self) -> None:
+        """Tidy up after a run that ended by itself: every game is in its files."""
+        self._outputs.last.unlink(missing_ok=True)
+
+    def _complete(self, kept: Mapping[str, Any]) -> None:
+        """Bring the last game into the PGN and EPD files unless it is there, whole."""
+        for name, path in (("pgn", self._outputs.pgn), ("epd", self._outputs.epd)):
+            if path is not None:
+                _append_at(path, int(kept["sizes"][name]), kept["texts"][name].encode())
+
+
+def _line(facts: Mapping[str, Any]) -> bytes:
+    return contract.dumps(facts).encode() + b"\n"
+
+
+def _size(path: pathlib.Path | None) -> int:
+    return path.stat().st_size if path is not None and path.exists() else 0
+
+
+def _append(path: pathlib.Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _append_at(path: pathlib.Path, begin: int, data: bytes) -> None:
+    """Append unless it is there: a torn end, a piece of ``data`` from ``begin``, is cut."""
+    there = b""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(begin)
+        there = file.read()
+    if there.startswith(data):
+        return
+    if there and data.startswith(there):
+        os.truncate(path, begin)
+    _append(path, data)
+
+
+def _drop_torn_line(path: pathlib.Path) -> None:
+    """Cut a journal's last line when a power failure left only a part of it."""
+    if path.exists():
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(path, whole)

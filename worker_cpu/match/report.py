@@ -1,0 +1,216 @@
+"""What a match tells while it runs and at its end, in the lines scripts know.
+
+``Started game``, ``Finished game``, ``Score of``, ``Elo difference`` and ``SPRT`` lines are
+written as cutechess-cli writes them, because other programs read them. A table with all
+numbers ends the match. With ``--json`` the lines go to stderr, one object to stdout.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from typing import Any, TextIO
+
+from orchestrator import contract
+from orchestrator.rating import elo, results, sprt
+from worker_cpu.match import arguments, journal, schedule, standings
+
+
+class Report:
+    """Tells of one match."""
+
+    def __init__(
+        self, settings: arguments.Settings, table: standings.Standings, games: int
+    ) -> None:
+        self._settings, self._table, self._games = settings, table, games
+        self._out: TextIO = sys.stderr if settings.json else sys.stdout
+
+    def say(self, text: str) -> None:
+        """Print a line at once."""
+        print(text, file=self._out, flush=True)
+
+    def opens(self, missing: int, openings: int) -> None:
+        """Tell what is going to be played."""
+        done = f", {self._games - missing} of them played before" if missing < self._games else ""
+        self.say(
+            f"Match of {len(self._table.names)} engines: {self._games} games{done},"
+            f" {openings} openings, {self._settings.concurrency} at a time,"
+            f" seed {self._settings.seed}, journal {self._settings.journal}"
+        )
+
+    def started(self, slot: schedule.Slot) -> None:
+        """Tell that a game begins."""
+        self.say(f"Started game {slot.number} of {self._games} ({self._players(slot)})")
+
+    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+        """Tell a result, and the score at its intervals."""
+        players = self._players(slot)
+        self.say(f"Finished game {slot.number} ({players}): {result.result} {{{result.details}}}")
+        if result.ending in standings.FAULTS and result.note:
+            loser = result.white if result.loser == "white" else result.black
+            self.say(f"Fault in game {slot.number}: {loser}: {' '.join(result.note.split())}")
+        played = self._table.played
+        if _due(played, self._settings.outcome_interval) and len(self._table.names) == 2:
+            self.say(self._score())
+        if _due(played, self._settings.rating_interval):
+            self.ratings()
+
+    def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
+        """Tell that a game ended without a verdict and is played again."""
+        lines = evidence.strip().splitlines()
+        self.say(
+            f"Interrupted game {slot.number} ({self._players(slot)}):"
+            f" {cause}{f' ({lines[-1]})' if lines else ''}"
+        )
+
+    def ratings(self) -> None:
+        """Print Elo and test of two engines, or the ranking of more."""
+        if len(self._table.names) == 2:
+            self.say("\n".join(self._match_lines()))
+        else:
+            self.say("\n".join(_ranking(self._table)))
+
+    def end(self, reason: str) -> None:
+        """Print the final score and table."""
+        if len(self._table.names) == 2 and self._table.played:
+            self.say("\n".join([self._score(), *self._colours(), *self._match_lines()]))
+        self.say("\n".join(["", *_ranking(self._table), *_faults(self._table)]))
+        self.say(f"\nFinished match{f': {reason}' if reason else ''}")
+
+    def facts(self, reason: str, *, complete: bool) -> dict[str, Any]:
+        """Return all numbers of the match for programs."""
+        names = self._table.names
+        return {
+            "complete": complete,
+            "reason": reason,
+            "games": self._games,
+            "played": self._table.played,
+            "seed": self._settings.seed,
+            "journal": str(self._settings.journal),
+            "pgn": None if self._settings.pgn is None else str(self._settings.pgn),
+            "engines": [
+                {"name": names[engine], **_numbers(self._table.of(engine))}
+                | {"faults": self._table.faults(engine)}
+                for engine in self._table.ranked()
+            ],
+            "matches": [
+                {"first": names[first], "second": names[second]}
+                | _numbers(self._table.between(first, second))
+                for first in range(len(names))
+                for second in range(first + 1, len(names))
+                if self._table.between(first, second).games
+            ],
+            "sprt": self._test_facts(),
+        }
+
+    def _players(self, slot: schedule.Slot) -> str:
+        return f"{self._table.names[slot.white]} vs {self._table.names[slot.black]}"
+
+    def _score(self) -> str:
+        return _score(" vs ".join(self._table.names), self._table.between(0, 1), "Score of ")
+
+    def _colours(self) -> list[str]:
+        name = self._table.names[0]
+        white, black = self._table.as_white(0, 1), self._table.as_white(1, 0)
+        return [
+            _score(f"{name} playing White", white, "...      "),
+            _score(f"{name} playing Black", black.reversed(), "...      "),
+            _score("White vs Black", results.total([white, black]), "...      "),
+        ]
+
+    def _match_lines(self) -> list[str]:
+        counts = self._table.between(0, 1)
+        logistic, normalized = elo.logistic(counts), elo.normalized(counts)
+        difference = f"Elo difference: {_elo(logistic.elo)} +/- {_elo(logistic.error)}"
+        superior = f"LOS: {100 * elo.superiority(counts):.1f} %"
+        lines = [f"{difference}, {superior}, DrawRatio: {100 * counts.draw_ratio:.1f} %"]
+        if any(counts.pairs):
+            nelo = f"nElo: {_elo(normalized.elo)} +/- {_elo(normalized.error)}"
+            lines.append(f"{nelo}, Ptnml(0-2): {list(counts.pairs)}")
+        test = self._settings.test
+        return lines if test is None else [*lines, _test_line(test, counts)]
+
+    def _test_facts(self) -> dict[str, Any] | None:
+        test = self._settings.test
+        if test is None:
+            return None
+        counts = self._table.between(0, 1)
+        found = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
+        return {**dataclasses.asdict(test), **found, "accepted": test.verdict(counts)}
+
+
+def _due(played: int, interval: int) -> bool:
+    return interval > 0 and played % interval == 0
+
+
+def _score(what: str, counts: results.Counts, lead: str) -> str:
+    line = f"{counts.wins} - {counts.losses} - {counts.draws}"
+    return f"{lead}{what}: {line}  [{counts.score:.3f}] {counts.games}"
+
+
+def _test_line(test: sprt.Test, counts: results.Counts) -> str:
+    llr, verdict = test.llr(counts), test.verdict(counts)
+    share = 100 * llr / (test.upper if llr >= 0 else -test.lower)
+    accepted = f" - {verdict} was accepted" if verdict else ""
+    return (
+        f"SPRT: llr {llr:.3g} ({share:.1f}%), lbound {test.lower:.3g}, ubound {test.upper:.3g}"
+        f"{accepted} ({test.model} Elo {test.elo0:g} against {test.elo1:g})"
+    )
+
+
+def _ranking(table: standings.Standings) -> list[str]:
+    width = max(4, *(len(name) for name in table.names))
+    head = f"{'Rank':>4} {'Name':<{width}} {'Elo':>7} {'+/-':>7} {'Games':>6} {'W':>5} {'D':>5}"
+    lines = [f"{head} {'L':>5} {'Points':>7} {'Score':>6} {'Draw':>6} {'LOS':>6}  Ptnml(0-2)"]
+    for rank, engine in enumerate(table.ranked(), start=1):
+        counts = table.of(engine)
+        estimate = elo.logistic(counts)
+        lines.append(
+            f"{rank:>4} {table.names[engine]:<{width}} {_elo(estimate.elo):>7}"
+            f" {_elo(estimate.error):>7} {counts.games:>6} {counts.wins:>5} {counts.draws:>5}"
+            f" {counts.losses:>5} {counts.points:>7.1f} {100 * counts.score:>5.1f}%"
+            f" {100 * counts.draw_ratio:>5.1f}% {100 * elo.superiority(counts):>5.1f}%"
+            f"  {list(counts.pairs) if any(counts.pairs) else '-'}"
+        )
+    return lines
+
+
+def _faults(table: standings.Standings) -> list[str]:
+    lines = []
+    for engine, name in enumerate(table.names):
+        seen = [f"{count} by {kind}" for kind, count in table.faults(engine).items() if count]
+        lines += [f"{name} lost {', '.join(seen)}"] if seen else []
+    return ["", *lines] if lines else []
+
+
+def _elo(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else str(value)
+
+
+def _numbers(counts: results.Counts) -> dict[str, Any]:
+    logistic, normalized = elo.logistic(counts), elo.normalized(counts)
+    return {
+        "games": counts.games,
+        "wins": counts.wins,
+        "draws": counts.draws,
+        "losses": counts.losses,
+        "points": counts.points,
+        "score": counts.score,
+        "draw_ratio": counts.draw_ratio,
+        "elo": _finite(logistic.elo),
+        "elo_error": _finite(logistic.error),
+        "nelo": _finite(normalized.elo),
+        "nelo_error": _finite(normalized.error),
+        "los": elo.superiority(counts),
+        "pentanomial": list(counts.pairs),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def encoded(facts: dict[str, Any]) -> str:
+    """Return the facts as JSON text."""
+    return contract.dumps(facts)

@@ -1,0 +1,291 @@
+"""Plays the games of a match, several at a time, until all are played or there is a reason.
+
+One process, one poll loop; the games themselves run in referees of their own, each on
+its own cores. Invariants:
+
+* a finished game is on disk before the next one of its lane starts;
+* an engine that cannot start, crashes or stalls loses its game; only a host that cannot
+  play a game in ``TRIES`` attempts ends the match, with what is finished kept;
+* the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
+* when this process dies, the dead men kill every engine.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import enum
+import os
+import pathlib
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from orchestrator import errors
+from worker_cpu import frames, processes
+from worker_cpu.match import arguments, game, journal, orders, report, schedule, standings
+
+FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
+TRIES = 3  # attempts at one game that the host may spoil
+FROZEN = "referee frozen"  # the cause of an interruption
+REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
+
+
+class Reason(enum.Enum):
+    """Why a match came to its end."""
+
+    COMPLETE = ""
+    DECIDED = "the sequential test is decided"
+    STOPPED = "stopped; the running games were finished"
+    DROPPED = "stopped; the running games were dropped"
+
+
+class Lane:
+    """One of the places where games are played at the same time."""
+
+    def __init__(self, cores: processes.Cores) -> None:
+        self.cores = cores
+        self.slot: schedule.Slot | None = None
+        self.game: game.Game | None = None
+        self.seated: game.Seated | None = None
+        self.spare: game.Seated | None = None
+        self.free_at = 0.0
+
+
+class Runner:
+    """One run of a match."""
+
+    def __init__(
+        self,
+        settings: arguments.Settings,
+        lanes: Sequence[processes.Cores],
+        written: orders.Orders,
+        kept: journal.Journal,
+        table: standings.Standings,
+        told: report.Report,
+        scratch: pathlib.Path,
+    ) -> None:
+        self._settings, self._orders, self._journal = settings, written, kept
+        self._table, self._report, self._scratch = table, told, scratch
+        self._lanes = [Lane(cores) for cores in lanes]
+        self._nursery = processes.Nursery()
+        self._poll = select.poll()
+        self._busy: dict[int, Lane] = {}
+        self._leaving: list[game.Seated] = []
+        self._tries: collections.Counter[int] = collections.Counter()
+        self._queue: collections.deque[schedule.Slot] = collections.deque()
+        self._traffic = Traffic(settings) if _listens(settings) else None
+        self._next_feed = 0.0
+        self._signals = 0
+        self._failure: errors.FarmError | None = None
+        self._decided = False
+
+    def run(self, slots: Sequence[schedule.Slot]) -> Reason:
+        """Play these games; raise ``HostError`` or ``UsageError`` when one cannot be."""
+        self._queue.extend(slots)
+        self._decided = self._is_decided()
+        with self._signals_heard():
+            try:
+                while self._busy or (self._queue and not self._stopping):
+                    self._fill()
+                    self._listen()
+                    if self._signals > 1 or isinstance(self._failure, errors.UsageError):
+                        self._drop()
+            finally:
+                self._close()
+        if self._failure is not None:
+            raise self._failure
+        return self._reason()
+
+    def _reason(self) -> Reason:
+        if self._decided:
+            return Reason.DECIDED
+        if not self._signals:
+            return Reason.COMPLETE
+        return Reason.STOPPED if self._signals == 1 else Reason.DROPPED
+
+    @property
+    def _stopping(self) -> bool:
+        return bool(self._signals or self._decided or self._failure)
+
+    # -- starting games ----------------------------------------------------------------
+
+    def _fill(self) -> None:
+        now = time.monotonic()
+        for lane in self._lanes:
+            if lane.game is None and self._queue and not self._stopping and now >= lane.free_at:
+                self._start(lane, self._queue.popleft())
+
+    def _start(self, lane: Lane, slot: schedule.Slot) -> None:
+        self._tries[slot.number] += 1
+        order = self._orders.order(slot, self._tries[slot.number])
+        lane.slot, lane.seated = slot, lane.spare or self._seat(lane)
+        lane.spare = None
+        hear = None if self._traffic is None else self._traffic.ear(slot)
+        lane.game = game.Game(lane.seated, order, self._settings.site, hear)
+        self._busy[lane.game.fileno()] = lane
+        self._poll.register(lane.game.fileno(), select.POLLIN)
+        self._report.started(slot)
+        if self._queue:
+            lane.spare = self._seat(lane)
+
+    def _seat(self, lane: Lane) -> game.Seated:
+        return game.Seated(self._nursery, lane.cores, self._scratch)
+
+    # -- running games -----------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Wait for a referee, a signal, the next beat or the end of a pause."""
+        now = time.monotonic()
+        if now >= self._next_feed:
+            self._feed()
+            self._next_feed = now + FEED_SECONDS
+        wakes = [lane.free_at for lane in self._lanes if lane.game is None and lane.free_at > now]
+        patience = min([self._next_feed, *wakes]) - now
+        for fd, _ in self._poll.poll(max(0.0, patience) * 1000):
+            if fd in self._busy:
+                self._serve(self._busy[fd])
+            else:
+                os.read(fd, 64)  # the byte of a signal that has been counted
+                self._announce_stop()
+        self._leaving = [seated for seated in self._leaving if not seated.gone()]
+
+    def _feed(self) -> None:
+        for lane in self._lanes:
+            for seated in (lane.seated, lane.spare):
+                if seated is not None:
+                    seated.feed()
+            if lane.game is not None and lane.game.frozen():
+                lane.game.drop(FROZEN)
+                self._again(self._vacate(lane), game.Interrupted(FROZEN, "no word after a stall"))
+
+    def _serve(self, lane: Lane) -> None:
+        assert lane.game is not None
+        end = lane.game.serve()
+        if end is None:
+            return
+        slot = self._vacate(lane)
+        if isinstance(end, game.Interrupted):
+            self._again(slot, end)
+            return
+        result = self._journal.write(slot, end)
+        self._table.add(slot, result)
+        self._report.finished(slot, result)
+        self._decided = self._decided or self._is_decided()
+
+    def _vacate(self, lane: Lane) -> schedule.Slot:
+        assert lane.game is not None
+        assert lane.seated is not None
+        assert lane.slot is not None
+        self._poll.unregister(lane.game.fileno())
+        del self._busy[lane.game.fileno()]
+        lane.seated.dismiss()
+        self._leaving.append(lane.seated)
+        lane.free_at = time.monotonic() + self._settings.wait_ms / 1000
+        slot, lane.slot, lane.game, lane.seated = lane.slot, None, None, None
+        return slot
+
+    def _again(self, slot: schedule.Slot, end: game.Interrupted) -> None:
+        self._report.interrupted(slot, end.cause, end.evidence)
+        what = f"game {slot.number}: {end.cause}: {end.evidence}"
+        if end.cause == REFUSED_ORDER:
+            self._failure = errors.UsageError(what)
+        elif self._tries[slot.number] >= TRIES:
+            self._failure = self._failure or errors.HostError(f"{what} ({TRIES} attempts)")
+        else:
+            self._queue.appendleft(slot)
+
+    def _is_decided(self) -> bool:
+        test = self._settings.test
+        return test is not None and test.verdict(self._table.between(0, 1)) is not None
+
+    # -- the end -----------------------------------------------------------------------
+
+    def _drop(self) -> None:
+        for lane in list(self._busy.values()):
+            assert lane.game is not None
+            lane.game.drop("the match was stopped")
+            self._vacate(lane)
+
+    def _close(self) -> None:
+        """Leave no process behind."""
+        self._drop()
+        spares = [lane.spare for lane in self._lanes if lane.spare is not None]
+        for seated in (*self._leaving, *spares):
+            seated.leave()
+        self._nursery.end()
+        if self._traffic is not None:
+            self._traffic.close()
+
+    # -- signals -----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _signals_heard(self) -> Iterator[None]:
+        """Count signals while the match runs; a byte in a pipe wakes the poll."""
+        reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll.register(reader, select.POLLIN)
+        wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup)
+            os.close(reader)
+            os.close(writer)
+
+    def _on_signal(self, number: int, _: Any) -> None:
+        self._signals += 1 if number == signal.SIGINT else 2
+
+    def _announce_stop(self) -> None:
+        if self._signals == 1 and self._busy:
+            running = f"{len(self._busy)} running game{'s are' if len(self._busy) > 1 else ' is'}"
+            self._report.say(f"Stopping: {running} finished first; Ctrl-C again drops them")
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+# -- what engines say ----------------------------------------------------------------------
+
+
+def _listens(settings: arguments.Settings) -> bool:
+    return settings.log is not None or any(one.stderr for one in settings.engines)
+
+
+class Traffic:
+    """Keeps what engines say: all of it in the log, stderr in files of the engines'."""
+
+    def __init__(self, settings: arguments.Settings) -> None:
+        self._log = None if settings.log is None else settings.log.open("ab")
+        self._stderr = [
+            None if one.stderr is None else one.stderr.open("ab") for one in settings.engines
+        ]
+        self._names = [one.spec.name for one in settings.engines]
+
+    def ear(self, slot: schedule.Slot) -> Callable[[frames.Chunk], None]:
+        """Return who takes the traffic of one game."""
+
+        def hear(chunk: frames.Chunk) -> None:
+            engine = slot.white if chunk.seat == "w" else slot.black
+            own = self._stderr[engine]
+            if chunk.direction == "!" and own is not None:
+                own.write(chunk.data)
+                own.flush()
+            if self._log is not None:
+                head = (
+                    f"{chunk.monotonic_ns} {slot.number} {self._names[engine]} {chunk.direction} "
+                )
+                lines = chunk.data.rstrip(b"\n").replace(b"\n", b"\n" + head.encode())
+                self._log.write(head.encode() + lines + b"\n")
+
+        return hear
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (self._log, *self._stderr):
+            if file is not None:
+                file.close()

@@ -1,0 +1,21 @@
+"""The protocols by their names in ``contract.EngineSpec``."""
+
+from __future__ import annotations
+
+from orchestrator import contract
+from orchestrator.arbiter import board
+from worker_cpu.protocols import base, uci, uci_engine, xboard, xboard_engine
+
+
+def handshake(
+    order: contract.GameOrder, side: contract.Side, now_ns: int, game: board.GameBoard
+) -> base.Handshake:
+    """Return the handshake of one side's engine, begun at ``now_ns`` (monotonic)."""
+    if order.engine(side).protocol == "xboard":
+        return xboard_engine.XboardHandshake(order, side, now_ns, game)
+    return uci_engine.UciHandshake(order, side, now_ns, game)
+
+
+def last_search(protocol: contract.ProtocolName, output: bytes) -> base.Search:
+    """Read the last exact score and the newest counters in an engine's output."""
+    return xboard.last_search(output) if protocol == "xboard" else uci.last_search(output)

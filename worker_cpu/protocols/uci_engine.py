@@ -1,0 +1,154 @@
+"""A UCI engine: handshake and player.
+
+The options are set after ``uciok`` and before ``ucinewgame``; the ``isready`` behind them
+is the only one of the game. Castling of Chess960 is king takes rook, which an engine has
+to offer by the option ``UCI_Chess960``.
+"""
+
+from __future__ import annotations
+
+import chess
+
+from orchestrator import contract
+from orchestrator.arbiter import board, clock
+from worker_cpu.protocols import base, options, uci
+
+OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
+
+
+class UciHandshake:
+    """A UCI engine's way from its start to ``readyok``, fed line by line."""
+
+    def __init__(
+        self, order: contract.GameOrder, side: contract.Side, now_ns: int, game: board.GameBoard
+    ) -> None:
+        self.phase = base.Phase.STARTING
+        self.deadline_ns = now_ns + order.timeouts.start_ms * base.NS_PER_MS
+        self.refusal = ""
+        self._spec, self._order = order.engine(side), order
+        self._player = UciPlayer(game, side)
+        self._names = {"name": "", "author": ""}
+        self._offered: list[uci.Option] = []
+        self._settings: tuple[contract.OptionSetting, ...] = ()
+
+    def begin(self) -> bytes:
+        """Return the words that open the conversation."""
+        return b"uci\n"
+
+    def take(self, line: bytes, now_ns: int) -> bytes:
+        """Take a line of output; return the commands that answer it, ``b''`` for none."""
+        if self.phase is base.Phase.STARTING:
+            return self._introduction(line, now_ns)
+        if self.phase is base.Phase.PREPARING and uci.is_reply(line, b"readyok"):
+            self.phase = base.Phase.READY
+        return b""
+
+    def expire(self, now_ns: int) -> bytes | None:  # noqa: ARG002 - the protocol's signature
+        """Return ``None``: a UCI engine has to answer."""
+        return None
+
+    def late(self) -> str:
+        """Say what was waited for in vain."""
+        limits = self._order.timeouts
+        if self.phase is base.Phase.STARTING:
+            return f"no uciok within {limits.start_ms} ms"
+        return f"no readyok within {limits.ready_ms} ms"
+
+    def report(self, pid: int) -> contract.EngineReport:
+        """Return what the engine said of itself and what was set."""
+        return contract.EngineReport(
+            id_name=self._names["name"],
+            id_author=self._names["author"],
+            options=self._settings,
+            pid=pid,
+        )
+
+    def player(self) -> UciPlayer:
+        """Return the player of this engine."""
+        return self._player
+
+    def _introduction(self, line: bytes, now_ns: int) -> bytes:
+        identity = uci.identity(line)
+        option = uci.option(line)
+        if identity is not None:
+            self._names[identity.field] = identity.text
+        elif option is not None and len(self._offered) < OPTION_LIMIT:
+            self._offered.append(option)
+        if not uci.is_reply(line, b"uciok"):
+            return b""
+        return self._preparation(now_ns)
+
+    def _preparation(self, now_ns: int) -> bytes:
+        self.phase = base.Phase.PREPARING
+        self.deadline_ns = now_ns + self._order.timeouts.ready_ms * base.NS_PER_MS
+        offered = {option.name.lower() for option in self._offered}
+        if self._order.variant == "fischerandom" and "uci_chess960" not in offered:
+            self.refusal = "it has no option UCI_Chess960"
+            return b""
+        plan = options.plan(self._offered, self._order, self._spec)
+        self._settings = plan.settings
+        first = b"".join(f"{line}\n".encode() for line in self._spec.init)
+        return first + b"".join(plan.commands) + b"ucinewgame\nisready\n"
+
+
+class UciPlayer:
+    """A UCI engine at its turns."""
+
+    stop = b"stop\n"
+
+    def __init__(self, game: board.GameBoard, side: contract.Side) -> None:
+        self._game, self._side = game, side
+
+    def go(self, clocks: base.Clocks, last_san: str) -> bytes:  # noqa: ARG002 - as above
+        """Write ``position`` and ``go`` as one piece."""
+        limits = _limits(clocks[self._side], clocks)
+        return uci.position_and_go(self._game.position_command(), limits)
+
+    def finder(self, *, fresh: bool) -> uci.MoveFinder:
+        """Return a finder of ``bestmove``."""
+        return uci.MoveFinder(fresh=fresh)
+
+    def reply(self, line: bytes) -> base.Reply:
+        """Read a ``bestmove`` line."""
+        best = uci.best_move(line)
+        return base.Reply("move", best.move, best.ponder)
+
+    def read_move(self, text: str) -> chess.Move | None:
+        """Read a move in UCI notation."""
+        return self._game.legal(text)
+
+    def search(self, output: bytes) -> base.Search:
+        """Read the info lines of a search."""
+        return uci.last_search(output)
+
+    def aside(self, output: bytes) -> base.Aside:  # noqa: ARG002 - as above
+        """Return nothing: UCI has no words for it."""
+        return base.Aside()
+
+
+def _limits(own: clock.EngineClock, clocks: base.Clocks) -> dict[str, int]:
+    """Return the arguments of ``go``; clocks that an engine does not have are not told."""
+    control = own.control
+    limits: dict[str, int] = {}
+    if control.move_ms is not None:
+        limits["movetime"] = control.move_ms
+    elif control.base_ms:
+        limits |= _clock_times(clocks, own.told_ms())
+        if own.moves_to_go is not None:
+            limits["movestogo"] = own.moves_to_go
+    if control.nodes is not None:
+        limits["nodes"] = control.nodes
+    if control.depth is not None:
+        limits["depth"] = control.depth
+    return limits
+
+
+def _clock_times(clocks: base.Clocks, own_ms: int) -> dict[str, int]:
+    """Return both clocks; an opponent without one is taken to have as much time."""
+    white, black = clocks["white"], clocks["black"]
+    return {
+        "wtime": white.told_ms() if white.control.clocked else own_ms,
+        "btime": black.told_ms() if black.control.clocked else own_ms,
+        "winc": white.increment_ms,
+        "binc": black.increment_ms,
+    }
