@@ -207,7 +207,7 @@ def replay(
     played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
     for told in game.plies[played.book_plies :]:
         mover = played.turn
-        played._advance(chess.Move.from_uci(told.move))  # read as legal before; SAN costs time
+        played.push(chess.Move.from_uci(told.move))
         score = score_of(told.fields.get("wv", told.fields.get("ev")), mover)
         ruling = judged.take(played.position(), played.ply, score)
         ending = played.ending() or ruling.outcome
