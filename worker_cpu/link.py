@@ -343,6 +343,7 @@ class Attempt:
             black_clock_ns=last.black_clock_ns if last else black.start_ms * 1_000_000,
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
+            r_mobility=game.r_mobility.white_points if game.r_mobility else None,
             record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
         )
 
