@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: games demo test lint types check system tables archive chaos bench clock lock clean help
+.PHONY: games seasons demo test lint types check system tables archive audit chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -41,11 +41,17 @@ types: $(VENV)/.dev ## Check types
 archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by field
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
 
+audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit`
+	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
+
 chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times each (KILLS=n)
 	FARM_CHAOS_KILLS=$${KILLS:-20} $(BIN)/python -m pytest tests/chaos -s
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
+
+seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times (FARM_SEASONS=n)
+	FARM_SEASONS=$${FARM_SEASONS:-200} $(BIN)/python -m pytest tests/season/test_season_simulation.py -s
 
 bench: system $(VENV)/.dev ## Print the benchmarks' figures
 	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s

@@ -20,6 +20,7 @@ ALLOWED = {
     "orchestrator.rating": set(),
     "orchestrator.ledger": {"orchestrator.arbiter"},
     "orchestrator.season": {"orchestrator.arbiter"},
+    "orchestrator.audit": {"orchestrator.arbiter", "orchestrator.season"},
     "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger"},
     "worker_cpu.match": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.rating"},
     "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger"},

@@ -41,7 +41,9 @@ COMMANDS = {
     "void": "orchestrator.commands.organize:void",
     "withdraw": "orchestrator.commands.organize:withdraw",
     "outcome": "orchestrator.commands.rules:outcome",
+    "simulate": "orchestrator.commands.simulate:simulate",
     "verify-draws": "orchestrator.commands.rules:verify_draws",
+    "audit": "orchestrator.commands.audit:audit",
 }
 ENTRY_POINTS = "farm.commands"
 

@@ -1,9 +1,8 @@
 """TCEC's public game archive as test data: read fast, replayed ply by ply.
 
 The games are those of TCEC's public game archive (TCEC organization, CC BY-SA 3.0), read
-from the shared data folder. Comments are read by their fields; a move without a comment
-is one whose engine gave no eval. ``Printer`` recomputes the fields that TCEC's program
-printed; it knows two faults of that program that are not ours:
+from the shared data folder by the audit's reader. ``Printer`` recomputes the fields that
+TCEC's program printed; it knows two faults of that program that are not ours:
 
 * from 2017 on, a rook move that gives up a castling right set its fifty-move counter (and
   with it the draw rule's row) to 0;
@@ -21,17 +20,15 @@ import functools
 import gzip
 import json
 import pathlib
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import chess
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import comments
-from orchestrator.arbiter.adjudication import judge, tablebase
+from orchestrator.arbiter.adjudication import judge
+from orchestrator.audit import reading, replaying
 
 DATA = pathlib.Path(__file__).parents[3] / "shared" / "data"
 # Not in truth.md; found by search: ends 97 of 97 draws at their ply and no other game.
@@ -39,48 +36,9 @@ FRC5 = contract.FewPiecesDraw(pieces=8, pawns=8, bound_cp=20, plies=10)
 
 LAG_MS = 3000  # ms: what the program of Season 5 put into mt but not on the clock, at most
 
-_TOKEN = re.compile(r";\s*\{[^}]*\}|\{([^}]*)\}|([^\s{}]+)")
-_TAG = re.compile(r'\[(\w+) "(.*)"\]')
-_FIELD = re.compile(r"(\w+)=([^,]*),")
-_RESULTS = frozenset({"1-0", "0-1", "1/2-1/2", "*"})
-
-
-@dataclasses.dataclass(frozen=True)
-class Told:
-    """One recorded ply: the move (UCI notation) and the fields of its comment."""
-
-    move: str
-    fields: dict[str, str]
-    book: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Game:
-    """One recorded game; ``number`` counts from 1 in the file."""
-
-    number: int
-    tags: dict[str, str]
-    plies: list[Told]
-
-    @property
-    def variant(self) -> boards.Variant:
-        """Return the variant by its tag."""
-        return "fischerandom" if self.tags.get("Variant") == "fischerandom" else "standard"
-
-    @property
-    def old(self) -> bool:
-        """Say whether the game was played under the program of 2013: whole seconds."""
-        return "TerminationDetails" not in self.tags
-
-    @property
-    def opening(self) -> contract.Opening:
-        """Return the start position and the book moves."""
-        book = tuple(told.move for told in self.plies if told.book)
-        return contract.Opening(fen=self.tags.get("FEN"), moves=book)
-
-    def start(self) -> chess.Board:
-        """Return the start position."""
-        return boards.start_board(self.opening, self.variant)
+Told, Game = reading.Told, reading.Game
+Replayed, Known = replaying.Replayed, replaying.Known
+replay, score_of = replaying.replay, reading.score_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,36 +85,7 @@ def event(name: str) -> Event:
         pytest.skip("needs the shared data folder with TCEC's game archive")
     truth = truth_of(name)
     text = gzip.decompress(path.read_bytes()).decode(errors="replace")
-    chunks = re.split(r"\n(?=\[Event )", text)
-    games = [_game(number, chunk) for number, chunk in enumerate(chunks, start=1)]
-    return Event(name, _rules(truth), games, truth)
-
-
-def _game(number: int, chunk: str) -> Game:
-    head, _, body = chunk.strip().partition("\n\n")
-    plies: list[tuple[str, str]] = []
-    for comment, word in (match.groups() for match in _TOKEN.finditer(body)):
-        if comment is not None:
-            if plies:  # the first comment is the engines' options
-                plies[-1] = (plies[-1][0], plies[-1][1] + comment)
-        elif word is not None and (san := re.sub(r"^\d+\.+", "", word)) and san not in _RESULTS:
-            plies.append((san, ""))
-    game = Game(number, dict(_TAG.findall(head)), [])
-    game.plies.extend(_told(plies, game.start()))
-    return game
-
-
-def _told(plies: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
-    in_book = True
-    for san, comment in plies:
-        move = board.parse_san(san)
-        uci = board.uci(move)
-        board.push(move)
-        text = " ".join(comment.split())
-        fields = dict(_FIELD.findall(text))
-        untouched = {"d": "1", "mt": "00:00:00", "n": "0"}.items() <= fields.items()
-        in_book = in_book and (text.startswith("book") or untouched)
-        yield Told(uci, fields, in_book)
+    return Event(name, _rules(truth), list(reading.games(text)), truth)
 
 
 def _rules(truth: dict[str, Any]) -> contract.Adjudication:
@@ -179,68 +108,6 @@ def _rules(truth: dict[str, Any]) -> contract.Adjudication:
             win = contract.EvalWin(bound_cp=rule["win_cp"], plies=rule["win_n"])
             rules["eval_win"] = win
     return contract.Adjudication(**rules)
-
-
-# -- replaying ---------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class Replayed:
-    """One engine ply of a replay: what the file says of it and what our rules say."""
-
-    number: int
-    mover: contract.Side
-    told: Told
-    score: contract.Score | None
-    board: chess.Board
-    ruling: judge.Ruling
-    ending: contract.Outcome | None
-
-
-def replay(
-    game: Game, rules: contract.Adjudication, prober: tablebase.Prober | None = None
-) -> Iterator[Replayed]:
-    """Feed a game to the rules, up to the ply where they or the board end it.
-
-    ``board`` is the game's own and goes on with the next ply.
-    """
-    played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
-    for told in game.plies[played.book_plies :]:
-        mover = played.turn
-        played.push(chess.Move.from_uci(told.move))
-        score = score_of(told.fields.get("wv", told.fields.get("ev")), mover)
-        ruling = judged.take(played.position(), played.ply, score)
-        ending = played.ending() or ruling.outcome
-        yield Replayed(played.ply, mover, told, score, played.position(), ruling, ending)
-        if ending is not None:
-            return
-
-
-class Known:
-    """A tablebase that knows the result of one recorded game (no 6-men tables are here)."""
-
-    def __init__(self, result: str) -> None:
-        self._white = {"1-0": 2, "0-1": -2}.get(result, 0)
-
-    def wdl(self, board: chess.Board) -> int:
-        """Return the recorded result for the side to move."""
-        return self._white if board.turn else -self._white
-
-    def dtz(self, board: chess.Board) -> int:
-        """Return a distance that the fifty-move counter never cuts short."""
-        return self.wdl(board) // 2
-
-
-def score_of(text: str | None, mover: contract.Side) -> contract.Score | None:
-    """Read an eval in White's view back into the mover's score; a mate has ``M`` or ``#``."""
-    if text is None:
-        return None
-    sign = 1 if (not text.startswith("-")) == (mover == "white") else -1
-    number = text.lstrip("-+")
-    if number[:1] in ("M", "#"):
-        plies = int(re.sub(r"\D", "", number) or "1")
-        return contract.Score(mate=sign * ((plies + 1) // 2))
-    return contract.Score(cp=sign * round(100 * float(number)))
 
 
 # -- fields as TCEC's program printed them -------------------------------------------------

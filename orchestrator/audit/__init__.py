@@ -1,0 +1,1 @@
+"""The audit: everything that the rulebook says, recomputed from a PGN archive."""

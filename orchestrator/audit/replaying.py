@@ -1,0 +1,130 @@
+"""Adjudication, ply by ply: do the rules end each game where the record does?
+
+Compared are the ends by draw rule, win rule and tablebase. A game that a rule ended by
+the record must end by it at its last ply; a game that ended otherwise must not meet a
+rule on the way. Where board and rule end a game on the same ply, the board names the
+reason (RULEBOOK §2 "Order on one ply"). No tables are read: at the first position with
+few men a tablebase is taken to know the recorded result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import chess
+
+from orchestrator import contract
+from orchestrator.arbiter import board as boards
+from orchestrator.arbiter.adjudication import judge, tablebase
+from orchestrator.audit import reading, reasons
+
+RULES: Final = {
+    contract.Ending.EVAL_DRAW: "draw_rule",
+    contract.Ending.FEW_PIECES_DRAW: "draw_rule",
+    contract.Ending.EVAL_WIN: "win_rule",
+    contract.Ending.SYZYGY: "tablebase",
+}
+
+
+@dataclasses.dataclass
+class Replayed:
+    """One engine ply of a replay: what the file says of it and what our rules say."""
+
+    number: int
+    mover: contract.Side
+    told: reading.Told
+    score: contract.Score | None
+    board: chess.Board
+    ruling: judge.Ruling
+    ending: contract.Outcome | None
+
+
+class Known:
+    """A tablebase that knows the result of one recorded game."""
+
+    def __init__(self, result: str) -> None:
+        """Take the game's result."""
+        self._white = {"1-0": 2, "0-1": -2}.get(result, 0)
+
+    def wdl(self, board: chess.Board) -> int:
+        """Return the recorded result for the side to move."""
+        return self._white if board.turn else -self._white
+
+    def dtz(self, board: chess.Board) -> int:
+        """Return a distance that the fifty-move counter never cuts short."""
+        return self.wdl(board) // 2
+
+
+def replay(
+    game: reading.Game, rules: contract.Adjudication, prober: tablebase.Prober | None = None
+) -> Iterator[Replayed]:
+    """Feed a game to the rules, up to the ply where they or the board end it.
+
+    ``board`` is the game's own and goes on with the next ply.
+    """
+    played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
+    for told in game.plies[played.book_plies :]:
+        mover = played.turn
+        played.push(chess.Move.from_uci(told.move))
+        score = reading.score_of(told.fields.get("wv", told.fields.get("ev")), mover)
+        ruling = judged.take(played.position(), played.ply, score)
+        ending = played.ending() or ruling.outcome
+        yield Replayed(played.ply, mover, told, score, played.position(), ruling, ending)
+        if ending is not None:
+            return
+
+
+def end(game: reading.Game, rules: contract.Adjudication) -> tuple[str | None, int]:
+    """Return the rule that ends a game, None for the board or none, and the last ply."""
+    last = None
+    for ply in replay(game, rules, Known(game.tags["Result"])):
+        last = ply
+    if last is None or last.ending is None:
+        return None, len(game.plies)
+    return RULES.get(last.ending.ending), last.number
+
+
+def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[str, Any]:
+    """Return what the rules reproduce of the record, and every game where they differ.
+
+    ``recorded_ply`` is the recorded game's last ply; ``computed_ply`` is where the rule
+    ends it, None where it does not. A rule that is neither played nor recorded is None.
+    """
+    counts = {name: {"recorded": 0, "reproduced": 0} for name in reasons.RULES}
+    mismatches: list[dict[str, Any]] = []
+    for game in games:
+        recorded, (computed, ply) = reasons.rule(game), end(game, rules)
+        if recorded is not None:
+            counts[recorded]["recorded"] += 1
+            counts[recorded]["reproduced"] += (recorded, len(game.plies)) == (computed, ply)
+        mismatches += _mismatches(game, recorded, computed, ply)
+    played = {
+        "draw_rule": rules.eval_draw is not None or rules.few_pieces_draw is not None,
+        "win_rule": rules.eval_win is not None,
+        "tablebase": rules.syzygy is not None,
+    }
+    found: dict[str, Any] = {
+        name: count if played[name] or count["recorded"] else None for name, count in counts.items()
+    }
+    return found | {"mismatches": mismatches}
+
+
+def _mismatches(
+    game: reading.Game, recorded: str | None, computed: str | None, ply: int
+) -> Iterator[dict[str, Any]]:
+    length = len(game.plies)
+    if recorded == computed and (recorded is None or ply == length):
+        return
+    # A record that does not say how the game ended contradicts no rule at its last ply.
+    if recorded is None and ply == length and reasons.unknown(game):
+        return
+    for rule in dict.fromkeys((recorded, computed)):
+        if rule is not None:
+            yield {
+                "game": game.number,
+                "rule": rule,
+                "recorded_ply": length,
+                "computed_ply": ply if rule == computed else None,
+            }

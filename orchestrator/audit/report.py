@@ -1,0 +1,116 @@
+"""The audit's report: every part that applies to an archive, None for those that do not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.audit import matches, reading, replaying, rules, schedules, tables
+
+
+def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
+    """Hold an archive against the rules; raise ``UsageError`` for a name nobody has."""
+    everybody = tables.engines(games)
+    kind = held.kind or ("knockout" if held.name == "cup" else schedules.kind(games))
+    seeds = _names(held.seeds, everybody, "--seeds") or _seeds(games, kind)
+    if len(set(seeds)) < len(everybody):
+        missing = ", ".join(sorted(set(everybody) - set(seeds)))
+        raise errors.UsageError(f"--seeds: without {missing}; give all {len(everybody)} engines")
+    out = _names(held.exclude, everybody, "--exclude")
+    return {
+        "games": len(games),
+        "standings": _standings(games, held, kind, seeds, out),
+        "adjudication": replaying.report(games, rules.adjudication(held)),
+        "schedule": _schedule(games, held, kind, seeds),
+        "openings": None if kind == "swiss" else schedules.openings(games),
+        "knockout": _knockout(games, held) if kind == "knockout" else None,
+    }
+
+
+def sentences(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the report in words: what agrees in numbers, what does not line by line."""
+    yield f"{found['games']} games"
+    for row in found["standings"] or ():
+        by = f" ({row['decided_by']})" if row["decided_by"] else ""
+        yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
+    yield from _adjudicated(found["adjudication"])
+    if schedule := found["schedule"]:
+        yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
+        for wrong in schedule["mismatches"]:
+            due, real = (" - ".join(wrong[key] or ("none",)) for key in ("scheduled", "played"))
+            place = "not played" if wrong["game"] is None else f"game {wrong['game']}"
+            yield f"  {place}: scheduled {due}, played {real}"
+    if pairs := found["openings"]:
+        yield f"openings: {pairs['same_opening']} of {pairs['pairs']} pairs share theirs"
+    for match in (found["knockout"] or {}).get("matches", ()):
+        yield _match(match)
+
+
+def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
+    for name in ("draw_rule", "win_rule", "tablebase"):
+        if counts := found[name]:
+            words = name.replace("_", " ")
+            yield f"{words}: {counts['reproduced']} of {counts['recorded']} reproduced"
+    for wrong in found["mismatches"]:
+        computed = "not at all" if wrong["computed_ply"] is None else f"at {wrong['computed_ply']}"
+        words = wrong["rule"].replace("_", " ")
+        yield f"  game {wrong['game']}: ended at ply {wrong['recorded_ply']}; {words}: {computed}"
+
+
+def _match(match: dict[str, Any]) -> str:
+    score = "-".join(f"{points:g}" for points in match["score"])
+    length = "; WRONG LENGTH" if match["length_ok"] is False else ""
+    sides = f"{match['white_first']} - {match['black_first']}"
+    return f"{sides}: {score}, {match['games']} games, {match['winner'] or 'nobody'} wins{length}"
+
+
+def _standings(
+    games: Sequence[reading.Game],
+    held: rules.Rules,
+    kind: rules.Kind,
+    seeds: Sequence[str],
+    out: Sequence[str],
+) -> list[dict[str, Any]] | None:
+    if kind == "knockout":
+        return None
+    return tables.standing(games, seeds, rules.tiebreaks(held, kind), held.crashes, out)
+
+
+def _schedule(
+    games: Sequence[reading.Game], held: rules.Rules, kind: rules.Kind, seeds: Sequence[str]
+) -> dict[str, Any] | None:
+    if kind == "league":
+        return schedules.league(games, seeds, rules.table(held), held.cycles)
+    return schedules.duel(games, seeds) if kind == "match" else None
+
+
+def _knockout(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    for event, played in itertools.groupby(games, key=lambda game: game.tags.get("Event", "")):
+        of_round = list(played)
+        pairs = rules.pairs(held, len(tables.engines(of_round)), event)
+        found += matches.report(of_round, pairs)
+    return {"matches": found}
+
+
+def _seeds(games: Sequence[reading.Game], kind: rules.Kind) -> tuple[str, ...]:
+    everybody = tables.engines(games)
+    found = schedules.first_seeds(games) if kind == "league" else everybody
+    # A first round that is not the tables' own tells no seeds.
+    return found if sorted(found) == sorted(everybody) else everybody
+
+
+def _names(given: Sequence[str], everybody: Sequence[str], option: str) -> tuple[str, ...]:
+    return tuple(_name(text, everybody, option) for text in given)
+
+
+def _name(text: str, everybody: Sequence[str], option: str) -> str:
+    if text in everybody:
+        return text
+    found = [name for name in everybody if name.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(found or everybody)
+    raise errors.UsageError(f"{option}: {text!r} names {len(found)} engines; known: {known}")

@@ -1,0 +1,114 @@
+"""Order of games and colours against the tables, and the openings of reverse games.
+
+The first round of both tables is 1 v n, 2 v n-1, … with White first, so the seeds can be
+read from it; an odd field's first has a bye there. Games count from 1; ``game``
+is None for one that the table has and the archive has not.
+"""
+
+from __future__ import annotations
+
+import collections
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrator.audit import reading, rules, tables
+from orchestrator.season.formats import base, match, round_robin
+
+_Pair = tuple[str, str]
+
+
+def kind(games: Sequence[reading.Game]) -> rules.Kind:
+    """Return what an archive looks like: a match, a league, or rounds of a Swiss."""
+    field = len(tables.engines(games))
+    met = collections.Counter(frozenset((game.white, game.black)) for game in games)
+    if field == 2:
+        return "match"
+    once = max(met.values()) == 1 and len(met) < field * (field - 1) // 2
+    return "swiss" if once else "league"
+
+
+def first_seeds(games: Sequence[reading.Game]) -> tuple[str, ...]:
+    """Return the seeds as the first round of a round robin tells them."""
+    everybody = tables.engines(games)
+    first = games[: len(everybody) // 2]
+    white, black = [game.white for game in first], [game.black for game in first]
+    bye = [engine for engine in everybody if engine not in white and engine not in black]
+    return (*bye, *white, *reversed(black))
+
+
+def league(
+    games: Sequence[reading.Game], seeds: Sequence[str], table: rules.Table, cycles: int | None
+) -> dict[str, Any]:
+    """Compare a round robin with its table; cycles are found from the games if not given."""
+    per_cycle = len(seeds) * (len(seeds) - 1) // 2
+    cycles = cycles or -(-len(games) // per_cycle)
+    ours = round_robin.RoundRobin(len(seeds), -(-cycles // 2), table)
+    rounds = cycles * ours.rounds // (2 * ours.double_rounds)
+    boards = [board for index in range(rounds) for board in ours.pair(index, base.History()).boards]
+    return _compared(games, seeds, table, boards)
+
+
+def duel(games: Sequence[reading.Game], seeds: Sequence[str]) -> dict[str, Any]:
+    """Compare a match with its order: colours turn with every game (S16-8a)."""
+    ours = match.Match(len(games) + len(games) % 2, seeds.index(games[0].white))
+    pairings = [ours.pair(index, base.History()) for index in range(ours.rounds)]
+    boards = [board for pairing in pairings if pairing for board in pairing.boards]
+    return _compared(games, seeds, "match", boards[: len(games)])
+
+
+def openings(games: Sequence[reading.Game]) -> dict[str, int]:
+    """Count the pairs of a game and its reverse, and those that share their opening."""
+    found = [_opening(one) == _opening(other) for one, other in _reverse(games)]
+    return {"pairs": len(found), "same_opening": sum(found)}
+
+
+def _compared(
+    games: Sequence[reading.Game], seeds: Sequence[str], table: str, boards: Sequence[base.Board]
+) -> dict[str, Any]:
+    due = [(seeds[board.white], seeds[board.black]) for board in boards]
+    played = [(game.white, game.black) for game in games]
+    wrong = list(_differences(due, played))
+    unlike = {found["game"] for found in wrong if found["game"] is not None}
+    return {
+        "table": table,
+        "seeds": list(seeds),
+        "matched": len(games) - len(unlike),
+        "games": len(games),
+        "mismatches": wrong,
+    }
+
+
+def _differences(due: Sequence[_Pair], played: Sequence[_Pair]) -> Iterator[dict[str, Any]]:
+    """Yield where the order differs; after games left out or added the rest still counts."""
+    if len(due) == len(played):
+        differ = (number for number in range(len(due)) if due[number] != played[number])
+        yield from (_difference(number, due[number], played[number]) for number in differ)
+        return
+    aligned = difflib.SequenceMatcher(None, due, played, autojunk=False)
+    for _, first, last, begin, end in (
+        code for code in aligned.get_opcodes() if code[0] != "equal"
+    ):
+        for step in range(max(last - first, end - begin)):
+            planned = due[first + step] if first + step < last else None
+            real = played[begin + step] if begin + step < end else None
+            yield _difference(begin + step, planned, real)
+
+
+def _difference(place: int, planned: _Pair | None, real: _Pair | None) -> dict[str, Any]:
+    number = None if real is None else place + 1
+    return {"game": number, "scheduled": planned, "played": real}
+
+
+def _reverse(games: Sequence[reading.Game]) -> Iterator[tuple[reading.Game, reading.Game]]:
+    waiting: dict[_Pair, reading.Game] = {}
+    for game in games:
+        first = waiting.pop((game.black, game.white), None)
+        if first is not None:
+            yield first, game
+        else:
+            waiting[game.white, game.black] = game
+
+
+def _opening(game: reading.Game) -> tuple[str | None, tuple[str, ...]]:
+    return game.opening.fen, game.opening.moves

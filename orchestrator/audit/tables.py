@@ -1,0 +1,100 @@
+"""Standings with every tiebreak number (RULEBOOK §4), from results and ends alone.
+
+An engine that crashed as often as the rules allow at most is annulled (S16-15c), and so
+is one that is named as withdrawn; both rank last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import chess
+
+from orchestrator import contract
+from orchestrator.arbiter import rmobility
+from orchestrator.audit import reading, reasons
+from orchestrator.season import model, standings, tally, tiebreaks
+
+_C = model.Criterion
+_LOSERS: dict[contract.Result, contract.Side] = {"1-0": "black", "0-1": "white"}
+
+
+def engines(games: Iterable[reading.Game]) -> tuple[str, ...]:
+    """Return all engines in the order in which they first played."""
+    return tuple(dict.fromkeys(name for game in games for name in (game.white, game.black)))
+
+
+def standing(
+    games: Sequence[reading.Game],
+    seeds: Sequence[str],
+    chain: Sequence[model.Criterion],
+    crashes: int = 0,
+    exclude: Iterable[str] = (),
+) -> list[dict[str, Any]]:
+    """Return the table, best first; ``crashes`` annul an engine's results, 0 never."""
+    out = set(exclude)
+    facts = [(game, fact) for game in games if (fact := _finished(game)) is not None]
+    counted = _count(facts, seeds, out)
+    if crashes:
+        out |= {engine for engine, number in counted.crashed.items() if number >= crashes}
+        counted = _count(facts, seeds, out)
+    return [_row(row, counted) for row in standings.rank(counted, chain)]
+
+
+def _count(
+    facts: Iterable[tuple[reading.Game, contract.GameFinished]],
+    seeds: Sequence[str],
+    out: Iterable[str],
+) -> tally.Tally:
+    counted = tally.Tally(tuple(seeds), out)
+    for game, fact in facts:
+        counted.add(game.white, game.black, fact)
+    return counted
+
+
+def _finished(game: reading.Game) -> contract.GameFinished | None:
+    if game.result is None:
+        return None
+    loser = _LOSERS.get(game.result)
+    moves = (chess.Move.from_uci(told.move) for told in game.plies)
+    return contract.GameFinished(
+        game=str(game.number),
+        attempt="",
+        hall="",
+        lane="",
+        host="",
+        result=game.result,
+        ending=reasons.ending(game),
+        loser=loser,
+        details="",
+        plies=len(game.plies),
+        white_clock_ns=0,
+        black_clock_ns=0,
+        started_ms=0,
+        ended_ms=0,
+        record_sha256="",
+        r_mobility=rmobility.of_game(game.start(), moves, loser).white_points,
+    )
+
+
+def _row(row: standings.Row, counted: tally.Tally) -> dict[str, Any]:
+    def number(criterion: model.Criterion) -> float:
+        return tiebreaks.points(criterion, row.tiebreaks.get(criterion, 0))
+
+    score = counted.scores[row.engine]
+    return {
+        "rank": row.rank,
+        "engine": row.engine,
+        "points": row.points,
+        "played": row.games,
+        "wins": row.wins,
+        "black_games": score.black_games,
+        "black_wins": score.black_wins,
+        "crashes": score.crashes,
+        "direct_encounter": number(_C.DIRECT_ENCOUNTER),
+        "sonneborn_berger": number(_C.SONNEBORN_BERGER),
+        "r_mobility": number(_C.R_MOBILITY),
+        "opponents_score": number(_C.OPPONENTS_SCORE),
+        "decided_by": row.decided_by,
+    }

@@ -1,0 +1,79 @@
+"""The command audit: hold a PGN archive against the rulebook."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, get_args
+
+import click
+
+from orchestrator import errors
+from orchestrator.audit import reading, report, rules
+from orchestrator.commands import common
+
+_FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
+_COUNT = click.IntRange(min=1)
+_BOUND = click.IntRange(min=0)
+
+
+@click.command()
+@click.argument("pgn", nargs=-1, required=True, type=click.Path(path_type=pathlib.Path))
+@click.option("--rules", "name", type=click.Choice(rules.NAMES), required=True, help="Rule text.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([*get_args(rules.Kind), *_FORMATS]),
+    help="What was played; found from the games. berger and circle name a league's table.",
+)
+@click.option("--cycles", type=_COUNT, help="Cycles of a league; found from the games.")
+@click.option("--pairs", type=_COUNT, help="Pairs of games of a match; the Cup's by its round.")
+@click.option("--seeds", default="", help="Engines by seed, comma between; found from round 1.")
+@click.option("--exclude", default="", help="Engines that withdrew: their results are annulled.")
+@click.option("--disqualify-after", type=_BOUND, help="Crashes that annul; 0: never.")
+@click.option("--draw-ply", type=_BOUND, help="First ply that the draw rule may end: 70.")
+@click.option("--draw-cp", type=_BOUND, help="Its bound in centipawns.")
+@click.option("--draw-plies", type=_COUNT, help="Its plies in a row.")
+@click.option("--draw-pieces", type=click.IntRange(min=2), help="Few-pieces rule: most pieces.")
+@click.option("--draw-pawns", type=_BOUND, help="Few-pieces rule: most pawns.")
+@click.option("--no-draw-rule", is_flag=True, help="No draw rule was played.")
+@click.option("--win-cp", type=_COUNT, help="Bound of the win rule in centipawns.")
+@click.option("--win-plies", type=_COUNT, help="Its plies in a row.")
+@click.option("--no-win-rule", is_flag=True, help="No win rule was played.")
+@click.option("--tb-men", type=click.IntRange(3, 7), help="Men at which tablebases end a game.")
+@click.option("--no-tablebase", is_flag=True, help="No tablebase ended games.")
+@common.json_option
+def audit(pgn: tuple[pathlib.Path, ...], *, as_json: bool, **options: Any) -> None:
+    """Recompute from PGN archives all that the rulebook says; report what disagrees.
+
+    PGN is plain or gzip; several are read as one archive. Needs no Redis. Disagreements are
+    the report, not an error: exit code 2 is for what cannot be read.
+
+    Example: farm audit TCEC_Season_19_-_League_3.pgn.gz --rules s17 --draw-cp 15
+    """
+    found = report.report(reading.archive(pgn), _rules(options))
+    if as_json:
+        common.print_json(found)
+        return
+    for line in report.sentences(found):
+        click.echo(line)
+
+
+def _rules(options: dict[str, Any]) -> rules.Rules:
+    kind = options.pop("kind")
+    held: dict[str, Any] = {
+        "name": options.pop("name"),
+        "kind": _FORMATS.get(kind, kind),
+        "table": kind if kind in get_args(rules.Table) else None,
+        "cycles": options.pop("cycles"),
+        "pairs": options.pop("pairs"),
+        "disqualify_after": options.pop("disqualify_after"),
+        "seeds": _listed(options.pop("seeds")),
+        "exclude": _listed(options.pop("exclude")),
+    }
+    if options["no_draw_rule"] and options["draw_cp"] is not None:
+        raise errors.UsageError("--no-draw-rule and --draw-cp contradict each other")
+    return rules.Rules(**held, numbers=rules.Numbers(**options))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

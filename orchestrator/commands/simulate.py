@@ -1,0 +1,124 @@
+"""``farm simulate``: a season under virtual time, without engines, hall or Redis."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from orchestrator import chances, errors, simulation
+from orchestrator.commands import common, tables
+from orchestrator.commands import launch as launching
+from orchestrator.season import files, views
+
+_DEFAULTS = chances.Chances()
+
+
+@click.command()
+@click.argument("file")
+@click.option("--seed", type=click.IntRange(0), required=True, help="Seed of all draws.")
+@click.option("--draw-rate", default=_DEFAULTS.draw, show_default=True, help="Of equal engines.")
+@click.option(
+    "--white-advantage", default=_DEFAULTS.white_elo, show_default=True, help="In Elo points."
+)
+@click.option(
+    "--crash-rate",
+    multiple=True,
+    metavar="RATE|ENGINE=RATE",
+    help=f"A game and engine; may be given again for one engine.  [default: {_DEFAULTS.crash}]",
+)
+@click.option(
+    "--time-loss-rate",
+    multiple=True,
+    metavar="RATE|ENGINE=RATE",
+    help=f"Likewise.  [default: {_DEFAULTS.time_loss}]",
+)
+@click.option(
+    "--interruption-rate",
+    default=_DEFAULTS.interruption,
+    show_default=True,
+    help="How often the host is lost during a game.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=pathlib.Path),
+    help="Write the season's journal there.",
+)
+@common.json_option
+def simulate(
+    file: str,
+    seed: int,
+    draw_rate: float,
+    white_advantage: float,
+    crash_rate: Sequence[str],
+    time_loss_rate: Sequence[str],
+    interruption_rate: float,
+    journal: pathlib.Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Play the season of FILE to its end in virtual time, its games drawn from ratings.
+
+    FILE is a path, or the name of a season that comes along. The same seed plays the same
+    season, to the byte. Ties that the organizers must decide are decided by lot.
+
+    Example: farm simulate season16 --seed 7 --crash-rate l2-3=0.1
+    """
+    crash, crashes = _rates("--crash-rate", crash_rate, _DEFAULTS.crash)
+    time_loss, time_losses = _rates("--time-loss-rate", time_loss_rate, _DEFAULTS.time_loss)
+    drawn = chances.Chances(
+        draw=draw_rate,
+        white_elo=white_advantage,
+        crash=crash,
+        time_loss=time_loss,
+        interruption=interruption_rate,
+        crashes=crashes,
+        time_losses=time_losses,
+    )
+    loaded = files.load(launching.season_file(file))
+    played = simulation.Simulation.launched(loaded, seed, drawn).run()
+    if journal is not None:
+        _write(journal, simulation.journal_bytes(played.journal))
+    facts = simulation.facts(played)
+    if as_json:
+        common.print_json(facts)
+    else:
+        _show(played, facts)
+
+
+def _rates(option: str, given: Sequence[str], default: float) -> tuple[float, dict[str, float]]:
+    """Read rates: one for all engines, and those of engines that differ."""
+    everybody, single = default, {}
+    for text in given:
+        engine, equals, rate = text.rpartition("=")
+        try:
+            value = float(rate)
+        except ValueError:
+            allowed = "a rate such as 0.01, or ENGINE=0.01"
+            raise errors.UsageError(f"{option}: found {text!r}; allowed: {allowed}") from None
+        if equals:
+            single[engine] = value
+        else:
+            everybody = value
+    return everybody, single
+
+
+def _write(path: pathlib.Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise errors.HostError(f"the journal cannot be written: {error}") from error
+
+
+def _show(played: simulation.Simulation, facts: dict[str, Any]) -> None:
+    console = common.console()
+    for event in played.state.events:
+        console.print(tables.standings(views.standings(played.state, event)))
+    console.print(
+        f"{played.state.launched.season.name}, seed {facts['seed']}: {facts['games']} games in"
+        f" {facts['virtual_days']:g} days, {facts['decisions']} ties decided by lot,"
+        f" {facts['disqualifications']} disqualifications, {facts['interruptions']} interruptions"
+    )
+    console.print(f"Champion: {views.name(played.state, facts['champion'])}")
