@@ -13,9 +13,6 @@ keeps no clock. Invariants:
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,9 +20,9 @@ from typing import Any
 import structlog
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import eco, packing, record, rmobility
+from orchestrator.arbiter import packing, record
 from orchestrator.ledger import api
-from worker_cpu import frames, hall, live, processes, settings
+from worker_cpu import finished, frames, hall, live, processes, protocol_log, settings
 
 log = structlog.get_logger()
 
@@ -109,7 +106,7 @@ class Attempt:
         self._plies: list[contract.PlyRecord] = []
         self._journaled: contract.PlyRecord | None = None
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
-        self._protocol = ProtocolLog(directory.protocol_log(claim.attempt))
+        self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
         self._started_ms = ledger.now_ms()
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._next_beat = 0.0
@@ -293,58 +290,26 @@ class Attempt:
             )
 
     def _spooled(self, told: dict[str, Any]) -> hall.Spooled:
-        outcome = contract.Outcome.model_validate(told["outcome"])
         for remark in told.get("remarks", ()):
             log.warning("game.remark", remark=remark)
-        game = contract.GameRecord.model_validate(
-            {
-                "order": self._order.model_dump(),
-                "attempt": self._claim.attempt,
-                "token": str(self._token),
-                "hall": self._claim.hall,
-                "lane": self._claim.lane,
-                "host": self._claim.host,
-                "started_ms": self._started_ms,
-                "ended_ms": self._live.now_ms(),
-                "white": told["white"],
-                "black": told["black"],
-                "plies": self._plies,
-                "outcome": outcome,
-                "final_fen": told["final_fen"],
-                "remarks": told.get("remarks", ()),
-                "r_mobility": rmobility.of_record(self._order, self._plies, outcome),
-            }
+        game = finished.game_record(
+            told,
+            self._order,
+            self._plies,
+            attempt=self._claim.attempt,
+            token=str(self._token),
+            hall=self._claim.hall,
+            lane=self._claim.lane,
+            host=self._claim.host,
+            started_ms=self._started_ms,
+            ended_ms=self._live.now_ms(),
         )
-        game = eco.classified(game)
-        packed = packing.pack(game, record.pgn(game), self._protocol.content())
         return hall.Spooled(
             hall=self._claim.hall,
             token=self._token,
             season=self._order.season,
-            finished=self._finished(game),
-            record=packed,
-        )
-
-    def _finished(self, game: contract.GameRecord) -> contract.GameFinished:
-        white, black = self._order.control("white"), self._order.control("black")
-        last = game.plies[-1] if game.plies else None
-        return contract.GameFinished(
-            game=self._claim.game,
-            attempt=self._claim.attempt,
-            hall=self._claim.hall,
-            lane=self._claim.lane,
-            host=self._claim.host,
-            result=game.outcome.result,
-            ending=game.outcome.ending,
-            loser=game.outcome.loser,
-            details=game.outcome.details,
-            plies=last.ply if last else len(self._order.opening.moves),
-            white_clock_ns=last.white_clock_ns if last else white.start_ms * 1_000_000,
-            black_clock_ns=last.black_clock_ns if last else black.start_ms * 1_000_000,
-            started_ms=game.started_ms,
-            ended_ms=game.ended_ms,
-            r_mobility=game.r_mobility.white_points if game.r_mobility else None,
-            record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
+            finished=finished.fact(game),
+            record=packing.pack(game, record.pgn(game), self._protocol.content()),
         )
 
     def _give_up(self, cause: str, evidence: str) -> None:
@@ -371,28 +336,3 @@ class Attempt:
             black_clock_ns=last.black_clock_ns if last else None,
         )
         self._ledger.give_up(self._settings.hall, self._token, self._order.season, end)
-
-
-class ProtocolLog:
-    """All that was said between referee and engines, compressed on the hall's disk."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self._path = path
-        self._file: gzip.GzipFile | None = gzip.GzipFile(path, "wb", compresslevel=1)
-
-    def write(self, chunk: frames.Chunk) -> None:
-        """Add one chunk: each of its lines as ``<ns> <seat><direction> <text>``."""
-        if self._file is not None:
-            head = f"{chunk.monotonic_ns} {chunk.seat}{chunk.direction} ".encode()
-            text = chunk.data.rstrip(b"\n").replace(b"\n", b"\n" + head)
-            self._file.write(head + text + b"\n")
-
-    def close(self) -> None:
-        """Write what is buffered and close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def content(self) -> bytes:
-        """Return the compressed log; it must be closed."""
-        return self._path.read_bytes()

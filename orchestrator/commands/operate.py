@@ -6,12 +6,35 @@ control would not reach a worker that is busy, draining or cut off.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import click
 
 from orchestrator import contract, errors
 from orchestrator.commands import common
 from orchestrator.ledger import api
 from orchestrator.season import operations, state
+
+Change = Callable[[state.SeasonState], Sequence[contract.Draft]]
+Effects = Callable[[state.SeasonState], Sequence[api.Effect]]
+
+
+def _steer(
+    season: str | None,
+    change: Change,
+    by: str,
+    *,
+    dry_run: bool,
+    effects: Effects = lambda _: (),
+) -> state.SeasonState:
+    """Journal a change with its effects, checked against the present state in a dry run too."""
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        change(chosen)
+        if not dry_run:
+            author = common.author(ledger, by)
+            common.append_season(ledger, chosen.launched.id, change, author, effects)
+    return chosen
 
 
 @click.command()
@@ -23,18 +46,14 @@ def pause(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: b
 
     Example: farm pause --reason "power work at 18:00"
     """
-    with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        operations.pause(chosen, by, reason)
-        facts = {"season": chosen.launched.id, "paused": True, "dry_run": dry_run}
-        if not dry_run:
-            common.append_season(
-                ledger,
-                chosen.launched.id,
-                lambda now: operations.pause(now, by, reason),
-                common.author(ledger, by),
-                lambda now: [api.Hold(now.launched.id, "pause", reason or f"paused by {by}")],
-            )
+    chosen = _steer(
+        season,
+        lambda now: operations.pause(now, by, reason),
+        by,
+        dry_run=dry_run,
+        effects=lambda now: [api.Hold(now.launched.id, "pause", reason or f"paused by {by}")],
+    )
+    facts = {"season": chosen.launched.id, "paused": True, "dry_run": dry_run}
     common.report(as_json, facts, f"{chosen.launched.id} is paused; `farm resume` goes on")
 
 
@@ -47,18 +66,14 @@ def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: 
 
     Example: farm resume --by anna
     """
-    with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        operations.resume(chosen, by, reason)
-        facts = {"season": chosen.launched.id, "paused": False, "dry_run": dry_run}
-        if not dry_run:
-            common.append_season(
-                ledger,
-                chosen.launched.id,
-                lambda now: operations.resume(now, by, reason),
-                common.author(ledger, by),
-                lambda now: [api.Release(now.launched.id, "pause")],
-            )
+    chosen = _steer(
+        season,
+        lambda now: operations.resume(now, by, reason),
+        by,
+        dry_run=dry_run,
+        effects=lambda now: [api.Release(now.launched.id, "pause")],
+    )
+    facts = {"season": chosen.launched.id, "paused": False, "dry_run": dry_run}
     common.report(as_json, facts, f"{chosen.launched.id} goes on")
 
 
@@ -74,18 +89,10 @@ def open_gate(
 
     Example: farm open-gate final --reason "updates are done"
     """
-    with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        operations.open_gate(chosen, event, by, reason)
-        facts = {"season": chosen.launched.id, "event": event, "opened": True, "dry_run": dry_run}
-        if not dry_run:
-            common.append_season(
-                ledger,
-                chosen.launched.id,
-                lambda now: operations.open_gate(now, event, by, reason),
-                common.author(ledger, by),
-                lambda _now: [],
-            )
+    chosen = _steer(
+        season, lambda now: operations.open_gate(now, event, by, reason), by, dry_run=dry_run
+    )
+    facts = {"season": chosen.launched.id, "event": event, "opened": True, "dry_run": dry_run}
     common.report(as_json, facts, f"the gate before {event} is open")
 
 
@@ -100,30 +107,26 @@ def abort(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: b
 
     Example: farm abort --reason "wrong network file mounted"
     """
-    with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        operations.abort(chosen, by, reason)
-        running = chosen.running
-        assert running is not None
-        facts = {
-            "season": chosen.launched.id,
-            "game": running.game,
-            "attempt": running.attempt,
-            "dry_run": dry_run,
-        }
-        if not dry_run:
-            common.append_season(
-                ledger,
-                chosen.launched.id,
-                lambda now: operations.abort(now, by, reason),
-                common.author(ledger, by),
-                lambda now: _abort(now, reason or f"aborted by {by}"),
-            )
+    chosen = _steer(
+        season,
+        lambda now: operations.abort(now, by, reason),
+        by,
+        dry_run=dry_run,
+        effects=lambda now: _abort(now, reason or f"aborted by {by}"),
+    )
+    running = chosen.running
+    assert running is not None  # operations.abort refuses otherwise
+    facts = {
+        "season": chosen.launched.id,
+        "game": running.game,
+        "attempt": running.attempt,
+        "dry_run": dry_run,
+    }
     common.report(as_json, facts, f"the running attempt at {running.game} will end")
 
 
 def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
-    assert now.running is not None
+    assert now.running is not None  # operations.abort refuses otherwise
     return [api.Abort(now.running.hall, now.running.attempt, why)]
 
 

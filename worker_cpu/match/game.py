@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from orchestrator import contract
-from orchestrator.arbiter import eco, rmobility
-from worker_cpu import frames, processes
+from worker_cpu import finished, frames, processes
 
 LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
@@ -135,26 +134,15 @@ class Game:
                 return
 
     def _record(self, payload: bytes) -> contract.GameRecord:
-        told = contract.loads(payload)
-        plies = [contract.PlyRecord.decode(ply) for ply in self._plies]
-        outcome = contract.Outcome.model_validate(told["outcome"])
-        record = contract.GameRecord.model_validate(
-            {
-                "order": self.order,
-                "attempt": self.order.game,
-                "hall": self._site,
-                "started_ms": self._started_ms,
-                "ended_ms": _now_ms(),
-                "white": told["white"],
-                "black": told["black"],
-                "plies": plies,
-                "outcome": outcome,
-                "final_fen": told["final_fen"],
-                "remarks": told.get("remarks", ()),
-                "r_mobility": rmobility.of_record(self.order, plies, outcome),
-            }
+        return finished.game_record(
+            contract.loads(payload),
+            self.order,
+            [contract.PlyRecord.decode(ply) for ply in self._plies],
+            attempt=self.order.game,
+            hall=self._site,
+            started_ms=self._started_ms,
+            ended_ms=_now_ms(),
         )
-        return eco.classified(record)
 
 
 def _now_ms() -> int:

@@ -1,0 +1,61 @@
+"""A finished game made whole: the referee's last word, the plies, and where it was played."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.arbiter import eco, rmobility
+
+
+def game_record(
+    told: Mapping[str, Any],
+    order: contract.GameOrder,
+    plies: Sequence[contract.PlyRecord],
+    **played: Any,
+) -> contract.GameRecord:
+    """Build the record from FINISHED's content; ``played`` are its attempt, times, place."""
+    outcome = contract.Outcome.model_validate(told["outcome"])
+    record = contract.GameRecord.model_validate(
+        {
+            "order": order.model_dump(),
+            "white": told["white"],
+            "black": told["black"],
+            "plies": plies,
+            "outcome": outcome,
+            "final_fen": told["final_fen"],
+            "remarks": told.get("remarks", ()),
+            "r_mobility": rmobility.of_record(order, plies, outcome),
+            **played,
+        }
+    )
+    return eco.classified(record)
+
+
+def fact(game: contract.GameRecord) -> contract.GameFinished:
+    """Return what the journal keeps of a finished game."""
+    last = game.plies[-1] if game.plies else None
+    start_ns = {side: game.order.control(side).start_ms * 1_000_000 for side in _SIDES}
+    return contract.GameFinished(
+        game=game.order.game,
+        attempt=game.attempt,
+        hall=game.hall,
+        lane=game.lane,
+        host=game.host,
+        result=game.outcome.result,
+        ending=game.outcome.ending,
+        loser=game.outcome.loser,
+        details=game.outcome.details,
+        plies=last.ply if last else len(game.order.opening.moves),
+        white_clock_ns=last.white_clock_ns if last else start_ns["white"],
+        black_clock_ns=last.black_clock_ns if last else start_ns["black"],
+        started_ms=game.started_ms,
+        ended_ms=game.ended_ms,
+        r_mobility=game.r_mobility.white_points if game.r_mobility else None,
+        record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
+    )
+
+
+_SIDES: tuple[contract.Side, contract.Side] = ("white", "black")
