@@ -110,6 +110,26 @@ def append_season(
     raise errors.RefusedError(f"the journal of {season} grows too fast to write to it; try again")
 
 
+def change_season(
+    ledger: store.RedisLedger,
+    season: str | None,
+    change: Callable[[state.SeasonState], Sequence[contract.Draft]],
+    by: str,
+    *,
+    dry_run: bool,
+    effects: Callable[[state.SeasonState], Sequence[api.Effect]] = lambda _: (),
+) -> state.SeasonState:
+    """Journal a change with its effects, checked against the present state in a dry run too.
+
+    Return the state before the change.
+    """
+    chosen = choose(ledger, season)
+    change(chosen)
+    if dry_run:
+        return chosen
+    return append_season(ledger, chosen.launched.id, change, author(ledger, by), effects)
+
+
 # -- options -----------------------------------------------------------------------
 
 

@@ -27,14 +27,8 @@ def _steer(
     dry_run: bool,
     effects: Effects = lambda _: (),
 ) -> state.SeasonState:
-    """Journal a change with its effects, checked against the present state in a dry run too."""
     with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        change(chosen)
-        if not dry_run:
-            author = common.author(ledger, by)
-            common.append_season(ledger, chosen.launched.id, change, author, effects)
-    return chosen
+        return common.change_season(ledger, season, change, by, dry_run=dry_run, effects=effects)
 
 
 @click.command()

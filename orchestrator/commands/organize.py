@@ -14,7 +14,6 @@ import click
 
 from orchestrator import contract
 from orchestrator.commands import common
-from orchestrator.ledger import store
 from orchestrator.season import corrections, exclusion, state
 from orchestrator.season import decisions as season_decisions
 
@@ -65,7 +64,7 @@ def decide(
     """
     engines = _names(chosen)
     with common.open_ledger() as ledger:
-        folded = _change(
+        folded = common.change_season(
             ledger,
             season,
             lambda now: season_decisions.decide(now, decision, engines, by, reason),
@@ -221,21 +220,9 @@ def _correct(
         drafts(chosen)
         if not dry_run:
             ledger.withdraw(chosen.hall, chosen.launched.id)
-        folded = _change(ledger, chosen.launched.id, drafts, by, dry_run=dry_run)
+        folded = common.change_season(ledger, chosen.launched.id, drafts, by, dry_run=dry_run)
     ending = " (nothing was changed)" if dry_run else "; `farm resume` goes on"
     common.report(as_json, {"season": folded.launched.id} | facts, sentence + ending)
-
-
-def _change(
-    ledger: store.RedisLedger, season: str | None, drafts: Drafts, by: str, *, dry_run: bool
-) -> state.SeasonState:
-    """Journal what the drafts say, unless it is a dry run; return the state before."""
-    chosen = common.choose(ledger, season)
-    drafts(chosen)
-    if dry_run:
-        return chosen
-    author = common.author(ledger, by)
-    return common.append_season(ledger, chosen.launched.id, drafts, author, lambda _now: [])
 
 
 def _names(text: str) -> tuple[str, ...]:
