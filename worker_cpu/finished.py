@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
 from orchestrator.arbiter import eco, rmobility
+
+
+@dataclasses.dataclass(frozen=True)
+class Unrecorded:
+    """A finished game of which no record is wanted: how it ended, after how many plies."""
+
+    order: contract.GameOrder
+    outcome: contract.Outcome
+    plies: int
+    final_fen: str
+    started_ms: int
+    ended_ms: int
 
 
 def game_record(

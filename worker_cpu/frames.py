@@ -45,8 +45,9 @@ class Kind(enum.IntEnum):
     CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``
     PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended, or
     # its order is not journaled. It may overtake chunks that were read before it.
-    FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen"}
+    FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen", "plies"}
     INTERRUPTED = 8  # referee: {"cause", "evidence"}
+    DISMISS = 9  # link: no more orders, kept engines may quit; no payload
 
 
 class FrameError(errors.HostError):

@@ -94,13 +94,17 @@ class RefereeProcess:
         self.channel = frames.Channel(ours)
         self.dead_man_socket = dead_man_socket
 
+    def ended(self, timeout_seconds: float) -> bool:
+        """Wait for the end of the process up to a time; say whether it has come."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(timeout_seconds * 1000))
+
     def end(self) -> None:
         """Close the channel, which ends the process; one that does not hear it is killed."""
         self._socket.close()
         self.dead_man_socket.close()
-        poll = select.poll()
-        poll.register(self._pidfd, select.POLLIN)
-        if not poll.poll(END_SECONDS * 1000):
+        if not self.ended(END_SECONDS):
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)

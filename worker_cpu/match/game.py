@@ -18,6 +18,7 @@ from orchestrator import contract
 from worker_cpu import finished, frames, processes
 
 LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
+QUIT_SECONDS = 10.0  # s: kept engines that are told to quit are killed long before
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
 
 
@@ -29,7 +30,8 @@ class Interrupted:
     evidence: str
 
 
-End: TypeAlias = contract.GameRecord | Interrupted
+Finished: TypeAlias = contract.GameRecord | finished.Unrecorded
+End: TypeAlias = Finished | Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
 
 
@@ -49,16 +51,26 @@ class Seated:
             referee=self.referee,
         )
 
+        self.keeps = False  # engines of the last game may have stayed
+        self._dismissed = False
+
     def feed(self) -> None:
         """Tell the dead man that this process lives."""
         self.dead_man.feed(processes.boottime_ns())
 
     def dismiss(self) -> None:
-        """Let the dead man end; ``gone`` says when both have."""
-        self.dead_man.end()
+        """Let both end, the engines that stayed first; ``gone`` says when all have."""
+        self._dismissed = self._dismissed or self.keeps
+        if self.keeps:
+            self.keeps = False
+            with contextlib.suppress(frames.ChannelClosedError):
+                self.referee.channel.send(frames.Kind.DISMISS)
+        elif not self._dismissed or self.referee.ended(0):
+            self.dead_man.end()
 
     def gone(self) -> bool:
         """Say, without waiting, whether both are gone after ``dismiss``."""
+        self.dismiss()
         if self.dead_man.ended:
             self.leave()
             return True
@@ -66,6 +78,9 @@ class Seated:
 
     def leave(self) -> None:
         """End both after a game, or without one; returns when they are gone."""
+        self.dismiss()
+        if self._dismissed:
+            self.referee.ended(QUIT_SECONDS)
         self.dead_man.end()
         self.referee.end()
         self.dead_man.wait()
@@ -133,9 +148,19 @@ class Game:
             case _:
                 return
 
-    def _record(self, payload: bytes) -> contract.GameRecord:
+    def _record(self, payload: bytes) -> Finished:
+        told = contract.loads(payload)
+        if not self.order.recorded:
+            return finished.Unrecorded(
+                order=self.order,
+                outcome=contract.Outcome.model_validate(told["outcome"]),
+                plies=told["plies"],
+                final_fen=told["final_fen"],
+                started_ms=self._started_ms,
+                ended_ms=_now_ms(),
+            )
         return finished.game_record(
-            contract.loads(payload),
+            told,
             self.order,
             [contract.PlyRecord.decode(ply) for ply in self._plies],
             attempt=self.order.game,

@@ -16,13 +16,16 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import record as records
 from orchestrator.ledger import files
+from worker_cpu import finished
 from worker_cpu.match import schedule
+
+Finished: TypeAlias = contract.GameRecord | finished.Unrecorded
 
 VERSION = 1
 
@@ -46,7 +49,7 @@ class Result:
     ended_ms: int
 
     @classmethod
-    def of(cls, slot: schedule.Slot, game: contract.GameRecord) -> Result:
+    def of(cls, slot: schedule.Slot, game: Finished) -> Result:
         """Take from a game's record what standings and resuming need."""
         return cls(
             number=slot.number,
@@ -59,7 +62,7 @@ class Result:
             loser=game.outcome.loser,
             details=game.outcome.details,
             note=game.outcome.note,
-            plies=game.plies[-1].ply if game.plies else len(game.order.opening.moves),
+            plies=_plies(game),
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
         )
@@ -151,20 +154,26 @@ class Journal:
             self._complete(kept)
         return past(self._outputs.journal)
 
-    def write(self, slot: schedule.Slot, game: contract.GameRecord) -> Result:
-        """Make a finished game durable in all files."""
+    def write(self, slot: schedule.Slot, game: Finished) -> Result:
+        """Make a finished game durable in all files; ``last`` is wanted for more than one."""
         result = Result.of(slot, game)
-        text = {"pgn": records.pgn(game, minimal=self._outputs.minimal)}
-        text["epd"] = " ".join(game.final_fen.split()[:4]) + ";\n"
+        texts = dict(self._texts(game))
         kept = {
             "game": result.facts(),
-            "texts": text,
+            "texts": texts,
             "sizes": {"pgn": _size(self._outputs.pgn), "epd": _size(self._outputs.epd)},
         }
-        files.write(self._outputs.last, contract.dumps(kept).encode())
+        if texts:
+            files.write(self._outputs.last, contract.dumps(kept).encode())
         _append(self._outputs.journal, _line(kept["game"]))
         self._complete(kept)
         return result
+
+    def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
+        if self._outputs.pgn is not None and isinstance(game, contract.GameRecord):
+            yield "pgn", records.pgn(game, minimal=self._outputs.minimal)
+        if self._outputs.epd is not None:
+            yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"
 
     def close(self) -> None:
         """Tidy up after a run that ended by itself: every game is in its files."""
@@ -173,8 +182,14 @@ class Journal:
     def _complete(self, kept: Mapping[str, Any]) -> None:
         """Bring the last game into the PGN and EPD files unless it is there, whole."""
         for name, path in (("pgn", self._outputs.pgn), ("epd", self._outputs.epd)):
-            if path is not None:
+            if path is not None and name in kept["texts"]:
                 _append_at(path, int(kept["sizes"][name]), kept["texts"][name].encode())
+
+
+def _plies(game: Finished) -> int:
+    if isinstance(game, finished.Unrecorded):
+        return game.plies
+    return game.plies[-1].ply if game.plies else len(game.order.opening.moves)
 
 
 def _line(facts: Mapping[str, Any]) -> bytes:

@@ -74,7 +74,7 @@ class DeadMan:
         ends = seat.open()
         order = {
             "op": "spawn",
-            "seat": seat.side,
+            "seat": seat.name,
             "argv": list(spec.command),
             "cwd": spec.directory,
             "env": dict(environment),
@@ -88,14 +88,14 @@ class DeadMan:
             seat.born(int(reply["pid"]))
         return str(reply.get("error", ""))
 
-    def ask(self, side: contract.Side, wait_ms: int) -> EngineEnd:
-        """Ask how an engine ended; wait up to ``wait_ms`` for its end."""
-        request = {"op": "ask", "seat": side, "wait_ms": wait_ms}
+    def ask(self, seat: str, wait_ms: int) -> EngineEnd:
+        """Ask how the engine of a seat ended; wait up to ``wait_ms`` for its end."""
+        request = {"op": "ask", "seat": seat, "wait_ms": wait_ms}
         return _end(self._request(request, wait_seconds=wait_ms / 1000))
 
-    def kill(self, side: contract.Side, why: str) -> EngineEnd:
-        """Kill an engine and all its processes; return how it ended."""
-        return _end(self._request({"op": "kill", "seat": side, "why": why}))
+    def kill(self, seat: str, why: str) -> EngineEnd:
+        """Kill the engine of a seat and all its processes; return how it ended."""
+        return _end(self._request({"op": "kill", "seat": seat, "why": why}))
 
     def listen(self) -> None:
         """Read what came unasked; raise when the dead man kills or is gone."""

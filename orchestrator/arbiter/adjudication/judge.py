@@ -53,6 +53,11 @@ class Judge:
             self._wins.append(wins.MovesResign(rules.resign))
         self._max_moves = rules.max_moves
 
+    @property
+    def wants_scores(self) -> bool:
+        """Say whether any of the rules looks at scores."""
+        return bool(self._draws or self._wins)
+
     def take(self, board: chess.Board, number: int, score: contract.Score | None) -> Ruling:
         """Judge ply ``number`` (book plies included), after which ``board`` stands.
 
