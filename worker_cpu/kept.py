@@ -153,7 +153,9 @@ def _last_stderr(seats: Iterable[local.LocalSeat]) -> None:
 
 
 def kill_if_orphaned(table: desk.Desk, error: desk.InterruptedGameError) -> None:
-    """Kill the engines whose dead man is gone."""
+    """Kill the engines whose dead man is gone; they are gone, too, when this returns."""
     if error.cause == desk.DEAD_MAN_LOST:
         for seat in table.seats.values():
             deadman.kill_orphaned(seat)
+        for seat in table.seats.values():
+            deadman.await_end(seat)

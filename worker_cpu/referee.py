@@ -37,6 +37,7 @@ from worker_cpu.protocols import base
 from worker_cpu.seats import deadman, local
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
+TOLD_AHEAD_NS = 5_000_000_000  # ns: so often at most a match's link hears of a later stall
 _NS = 1_000_000  # ns per ms
 
 
@@ -67,6 +68,7 @@ class Game:
         self._thinking: contract.Side | None = None
         self._last_san = ""
         self._last_stop_ns = 0
+        self._announced_ns = 0
         self._sent_ns = 0
         self._waited_ns = 0
 
@@ -113,16 +115,18 @@ class Game:
         side = self.board.turn
         seat, player = self._table.seats[side], self._players[side]
         command = player.go(self._clocks, self._last_san)
-        announcement = self._announcement(side)
         self._table.drain(seat)
         aside = player.aside(seat.take_aside())
         if aside.ends is not None:
             return self._ended_by(side, aside.ends)
         self._offers[side] = aside.offers_draw
-        allowance_ns = self._clocks[side].allowance_ns()
+        allowance_ns, timeouts = self._clocks[side].allowance_ns(), self._order.timeouts
+        now = time.monotonic_ns()
+        stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
+        announcement = self._announcement(side, now, stall_ns)
         self._thinking = side
         thought = thinking.think(
-            self._table, seat, player, command, announcement, allowance_ns, self._order.timeouts
+            self._table, seat, player, command, announcement, allowance_ns, timeouts
         )
         if isinstance(thought, thinking.Left):
             return self._table.disconnected(thought.seat)
@@ -132,12 +136,17 @@ class Game:
         seat.set_aside(thought.rest)
         return self._answered(side, thought)
 
-    def _announcement(self, side: contract.Side) -> bytes:
+    def _announcement(self, side: contract.Side, now: int, stall_ns: int) -> bytes:
+        """Return THINK's JSON; where nobody looks on only a later stall is told, in advance."""
+        if not self._order.traffic:
+            if stall_ns <= self._announced_ns:
+                return b""
+            self._announced_ns = stall_ns = stall_ns + TOLD_AHEAD_NS
         white, black = self._clocks["white"], self._clocks["black"]
         return (
             f'{{"ply":{self.board.ply + 1},"side":"{side}",'
             f'"white_clock_ns":{white.remaining_ns},"black_clock_ns":{black.remaining_ns},'
-            '"monotonic_ns":%d,"stall_ns":%d}'
+            f'"monotonic_ns":{now},"stall_ns":{stall_ns}}}'
         ).encode()
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
@@ -171,12 +180,13 @@ class Game:
         self._push(move)
         search = self._search(side, thought.output) if self._reads_scores else None
         score = None if search is None else search.score
-        ruling = self._judge.take(self.board.position(), self.board.ply, score)
-        outcome = self.board.ending() or ruling.outcome
+        ruled = self._judge.rule(self.board.position(), self.board.ply, score)
+        outcome = self.board.ending() or ruled
         self._hear_offer(side, thought)
         if outcome is None and self._order.agreed_draws and all(self._offers.values()):
             outcome = verdict.agreement()
-        self._tell(self._played(side, reply, thought, charge, ruling.counters), search)
+        if self._order.recorded:
+            self._tell(self._played(side, reply, thought, charge), search)
         self._last_stop_ns = thought.stop_ns
         if outcome is None and self._order.journaled:
             self._wait_for_link()
@@ -188,7 +198,6 @@ class Game:
         reply: base.Reply,
         thought: thinking.Answered,
         charge: clock.Charge,
-        counters: contract.Counters,
     ) -> plies.Played:
         gap_ns = thought.start_ns - self._last_stop_ns if self._last_stop_ns else 0
         return plies.Played(
@@ -203,14 +212,13 @@ class Game:
             waited_ns=self._waited_ns,
             white_clock_ns=self._clocks["white"].remaining_ns,
             black_clock_ns=self._clocks["black"].remaining_ns,
-            counters=counters,
+            counters=self._judge.counters(self.board.position(), self.board.ply),
             offers_draw=self._offers[side],
         )
 
     def _hear_offer(self, side: contract.Side, thought: thinking.Answered) -> None:
         player = self._players[side]
-        said = (player.aside(output) for output in (thought.output, thought.rest))
-        if any(aside.offers_draw for aside in said):
+        if player.aside(thought.output).offers_draw or player.aside(thought.rest).offers_draw:
             self._offers[side] = True
 
     def _push(self, move: chess.Move) -> None:
@@ -225,13 +233,13 @@ class Game:
         return plies.search(self._players[side], output, side, self._order.engine(side))
 
     def _tell(self, ply: plies.Played, search: base.Search | None) -> None:
-        """Send a journaled ply at once; keep any other, if it is wanted at all."""
+        """Send a journaled ply at once; keep any other."""
         if self._order.journaled:
             assert search is not None
             payload = plies.payload(ply, self._last_san, search)
             self._sent_ns = time.monotonic_ns()
             self._table.send_ply(payload)
-        elif self._order.recorded:
+        else:
             self._kept.append(ply.kept())
 
     def tell_kept(self) -> None:

@@ -80,22 +80,19 @@ def think(
     allowance_ns: int,
     timeouts: contract.Timeouts,
 ) -> Answered | Unanswered | Left:
-    """Run one engine's clock; ``announcement`` is THINK's JSON without its stamps.
+    """Run one engine's clock; ``announcement`` is THINK's JSON, empty for none.
 
-    They are taken a moment before the clock's own: nothing is done behind the write. What
-    the engine wrote before has been drained, so that it is no answer.
+    What the engine wrote before has been drained, so that it is no answer.
     """
     if table.ended:
         return Left(table.ended[0])
     finder = player.finder(fresh=seat.at_line_start)
     tail = _Tail()
-    until_stop_ns = allowance_ns + timeouts.stop_ms * _NS
-    until_stall_ns = until_stop_ns + timeouts.stall_ms * _NS
-    soon = time.monotonic_ns()
-    table.channel.offer(frames.Kind.THINK, announcement % (soon, soon + until_stall_ns))
+    if announcement:  # before the write: nothing is done behind it that could delay it
+        table.channel.offer(frames.Kind.THINK, announcement)
     start_ns = table.start(seat, command)
-    deadline = stop_at = start_ns + until_stop_ns
-    stall_at = start_ns + until_stall_ns
+    deadline = stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
+    stall_at = stop_at + timeouts.stall_ms * _NS
     while True:
         for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
             if heard.seat is not seat:

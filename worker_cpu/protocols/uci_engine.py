@@ -13,6 +13,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board, clock
 from worker_cpu.protocols import base, options, uci
 
+NOTHING = base.Aside()
 NEW_GAME = b"ucinewgame\nisready\n"
 OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
 
@@ -142,7 +143,7 @@ class UciPlayer:
 
     def aside(self, output: bytes) -> base.Aside:  # noqa: ARG002 - as above
         """Return nothing: UCI has no words for it."""
-        return base.Aside()
+        return NOTHING
 
 
 def _limits(own: clock.EngineClock, clocks: base.Clocks) -> dict[str, int]:

@@ -189,3 +189,11 @@ def _kill_group_of_living(seat: local.LocalSeat) -> None:
     if not ended.poll(0):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(seat.pid, signal.SIGKILL)
+
+
+def await_end(seat: local.LocalSeat) -> None:
+    """Wait until a killed engine is gone, which takes the kernel a moment."""
+    if seat.pidfd >= 0:
+        ended = select.poll()
+        ended.register(seat.pidfd, select.POLLIN)
+        ended.poll(REPLY_SECONDS * 1000)

@@ -16,7 +16,7 @@ import clock_runners
 
 from orchestrator import contract
 from worker_cpu import processes
-from worker_cpu.match import game
+from worker_cpu.match import cores, game
 
 PATIENCE_MS = 60_000  # ms: a referee that says nothing for so long is broken
 
@@ -73,7 +73,8 @@ def _order(
 def _play(
     nursery: processes.Nursery, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
-    seated = game.Seated(nursery, processes.ANYWHERE, scratch)
+    lane = cores.allot(1, 1, cores.available(frozenset()))[0]
+    seated = game.Seated(nursery, lane, scratch)
     seated.feed()
     playing = game.Game(seated, order, "")
     poll = select.poll()
