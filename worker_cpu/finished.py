@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
@@ -12,8 +12,8 @@ from orchestrator.arbiter import eco, rmobility
 
 
 @dataclasses.dataclass(frozen=True)
-class Unrecorded:
-    """A finished game of which no record is wanted: how it ended, after how many plies."""
+class Ended:
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted."""
 
     order: contract.GameOrder
     outcome: contract.Outcome
@@ -21,6 +21,7 @@ class Unrecorded:
     final_fen: str
     started_ms: int
     ended_ms: int
+    record: Callable[[], contract.GameRecord] | None = None
 
 
 def game_record(

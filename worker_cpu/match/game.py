@@ -1,8 +1,9 @@
 """One game of a match in flight: a small link that keeps its plies in memory.
 
-It feeds the dead man and turns the referee's last word into a game record; a ply of an
-order that waits for it is answered with GO_ON at once. Invariants: an interruption is no
-result; engines of a game that is over are gone before it is said to be over.
+It feeds the dead man and turns the referee's last word into a game's end, and into its
+record when somebody asks; a ply of an order that waits for it is answered with GO_ON at
+once. Invariants: an interruption is no result; engines of a game that is over are gone, or
+idle and kept for the next, before it is said to be over.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import dataclasses
 import pathlib
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from orchestrator import contract
 from worker_cpu import finished, frames, processes
@@ -30,8 +31,7 @@ class Interrupted:
     evidence: str
 
 
-Finished: TypeAlias = contract.GameRecord | finished.Unrecorded
-End: TypeAlias = Finished | Interrupted
+End: TypeAlias = finished.Ended | Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
 
 
@@ -141,32 +141,35 @@ class Game:
                 if self._hear is not None:
                     self._hear(frames.Chunk.decode(frame.payload))
             case frames.Kind.FINISHED:
-                self._end = self._record(frame.payload)
+                self._end = self._ended(contract.loads(frame.payload))
             case frames.Kind.INTERRUPTED:
                 told = contract.loads(frame.payload)
                 self._end = Interrupted(told["cause"], told["evidence"])
             case _:
                 return
 
-    def _record(self, payload: bytes) -> Finished:
-        told = contract.loads(payload)
-        if not self.order.recorded:
-            return finished.Unrecorded(
-                order=self.order,
-                outcome=contract.Outcome.model_validate(told["outcome"]),
-                plies=told["plies"],
-                final_fen=told["final_fen"],
+    def _ended(self, told: dict[str, Any]) -> finished.Ended:
+        ended_ms = _now_ms()
+
+        def record() -> contract.GameRecord:
+            return finished.game_record(
+                told,
+                self.order,
+                [contract.PlyRecord.decode(ply) for ply in self._plies],
+                attempt=self.order.game,
+                hall=self._site,
                 started_ms=self._started_ms,
-                ended_ms=_now_ms(),
+                ended_ms=ended_ms,
             )
-        return finished.game_record(
-            told,
-            self.order,
-            [contract.PlyRecord.decode(ply) for ply in self._plies],
-            attempt=self.order.game,
-            hall=self._site,
+
+        return finished.Ended(
+            order=self.order,
+            outcome=contract.Outcome.model_validate(told["outcome"]),
+            plies=told["plies"],
+            final_fen=told["final_fen"],
             started_ms=self._started_ms,
-            ended_ms=_now_ms(),
+            ended_ms=ended_ms,
+            record=record if self.order.recorded else None,
         )
 
 

@@ -1,11 +1,11 @@
 """What a match has on disk: its journal, the PGN and EPD files; nothing finished is lost.
 
-The journal is JSON lines, only ever appended to, each on disk before the next game may
-start: ``match`` opens a match (arguments, seed), ``game`` is one finished game. A file
-may hold several matches; the last is the one that can be resumed. Invariants:
+The journal is JSON lines, only ever appended to, each on disk before another is written:
+``match`` opens a match (arguments, seed), ``game`` is one finished game. A file may hold
+several matches; the last is the one that can be resumed. Invariants:
 
-* a finished game is first in ``<journal>.last`` (written, synced, renamed), then in the
-  journal, then in the PGN file: after a kill at any moment ``resume`` completes what of
+* a finished game is first in ``<journal>.last`` (written, synced, renamed; only where there
+  are more files than the journal), then in the journal, then in the PGN file: after a kill at any moment ``resume`` completes what of
   these three was done, so a game is in each file exactly once, or is played again;
 * a PGN file is only cut back to where the last game began, and only by its own remains.
 """
@@ -25,7 +25,7 @@ from orchestrator.ledger import files
 from worker_cpu import finished
 from worker_cpu.match import schedule
 
-Finished: TypeAlias = contract.GameRecord | finished.Unrecorded
+Finished: TypeAlias = contract.GameRecord | finished.Ended
 
 VERSION = 1
 
@@ -170,8 +170,9 @@ class Journal:
         return result
 
     def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
-        if self._outputs.pgn is not None and isinstance(game, contract.GameRecord):
-            yield "pgn", records.pgn(game, minimal=self._outputs.minimal)
+        record = _record(game)
+        if self._outputs.pgn is not None and record is not None:
+            yield "pgn", records.pgn(record, minimal=self._outputs.minimal)
         if self._outputs.epd is not None:
             yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"
 
@@ -187,9 +188,15 @@ class Journal:
 
 
 def _plies(game: Finished) -> int:
-    if isinstance(game, finished.Unrecorded):
+    if isinstance(game, finished.Ended):
         return game.plies
     return game.plies[-1].ply if game.plies else len(game.order.opening.moves)
+
+
+def _record(game: Finished) -> contract.GameRecord | None:
+    if isinstance(game, contract.GameRecord):
+        return game
+    return None if game.record is None else game.record()
 
 
 def _line(facts: Mapping[str, Any]) -> bytes:

@@ -3,7 +3,8 @@
 One process, one poll loop; the games themselves run in referees of their own, each on
 its own cores. Invariants:
 
-* a finished game is on disk before the next one of its lane starts;
+* a finished game is written down, and on disk, before anything else is listened to; the
+  next game of its lane is begun first, so that no game waits for a disk;
 * an engine that cannot start, crashes or stalls loses its game; only a host that cannot
   play a game in ``TRIES`` attempts ends the match, with what is finished kept;
 * the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
@@ -179,10 +180,12 @@ class Runner:
             self._again(self._vacate(lane), end)
             return
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
-        result = self._journal.write(slot, end)
+        result = journal.Result.of(slot, end)
         self._table.add(slot, result)
         self._report.finished(slot, result)
         self._decided = self._decided or self._is_decided()
+        self._fill()
+        self._journal.write(slot, end)
         if lane.spare is not None and (self._stopping or not self._queue):
             self._dismiss(lane.spare)
             lane.spare = None

@@ -15,7 +15,7 @@ import clock_figures
 import clock_runners
 
 from orchestrator import contract
-from worker_cpu import processes
+from worker_cpu import finished, processes
 from worker_cpu.match import cores, game
 
 PATIENCE_MS = 60_000  # ms: a referee that says nothing for so long is broken
@@ -85,5 +85,6 @@ def _play(
             raise RuntimeError("the referee hangs")
         end = playing.serve()
     seated.leave()
-    assert isinstance(end, contract.GameRecord), end
-    return end
+    assert isinstance(end, finished.Ended), end
+    assert end.record is not None
+    return end.record()
