@@ -5,8 +5,9 @@ The journal is JSON lines, only ever appended to, each on disk before another is
 several matches; the last is the one that can be resumed. Invariants:
 
 * a finished game is first in ``<journal>.last`` (written, synced, renamed; only where there
-  are more files than the journal), then in the journal, then in the PGN file: after a kill at any moment ``resume`` completes what of
-  these three was done, so a game is in each file exactly once, or is played again;
+  are more files than the journal), then in the journal, then in the PGN file: after a kill
+  at any moment ``resume`` completes what of these three was done, so a game is in each file
+  exactly once, or is played again;
 * a PGN file is only cut back to where the last game began, and only by its own remains.
 """
 
