@@ -59,12 +59,10 @@ class Kept:
         sides: Iterable[contract.Side],
         hands: Mapping[contract.Side, base.Handshake],
     ) -> None:
-        """Keep the engines of these sides of a finished game, those that can go on."""
+        """Keep the engines of these sides of a finished game, all of them reusable."""
         self._quit_ms = order.timeouts.quit_ms
         self._engines = [
-            Engine(self._table.seats[side], hands[side], terms(order, side))
-            for side in sides
-            if hands[side].reusable
+            Engine(self._table.seats[side], hands[side], terms(order, side)) for side in sides
         ]
 
     def seat(self, order: contract.GameOrder) -> dict[contract.Side, base.Handshake]:

@@ -95,7 +95,7 @@ class Game:
 
     def staying(self, outcome: contract.Outcome) -> list[contract.Side]:
         """Return the sides whose engine may play the next order, too: idle, without a fault."""
-        ready = [side for side, hand in self.hands().items() if hand.phase is base.Phase.READY]
+        ready = [side for side, hand in self.hands().items() if _goes_on(hand)]
         faulty = outcome.loser if outcome.ending in kept.FAULTS else None
         ended = [seat.side for seat in self._table.ended]
         busy = [self._thinking, faulty, *ended]
@@ -255,6 +255,10 @@ class Game:
         gc.collect(0)
         self._table.wait_for_go_on()
         self._waited_ns = time.monotonic_ns() - self._sent_ns
+
+
+def _goes_on(hand: base.Handshake) -> bool:
+    return hand.reusable and hand.phase is base.Phase.READY
 
 
 def clocks(order: contract.GameOrder) -> dict[contract.Side, clock.EngineClock]:

@@ -38,7 +38,8 @@ class Start:
         seated: Mapping[contract.Side, base.Handshake] = MappingProxyType({}),
     ) -> None:
         """Take an order; ``seated`` are the handshakes of engines that were kept."""
-        self._table, self._order, self._game, self._seated = table, order, game, seated
+        self._table, self._order, self._game = table, order, game
+        self._seated = dict(seated)
         self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
 
@@ -51,8 +52,11 @@ class Start:
                 return verdict.disconnect(side, f"cannot be started: {problem}")
         while self._pending():
             self._take(self._table.hear(self._patience_ns()))
-            if self._table.ended:
-                return self._lost(self._table.ended[0])
+            ended = self._table.ended[0] if self._table.ended else None
+            if ended is not None and ended.side not in self._seated:
+                return self._lost(ended)
+            if ended is not None and (problem := self._replace(ended, environment, cpus)):
+                return verdict.disconnect(ended.side, f"cannot be started: {problem}")
             failed = self._expire() or self._refused()
             if failed is not None:
                 return failed
@@ -87,6 +91,19 @@ class Start:
         seat.take_aside()
         self._table.say(seat, hand.again(self._order, side, time.monotonic_ns(), self._game))
         return ""
+
+    def _replace(
+        self,
+        seat: local.LocalSeat,
+        environment: Mapping[str, str],
+        cpus: Sequence[int] | None,
+    ) -> str:
+        """Start an engine anew that was kept, and ended before this game had begun for it."""
+        self._table.asked(seat)
+        self._table.dead_man.kill(seat.name, "ended between two games")
+        self._table.unseat(seat)
+        del self._seated[seat.side]
+        return self._begin(seat.side, environment, cpus)
 
     def _spawn(
         self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None

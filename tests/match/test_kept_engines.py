@@ -123,3 +123,15 @@ def test_three_engines_take_turns_at_one_board(tmp_path: pathlib.Path) -> None:
     assert starts(tmp_path) == {"One": 1, "Two": 2, "Three": 1}
     assert all(not sum(one["faults"].values()) for one in found["engines"])
     assert not table.survivors(tmp_path)
+
+
+def test_an_engine_without_ping_is_started_anew(tmp_path: pathlib.Path) -> None:
+    """It could not say when the game before is over; its opponent stays all the same."""
+    old = table.scripted("Old", "--protocol", "xboard", "--fault", "no-features")
+    engines = [*old, "proto=xboard", *table.scripted("New")]
+    words = [*engines, "-each", "tc=20", "-log", "file=log.txt", "-maxmoves", "1"]
+    plan = ["-rounds", "2", "-noswap", "-startup-ms", "1500"]
+    found = table.facts(tmp_path, *words, *plan)
+    assert [sum(one["faults"].values()) for one in found["engines"]] == [0, 0]
+    assert heard(tmp_path, "xboard") == {"Old": 2}
+    assert starts(tmp_path) == {"New": 1}
