@@ -24,6 +24,7 @@ FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, f
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
 DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
+SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 

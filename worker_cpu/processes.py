@@ -20,6 +20,7 @@ import time
 
 from orchestrator import errors
 from worker_cpu import frames
+from worker_cpu.seats import sandbox
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
 
@@ -36,9 +37,13 @@ ANYWHERE = Cores()
 
 
 class Nursery:
-    """The process that forks a referee for each game; started anew when it has ended."""
+    """The process that forks a referee for each game; started anew when it has ended.
 
-    def __init__(self) -> None:
+    All its referees confine their engines in the same way.
+    """
+
+    def __init__(self, confinement: sandbox.Confinement | None = None) -> None:
+        self._confinement = confinement
         self._start()
 
     def _start(self) -> None:
@@ -70,6 +75,7 @@ class Nursery:
         options = (
             *_cpu_option("--cpus", cores.referee),
             *_cpu_option("--engine-cpus", cores.engines),
+            *(["--confine", self._confinement.encode()] if self._confinement else []),
         )
         try:
             words = " ".join(["referee", *options])  # descriptors need a byte beside them

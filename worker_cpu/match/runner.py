@@ -26,6 +26,7 @@ from typing import Any
 from orchestrator import errors
 from worker_cpu import frames, processes
 from worker_cpu.match import arguments, game, journal, orders, report, schedule, standings
+from worker_cpu.seats import sandbox
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
@@ -70,7 +71,7 @@ class Runner:
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
-        self._nursery = processes.Nursery()
+        self._nursery = processes.Nursery(sandbox.Confinement(sandbox.choose(settings.sandbox)))
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []

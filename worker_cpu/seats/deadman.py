@@ -33,6 +33,10 @@ class DeadManLostError(errors.HostError):
     """The dead man is gone without a word; engines may be left."""
 
 
+class SandboxFailedError(errors.HostError):
+    """No sandbox could be made around an engine: the host's fault, no engine's."""
+
+
 @dataclasses.dataclass(frozen=True)
 class EngineEnd:
     """How an engine is, or how it ended: ``status`` is ``exit N`` or ``signal NAME``.
@@ -69,8 +73,13 @@ class DeadMan:
         spec: contract.EngineSpec,
         environment: Mapping[str, str],
         cpus: Sequence[int] | None,
+        confined: Mapping[str, Any] | None = None,
     ) -> str:
-        """Start an engine at a seat; return '' or why it cannot be started."""
+        """Start an engine at a seat; return '' or why it cannot be started.
+
+        ``confined`` is what ``sandbox.confined`` made of it; without it the engine has
+        no sandbox and no limits. Raises ``SandboxFailedError`` when the host's sandbox fails.
+        """
         ends = seat.open()
         order = {
             "op": "spawn",
@@ -79,6 +88,7 @@ class DeadMan:
             "cwd": spec.directory,
             "env": dict(environment),
             "cpus": None if cpus is None else list(cpus),
+            **(confined or {}),
         }
         try:
             reply = self._request(order, fds=(ends.stdin, ends.stdout, ends.stderr))
@@ -86,6 +96,8 @@ class DeadMan:
             ends.close()
         if "pid" in reply:
             seat.born(int(reply["pid"]))
+        elif reply.get("host"):
+            raise SandboxFailedError(str(reply["error"]))
         return str(reply.get("error", ""))
 
     def ask(self, side: contract.Side, wait_ms: int) -> EngineEnd:
