@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: games seasons demo test lint types check system tables archive audit chaos bench clock lock clean help
+.PHONY: games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,9 @@ archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by 
 
 audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit`
 	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
+
+forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true
+	FARM_LONG=1 $(BIN)/python -m pytest tests/forecast -s
 
 chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times each (KILLS=n)
 	FARM_CHAOS_KILLS=$${KILLS:-20} $(BIN)/python -m pytest tests/chaos -s

@@ -41,6 +41,12 @@ class SeasonArchive:
         for name, content in contents.items():
             files.write(folder / name, content)
 
+    def keep_pgn(self, game: str, text: str) -> None:
+        """Write the PGN of a game that was played elsewhere; there is no more of it."""
+        folder = self.games / game
+        folder.mkdir(exist_ok=True)
+        files.write(folder / "game.pgn", text.encode())
+
     def keep_given_up(self, game: str, attempt: str, plies: Sequence[tuple[int, str]]) -> None:
         """Write the journaled plies of an attempt that was given up, unless they are here.
 
@@ -52,6 +58,14 @@ class SeasonArchive:
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = "".join(f"{payload}\n" for _, payload in plies)
         files.write(path, lines.encode())
+
+    def given_up(self, game: str, attempt: str) -> list[str]:
+        """Return the payloads of a given-up attempt's plies, [] where none are kept."""
+        path = self.games / game / "given-up" / f"{attempt}.jsonl"
+        try:
+            return path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
 
     def pgn(self, game: str) -> bytes | None:
         """Return the PGN of an archived game, None where it is not in the archive."""

@@ -7,13 +7,13 @@ measurements are in ``docs/decisions/001-doorbell.md``.
 
 from __future__ import annotations
 
-import os
-
 import celery
 from celery import signals
 
 from orchestrator import logs
+from orchestrator.ledger import address
 
+KEYS = "farm:celery:"  # what the names of all of Celery's keys and channels begin with
 PLAY = "farm.play"  # the one task: look at your hall, and play what is ready there
 
 
@@ -22,14 +22,10 @@ def queue(hall: str) -> str:
     return f"farm.play.{hall}"
 
 
-def _broker_url() -> str:
-    """Return the broker of the environment; kombu writes unix sockets its own way."""
-    url = os.environ.get("FARM_REDIS_URL", "redis://localhost:6379/0")
-    return url.replace("unix://", "redis+socket://", 1)
-
-
-app = celery.Celery("farm", broker=_broker_url())
+_address = address.url() or "redis://localhost:6379/0"
+app = celery.Celery("farm", broker=address.broker(_address))
 app.conf.update(
+    broker_use_ssl=address.tls(_address),
     accept_content=["json"],
     task_serializer="json",
     result_backend=None,
@@ -55,7 +51,7 @@ app.conf.update(
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
         "health_check_interval": 25,
-        "global_keyprefix": "farm:celery:",
+        "global_keyprefix": KEYS,
     },
     enable_utc=True,
 )

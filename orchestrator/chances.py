@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import rmobility, verdict
+from orchestrator.arbiter import interruption, rmobility, verdict
 from orchestrator.rating import elo
 from orchestrator.season import draws
 
@@ -23,7 +23,6 @@ MOST: Final = 0.95  # of any rate
 _UNIT: Final = 1 << 53  # steps of a drawn fraction: whole numbers that a float holds exactly
 _MOVES: Final = (30, 120)  # moves a side that a game may have
 _CLOCKLESS_MOVE_MS: Final = 1_000
-_GOALS: Final = 30  # half moves of G; so few that no share falls below the tally's unit
 _DRAWN: Final = (
     verdict.threefold(),
     verdict.eval_draw(),
@@ -39,7 +38,9 @@ class Chances:
     ``draw`` is the draw rate of equal engines, ``white_elo`` what the first move is worth.
     ``crash`` and ``time_loss`` are rates a game and engine, ``crashes`` and
     ``time_losses`` those of engines that differ; ``interruption`` is the rate at which
-    the host is lost during an attempt. Raise ``UsageError`` for what is no such rate.
+    the host is lost during an attempt. ``strength`` says how far ratings count (0: all are
+    equal), ``goals`` how many r-mobilities a draw may have. Raise ``UsageError`` for what
+    is no such rate.
     """
 
     draw: float = 0.55
@@ -47,6 +48,8 @@ class Chances:
     crash: float = 0.002
     time_loss: float = 0.001
     interruption: float = 0.0
+    strength: float = 1.0
+    goals: int = 30  # so few that no share falls below the tally's unit
     crashes: Mapping[str, float] = dataclasses.field(default_factory=dict)
     time_losses: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
@@ -99,17 +102,36 @@ def draw(
     """Draw an attempt at a game from the engines' ratings and rates."""
     numbers = draws.draws(seed, f"simulation:{attempt}")
     outcome = _fault(chances, numbers, white.id, black.id) or _result(
-        chances, numbers, _rating(white) - _rating(black)
+        chances, numbers, round(chances.strength * (_rating(white) - _rating(black)))
     )
     first, last = _MOVES
     plies = 2 * first + draws.below(numbers, 2 * (last - first))
     duration_ms = _duration_ms(numbers, control, plies)
-    points = _white_points(numbers, outcome.loser)
+    points = _white_points(numbers, outcome.loser, chances.goals)
     lost = _fraction(numbers) < chances.interruption
     if not lost:
         return Drawn(outcome, plies, duration_ms, points, None)
     ply = draws.below(numbers, plies)
     return Drawn(outcome, plies, duration_ms * ply // plies, points, ply)
+
+
+def interrupted(seed: str, attempt: str, ply: int) -> interruption.Facts:
+    """Draw where a game stood when its host was lost: evals that agree or not, and men.
+
+    A third of all games each is level, decided for one side, or neither.
+    """
+    numbers = draws.draws(seed, f"simulation:{attempt}:interruption")
+    kind, sign = draws.below(numbers, 3), 1 - 2 * draws.below(numbers, 2)
+    near, far = draws.below(numbers, 31) - 15, sign * (900 + draws.below(numbers, 400))
+    centipawns = (near, far, sign * (16 + draws.below(numbers, 884)))[kind]
+    other = centipawns + draws.below(numbers, 21) - 10
+    return interruption.Facts(
+        ply=ply,
+        engine_plies=ply,
+        men=3 + draws.below(numbers, 30),
+        white=contract.Score(cp=centipawns),
+        black=contract.Score(cp=other),
+    )
 
 
 def _fraction(numbers: Iterator[int]) -> float:
@@ -158,9 +180,9 @@ def _duration_ms(numbers: Iterator[int], control: contract.TimeControl, plies: i
     return given_ms * (40 + draws.below(numbers, 56)) // 100
 
 
-def _white_points(numbers: Iterator[int], loser: contract.Side | None) -> float:
-    """Draw White's r-mobility points (RULEBOOK §4)."""
+def _white_points(numbers: Iterator[int], loser: contract.Side | None, goals: int) -> float:
+    """Draw White's r-mobility points (RULEBOOK §4); a draw has one of so many values of G."""
     if loser is not None:
         return 1.0 if loser == "black" else 0.0
-    share = rmobility.share(draws.below(numbers, _GOALS) / 2 + 0.5)
+    share = rmobility.share(draws.below(numbers, goals) / 2 + 0.5)
     return share if draws.below(numbers, 2) else 1 - share

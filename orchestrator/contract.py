@@ -204,6 +204,14 @@ class EngineSpec(Message):
     time_control: TimeControl | None = None  # its own, before the order's
     time_margin_ms: int | None = None  # likewise
     settings: Mapping[str, Mapping[str, str | int | bool]] = {}  # by event, before ``options``
+    version: str = ""
+    family: str = ""  # what all versions of an engine share; '': it is known by its id
+    country: str = ""
+    builds: Mapping[str, tuple[str, ...]] = {}  # by host class, before ``command``
+    build: str = ""  # the class that the hall has chosen
+    network: str | None = None  # its network file
+    checksums: Mapping[str, str] = {}  # SHA-256 by file, as the commands name it
+    provisional: bool = False  # its rating comes from tests, until it has finished an event
 
 
 class Limits(Message):
@@ -321,6 +329,29 @@ class Adjudication(Message):
     max_moves: int | None = pydantic.Field(default=None, ge=1)
 
 
+class Interruptions(Message):
+    """What becomes of an interrupted game (RULEBOOK §3); a bound that is ``None`` decides nothing.
+
+    Both evals of a side's last engine move beyond ``win_cp`` for the same side win, both
+    inside ``draw_cp`` after ``draw_moves`` moves by both draw; ``inclusive`` says whether the
+    bounds themselves count. ``tablebase_men`` on the board are decided by tables, which
+    ``syzygy_path`` names on the orchestrator's host (else the organizers are asked).
+    ``otherwise`` the game is resumed, with ``compensation_ms`` for each side (``None``: what
+    its own last move took), or restarted after the opening.
+    """
+
+    rules: str = ""
+    win_cp: int | None = pydantic.Field(default=None, gt=0)
+    draw_cp: int | None = pydantic.Field(default=None, ge=0)
+    inclusive: bool = False
+    draw_moves: int = pydantic.Field(default=35, ge=0)
+    tablebase_men: int | None = pydantic.Field(default=None, ge=3, le=7)
+    syzygy_path: str | None = None
+    otherwise: Literal["resume", "restart"] = "resume"
+    compensation_ms: int | None = pydantic.Field(default=None, ge=0)
+    when: Literal["at-once", "end-of-round"] = "at-once"  # CUP-7c, FRC-7c
+
+
 class GameOrder(Message):
     """Everything a hall needs to play one game; the referee needs nothing else."""
 
@@ -346,6 +377,8 @@ class GameOrder(Message):
     recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
     traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
     keep: tuple[Side, ...] = ()  # whose engine may stay for the next order (``farm match``)
+    sandbox: Literal["", "bubblewrap"] = ""  # a host that cannot give it must not play
+    progress: Progress | None = None  # what an interrupted game goes on from
 
     def engine(self, side: Side) -> EngineSpec:
         """Return the engine that plays a side."""
@@ -421,6 +454,41 @@ class PlyRecord(Message):
     said: str = ""
 
 
+class Interruption(Message):
+    """An attempt at a game that ended without a result, as the game's record tells of it.
+
+    ``ply`` is the last one before it, ``verdict`` the scenario that was found, and the
+    compensations (ns) what both clocks got when the game went on.
+    """
+
+    attempt: str
+    ply: int
+    cause: str
+    evidence: str = ""
+    verdict: str
+    white_compensation_ns: int = 0
+    black_compensation_ns: int = 0
+
+
+class Progress(Message):
+    """What an interrupted game goes on from: its engine plies, and both clocks (ns).
+
+    Without a ply it begins again after its opening, and no clock is given.
+    ``started_ms`` is the beginning of its first attempt.
+    """
+
+    plies: tuple[PlyRecord, ...] = ()
+    white_clock_ns: int | None = None
+    black_clock_ns: int | None = None
+    started_ms: int
+    interruptions: tuple[Interruption, ...] = ()
+
+    @property
+    def ply(self) -> int:
+        """Return the last ply that was played, 0 without one."""
+        return self.plies[-1].ply if self.plies else 0
+
+
 class Ending(enum.StrEnum):
     """How a game came to its end; the words of it are made by ``arbiter.verdict``."""
 
@@ -441,6 +509,7 @@ class Ending(enum.StrEnum):
     SCORE_DRAW = "score-draw"
     SCORE_RESIGN = "score-resign"
     MAX_MOVES = "max-moves"
+    INTERRUPTED = "interrupted"  # decided by the evals at an interruption (S16-15b ii, iii)
     RESIGN = "resign"
     FALSE_CLAIM = "false-claim"
     AGREEMENT = "agreement"
@@ -473,6 +542,7 @@ class EngineReport(Message):
     id_author: str = ""
     options: tuple[OptionSetting, ...] = ()
     pid: int | None = None
+    sandbox: Literal["", "bubblewrap", "plain"] = ""  # what it was confined by
     exit: str = ""
     stderr_tail: str = ""
 
@@ -509,6 +579,10 @@ class GameRecord(Message):
     remarks: tuple[str, ...] = ()
     eco: str = ""
     opening: str = ""
+    interruptions: tuple[Interruption, ...] = ()
+
+
+GameOrder.model_rebuild()
 
 
 # -- the journal -------------------------------------------------------------------
@@ -534,6 +608,14 @@ class Entry:
     token: str = ""
     schema_version: int = SCHEMA
 
+    def __post_init__(self) -> None:
+        """Refuse an entry of a later version: what it means cannot be known here."""
+        if self.schema_version > SCHEMA:
+            raise errors.JournalTooNewError(
+                f"entry {self.seq} has schema {self.schema_version}, this version reads up to"
+                f" {SCHEMA}: it was written by a later version of the farm; upgrade this one"
+            )
+
     def line(self) -> str:
         """Return the entry as its line of ``journal.jsonl``, without the line end."""
         return dumps(
@@ -554,16 +636,29 @@ class Entry:
         try:
             raw = loads(line)
             return cls(
-                seq=int(raw["seq"]),
-                at_ms=int(raw["at_ms"]),
+                seq=_whole(raw["seq"]),
+                at_ms=_whole(raw["at_ms"]),
                 kind=str(raw["kind"]),
                 by=str(raw["by"]),
-                data=raw["data"],
+                data=table(raw["data"]),
                 token=str(raw["token"]),
-                schema_version=int(raw["v"]),
+                schema_version=_whole(raw["v"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise errors.LedgerDamagedError(f"not a journal line: {line[:80]!r}") from error
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"not a whole number: {value!r}")
+    return value
+
+
+def table(value: Any) -> dict[str, Any]:
+    """Return decoded JSON that must be an object; raise ``TypeError``."""
+    if not isinstance(value, dict):
+        raise TypeError(f"not a table: {value!r}")
+    return value
 
 
 class AttemptStarted(Message):
@@ -615,3 +710,9 @@ class GameFinished(Message):
     ended_ms: int
     record_sha256: str
     r_mobility: float | None = None  # White's r-mobility points; None: as the result
+    by_verdict: bool = False  # no hall told it: a verdict on an interruption (arbiter)
+    white_files: Mapping[str, str] = {}  # SHA-256 of White's files that nobody had pinned yet
+    black_files: Mapping[str, str] = {}
+    white_unsearched: int = 0  # moves out of the book played at once, without a node
+    black_unsearched: int = 0
+    imported: bool = False  # played elsewhere: the record is a PGN

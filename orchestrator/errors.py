@@ -74,6 +74,14 @@ class LedgerDamagedError(OperatorError):
     exit_code = 3
 
 
+class JournalTooNewError(LedgerDamagedError):
+    """A journal was written by a later version; this one reads nothing of it."""
+
+
+class LedgerForeignError(LedgerRefusedError):
+    """Redis holds something that this version cannot read; nothing was changed."""
+
+
 class OrganizerError(FarmError):
     """The organizers must decide before the season can go on."""
 

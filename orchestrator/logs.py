@@ -11,12 +11,11 @@ import logging
 import os
 import re
 import sys
-from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
-_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):[^@/\s]+@")
+_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):[^\s\"']+@|(password=)[^&\s\"']+")
 
 
 def configure(level: str | None = None) -> None:
@@ -29,7 +28,6 @@ def configure(level: str | None = None) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _without_passwords,
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -41,7 +39,11 @@ def configure(level: str | None = None) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_renderers(),
+                _without_passwords,
+            ],
         )
     )
     root = logging.getLogger()
@@ -56,15 +58,13 @@ def _renderers() -> list[structlog.typing.Processor]:
     return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
 
 
-def _without_passwords(
-    _logger: Any, _method: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
-    for key, value in event.items():
-        if isinstance(value, str) and "://" in value:
-            event[key] = mask(value)
-    return event
+def _without_passwords(_logger: Any, _method: str, line: Any) -> Any:
+    """Mask the finished line: a password may stand in an exception's text or a nested value."""
+    return mask(line) if isinstance(line, str) else line
 
 
 def mask(text: str) -> str:
     """Replace the password of every URL in a text by ``***``."""
-    return _PASSWORD.sub(r"\1:***@", text)
+    return _PASSWORD.sub(
+        lambda found: f"{found[1]}:***@" if found[2] is None else "password=***", text
+    )

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from orchestrator import archive, contract, errors, leases
+from orchestrator import archive, contract, errors, farm_journal, judging, leases
 from orchestrator.ledger import api, mirror
-from orchestrator.season import decide, orders, state
+from orchestrator.season import amendments, decide, orders, state
 
 log = structlog.get_logger()
 
@@ -31,7 +31,9 @@ SERVE = "serve"  # who journals what the rules decide
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
 RING_SECONDS = 5.0  # s: a ready game that nobody claimed is rung again
 BATCH = 1_000  # entries read at once: bounds memory, not work
-REARRANGING = frozenset({"game_voided", "events_undone"})  # the event's PGN is written anew
+REARRANGING = frozenset(  # the event's PGN is written anew
+    {"game_voided", "events_undone", "engine_replaced", "games_imported"}
+)
 NEVER = float("-inf")
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 
@@ -61,14 +63,19 @@ class SeasonRunner:
             self._mirror.close()
             raise errors.LedgerDamagedError(
                 f"Redis holds {last} entries of {self.season}, its mirror {self._mirror.last}:"
-                " Redis has lost facts; nothing is written until it is restored"
+                " Redis has lost facts; nothing is written until `farm restore`"
             )
 
     def advance(self, now_ms: int) -> None:
         """Catch up with the journal and append all that can be decided now."""
         self._catch_up()
-        while drafts := decide.decide(self.state, now_ms):
-            reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE)
+        while True:
+            drafts, effects = judging.verdict(self._ledger, self._archive, self.state)
+            drafts = drafts or decide.decide(self.state, now_ms)
+            if not drafts:
+                return
+            effects = [*effects, *_holds(self.season, drafts)]
+            reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE, effects)
             if isinstance(reply, api.Appended):
                 for draft in drafts:
                     log.info("fact.decided", season=self.season, kind=draft.kind)
@@ -96,6 +103,8 @@ class SeasonRunner:
                 self._keep_game(entry)
             elif entry.kind == "attempt_ended":
                 self._keep_given_up(entry)
+            elif entry.kind == "games_imported":
+                self._keep_imported(entry)
         if any(entry.kind in REARRANGING for entry in self._to_archive):
             self._rebuild_events()
         games = any(entry.kind == "game_finished" for entry in self._to_archive)
@@ -114,6 +123,8 @@ class SeasonRunner:
     def _keep_game(self, entry: contract.Entry) -> None:
         finished = contract.GameFinished.model_validate(entry.data)
         packed = self._ledger.record(finished.attempt)
+        if packed is None and finished.by_verdict:
+            packed = judging.packed(self.state, finished)
         if packed is None:
             if self._archive.pgn(finished.game) is None:
                 log.error("record.missing", season=self.season, game=finished.game)
@@ -125,11 +136,22 @@ class SeasonRunner:
             self._archive.extend_event(event, finished.game)
         self._ledger.archived(finished.attempt)
 
+    def _keep_imported(self, entry: contract.Entry) -> None:
+        for game in amendments.GamesImported.model_validate(entry.data).games:
+            self._archive.keep_pgn(game.game, game.pgn)
+
     def _keep_given_up(self, entry: contract.Entry) -> None:
         ended = contract.AttemptEnded.model_validate(entry.data)
         plies = self._ledger.plies(ended.attempt)
         self._archive.keep_given_up(ended.game, ended.attempt, plies)
         self._ledger.archived(ended.attempt)
+
+
+def _holds(season: str, drafts: Iterable[contract.Draft]) -> Iterable[api.Effect]:
+    """Yield what must change with the facts at once: a planned pause forbids claims."""
+    for draft in drafts:
+        if draft.kind == "paused":
+            yield api.Hold(season, "pause", draft.data["reason"])
 
 
 @dataclasses.dataclass
@@ -152,6 +174,7 @@ class Server:
         self._runners: dict[str, SeasonRunner] = {}
         self._damaged: set[str] = set()
         self._desks: dict[str, HallDesk] = {}
+        self._farm = farm_journal.FarmMirror(ledger, root)
         self._farm_seen = 0  # the farm journal tells of launches, a wake-up only
 
     def run(self, stop: threading.Event) -> None:
@@ -167,6 +190,7 @@ class Server:
         for runner in self._runners.values():
             runner.close()
         self._runners.clear()
+        self._farm.close()
 
     def _loop(self, stop: threading.Event) -> None:
         failures = 0
@@ -184,7 +208,7 @@ class Server:
 
     def once(self) -> None:
         """Make one pass over everything."""
-        self._farm_seen = self._ledger.last(api.FARM)
+        self._farm_seen = self._farm.catch_up()
         self._open_seasons()
         now_ms = self._ledger.now_ms()
         for runner in self._living():

@@ -18,7 +18,17 @@ from typing import Any, Final
 
 from orchestrator import chances as game_chances
 from orchestrator import contract, errors, version
-from orchestrator.season import decide, decisions, draws, entries, events, files, operations, views
+from orchestrator.season import (
+    decide,
+    decisions,
+    draws,
+    entries,
+    events,
+    files,
+    judgement,
+    operations,
+    views,
+)
 from orchestrator.season import state as season_state
 
 HALL: Final = "simulation"
@@ -72,6 +82,9 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next thing happen; say whether the season goes on."""
+        if self.state.lost is not None:
+            self._judge(self.state.lost)
+            return True
         drafts = decide.decide(self.state, self.state.at_ms)
         if drafts:
             self._append(drafts, "serve", self.state.at_ms)
@@ -85,6 +98,8 @@ class Simulation:
             self._append(resumed, "operator", self.state.at_ms + OUTAGE_MS)
         elif asked := decisions.outstanding(self.state):
             self._answer(asked[0])
+        elif unjudged := judgement.outstanding(self.state):
+            self._answer_interruption(unjudged[0])
         else:
             self._jump()
         return True
@@ -119,6 +134,18 @@ class Simulation:
         return game_chances.draw(
             self.chances, self.seed, attempt, engines[game.white], engines[game.black], control
         )
+
+    def _judge(self, lost: season_state.Lost) -> None:
+        """Judge an interruption by the season's rules, on evals and men that are drawn."""
+        found = game_chances.interrupted(self.seed, lost.ended.attempt, lost.ended.ply)
+        self._append(judgement.judged_by(self.state, found), "serve", self.state.at_ms)
+
+    def _answer_interruption(self, question: str) -> None:
+        """Let the organizers draw the result of an interrupted game by lot."""
+        results = judgement.ANSWERS[:-1]
+        lot = draws.shuffle(self.seed, f"simulation:{question}", len(results))[0]
+        answer = judgement.answer(self.state, question, results[lot], "simulation", "lots")
+        self._append(answer, "organizer", self.state.at_ms + ANSWER_MS)
 
     def _answer(self, asked: entries.DecisionNeeded) -> None:
         """Let the organizers draw lots."""

@@ -7,7 +7,8 @@ start engines and how they ended. Invariants:
 * it writes down why, durably, *before* it kills;
 * it ends only when no process of an engine is left: it is the reaper of their orphans;
 * an engine's process id is not reaped, so cannot be reused, before its group is killed;
-* it holds the hall's lock file open, its engines hold nothing but their three pipes;
+* it and a sandbox's first process hold the hall's lock file open, its engines hold
+  nothing but their three pipes;
 * engines die with it (PDEATHSIG); nothing else can end it but the end of its work.
 
 Link pipe, lines: ``feed <CLOCK_BOOTTIME ns at which the renewal was sent>``,
@@ -22,6 +23,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -36,8 +38,11 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 READ_BYTES = 65_536  # bytes: one read, and the longest line that is understood
 LOOK_SECONDS = 1.0  # s: poll stands still while the host sleeps, CLOCK_BOOTTIME does not
 SETTLE_NS = 250_000_000  # ns: a shutdown reaches engines first; wait for its other signs
+SAVE_NS = 1_000_000_000  # ns: a sandbox whose engine is dead saves its scratch for so long
 REAP_SECONDS = 0.005  # s: pause between two looks at processes that are being killed
+SIGNALLED = 128  # bubblewrap's exit status for its first process' death by signal N is 128 + N
 NEVER_NS = 1 << 62  # ns: the deadline of a question that has none
+MAX_FD_OF_SANDBOX = 20  # as SAFE_FD, for a sandbox
 SAFE_FD = 10  # descriptors are moved above this before 0, 1 and 2 are laid out
 MAX_FD = 1 << 20  # descriptors of a child are closed up to here
 
@@ -60,11 +65,45 @@ class Engine:
         self.pid = pid
         self.exec_fd = exec_fd  # -1 once the program runs
         self.request = request
+        self.sandbox: Sandbox | None = None
         self.status: str | None = None
         self.ended_ns = 0
         self.killed_for = ""
         self.out_of_memory = False
         self.oom_before = oom_kills()
+
+
+class Sandbox:
+    """What the first process of an engine's sandbox has reported (``sandbox_init.py``)."""
+
+    def __init__(self, report_fd: int, keep: str) -> None:
+        self.report_fd, self.keep = report_fd, keep
+        self.started = False
+        self.ended = ""
+        self.kill_ns = NEVER_NS  # when the sandbox itself is killed, its engine being so
+        self.problem = ""
+        self._text = b""
+
+    def read(self) -> None:
+        """Take what has been reported; the descriptor does not block."""
+        try:
+            chunk = os.read(self.report_fd, READ_BYTES)
+        except BlockingIOError:
+            return
+        self._text = (self._text + chunk)[-READ_BYTES:]
+        if not chunk and not self.started:
+            self.problem = self.problem or "it ended before its engine was started"
+        for line in self._text.decode(errors="replace").splitlines():
+            self.started = self.started or line == "+"
+            if line.startswith("="):
+                self.ended = line[1:]
+
+    def refusal(self) -> tuple[str, bool] | None:
+        """Return why no engine runs, and whether that was the host's fault, once known."""
+        text = self._text.decode(errors="replace")
+        if text.startswith("!") and text.endswith("\n"):
+            return text[1:].strip(), False
+        return (text.strip() or self.problem, True) if self.problem else None
 
 
 class Question(NamedTuple):
@@ -79,8 +118,11 @@ class Question(NamedTuple):
 class DeadMan:
     """A poll loop over link, referee and engines that ends in ``finish``."""
 
-    def __init__(self, link_fd: int, referee: socket.socket, log: str, limit_ns: int) -> None:
+    def __init__(
+        self, link_fd: int, referee: socket.socket, log: str, limit_ns: int, lock_fd: int
+    ) -> None:
         self.link_fd, self.referee, self.log, self.limit_ns = link_fd, referee, log, limit_ns
+        self.lock_fd = lock_fd  # -1 where no hall is locked
         self.link_pid = os.getppid()
         self.referee_pidfd = -1
         self.fed_ns = boottime_ns()
@@ -124,12 +166,23 @@ class DeadMan:
         if left:
             self._write_down(self.why, list(self.engines.values()))
         self._send({"note": "kill", "why": self.why})
-        kill_all(left)
+        guards = self._guards(list(self.engines.values()))
+        kill_all([pid for pid in left if pid not in guards])
         if self.silent:
             self._end_the_silent()
+        patience_ns = boottime_ns() + SAVE_NS
         while reap():
-            kill_all(descendants())
+            spared = guards if boottime_ns() < patience_ns else set()
+            kill_all([pid for pid in descendants() if pid not in spared])
             time.sleep(REAP_SECONDS)
+        for engine in self.engines.values():
+            forget_empty(engine)
+
+    def _guards(self, engines: list[Engine]) -> set[int]:
+        """Return the processes of sandboxes that save scratches once their engines are dead."""
+        started = {e.pid for e in engines if e.sandbox is not None and e.sandbox.started}
+        inits = {process.pid for process in process_table() if process.parent in started}
+        return started | inits
 
     def _end_the_silent(self) -> None:
         # A link that wakes up later must find itself dead, not its hall taken.
@@ -243,12 +296,13 @@ class DeadMan:
                 raise ValueError("three descriptors have to come with spawn")
             if order["seat"] in self.engines:
                 raise ValueError(f"seat {order['seat']} is taken")
-            engine = start(order, fds, request)
+            engine = start(order, fds, request, self.lock_fd)
         except OSError as error:
             self._send({"id": request, "error": str(error)})
         else:
             self.engines[engine.seat] = engine
-            self._watch(engine.exec_fd, lambda: self._executed(engine))
+            executed = self._executed if engine.sandbox is None else self._reported
+            self._watch(engine.exec_fd, lambda: executed(engine))
         finally:
             for fd in fds:
                 os.close(fd)
@@ -266,6 +320,25 @@ class DeadMan:
         else:
             self._send({"id": engine.request, "pid": engine.pid})
 
+    def _reported(self, engine: Engine) -> None:
+        """Answer ``spawn`` when the sandbox tells that its engine runs, or why it does not."""
+        assert engine.sandbox is not None
+        engine.sandbox.read()
+        refusal = engine.sandbox.refusal()
+        if not engine.sandbox.started and refusal is None:
+            return
+        self._unwatch(engine.exec_fd)
+        engine.exec_fd = -1
+        if refusal is None:
+            self._send({"id": engine.request, "pid": engine.pid})
+            return
+        problem, host = refusal
+        kill_group(engine.pid)
+        os.waitpid(engine.pid, 0)
+        forget_empty(engine)
+        del self.engines[engine.seat]
+        self._send({"id": engine.request, "error": problem, "host": host})
+
     def _ask(self, seat: str, request: Any, wait_ms: int) -> None:
         if seat not in self.engines:
             self._send({"id": request, "error": f"no engine at seat {seat}"})
@@ -281,7 +354,11 @@ class DeadMan:
         if left:
             self._write_down(why, [engine])
             engine.killed_for = why
-            kill_group(engine.pid)
+            if engine.sandbox is None:
+                kill_group(engine.pid)
+            else:
+                engine.sandbox.kill_ns = boottime_ns() + SAVE_NS
+                left = sorted(set(left) - self._guards([engine]))
             kill_all(left)
         self.questions = [q for q in self.questions if q.seat != seat]
         self.questions.append(Question(request, seat, NEVER_NS, last=True))
@@ -292,6 +369,8 @@ class DeadMan:
         for engine in self.engines.values():
             if engine.status is None and engine.exec_fd < 0:
                 look(engine)
+                if engine.sandbox and boottime_ns() > engine.sandbox.kill_ns:
+                    kill_all(members(engine.pid))
 
     def _due_ns(self, question: Question) -> int:
         engine = self.engines[question.seat]
@@ -307,7 +386,9 @@ class DeadMan:
             self.questions.remove(question)
             self._send(answer(question.request, self.engines[question.seat]))
             if question.last:
-                os.waitpid(self.engines.pop(question.seat).pid, 0)
+                engine = self.engines.pop(question.seat)
+                os.waitpid(engine.pid, 0)
+                forget_empty(engine)
 
     def _send(self, message: dict[str, Any]) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -350,22 +431,35 @@ def answer(request: Any, engine: Engine) -> dict[str, Any]:
 # -- processes ---------------------------------------------------------------------------
 
 
-def start(order: dict[str, Any], fds: list[int], request: Any) -> Engine:
-    """Fork an engine; its exec pipe closes when the program runs, or tells the error."""
-    arguments = [str(word) for word in order["argv"]]
+def start(order: dict[str, Any], fds: list[int], request: Any, lock: int) -> Engine:
+    """Fork an engine, or its sandbox; a pipe then tells whether the program runs.
+
+    Without a sandbox the pipe closes when it does, or tells the error.
+    """
+    wrapped = order.get("sandbox")
+    arguments = [str(word) for word in wrapped or order["argv"]]
     environment = {str(key): str(value) for key, value in order["env"].items()}
+    keep = keep_directory(str(order["seat"])) if wrapped else ""
     read, write = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            lay_out(fds, write)
-            settle(parent, order.get("cpus"), order.get("cwd"))
+            if wrapped:
+                lay_out_sandbox(fds, write, keep, lock)
+                settle(parent, order.get("cpus"), None, {})
+            else:
+                lay_out(fds, write)
+                settle(parent, order.get("cpus"), order.get("cwd"), order.get("limits", {}))
             os.execvpe(arguments[0], arguments, environment)  # noqa: S606 - no shell is wanted
         except BaseException as error:  # this copy must end here, whatever happened
             fail(error)
     os.close(write)
-    return Engine(str(order["seat"]), pid, read, request)
+    engine = Engine(str(order["seat"]), pid, read, request)
+    if wrapped:
+        os.set_blocking(read, False)
+        engine.sandbox = Sandbox(read, keep)
+    return engine
 
 
 def lay_out(fds: list[int], report: int) -> None:
@@ -376,7 +470,42 @@ def lay_out(fds: list[int], report: int) -> None:
     os.closerange(4, MAX_FD)
 
 
-def settle(parent: int, cpus: list[int] | None, directory: str | None) -> None:
+def lay_out_sandbox(fds: list[int], report: int, keep: str, lock: int) -> None:
+    """Lay out a sandbox's descriptors, as ``sandbox_init.py`` names them.
+
+    The engine's pipes stand high, where bubblewrap closes its copies: else the end of an
+    engine's output would not be seen. What bubblewrap complains of is a report, too.
+    """
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    kept = os.open(keep, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    wanted = (null, null, report, report, kept, null if lock < 0 else lock, *fds)
+    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, MAX_FD_OF_SANDBOX) for fd in wanted]
+    for target, fd in enumerate(moved):
+        os.dup2(fd, target)
+    os.closerange(len(wanted), MAX_FD)
+
+
+def keep_directory(seat: str) -> str:
+    """Make the directory for what a sandbox's scratch held at the end; return its path."""
+    path = os.path.realpath(f"{seat}-{os.getpid()}")
+    os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103 - as read()
+    return path
+
+
+def forget_empty(engine: Engine) -> None:
+    """Remove the kept directory of a sandbox that left nothing; close its report."""
+    if engine.sandbox is None:
+        return
+    os.close(engine.sandbox.report_fd)
+    try:
+        os.rmdir(engine.sandbox.keep)  # noqa: PTH106 - as read()
+    except OSError:
+        return  # there is something in it: evidence
+
+
+def settle(
+    parent: int, cpus: list[int] | None, directory: str | None, limits: dict[str, int]
+) -> None:
     """Make this process an engine's: own session, tied to the dead man, its own cores."""
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -388,6 +517,11 @@ def settle(parent: int, cpus: list[int] | None, directory: str | None) -> None:
         os.sched_setaffinity(0, cpus)
     if directory:
         os.chdir(directory)
+    for name, value in limits.items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        ceiling = resource.getrlimit(number)[1]
+        bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
+        resource.setrlimit(number, (bound, bound))
 
 
 def fail(error: BaseException) -> NoReturn:
@@ -404,13 +538,28 @@ def look(engine: Engine) -> None:
     if found is None:
         return
     engine.ended_ns = boottime_ns()
+    if engine.sandbox is not None:
+        engine.sandbox.read()
+        if engine.sandbox.ended:  # else the sandbox itself was killed: its end is the engine's
+            engine.status = engine.sandbox.ended
+            note_memory(engine)
+            return
     if found.si_code == os.CLD_EXITED:
         engine.status = f"exit {found.si_status}"
+        if engine.sandbox is not None and found.si_status > SIGNALLED:
+            # Its first process was killed, from outside; bubblewrap says so in its own way.
+            engine.status = f"signal {signal.Signals(found.si_status - SIGNALLED).name}"
+            note_memory(engine)
         return
     try:
         engine.status = f"signal {signal.Signals(found.si_status).name}"
     except ValueError:
         engine.status = f"signal {found.si_status}"
+    note_memory(engine)
+
+
+def note_memory(engine: Engine) -> None:
+    """Note whether the kernel killed the engine for want of memory."""
     killed = engine.status == "signal SIGKILL"
     engine.out_of_memory = killed and oom_kills() > engine.oom_before
 
@@ -489,7 +638,21 @@ def prctl(option: int, value: int) -> None:
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel has killed for want of memory, since boot."""
+    """Return how many processes the kernel has killed for want of memory.
+
+    Those of the own control group (version 2) and all below it, where the kernel tells;
+    else those of the whole host since its boot.
+    """
+    try:
+        place = next(line for line in read("/proc/self/cgroup").splitlines() if line[:3] == b"0::")
+        events = read(f"/sys/fs/cgroup{place[3:].decode()}/memory.events").split()
+        return int(events[events.index(b"oom_kill") + 1])
+    except (OSError, ValueError, StopIteration):
+        return host_oom_kills()
+
+
+def host_oom_kills() -> int:
+    """Return how many processes of this host the kernel has killed for want of memory."""
     try:
         counters = read("/proc/vmstat").split()
         return int(counters[counters.index(b"oom_kill") + 1])
@@ -534,7 +697,8 @@ def main(arguments: list[str]) -> int:
     referee = socket.socket(fileno=int(options["--referee-fd"]))
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     limit_ns = int(options["--limit-ms"]) * 1_000_000
-    dead_man = DeadMan(int(options["--link-fd"]), referee, options["--log"], limit_ns)
+    lock_fd = int(options.get("--lock-fd", "-1"))
+    dead_man = DeadMan(int(options["--link-fd"]), referee, options["--log"], limit_ns, lock_fd)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)  # a terminal's; the link's end decides
     signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes the poll

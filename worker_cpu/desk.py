@@ -27,6 +27,7 @@ BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard 
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
 DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
 SIDES: tuple[contract.Side, ...] = ("white", "black")
+SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 

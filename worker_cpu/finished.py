@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
-from orchestrator.arbiter import eco, rmobility
+from orchestrator.arbiter import eco, rmobility, unsearched
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +30,15 @@ def game_record(
     plies: Sequence[contract.PlyRecord],
     **played: Any,
 ) -> contract.GameRecord:
-    """Build the record from FINISHED's content; ``played`` are its attempt, times, place."""
+    """Build the record from FINISHED's content; ``played`` are its attempt, times, place.
+
+    A game that was resumed is told whole, from the beginning of its first attempt.
+    """
     outcome = contract.Outcome.model_validate(told["outcome"])
+    progress = order.progress
+    if progress is not None:
+        played |= {"interruptions": progress.interruptions, "started_ms": progress.started_ms}
+        order = order.model_copy(update={"progress": None})
     record = contract.GameRecord.model_validate(
         {
             "order": order.model_dump(),
@@ -51,6 +58,7 @@ def game_record(
 def fact(game: contract.GameRecord) -> contract.GameFinished:
     """Return what the journal keeps of a finished game."""
     last = game.plies[-1] if game.plies else None
+    at_once = unsearched.counts(game.order, game.plies)
     start_ns = {side: game.order.control(side).start_ms * 1_000_000 for side in _SIDES}
     return contract.GameFinished(
         game=game.order.game,
@@ -68,6 +76,8 @@ def fact(game: contract.GameRecord) -> contract.GameFinished:
         started_ms=game.started_ms,
         ended_ms=game.ended_ms,
         r_mobility=game.r_mobility.white_points if game.r_mobility else None,
+        white_unsearched=at_once["white"],
+        black_unsearched=at_once["black"],
         record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
     )
 

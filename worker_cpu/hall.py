@@ -16,6 +16,7 @@ import dataclasses
 import fcntl
 import os
 import pathlib
+import shutil
 import time
 from collections.abc import Iterator
 
@@ -124,6 +125,16 @@ class HallDirectory:
     def protocol_log(self, attempt: str) -> pathlib.Path:
         """Return where the engines' traffic of an attempt is logged."""
         return self.attempts / f"{attempt}.protocol.gz"
+
+    def scratch_of(self, attempt: str) -> pathlib.Path:
+        """Make the directory in which an attempt's engines leave what they wrote."""
+        path = self.scratch / attempt
+        path.mkdir(exist_ok=True)
+        return path
+
+    def forget_scratch(self, attempt: str) -> None:
+        """Delete what the engines of a clean game wrote; after a fault it is evidence."""
+        shutil.rmtree(self.scratch / attempt, ignore_errors=True)
 
     def forget_attempt(self, attempt: str) -> None:
         """Delete an attempt's logs: its game is in the archive."""

@@ -7,12 +7,13 @@ spools first, then this host's dead attempt, then at most one new game (DESIGN Â
 from __future__ import annotations
 
 import secrets
+import time
 
 import structlog
 
 from orchestrator import errors
 from orchestrator.ledger import api, store
-from worker_cpu import hall, link, processes, settings
+from worker_cpu import hall, link, pins, processes, retention, settings, stalls, suspicion, witness
 
 log = structlog.get_logger()
 
@@ -27,7 +28,10 @@ class HallKeeper:
         self._directory = hall.HallDirectory(configured.directory)
         self._ledger = store.connect(configured.redis_url)
         self._cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
-        self._nursery = processes.Nursery()
+        self._nursery = processes.Nursery(configured.confinement())
+        self._pins = pins.Pins()
+        self._host = stalls.Host(configured.engine_cpus)
+        self._memory = suspicion.Memory(configured.directory / "last-fault.json")
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis."""
@@ -35,7 +39,7 @@ class HallKeeper:
             if self._enters():
                 with self._directory.locked(LOCK_SECONDS) as lock:
                     if lock is not None:
-                        hall.settle(self._settings, self._directory, self._ledger)
+                        self._settle()
         except errors.LedgerAwayError as error:
             log.warning("redis.away", error=str(error))
 
@@ -48,12 +52,16 @@ class HallKeeper:
                     log.warning("hall.locked", hall=self._settings.hall)
                     return
                 if self._enters():
-                    hall.settle(self._settings, self._directory, self._ledger)
+                    self._settle()
                     self._play(lock)
         except errors.LedgerAwayError as error:
             log.warning("redis.away", error=str(error))
         finally:
             structlog.contextvars.clear_contextvars()
+
+    def _settle(self) -> None:
+        hall.settle(self._settings, self._directory, self._ledger)
+        retention.prune(self._directory, self._settings.keep_attempts_days, time.time())
 
     def _enters(self) -> bool:
         reply = self._ledger.open_hall(
@@ -71,7 +79,10 @@ class HallKeeper:
             )
             referee = self._nursery.referee(self._cores)
             try:
-                link.Link(self._settings, self._directory, self._ledger).play(claim, lock, referee)
+                probe = suspicion.Probe(self._nursery, self._cores, self._directory.root, lock)
+                seen = witness.Witness(self._host, self._memory, probe)
+                player = link.Link(self._settings, self._directory, self._ledger, self._pins, seen)
+                player.play(claim, lock, referee)
             finally:
                 referee.end()
             return

@@ -8,28 +8,43 @@ keeps no clock. Invariants:
 
 * a ply the referee is told to go on from is in Redis and on this host's disk;
 * a finished game is in the spool before the ledger hears of it;
+* no engine is started whose files are not the pinned ones;
 * this process leaves the hall's lock only when no engine is alive.
 """
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import packing, record
+from orchestrator.arbiter import packing, record, verdict
 from orchestrator.ledger import api
-from worker_cpu import finished, frames, hall, live, processes, protocol_log, settings
+from worker_cpu import (
+    finished,
+    frames,
+    hall,
+    holds,
+    live,
+    pins,
+    processes,
+    protocol_log,
+    settings,
+    witness,
+)
 
 log = structlog.get_logger()
 
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
 SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
+TICK_SECONDS = 1.0  # s: how often the link looks at its own time while a clock runs
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
+HOST = "host"  # the cause of an attempt that this host must not play
 OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 FENCED = "fenced: another attempt has the hall"
 
@@ -42,10 +57,14 @@ class Link:
         configured: settings.HallSettings,
         directory: hall.HallDirectory,
         ledger: api.Ledger,
+        pinned: pins.Pins,
+        seen: witness.Witness,
     ) -> None:
         self._settings = configured
         self._directory = directory
         self._ledger = ledger
+        self._pins = pinned
+        self._witness = seen
 
     def play(self, claim: api.Claim, lock: int, referee: processes.RefereeProcess) -> None:
         """Claim the hall and see one attempt through; the hall's lock is held.
@@ -61,7 +80,7 @@ class Link:
         log.info("game.started", token=str(reply.token), white=order.white.id, black=order.black.id)
         dead_man = processes.DeadMan(
             log=self._directory.dead_man_log(claim.attempt),
-            scratch=self._directory.scratch,
+            scratch=self._directory.scratch_of(claim.attempt),
             lock=lock,
             limit_seconds=self._settings.dead_man_seconds,
             referee=referee,
@@ -76,6 +95,8 @@ class Link:
                 order,
                 dead_man,
                 referee.channel,
+                self._pins,
+                self._witness,
             ).run()
         finally:
             dead_man.wait()
@@ -94,6 +115,8 @@ class Attempt:
         order: contract.GameOrder,
         dead_man: processes.DeadMan,
         channel: frames.Channel,
+        pinned: pins.Pins,
+        seen: witness.Witness,
     ) -> None:
         self._settings = configured
         self._directory = directory
@@ -103,7 +126,10 @@ class Attempt:
         self._order = order
         self._dead_man = dead_man
         self._channel = channel
-        self._plies: list[contract.PlyRecord] = []
+        self._pins = pinned
+        self._files: Mapping[contract.Side, Mapping[str, str]] = {}
+        self._witness = seen
+        self._plies = list(order.progress.plies) if order.progress else []
         self._journaled: contract.PlyRecord | None = None
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
@@ -120,8 +146,11 @@ class Attempt:
     def run(self) -> None:
         """Play the order and record how it ended."""
         try:
+            self._witness.begin()
             self._renew()
-            self._channel.send(frames.Kind.ORDER, self._order.encode().encode())
+            self._write_history()
+            if self._engines_are_pinned():
+                self._channel.send(frames.Kind.ORDER, self._order.encode().encode())
             while not self._ended:
                 self._serve_channel()
                 if time.monotonic() >= self._next_beat:
@@ -132,11 +161,27 @@ class Attempt:
             self._ply_log.close()
             self._protocol.close()
 
+    def _write_history(self) -> None:
+        """Let the stream of a resumed game hold all its plies: whoever reads it sees the game."""
+        for ply in tuple(self._plies):
+            if not self._persist(functools.partial(self._write_ply, ply.ply, ply.encode())):
+                return
+
+    def _engines_are_pinned(self) -> bool:
+        """Choose builds and hold the engines' files against their pins, or give up."""
+        try:
+            verified = self._pins.verify(self._order)
+        except errors.HostError as error:
+            log.exception("engine.not_pinned")
+            self._give_up(HOST, str(error))
+            return False
+        self._order, self._files = verified.order, verified.found
+        return True
+
     # -- frames of the referee ------------------------------------------------------
 
     def _serve_channel(self) -> None:
-        timeout = max(0.0, self._next_beat - time.monotonic())
-        frame = self._channel.receive(timeout)
+        frame = self._receive()
         if frame is None:
             self._suspect_referee()
             return
@@ -149,6 +194,7 @@ class Attempt:
             case frames.Kind.THINK:
                 self._think(payload)
             case frames.Kind.READY:
+                self._witness.engines_ready(payload)
                 self._live.ready(payload)
             case frames.Kind.PLY:
                 self._keep_ply(payload)
@@ -159,6 +205,17 @@ class Attempt:
                 self._give_up(told["cause"], told["evidence"])
             case _:
                 log.error("frame.unexpected", kind=frame.kind.name)
+
+    def _receive(self) -> frames.Frame | None:
+        """Wait for a frame until the next beat; while a clock runs, look how late it gets."""
+        timeout = max(0.0, self._next_beat - time.monotonic())
+        if not self._witness.watching:
+            return self._channel.receive(timeout)
+        timeout, before_ns = min(timeout, TICK_SECONDS), time.monotonic_ns()
+        frame = self._channel.receive(timeout)
+        if frame is None:
+            self._witness.woken(time.monotonic_ns() - before_ns - round(timeout * 1e9))
+        return frame
 
     def _suspect_referee(self) -> None:
         """Give up on a referee that says nothing although the dead man is gone, or the stall.
@@ -181,12 +238,14 @@ class Attempt:
         told = contract.loads(payload)
         if not self._plies or told["ply"] > self._plies[-1].ply:
             self._verdict_due_ns = told["stall_ns"]
+            self._witness.clock_starts()
             self._live.think(payload)
 
     def _keep_ply(self, payload: bytes) -> None:
         """Make a ply durable, then let the game go on."""
         ply = contract.PlyRecord.decode(payload)
         self._verdict_due_ns = 0
+        self._witness.clock_stopped()
         self._ply_log.append(payload)
         self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
@@ -227,6 +286,11 @@ class Attempt:
 
     # -- the lease ------------------------------------------------------------------
 
+    def _beat(self) -> None:
+        """Renew the lease if it is time; does nothing for an attempt that has lost it."""
+        if time.monotonic() >= self._next_beat and not self._fenced:
+            self._renew()
+
     def _renew(self) -> None:
         """Extend the lease, feed the dead man with the moment of asking, hear the wishes."""
         self._next_beat = time.monotonic() + self._settings.beat_seconds
@@ -259,11 +323,21 @@ class Attempt:
     # -- the end --------------------------------------------------------------------
 
     def _finish(self, payload: bytes) -> None:
-        """Spool the finished game, then record it under the token."""
-        self._ended = True
+        """Spool the finished game, then record it under the token.
+
+        A fault that was the host's is no end of the game, but an interruption.
+        """
+        told = contract.loads(payload)
         self._dead_man.end()
+        if told["outcome"]["ending"] in verdict.CRASHES:
+            self._dead_man.wait()  # a probe needs the place to itself
+        fault = self._witness.judge(self._order, told, self._beat)
+        if fault is not None:
+            self._blame_host(fault)
+            return
+        self._ended = True
         self._protocol.close()
-        spooled = self._spooled(contract.loads(payload))
+        spooled = self._spooled(told)
         path = self._directory.write_spool(spooled)
         deadline = time.monotonic() + SUBMIT_SECONDS
         while True:
@@ -288,6 +362,15 @@ class Attempt:
             log.info(
                 "game.finished", result=spooled.finished.result, details=spooled.finished.details
             )
+        if spooled.finished.ending not in verdict.CRASHES:
+            self._dead_man.wait()  # engines write until their end
+            self._directory.forget_scratch(self._claim.attempt)
+
+    def _blame_host(self, fault: witness.HostFault) -> None:
+        """Hold a sick hall first, so that nothing begins there, then give the attempt up."""
+        if fault.hold:
+            holds.hold_hall(self._ledger, self._claim, fault.evidence)
+        self._give_up(fault.cause, fault.evidence)
 
     def _spooled(self, told: dict[str, Any]) -> hall.Spooled:
         for remark in told.get("remarks", ()):
@@ -304,11 +387,12 @@ class Attempt:
             started_ms=self._started_ms,
             ended_ms=self._live.now_ms(),
         )
+        files = {f"{side}_files": dict(found) for side, found in self._files.items()}
         return hall.Spooled(
             hall=self._claim.hall,
             token=self._token,
             season=self._order.season,
-            finished=finished.fact(game),
+            finished=finished.fact(game).model_copy(update=files),
             record=packing.pack(game, record.pgn(game), self._protocol.content()),
         )
 

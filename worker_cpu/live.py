@@ -59,12 +59,16 @@ class LiveBoard:
         """Both engines are ready."""
         for side, report in contract.loads(payload).items():
             self._picture[side]["engine"] = report.get("id_name", "")
+            options = report.get("options", ())
+            told = [[one["name"], one["set"]] for one in options if one["set"] is not None]
+            self._picture[side]["options"] = told
         self._publish(force=True)
 
     def think(self, payload: bytes) -> None:
         """An engine's clock starts."""
         told = contract.loads(payload)
         self._picture["thinking"] = told["side"]
+        self._picture[told["side"]].pop("search", None)  # it was about the move before
         self._picture["since_ms"] = self.now_ms()
         self._picture["white"]["clock_ms"] = told["white_clock_ns"] // 1_000_000
         self._picture["black"]["clock_ms"] = told["black_clock_ns"] // 1_000_000

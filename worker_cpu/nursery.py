@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from worker_cpu import referee
 
-REQUEST_BYTES = 4096  # bytes: far above any line of arguments
+REQUEST_BYTES = 1 << 16  # bytes: far above any line of arguments
 
 
 def main(arguments: Sequence[str]) -> int:

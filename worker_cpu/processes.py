@@ -22,6 +22,7 @@ from typing import Protocol
 
 from orchestrator import errors
 from worker_cpu import frames
+from worker_cpu.seats import sandbox
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
 
@@ -61,11 +62,18 @@ def spawn_nursery(theirs: socket.socket) -> Child:
 
 
 class Nursery:
-    """The process that forks a referee for each game; started anew when it has ended."""
+    """The process that forks a referee for each game; started anew when it has ended.
 
-    def __init__(self, begin: Callable[[socket.socket], Child] = spawn_nursery) -> None:
+    All its referees confine their engines in the same way.
+    """
+
+    def __init__(
+        self,
+        confinement: sandbox.Confinement | None = None,
+        begin: Callable[[socket.socket], Child] = spawn_nursery,
+    ) -> None:
         """Start the process by ``begin``."""
-        self._begin = begin
+        self._confinement, self._begin = confinement, begin
         self._start()
 
     def _start(self) -> None:
@@ -93,6 +101,7 @@ class Nursery:
         options = (
             *_cpu_option("--cpus", cores.referee),
             *_cpu_option("--engine-cpus", cores.engines),
+            *(["--confine", self._confinement.encode()] if self._confinement else []),
         )
         try:
             words = " ".join(["referee", *options])  # descriptors need a byte beside them

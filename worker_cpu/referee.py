@@ -32,9 +32,9 @@ import chess
 from orchestrator import contract, errors
 from orchestrator.arbiter import board, clock, verdict
 from orchestrator.arbiter.adjudication import judge
-from worker_cpu import desk, frames, kept, plies, promptness, start, tablebases, thinking
+from worker_cpu import desk, frames, kept, plies, promptness, resume, start, tablebases, thinking
 from worker_cpu.protocols import base
-from worker_cpu.seats import deadman, local
+from worker_cpu.seats import deadman, local, sandbox
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
 TOLD_AHEAD_NS = 5_000_000_000  # ns: so often at most a match's link hears of a later stall
@@ -49,6 +49,7 @@ class Game:
         table: desk.Desk,
         order: contract.GameOrder,
         seated: Mapping[contract.Side, base.Handshake],
+        confinement: sandbox.Confinement | None = None,
     ) -> None:
         """Set up the opening; raise ``BookError`` when it cannot be played.
 
@@ -56,11 +57,12 @@ class Game:
         """
         self.board = board.GameBoard(order.opening, order.variant)
         self._table, self._order = table, order
-        self._start = start.Start(table, order, self.board, seated)
+        self._start = start.Start(table, order, self.board, confinement, seated)
         self._players: dict[contract.Side, base.Player] = {}
         self._clocks = clocks(order)
         self._tables = tablebases.open_for(order)
         self._judge = judge.Judge(order.adjudication, self._tables)
+        self._ended = resume.resume(order, self.board, self._judge, self._clocks)
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
         self._reads_scores = order.journaled or self._judge.wants_scores
         self._spells = True
@@ -71,9 +73,12 @@ class Game:
         self._announced_ns = 0
         self._sent_ns = 0
         self._waited_ns = 0
+        self.late: dict[str, int] | None = None  # of a flag: what it took, and beyond the flag
 
     def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
         """Play to the end; raise ``InterruptedGameError`` where there is no verdict."""
+        if self._ended is not None:
+            return self._ended  # an interruption took the word of its end, not the end
         outcome = self._start.run(cpus)
         if outcome is None:
             self._table.send(frames.Kind.READY, _json(_reports(self._start.reports())))
@@ -151,6 +156,9 @@ class Game:
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
         self._table.asked(self._table.seats[side], wait_ms=0)
+        think_ns = thought.stop_ns - thought.start_ns
+        late_ns = think_ns - self._clocks[side].allowance_ns()
+        self.late = {"think_ns": think_ns, "late_ns": late_ns}
         if thought.begun:  # it did answer, but never ended its line
             return verdict.time(side, "an answer without a line end")
         waited = (thought.stop_ns - thought.start_ns) // _NS
@@ -168,6 +176,7 @@ class Game:
         allowed = own.allowance_ns()
         charge = own.charge(thought.stop_ns - thought.start_ns)
         if charge.flagged:
+            self.late = {"think_ns": charge.think_ns, "late_ns": charge.think_ns - allowed}
             text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
             return verdict.time(side, text)
         player = self._players[side]
@@ -299,14 +308,16 @@ def _json(value: Any) -> bytes:
 # -- the process -------------------------------------------------------------------------
 
 
-def referee(table: desk.Desk, cpus: Sequence[int] | None) -> None:
+def referee(
+    table: desk.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+) -> None:
     """Wait for an order, play it, say how it ended; go on while engines may stay."""
     order = _next_order(table)
     table.dead_man.hello()
     engines = kept.Kept(table)
     while order is not None:
         table.traffic = order.traffic
-        game = Game(table, order, engines.seat(order))
+        game = Game(table, order, engines.seat(order), confinement)
         outcome = game.play(cpus)
         game.tell_kept()
         staying = game.staying(outcome) if order.keep else []
@@ -317,6 +328,7 @@ def referee(table: desk.Desk, cpus: Sequence[int] | None) -> None:
             "final_fen": game.board.fen(),
             "plies": game.board.ply,
             "remarks": game.remarks(),
+            "late": game.late,
         }
         table.send(frames.Kind.FINISHED, _json(finished))
         game.close()
@@ -359,10 +371,12 @@ def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str
     return {"exit": ends.get(seat, ""), "stderr_tail": tail}
 
 
-def run(table: desk.Desk, cpus: Sequence[int] | None) -> int:
+def run(
+    table: desk.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+) -> int:
     """Referee one game, or one after the other; return the exit status of the process."""
     try:
-        referee(table, cpus)
+        referee(table, cpus, confinement)
     except frames.ChannelClosedError:
         return 0  # nobody is left to tell; the dead man sees our end
     except desk.InterruptedGameError as error:
@@ -395,6 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--deadman-fd", type=int, required=True)
     parser.add_argument("--cpus", type=_cpus, help="the referee's own cores")
     parser.add_argument("--engine-cpus", type=_cpus, help="the engines' cores")
+    parser.add_argument("--confine", type=sandbox.Confinement.decode, help="the engines' sandbox")
     options = parser.parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
@@ -405,7 +420,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dead_man = deadman.DeadMan(socket.socket(fileno=options.deadman_fd))
     table = desk.Desk(channel, dead_man)
     try:
-        return run(table, options.engine_cpus)
+        return run(table, options.engine_cpus, options.confine)
     finally:
         table.close()
 

@@ -14,10 +14,13 @@ import socket
 from collections.abc import Mapping
 
 from orchestrator import errors
+from orchestrator.ledger import address
+from worker_cpu.seats import sandbox
 
 BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
 DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
 LEASE_SECONDS = 120.0  # s: only after this can a lease be suspected
+KEEP_ATTEMPTS_DAYS = 30.0  # days: logs of interrupted attempts, for authors who ask for evidence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,11 @@ class HallSettings:
     lease_seconds: float = LEASE_SECONDS
     referee_cpus: frozenset[int] = frozenset()
     engine_cpus: frozenset[int] = frozenset()
+    engine_sandbox: sandbox.Wish = "auto"
+    engine_memory_mb: int | None = None
+    engine_processes: int = sandbox.Confinement.processes
+    engine_scratch_mb: int = sandbox.Confinement.scratch_mb
+    keep_attempts_days: float = KEEP_ATTEMPTS_DAYS
 
     def __post_init__(self) -> None:
         """Refuse numbers with which an engine could outlive its lease."""
@@ -45,6 +53,20 @@ class HallSettings:
                 f" FARM_DEAD_MAN_SECONDS={self.dead_man_seconds:g},"
                 f" FARM_LEASE_SECONDS={self.lease_seconds:g}"
             )
+        if not self.keep_attempts_days >= 0:
+            raise errors.UsageError(
+                f"FARM_KEEP_ATTEMPTS_DAYS: found {self.keep_attempts_days:g}; allowed: 0 or more"
+            )
+
+    def confinement(self) -> sandbox.Confinement:
+        """Return what this host does to engines; raise ``HostError`` when it cannot."""
+        return sandbox.Confinement(
+            kind=sandbox.choose(self.engine_sandbox),
+            memory_mb=self.engine_memory_mb,
+            processes=self.engine_processes,
+            scratch_mb=self.engine_scratch_mb,
+            hidden=(str(self.directory),),
+        )
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> HallSettings:
@@ -53,10 +75,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
     hall = env.get("FARM_HALL", "hall-1")
     data = pathlib.Path(env.get("FARM_DATA", ".farm")).absolute()
     host = env.get("FARM_HOST", socket.gethostname())
-    url = env.get("FARM_REDIS_URL", "")
+    url = address.url(env)
     if not url:
         raise errors.UsageError(
-            "FARM_REDIS_URL is not set: the hall needs the farm's Redis; `farm up` sets it"
+            "neither FARM_REDIS_URL nor FARM_REDIS_URL_FILE is set: the hall needs the farm's"
+            " Redis; `farm up` sets it"
         )
     return HallSettings(
         hall=hall,
@@ -67,9 +90,21 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         beat_seconds=_seconds(env, "FARM_BEAT_SECONDS", BEAT_SECONDS),
         dead_man_seconds=_seconds(env, "FARM_DEAD_MAN_SECONDS", DEAD_MAN_SECONDS),
         lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),
+        keep_attempts_days=_seconds(env, "FARM_KEEP_ATTEMPTS_DAYS", KEEP_ATTEMPTS_DAYS),
         referee_cpus=_cpus(env, "FARM_REFEREE_CPUS"),
         engine_cpus=_cpus(env, "FARM_ENGINE_CPUS"),
+        engine_sandbox=sandbox.wish(env.get("FARM_SANDBOX") or "auto", "FARM_SANDBOX"),
+        engine_memory_mb=_count(env, "FARM_ENGINE_MEMORY_MB"),
+        engine_processes=_count(env, "FARM_ENGINE_PROCESSES") or sandbox.Confinement.processes,
+        engine_scratch_mb=_count(env, "FARM_ENGINE_SCRATCH_MB") or sandbox.Confinement.scratch_mb,
     )
+
+
+def _count(env: Mapping[str, str], name: str) -> int | None:
+    text = env.get(name, "")
+    if text and not (text.isascii() and text.isdigit() and int(text)):
+        raise errors.UsageError(f"{name}: found {text!r}; allowed: a whole number from 1")
+    return int(text) if text else None
 
 
 def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
@@ -77,7 +112,8 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     try:
         return float(text) if text else default
     except ValueError:
-        raise errors.UsageError(f"{name}: found {text!r}; allowed: seconds such as 10") from None
+        unit = "days" if name.endswith("_DAYS") else "seconds"
+        raise errors.UsageError(f"{name}: found {text!r}; allowed: {unit} such as 10") from None
 
 
 def _cpus(env: Mapping[str, str], name: str) -> frozenset[int]:

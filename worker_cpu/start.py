@@ -21,7 +21,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board, verdict
 from worker_cpu import desk, kept
 from worker_cpu.protocols import base, registry
-from worker_cpu.seats import deadman, local
+from worker_cpu.seats import deadman, local, sandbox
 
 SIDES = desk.SIDES
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
@@ -35,16 +35,21 @@ class Start:
         table: desk.Desk,
         order: contract.GameOrder,
         game: board.GameBoard,
+        confinement: sandbox.Confinement | None = None,
         seated: Mapping[contract.Side, base.Handshake] = MappingProxyType({}),
     ) -> None:
         """Take an order; ``seated`` are the handshakes of engines that were kept."""
         self._table, self._order, self._game = table, order, game
+        self._confinement = confinement or sandbox.Confinement()
         self._seated = dict(seated)
         self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
 
     def run(self, cpus: Sequence[int] | None) -> contract.Outcome | None:
         """Start both engines; return who lost by not starting, or ``None`` when both run."""
+        if self._order.sandbox and self._confinement.kind != self._order.sandbox:
+            needed = f"the season needs {self._order.sandbox}, this host gives none"
+            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, needed)
         environment = engine_environment(os.environ, self._order.game)
         for side in SIDES:
             problem = self._begin(side, environment, cpus)
@@ -74,9 +79,11 @@ class Start:
         """Return what is known of both engines."""
         seats = self._table.seats
         return {
-            side: self._hands[side].report(seats[side].pid)
-            if side in self._hands
-            else contract.EngineReport()
+            side: (
+                self._hands[side].report(seats[side].pid)
+                if side in self._hands
+                else contract.EngineReport()
+            ).model_copy(update={"sandbox": self._confinement.kind})
             for side in SIDES
         }
 
@@ -111,7 +118,11 @@ class Start:
         seat = local.LocalSeat(side, kept.free_name(self._table.seats.values(), side))
         try:
             spec = self._order.engine(side)
-            problem = self._table.dead_man.spawn(seat, spec, environment, cpus)
+            confined = sandbox.confined(self._confinement, self._order, side, environment)
+            problem = self._table.dead_man.spawn(seat, spec, environment, cpus, confined)
+        except deadman.SandboxFailedError as error:
+            seat.close()
+            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, str(error)) from error
         except (deadman.DeadManKillsError, deadman.DeadManLostError):
             seat.close()
             raise

@@ -61,8 +61,26 @@ class GameBoard:
         return self._board.chess960
 
     def book(self) -> tuple[tuple[str, str], ...]:
-        """Return the book's plies in UCI notation and in SAN."""
+        """Return the plies before the engines' first turn, in UCI notation and in SAN.
+
+        They are the book's, and those of a resumed game.
+        """
         return tuple(zip(self._moves, self._book_sans, strict=False))
+
+    def resume(self, uci: str) -> None:
+        """Play a ply of an interrupted game again; raise ``LedgerDamagedError``.
+
+        It counts as a ply of an engine, and engines are told of it before their first turn.
+        """
+        move = self._read_played(uci)
+        self._book_sans.append(self.push(move))
+
+    def _read_played(self, uci: str) -> chess.Move:
+        move = self.legal(uci)
+        if move is None or len(self._book_sans) != self.ply:
+            text = f"ply {self.ply + 1}: {uci!r} is not legal in {self.fen()}"
+            raise errors.LedgerDamagedError(text)
+        return move
 
     @property
     def turn(self) -> contract.Side:

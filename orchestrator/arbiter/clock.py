@@ -96,6 +96,12 @@ class EngineClock:
             self.remaining_ns = margin_ns + self._increment_ns + self._period_ns()
         return Charge(think_ns, margin_ns, self.remaining_ns, flagged)
 
+    def resume(self, remaining_ns: int, moves: int) -> None:
+        """Go on where an interrupted game stood: what is left, after so many engine moves."""
+        for _ in range(moves):
+            self._period_ns()
+        self.remaining_ns = remaining_ns
+
     def _period_ns(self) -> int:
         """Count a move; return the time that the end of a period brings."""
         self._moves += 1

@@ -82,6 +82,16 @@ def engine(
     return ", ".join(said) + ","
 
 
+def interruption(one: contract.Interruption) -> str:
+    """Return what is told of an interruption behind the move that it followed.
+
+    ``tl`` of both sides' next moves counts from the clocks with the compensation.
+    """
+    given = (one.white_compensation_ns, one.black_compensation_ns)
+    seconds = "".join(f", {ns / 1e9:.3f} s" for ns in given) if any(given) else ""
+    return f"Interrupted: {one.cause}; {one.verdict}{seconds}."
+
+
 def move_time_ms(ply: contract.PlyRecord) -> int:
     """Return the move's time in ms, as the difference of the clock's whole ms."""
     return clock.whole_ms(ply.margin_ns + ply.think_ns) - clock.whole_ms(ply.margin_ns)

@@ -57,6 +57,7 @@ def tags(record: contract.GameRecord) -> dict[str, str]:
         "GameDuration": _duration(record.ended_ms - record.started_ms),
         "GameEndTime": _timestamp(record.ended_ms),
         "GameStartTime": _timestamp(record.started_ms),
+        "Interruptions": str(len(record.interruptions) or ""),
         "Opening": opening,
         "PlyCount": str(len(order.opening.moves) + len(record.plies)),
         "RMobilityResult": record.r_mobility and rmobility.text(record.r_mobility),
@@ -110,13 +111,23 @@ def _moves(record: contract.GameRecord) -> Iterator[tuple[str, str]]:
         number = _number(board, first=not board.move_stack)
         yield number + board.san_and_push(move), comments.book(board)
     own = {chess.WHITE: comments.Predictions(), chess.BLACK: comments.Predictions()}
+    told = _interruptions(record)
     for ply in record.plies:
         mover, before = board.turn, board.copy(stack=False)
         number = _number(board, first=not board.move_stack)
         san = _play(board, ply)
-        yield number + san, comments.engine(before, board, ply, own[mover])
+        comment = comments.engine(before, board, ply, own[mover])
+        yield number + san, " ".join([comment, *told.get(ply.ply, ())])
         own[mover].expect(board, ply.ponder)
         own[not mover].answer(san)
+
+
+def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
+    """Return, by the ply before it, what is told of each interruption."""
+    told: dict[int, list[str]] = {}
+    for one in record.interruptions:
+        told.setdefault(one.ply, []).append(comments.interruption(one))
+    return told
 
 
 def _play(board: chess.Board, ply: contract.PlyRecord) -> str:

@@ -23,6 +23,7 @@ _ADJUDICATED: Final = (
     contract.Ending.SCORE_DRAW,
     contract.Ending.SCORE_RESIGN,
     contract.Ending.MAX_MOVES,
+    contract.Ending.INTERRUPTED,
 )
 _TERMINATION: Final = {
     contract.Ending.TIME: "time forfeit",
@@ -146,6 +147,12 @@ def eval_win(loser: contract.Side) -> contract.Outcome:
 def max_moves() -> contract.Outcome:
     """End the game drawn: it has as many moves as the event allows."""
     return _adjudicated(contract.Ending.MAX_MOVES, None, "TCEC max moves rule")
+
+
+def interrupted(loser: contract.Side | None, note: str) -> contract.Outcome:
+    """End the game by the evals at its interruption (S16-15b ii, iii; CUP-7b, FRC-7b)."""
+    outcome = _adjudicated(contract.Ending.INTERRUPTED, loser, "Interruption rule")
+    return outcome.model_copy(update={"note": note})
 
 
 def score_draw() -> contract.Outcome:

@@ -91,7 +91,7 @@ def archive(paths: Iterable[pathlib.Path]) -> list[Game]:
     found: list[Game] = []
     for path in paths:
         try:
-            text = _text(path)
+            text = text_of(path)
         except (OSError, EOFError, zlib.error) as error:
             raise errors.UsageError(f"{path}: cannot be read: {error}") from error
         found += _file(path, text, len(found) + 1)
@@ -100,9 +100,13 @@ def archive(paths: Iterable[pathlib.Path]) -> list[Game]:
 
 def games(text: str, first: int = 1) -> Iterator[Game]:
     """Yield the games of a PGN text; raise ``ValueError`` for a move that cannot be played."""
-    chunks = (chunk for chunk in re.split(r"\n(?=\[Event )", text.strip()) if chunk)
-    for number, chunk in enumerate(chunks, start=first):
+    for number, chunk in enumerate(chunks(text), start=first):
         yield _game(number, chunk)
+
+
+def chunks(text: str) -> list[str]:
+    """Return the texts of the single games of a PGN text."""
+    return [chunk for chunk in re.split(r"\n(?=\[Event )", text.strip()) if chunk]
 
 
 def _file(path: pathlib.Path, text: str, first: int) -> list[Game]:
@@ -125,7 +129,8 @@ def _require_tags(game: Game) -> None:
         raise ValueError(f"no tag {', '.join(missing)}")
 
 
-def _text(path: pathlib.Path) -> str:
+def text_of(path: pathlib.Path) -> str:
+    """Return the text of a plain or gzip file with plain line ends."""
     raw = path.read_bytes()
     plain = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     return plain.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")

@@ -34,7 +34,7 @@ def standing(
 ) -> list[dict[str, Any]]:
     """Return the table, best first; ``crashes`` annul an engine's results, 0 never."""
     out = set(exclude)
-    facts = [(game, fact) for game in games if (fact := _finished(game)) is not None]
+    facts = [(game, fact) for game in games if (fact := finished(game)) is not None]
     counted = _count(facts, seeds, out)
     if crashes:
         out |= {engine for engine, number in counted.crashed.items() if number >= crashes}
@@ -53,7 +53,8 @@ def _count(
     return counted
 
 
-def _finished(game: reading.Game) -> contract.GameFinished | None:
+def finished(game: reading.Game) -> contract.GameFinished | None:
+    """Return a recorded game as the season knows it, None for one that was not finished."""
     if game.result is None:
         return None
     loser = _LOSERS.get(game.result)

@@ -14,7 +14,7 @@ import click
 import rich.console
 
 from orchestrator import contract, embedded, errors
-from orchestrator.ledger import api, store
+from orchestrator.ledger import address, api, store
 from orchestrator.season import state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,12 +30,12 @@ def data_directory() -> pathlib.Path:
 
 
 def redis_url() -> str:
-    """Return the farm's Redis: FARM_REDIS_URL, else that of a running ``farm up``."""
-    if url := os.environ.get("FARM_REDIS_URL"):
+    """Return the farm's Redis: that of the environment, else that of a running ``farm up``."""
+    if url := address.url():
         return url
     data = data_directory()
-    if url := embedded.running_url(data / REDIS):
-        return url
+    if (found := embedded.running_url(data / REDIS)) is not None:
+        return found
     raise errors.LedgerUnreachableError(
         f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data};"
         " start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
@@ -55,13 +55,23 @@ def open_ledger() -> Iterator[store.RedisLedger]:
 def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
     """Fold a season's journal up to now; raise ``RefusedError`` when there is none."""
     folded = state.SeasonState()
-    while entries := ledger.read(season, folded.seq):
-        for entry in entries:
-            folded.apply(entry)
+    _catch_up(ledger, season, folded)
     if not folded.seq:
         known = ", ".join(ledger.seasons()) or "none"
         raise errors.RefusedError(f"there is no season {season!r}; launched seasons: {known}")
     return folded
+
+
+def _catch_up(ledger: api.Ledger, season: str, folded: state.SeasonState) -> None:
+    for entry in journal(ledger, season, folded.seq):
+        folded.apply(entry)
+
+
+def journal(ledger: api.Ledger, season: str, after: int = 0) -> Iterator[contract.Entry]:
+    """Yield a journal's entries after a sequence number, however many there are."""
+    while entries := ledger.read(season, after):
+        yield from entries
+        after = entries[-1].seq
 
 
 def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
@@ -96,17 +106,18 @@ def append_farm(
 
 def append_season(
     ledger: api.Ledger,
-    season: str,
+    folded: state.SeasonState,
     drafts: Callable[[state.SeasonState], Sequence[contract.Draft]],
     by: str,
     effects: Callable[[state.SeasonState], Sequence[api.Effect]],
 ) -> state.SeasonState:
-    """Append what ``drafts`` makes of the season's present state; return that state."""
+    """Append what ``drafts`` makes of a season's state, brought up to date; return that state."""
+    season = folded.launched.id
     for _ in range(APPEND_TRIES):
-        folded = fold(ledger, season)
         reply = ledger.append(season, folded.seq, drafts(folded), by, effects(folded))
         if isinstance(reply, api.Appended):
             return folded
+        _catch_up(ledger, season, folded)
     raise errors.RefusedError(f"the journal of {season} grows too fast to write to it; try again")
 
 
@@ -118,16 +129,20 @@ def change_season(
     *,
     dry_run: bool,
     effects: Callable[[state.SeasonState], Sequence[api.Effect]] = lambda _: (),
+    unoffered: bool = False,
 ) -> state.SeasonState:
     """Journal a change with its effects, checked against the present state in a dry run too.
 
-    Return the state before the change.
+    ``unoffered`` takes the hall's offer back first, so that no game can begin that the
+    change concerns. Return the state before the change.
     """
     chosen = choose(ledger, season)
     change(chosen)
     if dry_run:
         return chosen
-    return append_season(ledger, chosen.launched.id, change, author(ledger, by), effects)
+    if unoffered:
+        ledger.withdraw(chosen.hall, chosen.launched.id)
+    return append_season(ledger, chosen, change, author(ledger, by), effects)
 
 
 # -- options -----------------------------------------------------------------------
@@ -143,6 +158,11 @@ def json_option(function: Function) -> Function:
 def season_argument(function: Function) -> Function:
     """Add the optional argument SEASON."""
     return click.argument("season", required=False)(function)
+
+
+def season_option(function: Function) -> Function:
+    """Add ``--season``, for commands whose argument is something else."""
+    return click.option("--season", help="The season; default: the one that runs.")(function)
 
 
 def audited(function: Function) -> Function:

@@ -45,10 +45,14 @@ def start(
     drafts = operations.launch(loaded, season, seed, hall, version.VERSION)
     reply = ledger.append(season, 0, drafts, by)
     if isinstance(reply, api.Stale):
-        raise errors.RefusedError(
-            f"a season {season!r} has been launched already; give another id with --id"
-        )
+        raise _taken(season)
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
+
+
+def _taken(season: str) -> errors.RefusedError:
+    return errors.RefusedError(
+        f"a season {season!r} has been launched already; give another id with --id"
+    )
 
 
 @click.command()
@@ -86,9 +90,7 @@ def launch(
     with common.open_ledger() as ledger:
         _require_durable(ledger, insist=insist)
         if chosen in ledger.seasons():
-            raise errors.RefusedError(
-                f"a season {chosen!r} has been launched already; give another id with --id"
-            )
+            raise _taken(chosen)
         if not dry_run:
             start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
     facts = _facts(loaded, chosen, hall, secret) | {"dry_run": dry_run, "reason": reason}

@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common
+from orchestrator.commands import common, moments, tables
 from orchestrator.ledger import api
-from orchestrator.season import operations, state
+from orchestrator.season import amending, entries, operations, state
 
 Change = Callable[[state.SeasonState], Sequence[contract.Draft]]
+SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.holds)
+
 Effects = Callable[[state.SeasonState], Sequence[api.Effect]]
 
 
@@ -33,13 +35,19 @@ def _steer(
 
 @click.command()
 @common.season_argument
+@click.option("--at", help=f"Pause by itself then: {moments.HELP} `farm resume` takes it back.")
 @common.audited
 @common.json_option
-def pause(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+def pause(
+    season: str | None, at: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool
+) -> None:
     """Start no new game; the running game is played to its end.
 
-    Example: farm pause --reason "power work at 18:00"
+    Example: farm pause --at 2026-12-01T17:30 --reason "power work at 18:00"
     """
+    if at is not None:
+        _plan_pause(season, at, by, reason, dry_run=dry_run, as_json=as_json)
+        return
     chosen = _steer(
         season,
         lambda now: operations.pause(now, by, reason),
@@ -51,12 +59,32 @@ def pause(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: b
     common.report(as_json, facts, f"{chosen.launched.id} is paused; `farm resume` goes on")
 
 
+def _plan_pause(
+    season: str | None, at: str, by: str, reason: str, *, dry_run: bool, as_json: bool
+) -> None:
+    with common.open_ledger() as ledger:
+        now_ms = ledger.now_ms()
+        at_ms = moments.read(at, now_ms)
+        chosen = common.change_season(
+            ledger,
+            season,
+            lambda now: amending.plan_pause(now, at_ms, now_ms, by, reason),
+            by,
+            dry_run=dry_run,
+        )
+    facts = {"season": chosen.launched.id, "pauses_at_ms": at_ms, "dry_run": dry_run}
+    sentence = f"{chosen.launched.id} pauses at {tables.moment(at_ms)}; `farm resume` takes it back"
+    common.report(as_json, facts, sentence)
+
+
 @click.command()
 @common.season_argument
 @common.audited
 @common.json_option
 def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Go on after a pause, or after the farm itself has held the season.
+
+    Where there is neither, a planned pause is taken back.
 
     Example: farm resume --by anna
     """
@@ -73,7 +101,7 @@ def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: 
 
 @click.command("open-gate")
 @click.argument("event")
-@click.option("--season", help="The season; default: the one that runs.")
+@common.season_option
 @common.audited
 @common.json_option
 def open_gate(
@@ -92,18 +120,33 @@ def open_gate(
 
 @click.command()
 @common.season_argument
+@click.option(
+    "--then",
+    type=click.Choice(["at-once", "end-of-round", "restart"]),
+    help="Play on at once, at the end of the round (CUP-7c), or again after the opening;"
+    " default: as the event has it.",
+)
 @common.audited
 @common.json_option
-def abort(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
-    """End the running attempt as an interruption; its game is played again from the start.
+def abort(
+    season: str | None,
+    then: entries.Then | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """End the running attempt as an interruption; the event's rules say what becomes of it.
 
-    The hall hears of it with its next renewal. Nobody loses the game by this.
+    The hall hears of it with its next renewal. Evals that decide a game at an interruption
+    decide it here, too; else it is resumed from its position, unless --then restart.
 
-    Example: farm abort --reason "wrong network file mounted"
+    Example: farm abort --then restart --reason "wrong network file mounted"
     """
     chosen = _steer(
         season,
-        lambda now: operations.abort(now, by, reason),
+        lambda now: operations.abort(now, by, reason, then or ""),
         by,
         dry_run=dry_run,
         effects=lambda now: _abort(now, reason or f"aborted by {by}"),
@@ -145,3 +188,26 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
             effects = [api.Drain(hall, worker, why)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
     common.report(as_json, facts, f"{worker} ends after its game; {hall} then stands still")
+
+
+@click.command("release-hall")
+@click.argument("hall", default="hall-1")
+@common.audited
+@common.json_option
+def release_hall(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Let a hall play again that the farm holds because its host was found sick.
+
+    Example: farm release-hall hall-1 --reason "memory module replaced"
+    """
+    with common.open_ledger() as ledger:
+        holds = ledger.holds(f"hall:{hall}")
+        if SICK not in holds:
+            known = ", ".join(ledger.halls()) or "none"
+            raise errors.RefusedError(f"hall {hall!r} is not held; halls: {known}")
+        if not dry_run:
+            fact = {"hall": hall, "held": holds[SICK], "reason": reason}
+            effects = [api.Release(f"hall:{hall}", SICK)]
+            draft = contract.Draft("hall_released", fact)
+            common.append_farm(ledger, draft, common.author(ledger, by), effects)
+    facts = {"hall": hall, "held": holds[SICK], "released": not dry_run, "dry_run": dry_run}
+    common.report(as_json, facts, f"{hall} may play again (it was held: {holds[SICK]})")

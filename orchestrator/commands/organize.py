@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common
-from orchestrator.season import corrections, exclusion, state
+from orchestrator.commands import common, second
+from orchestrator.ledger import api
+from orchestrator.season import corrections, entries, exclusion, judgement, state
 from orchestrator.season import decisions as season_decisions
 
 Drafts = Callable[[state.SeasonState], Sequence[contract.Draft]]
@@ -31,21 +32,26 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
     asked = [one.model_dump(mode="json") for one in season_decisions.outstanding(chosen)]
+    interrupted = judgement.outstanding(chosen)
     if as_json:
-        common.print_json(asked)
+        told = [{"decision": one, "choose": list(judgement.ANSWERS)} for one in interrupted]
+        common.print_json([*asked, *told])
         return
+    for question in interrupted:
+        click.echo(f"{question}: no tablebase has the position; a result, or resume")
+        click.echo(f"  farm decide {question} --choose 1/2-1/2 --by NAME --reason WHY")
     for one in asked:
         click.echo(f"{one['decision']}: level are {', '.join(one['engines'])} ({one['about']})")
         names = ",".join(one["engines"][: one["choose"]])
         click.echo(f"  farm decide {one['decision']} --choose {names} --by NAME --reason WHY")
-    if not asked:
+    if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
 
 
 @click.command()
 @click.argument("decision")
 @click.option("--choose", "chosen", required=True, help="Engine ids, best first: A or A,B.")
-@click.option("--season", help="The season; default: the one that runs.")
+@common.season_option
 @common.audited
 @common.json_option
 def decide(
@@ -58,10 +64,13 @@ def decide(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Decide a tie that the rules leave to the organizers (see farm decisions).
+    """Decide what the rules leave to the organizers (see farm decisions): ties, interruptions.
 
     Example: farm decide l2:place-4 --choose igel --by anna --reason "more stable in tests"
     """
+    if decision.endswith(judgement.ASKED):
+        _decide_interruption(decision, chosen, season, by, reason, dry_run=dry_run, as_json=as_json)
+        return
     engines = _names(chosen)
     with common.open_ledger() as ledger:
         folded = common.change_season(
@@ -75,21 +84,47 @@ def decide(
     common.report(as_json, facts | {"dry_run": dry_run}, f"{decision}: {', '.join(engines)}")
 
 
-def _cascade_option(function: common.Function) -> common.Function:
-    return click.option(
+def _decide_interruption(
+    question: str,
+    choice: str,
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Say how an interrupted game ends, or that it is resumed."""
+
+    def drafts(now: state.SeasonState) -> Sequence[contract.Draft]:
+        return judgement.answer(now, question, choice, by, reason)
+
+    def settled(now: state.SeasonState) -> Sequence[api.Effect]:
+        results = [draft for draft in drafts(now) if draft.kind == entries.GAME_FINISHED]
+        return [api.Settle(now.launched.id, str(draft.data["game"])) for draft in results]
+
+    with common.open_ledger() as ledger:
+        folded = common.change_season(ledger, season, drafts, by, dry_run=dry_run, effects=settled)
+    facts = {"season": folded.launched.id, "decision": question, "choose": choice}
+    common.report(as_json, facts | {"dry_run": dry_run}, f"{question}: {choice}")
+
+
+def _correction(function: common.Function) -> common.Function:
+    """Add what the corrections of one game share: GAME, the season, the cascade, who and why."""
+    cascade = click.option(
         "--cascade",
         default="",
         help="Take back what is built on the result: exactly the events that the refusal names.",
-    )(function)
+    )
+    asked = (click.argument("game"), common.season_option, cascade, common.audited)
+    for option in reversed((*asked, common.json_option)):
+        function = option(function)
+    return function
 
 
 @click.command()
-@click.argument("game")
+@_correction
 @click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
-@click.option("--season", help="The season; default: the one that runs.")
-@_cascade_option
-@common.audited
-@common.json_option
 def adjudicate(
     game: str,
     result: contract.Result,
@@ -106,6 +141,7 @@ def adjudicate(
     The season must be paused. Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
     """
     _correct(
+        "adjudicate",
         season,
         lambda now: corrections.adjudicate(now, game, result, by, reason, _names(cascade)),
         by,
@@ -116,11 +152,7 @@ def adjudicate(
 
 
 @click.command()
-@click.argument("game")
-@click.option("--season", help="The season; default: the one that runs.")
-@_cascade_option
-@common.audited
-@common.json_option
+@_correction
 def replay(
     game: str,
     season: str | None,
@@ -136,6 +168,7 @@ def replay(
     The season must be paused. Example: farm replay l1.17 --reason "wrong network file"
     """
     _correct(
+        "replay",
         season,
         lambda now: corrections.replay(now, game, by, reason, _names(cascade)),
         by,
@@ -146,11 +179,7 @@ def replay(
 
 
 @click.command()
-@click.argument("game")
-@click.option("--season", help="The season; default: the one that runs.")
-@_cascade_option
-@common.audited
-@common.json_option
+@_correction
 def void(
     game: str,
     season: str | None,
@@ -166,6 +195,7 @@ def void(
     The season must be paused. Example: farm void l1.17 --reason "engine list was wrong"
     """
     _correct(
+        "void",
         season,
         lambda now: corrections.void(now, game, by, reason, _names(cascade)),
         by,
@@ -178,7 +208,7 @@ def void(
 @click.command()
 @click.argument("engine")
 @click.option("--event", required=True, help="The event that it leaves.")
-@click.option("--season", help="The season; default: the one that runs.")
+@common.season_option
 @common.audited
 @common.json_option
 def withdraw(
@@ -196,6 +226,7 @@ def withdraw(
     The season must be paused. Example: farm withdraw chiron --event stage-3 --reason "author"
     """
     _correct(
+        "withdraw",
         season,
         lambda now: exclusion.withdraw(now, event, engine, by, reason),
         by,
@@ -206,6 +237,7 @@ def withdraw(
 
 
 def _correct(
+    act: str,
     season: str | None,
     drafts: Drafts,
     by: str,
@@ -216,11 +248,8 @@ def _correct(
 ) -> None:
     dry_run = bool(facts["dry_run"])
     with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        drafts(chosen)
-        if not dry_run:
-            ledger.withdraw(chosen.hall, chosen.launched.id)
-        folded = common.change_season(ledger, chosen.launched.id, drafts, by, dry_run=dry_run)
+        by = second.consent(ledger, season, act, drafts, by, dry_run=dry_run)
+        folded = common.change_season(ledger, season, drafts, by, dry_run=dry_run, unoffered=True)
     ending = " (nothing was changed)" if dry_run else "; `farm resume` goes on"
     common.report(as_json, {"season": folded.launched.id} | facts, sentence + ending)
 

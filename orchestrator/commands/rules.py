@@ -35,17 +35,27 @@ def check(file: str, *, as_json: bool) -> None:
 
 
 @click.command()
-def schema() -> None:
-    """Print the JSON Schema of season files, for editors.
+@click.argument("kind", type=click.Choice(["season", "engines"]), default="season")
+def schema(kind: str) -> None:
+    """Print the JSON Schema of season files, or of roster files (engines), for editors.
 
-    Example: farm schema > season.schema.json
+    Example: farm schema engines > engines.schema.json
     """
-    common.print_json(season_schema())
+    common.print_json(engines_schema() if kind == "engines" else season_schema())
 
 
 def season_schema() -> dict[str, Any]:
     """Return the JSON Schema of a season file as it is written in TOML."""
-    found = model.Season.model_json_schema(by_alias=True, mode="validation")
+    return _schema(model.Season)
+
+
+def engines_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a roster file (``engines.toml``)."""
+    return _schema(model.EnginesFile)
+
+
+def _schema(shape: type[contract.Message]) -> dict[str, Any]:
+    found = shape.model_json_schema(by_alias=True, mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found
 
 

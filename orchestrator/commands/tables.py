@@ -70,6 +70,13 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     if view["decisions"]:
         names = ", ".join(asked["decision"] for asked in view["decisions"])
         caption.append(f"the organizers must decide {names} (`farm decisions`)")
+    if view["flags"]:
+        names = ", ".join(flag["engine"] for flag in view["flags"])
+        caption.append(f"flagged for a hidden book: {names} (`farm flags`)")
+    if view["pauses_at_ms"]:
+        caption.append(f"pauses at {moment(view['pauses_at_ms'])}")
+    if view["away"]:
+        caption.append(f"away: {', '.join(view['away'])} (policy: {view['away_policy']})")
     if view["reason"]:
         caption.append(view["reason"])
     if view["running"]:
@@ -131,7 +138,8 @@ def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> li
     tiebreaks = [f"{row['tiebreaks'].get(c, 0):g}" for c in criteria]
     cells = ["·" if cell is None else cell for cell in row["results"]]
     rank = str(row["rank"]) if row["rank"] == place else ""
-    return [rank, row["name"], f"{row['points']:g}", *counts, *tiebreaks, *cells, row["decided_by"]]
+    name = f"{row['name']} (provisional rating)" if row["provisional"] else row["name"]
+    return [rank, name, f"{row['points']:g}", *counts, *tiebreaks, *cells, row["decided_by"]]
 
 
 def games(rows: Sequence[Mapping[str, Any]], title: str) -> rich.table.Table:

@@ -20,7 +20,7 @@ import rich.console
 
 from orchestrator import embedded, errors, processes
 from orchestrator.commands import common, launch, tables
-from orchestrator.ledger import store
+from orchestrator.ledger import address, connection, store
 from orchestrator.season import files, state, views
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
@@ -107,7 +107,7 @@ def up(
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
         farm = _farm(redis, data, hall)
-        console.print(f"farm: Redis {url}, hall {hall}, data {data}")
+        console.print(f"farm: Redis {connection.masked(url)}, hall {hall}, data {data}")
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
         _report(season, data, console, tables_shown=not quiet, as_json=as_json)
@@ -116,7 +116,7 @@ def up(
 @contextlib.contextmanager
 def _redis(data: pathlib.Path) -> Iterator[embedded.EmbeddedRedis | None]:
     """Run the farm's own Redis, unless the environment names another."""
-    if os.environ.get("FARM_REDIS_URL"):
+    if address.url():
         yield None
         return
     with embedded.EmbeddedRedis(data / common.REDIS) as server:
@@ -124,7 +124,7 @@ def _redis(data: pathlib.Path) -> Iterator[embedded.EmbeddedRedis | None]:
 
 
 def _url(redis: embedded.EmbeddedRedis | None) -> str:
-    return os.environ["FARM_REDIS_URL"] if redis is None else redis.url
+    return address.url() if redis is None else redis.url
 
 
 def _farm(redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str) -> Farm:

@@ -18,9 +18,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orchestrator import contract
+
+if TYPE_CHECKING:  # it builds on this module
+    from orchestrator.ledger import restoring
 
 FARM = "farm"  # the journal of the farm itself: halls, workers, operators
 
@@ -63,7 +66,15 @@ class Drain:
     reason: str
 
 
-Effect = Hold | Release | Abort | Drain
+@dataclasses.dataclass(frozen=True)
+class Settle:
+    """A game has its result by a verdict: what a hall still tells of it is refused."""
+
+    season: str
+    game: str
+
+
+Effect = Hold | Release | Abort | Drain | Settle
 
 
 # -- replies -------------------------------------------------------------------------
@@ -294,7 +305,8 @@ class Ledger(Protocol):
     ) -> Recorded | Alive:
         """Free the slot of a lease that is overdue and still marked with ``chain``.
 
-        Journals ``attempt_ended`` in the season's journal in the same step.
+        Journals ``attempt_ended`` in the season's journal and takes the game's offer back
+        in the same step.
         """
 
     # halls, from the worker's side
@@ -333,7 +345,11 @@ class Ledger(Protocol):
     def give_up(
         self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
     ) -> Recorded | Fenced:
-        """Journal ``attempt_ended`` and free the slot."""
+        """Journal ``attempt_ended``, free the slot and take the game's offer back.
+
+        The game is offered again after a verdict on its interruption, so that nobody
+        begins it anew before.
+        """
 
     # what is shown of the game in flight; never the truth
     def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:
@@ -344,3 +360,35 @@ class Ledger(Protocol):
 
     def live(self, hall: str) -> str | None:
         """Return what was last published of the hall, while it is fresh."""
+
+    # hosts; what they tell is shown and alarmed on, nothing is decided by it
+    def set_vitals(self, host: str, payload: str) -> None:
+        """Publish how a host is; replaces what it told before."""
+
+    def vitals(self) -> dict[str, str]:
+        """Return what each host told of itself last, however long ago."""
+
+    def forget_host(self, host: str) -> None:
+        """Drop what a host that is no more told of itself; no error where there is nothing."""
+
+    # restore
+    def present_epoch(self) -> int:
+        """Return the present epoch."""
+
+    def raise_epoch(self, epoch: int) -> int:
+        """Raise the epoch and free every hall; return the epoch that stands now.
+
+        From now on nothing is written under a token of an older epoch. A wish that is
+        not above the present epoch changes nothing.
+        """
+
+    def load(self, journal: str, entries: Sequence[contract.Entry]) -> Appended | Stale:
+        """Write entries of a mirror, as they are, to the end of a journal that they follow."""
+
+    def reindex(self, index: restoring.Index) -> None:
+        """Replace what is kept of a season beside its journal by what its facts say."""
+
+    def give_back(
+        self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]
+    ) -> None:
+        """Put back the record and the plies of an attempt that the archive does not have."""

@@ -9,6 +9,7 @@ key                    type    meaning; life
 ``epoch``              string  number of the present epoch, raised by every restore; for ever
 ``seasons``            list    season ids in the order of their launch; for ever
 ``halls``              set     names of halls ever opened or offered a game; for ever
+``vitals``             hash    host to the JSON of what it told of itself last; for ever
 ``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
 ``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
                                op (``op`` names the append it came with); for ever
@@ -81,6 +82,11 @@ class Keys:
     def halls(self) -> str:
         """Name the set of known halls."""
         return f"{self.prefix}halls"
+
+    @property
+    def vitals(self) -> str:
+        """Name the hash of what hosts tell of themselves."""
+        return f"{self.prefix}vitals"
 
     @property
     def mirrored(self) -> str:

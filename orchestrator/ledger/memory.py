@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from orchestrator import contract
-from orchestrator.ledger import api, keys, requests
+from orchestrator.ledger import api, keys, requests, restoring
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,6 +112,7 @@ class MemoryLedger:
         self._mirrored: dict[str, int] = {}
         self._plies: dict[str, dict[int, str]] = {}
         self._records: dict[str, bytes] = {}
+        self._vitals: dict[str, str] = {}
 
     def whoami(self) -> str:
         """Return the user whom changes are journaled for: nobody logs in here."""
@@ -189,6 +190,8 @@ class MemoryLedger:
                     lease.abort = requests.told(reason)
             case api.Drain(hall, worker, reason):
                 self._hall[hall].drains[worker] = requests.told(reason)
+            case api.Settle(season, game):
+                self._season[season].results[game] = (0, requests.VERDICT)
 
     @_atomic
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
@@ -335,6 +338,8 @@ class MemoryLedger:
         )
         room.ended = _Ended(end.attempt, lease.token, seq)
         room.lease = None
+        if room.offers.get(lease.claim.season, ("", ""))[0] == lease.claim.game:
+            del room.offers[lease.claim.season]
         return api.Recorded(seq)
 
     # -- halls, from the worker's side -------------------------------------------------
@@ -472,7 +477,7 @@ class MemoryLedger:
     def give_up(
         self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
     ) -> api.Recorded | api.Fenced:
-        """Journal ``attempt_ended`` and free the slot; the game stays offered."""
+        """Journal ``attempt_ended``, free the slot, take the offer back."""
         room = self._hall[hall]
         replay = self._end_of(room, end.attempt, token)
         if replay:
@@ -500,3 +505,79 @@ class MemoryLedger:
         """Return what was last published of the hall, while it is fresh."""
         live = self._hall[hall].live
         return live[0] if live and self._clock() < live[1] else None
+
+    # -- hosts -------------------------------------------------------------------------
+
+    @_atomic
+    def set_vitals(self, host: str, payload: str) -> None:
+        """Publish how a host is; replaces what it told before."""
+        self._vitals[host] = payload
+
+    @_atomic
+    def vitals(self) -> dict[str, str]:
+        """Return what each host told of itself last, however long ago."""
+        return dict(self._vitals)
+
+    @_atomic
+    def forget_host(self, host: str) -> None:
+        """Drop what a host that is no more told of itself; no error where there is nothing."""
+        self._vitals.pop(host, None)
+
+    # -- restore -----------------------------------------------------------------------
+
+    def present_epoch(self) -> int:
+        """Return the present epoch."""
+        return self.epoch
+
+    @_atomic
+    def raise_epoch(self, epoch: int) -> int:
+        """Raise the epoch, free every hall; return the epoch that stands now."""
+        if epoch > self.epoch:
+            self.epoch = epoch
+            for hall in self._hall.values():
+                hall.lease = hall.ended = None
+                hall.offers.clear()
+        return self.epoch
+
+    @_atomic
+    def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
+        """Write entries of a mirror to the end of a journal that they follow."""
+        requests.check_entries(entries)
+        facts = self._journals[journal]
+        if len(facts) != entries[0].seq - 1:
+            return api.Stale(len(facts))
+        for entry in entries:
+            bare = dataclasses.replace(entry, data={})
+            facts.append(_Fact(bare, contract.dumps(entry.data), ""))
+        self.grown.notify_all()
+        return api.Appended(len(facts))
+
+    @_atomic
+    def reindex(self, index: restoring.Index) -> None:
+        """Replace what is kept of a season beside its journal."""
+        kept = _Season(latest=dict(index.latest))
+        for game, told in index.results.items():
+            seq, _, attempt = told.partition(" ")
+            kept.results[game] = (int(seq), attempt)
+        for attempt, told in index.attempts.items():
+            token, _, worker = told.partition(" ")
+            kept.attempts[attempt] = (contract.Token.parse(token), worker)
+        self._season[index.season] = kept
+        self._holds[index.season] = dict(index.holds)
+        self._mirrored[index.season] = index.mirrored
+        if index.season not in self._seasons:
+            self._seasons.append(index.season)
+        for name, host in index.hosts.items():
+            hall = self._hall[name]
+            hall.host, hall.known = hall.host or host, True
+            hall.tokens = max(hall.tokens, index.tokens[name])
+
+    @_atomic
+    def give_back(
+        self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]
+    ) -> None:
+        """Put back what the archive does not have yet of an attempt."""
+        if record is not None:
+            self._records[attempt] = record
+        if plies:
+            self._plies[attempt] = dict(plies)

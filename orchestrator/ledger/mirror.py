@@ -21,6 +21,8 @@ from orchestrator.ledger import files
 def _parse(path: pathlib.Path, number: int, line: bytes) -> contract.Entry:
     try:
         entry = contract.Entry.from_line(line.decode())
+    except errors.JournalTooNewError as error:
+        raise errors.JournalTooNewError(f"{path}: line {number}: {error}") from error
     except (errors.LedgerDamagedError, UnicodeDecodeError) as error:
         raise errors.LedgerDamagedError(f"{path}: line {number} is damaged: {error}") from error
     if entry.seq != number:

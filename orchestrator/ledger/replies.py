@@ -1,16 +1,36 @@
 """Raw Redis replies to the ledger's frozen values.
 
-The shapes are those that the scripts' reply tables promise; an unknown word is a
-programming error (``KeyError``), never silently something else.
+The shapes are those that the scripts' reply tables promise; anything else is data of
+another version or by another hand (``LedgerForeignError``), never silently something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from orchestrator import contract, errors
 from orchestrator.ledger import api, requests
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _understood(reader: Callable[P, R]) -> Callable[P, R]:
+    """Tell a reply that cannot be read as what it is, with its words."""
+
+    @functools.wraps(reader)
+    def read(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return reader(*args, **kwargs)
+        except (LookupError, ValueError, TypeError, AttributeError) as error:
+            raise errors.LedgerForeignError(
+                f"Redis answers what this version cannot read ({reader.__name__}: {error!r}); is"
+                " it the ledger of another version? Run the same version everywhere, or restore"
+            ) from error
+
+    return read
 
 
 def text(raw: bytes | str) -> str:
@@ -23,6 +43,7 @@ def word(raw: Sequence[Any]) -> str:
     return text(raw[0])
 
 
+@_understood
 def appended(raw: Sequence[Any]) -> api.Appended | api.Stale:
     """Read the reply of ``append``."""
     last = int(raw[1])
@@ -33,6 +54,7 @@ def appended(raw: Sequence[Any]) -> api.Appended | api.Stale:
     return answers[word(raw)]
 
 
+@_understood
 def offered(raw: Sequence[Any]) -> api.Offered | api.Stale | api.NotReady:
     """Read the reply of ``offer``."""
     if word(raw) == "stale":
@@ -44,6 +66,7 @@ def offered(raw: Sequence[Any]) -> api.Offered | api.Stale | api.NotReady:
     return answers[word(raw)]
 
 
+@_understood
 def opened(raw: Sequence[Any]) -> api.Opened | api.Foreign:
     """Read the reply of ``open_hall``."""
     if word(raw) == "foreign":
@@ -51,6 +74,7 @@ def opened(raw: Sequence[Any]) -> api.Opened | api.Foreign:
     return {"opened": api.Opened()}[word(raw)]
 
 
+@_understood
 def claimed(
     raw: Sequence[Any],
 ) -> api.Claimed | api.Busy | api.NotReady | api.Held | api.Foreign:
@@ -68,6 +92,7 @@ def claimed(
     return answers[word(raw)]
 
 
+@_understood
 def written(raw: Sequence[Any]) -> api.Written | api.Gap | api.Fenced:
     """Read the reply of ``write_ply``."""
     if word(raw) == "gap":
@@ -79,6 +104,7 @@ def written(raw: Sequence[Any]) -> api.Written | api.Gap | api.Fenced:
     return answers[word(raw)]
 
 
+@_understood
 def renewed(raw: Sequence[Any]) -> api.Renewed | api.Fenced:
     """Read the reply of ``renew``."""
     if word(raw) == "renewed":
@@ -86,6 +112,7 @@ def renewed(raw: Sequence[Any]) -> api.Renewed | api.Fenced:
     return {"fenced": api.Fenced()}[word(raw)]
 
 
+@_understood
 def completed(raw: Sequence[Any]) -> api.Recorded | api.Refused:
     """Read the reply of ``complete``."""
     if word(raw) == "refused":
@@ -93,6 +120,7 @@ def completed(raw: Sequence[Any]) -> api.Recorded | api.Refused:
     return {"recorded": api.Recorded(int(raw[1]))}[word(raw)]
 
 
+@_understood
 def given_up(raw: Sequence[Any]) -> api.Recorded | api.Fenced:
     """Read the reply of ``give_up``."""
     if word(raw) == "recorded":
@@ -100,6 +128,7 @@ def given_up(raw: Sequence[Any]) -> api.Recorded | api.Fenced:
     return {"fenced": api.Fenced()}[word(raw)]
 
 
+@_understood
 def suspected(raw: Sequence[Any]) -> api.Suspected | api.Alive:
     """Read the reply of ``suspect``."""
     answers: dict[str, api.Suspected | api.Alive] = {
@@ -109,6 +138,7 @@ def suspected(raw: Sequence[Any]) -> api.Suspected | api.Alive:
     return answers[word(raw)]
 
 
+@_understood
 def revoked(raw: Sequence[Any]) -> api.Recorded | api.Alive:
     """Read the reply of ``revoke``."""
     if word(raw) == "recorded":
@@ -116,6 +146,7 @@ def revoked(raw: Sequence[Any]) -> api.Recorded | api.Alive:
     return {"alive": api.Alive()}[word(raw)]
 
 
+@_understood
 def stream_number(raw: bytes | str, part: int) -> int:
     """Return one half of a stream id: 0 is a journal's number, 1 a ply's."""
     return int(text(raw).split("-")[part])
@@ -129,17 +160,18 @@ def entry(raw_id: bytes, raw: Mapping[bytes, bytes]) -> contract.Entry:
             at_ms=int(raw[b"at"]),
             kind=text(raw[b"kind"]),
             by=text(raw[b"by"]),
-            data=contract.loads(raw[b"data"]),
+            data=contract.table(contract.loads(raw[b"data"])),
             token=text(raw[b"token"]),
             schema_version=int(raw[b"v"]),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError, errors.LedgerForeignError) as error:
         raise errors.LedgerDamagedError(
-            f"journal entry {text(raw_id)} was not written by the farm: {error!r}; restore the "
-            "ledger from the mirror"
+            f"journal entry {raw_id.decode(errors='replace')} was not written by the farm:"
+            f" {error!r}; restore the ledger from the mirror"
         ) from error
 
 
+@_understood
 def slot(hall: str, raw: Mapping[bytes, bytes], now_ms: int) -> api.Slot | None:
     """Read the lease of a hall at Redis' time ``now_ms``; None where there is none."""
     if not raw:

@@ -14,6 +14,7 @@ from orchestrator import contract
 from orchestrator.ledger import api
 
 MAX_DRAFTS = 10_000  # entries per append: keeps the script's work (about 0.1 s) bounded
+VERDICT = "(a verdict on an interruption)"  # whose result it is when no attempt told it
 NO_REASON = "no reason given"  # an empty reason would read as "no wish"
 
 
@@ -25,6 +26,15 @@ def check_append(expected: int, drafts: Sequence[contract.Draft]) -> None:
         raise ValueError("an append needs a draft: effects go with the entry that tells of them")
     if len(drafts) > MAX_DRAFTS:
         raise ValueError(f"{len(drafts)} drafts in one append; at most {MAX_DRAFTS}")
+
+
+def check_entries(entries: Sequence[contract.Entry]) -> None:
+    """Raise ``ValueError`` for entries that are no piece of a journal."""
+    numbers = [entry.seq for entry in entries]
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        raise ValueError("entries to load must be some, and follow each other")
+    if len(entries) > MAX_DRAFTS:
+        raise ValueError(f"{len(entries)} entries in one load; at most {MAX_DRAFTS}")
 
 
 def check_ply(ply: int) -> None:

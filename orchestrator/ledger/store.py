@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from orchestrator import contract
-from orchestrator.ledger import api, connection, keys, replies, requests
+from orchestrator.ledger import api, connection, keys, replies, requests, restoring
 
 SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"
 
@@ -121,6 +121,8 @@ class RedisLedger:
                 return self._keys.slot(hall), "abort", attempt, requests.told(reason)
             case api.Drain(hall, worker, reason):
                 return self._keys.drains(hall), "drain", worker, requests.told(reason)
+            case api.Settle(season, game):
+                return self._keys.results(season), "settle", game, f"0 {requests.VERDICT}"
 
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
         """Return up to ``limit`` entries after sequence number ``after``, in order."""
@@ -234,6 +236,7 @@ class RedisLedger:
         if season is None:
             return api.Alive()
         names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
+        names += [self._keys.offers(hall), self._keys.orders(hall)]
         words = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
         return replies.revoked(self._run("revoke", names, *words, contract.SCHEMA))
 
@@ -332,12 +335,14 @@ class RedisLedger:
     def give_up(
         self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
     ) -> api.Recorded | api.Fenced:
-        """Journal ``attempt_ended`` and free the slot; the game stays offered."""
+        """Journal ``attempt_ended``, free the slot, take the offer back."""
         names = [
             self._keys.slot(hall),
             self._keys.ended(hall),
             self._keys.epoch,
             self._keys.journal(season),
+            self._keys.offers(hall),
+            self._keys.orders(hall),
         ]
         words = [season, end.attempt, str(token), end.encode()]
         return replies.given_up(self._run("give_up", names, *words, contract.SCHEMA))
@@ -360,6 +365,83 @@ class RedisLedger:
         with self.server.asked():
             raw: Any = self.server.client.get(self._keys.live(hall))
         return None if raw is None else replies.text(raw)
+
+    # -- hosts -------------------------------------------------------------------------
+
+    def set_vitals(self, host: str, payload: str) -> None:
+        """Publish how a host is; replaces what it told before."""
+        with self.server.asked():
+            self.server.client.hset(self._keys.vitals, host, payload)
+
+    def vitals(self) -> dict[str, str]:
+        """Return what each host told of itself last, however long ago."""
+        return self._hash(self._keys.vitals)
+
+    def forget_host(self, host: str) -> None:
+        """Drop what a host that is no more told of itself; no error where there is nothing."""
+        with self.server.asked():
+            self.server.client.hdel(self._keys.vitals, host)
+
+    # -- restore -----------------------------------------------------------------------
+
+    def present_epoch(self) -> int:
+        """Return the present epoch."""
+        with self.server.asked():
+            raw: Any = self.server.client.get(self._keys.epoch)
+        return int(raw or 1)
+
+    def raise_epoch(self, epoch: int) -> int:
+        """Raise the epoch, free every hall; return the epoch that stands now."""
+        names = [self._keys.epoch]
+        for hall in self.halls():
+            names += [self._keys.slot(hall), self._keys.offers(hall)]
+            names += [self._keys.orders(hall), self._keys.ended(hall)]
+        return int(self._run("raise_epoch", names, epoch)[1])
+
+    def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
+        """Write entries of a mirror to the end of a journal that they follow."""
+        requests.check_entries(entries)
+        words: list[str | int] = [entries[0].seq - 1, len(entries)]
+        for entry in entries:
+            words += [entry.schema_version, entry.kind, entry.at_ms, entry.by, entry.token]
+            words.append(contract.dumps(entry.data))
+        return replies.appended(self._run("load", [self._keys.journal(journal)], *words))
+
+    def reindex(self, index: restoring.Index) -> None:
+        """Replace what is kept of a season beside its journal."""
+        names = [
+            self._keys.results(index.season),
+            self._keys.latest(index.season),
+            self._keys.attempts(index.season),
+            self._keys.holds(index.season),
+            self._keys.seasons,
+            self._keys.halls,
+            self._keys.mirrored,
+        ]
+        tables = {
+            "results": index.results,
+            "latest": index.latest,
+            "attempts": index.attempts,
+            "holds": index.holds,
+        }
+        words: list[str | int] = [index.season, index.mirrored, contract.dumps(tables)]
+        for hall, host in index.hosts.items():
+            names += [self._keys.hall(hall), self._keys.tokens(hall)]
+            words += [hall, host, index.tokens[hall]]
+        self._run("reindex", names, *words)
+
+    def give_back(
+        self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]
+    ) -> None:
+        """Put back what the archive does not have yet of an attempt."""
+        with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
+            if record is not None:
+                pipe.set(self._keys.record(attempt), record)
+            if plies:
+                pipe.delete(self._keys.plies(attempt))
+            for ply, payload in plies:
+                pipe.xadd(self._keys.plies(attempt), {"p": payload}, id=f"0-{ply}")
+            pipe.execute()
 
     def _hash(self, key: str) -> dict[str, str]:
         with self.server.asked():

@@ -1,1 +1,1 @@
-"""Ratings, pure: Elo differences with their errors, and sequential tests of a match."""
+"""Ratings, pure: rating lists by Ordo's model, live Elo, Elo differences, sequential tests."""

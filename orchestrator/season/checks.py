@@ -12,6 +12,7 @@ from orchestrator.season import adjudications, model, orders, plan, problems, ro
 from orchestrator.season.formats import registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
+_RULE_TEXTS = {"s16": "S16", "s17": "S17", "cup": "CUP", "frc": "FRC", "ntcec1": "N1"}
 
 
 def references(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Problem]:
@@ -23,7 +24,7 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
     for event in season.events:
         yield from _promotions(event, ids)
         yield from _seeding(season, event)
-        yield from _listed(event, engines, roster.competitions(season.roster))
+        yield from _listed(event, engines, season.roster)
         yield from _chain(event)
         yield from _adjudication(event)
         if event.book is not None and event.book not in season.books:
@@ -65,20 +66,23 @@ def _seeding(season: model.Season, event: model.Event) -> Iterator[problems.Prob
 
 
 def _listed(
-    event: model.Event, engines: Sequence[str], competitions: Mapping[str, str]
+    event: model.Event, engines: Sequence[str], listed: model.Roster
 ) -> Iterator[problems.Problem]:
-    if not isinstance(event.entrants, tuple):
-        return
     where = f"[event {event.id}] entrants"
-    for entrant in event.entrants:
-        if entrant not in engines:
+    competitions, dropped = roster.competitions(listed), roster.dropped(listed)
+    named = event.entrants if isinstance(event.entrants, tuple) else ()
+    for entrant in named:
+        if entrant in dropped:
+            found = f"{entrant!r}, who is dropped: {dropped[entrant]}"
+            yield problems.Problem(where, found, "engines in development (CUP-1c, FRC-1c)")
+        elif entrant not in engines:
             yield problems.Problem(where, repr(entrant), ", ".join(engines))
-    for entrant in event.entrants:
+    for entrant in named or plan.listed(event, engines):
         own = competitions.get(entrant, event.competition)
         if event.competition is not None and own != event.competition:
             found = f"{entrant!r} of the {own} competition"
             yield problems.Problem(where, found, f"engines of {event.competition} (S17-2)")
-    if len(set(event.entrants)) < len(event.entrants):
+    if len(set(named)) < len(named):
         yield problems.Problem(where, "an engine twice", "each engine once")
 
 
@@ -205,4 +209,11 @@ def limits(
                 for breach in rules.breaches(options, event.limits):
                     where = f"[roster.engine {engine.id}] option {breach.name}"
                     found = f"{breach.value} in event {event.id}"
-                    yield problems.Problem(where, found, breach.limit)
+                    allowed = f"{breach.limit} ({limits_clause(event)})"
+                    yield problems.Problem(where, found, allowed)
+
+
+def limits_clause(event: model.Event) -> str:
+    """Return where the limits of an event stand, by the rule text that it is played by."""
+    text = _RULE_TEXTS.get(event.adjudication.rules, "RULEBOOK")
+    return f"{text} Engine configuration"

@@ -55,12 +55,17 @@ def replay(
     if game.open:
         raise errors.RefusedError(f"{game_id} has not been played yet")
     undone = _undo(state, game, name, reason, cascade)
-    origin, _, _ = game_id.partition(".replay")
-    number = sum(other.startswith(f"{origin}.replay") for other in state.games) + 1
     fact = entries.GameVoided(
-        game=game_id, replay=f"{origin}.replay{number}", reason=reason, name=name
+        game=game_id, replay=replay_id(state, game_id), reason=reason, name=name
     )
     return [*undone, _draft(entries.GAME_VOIDED, fact)]
+
+
+def replay_id(state: season_state.SeasonState, game_id: str) -> str:
+    """Return the id under which a game is played again."""
+    origin, _, _ = game_id.partition(".replay")
+    number = sum(other.startswith(f"{origin}.replay") for other in state.games) + 1
+    return f"{origin}.replay{number}"
 
 
 def void(
@@ -100,11 +105,13 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
         raise errors.RefusedError(f"{game_id} was replaced or taken back; it counts no longer")
     if not event.tally.excluded.isdisjoint((game.white, game.black)):
         raise errors.RefusedError(f"{game_id} is annulled with all games of an excluded engine")
-    _refuse_later_rounds(state, event, game)
+    if not {game.white, game.black} <= event.tally.scores.keys():
+        raise errors.RefusedError(f"{game_id} is annulled with an engine that was replaced")
+    refuse_later_rounds(state, event, game)
     return game
 
 
-def _refuse_later_rounds(
+def refuse_later_rounds(
     state: season_state.SeasonState, event: events.EventState, game: events.Game
 ) -> None:
     """Refuse to change a result by which later rounds of the same event were paired."""

@@ -13,7 +13,16 @@ order of the file; only an event that still waits lets a later one go first (RUL
 from __future__ import annotations
 
 from orchestrator import contract
-from orchestrator.season import decisions, entries, events, exclusion, pairing, plan, seeding
+from orchestrator.season import (
+    decisions,
+    entries,
+    events,
+    exclusion,
+    hidden_books,
+    pairing,
+    plan,
+    seeding,
+)
 from orchestrator.season import state as season_state
 
 
@@ -22,13 +31,23 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
     if state.launch is None or state.finished:
         return []
     return (
-        _playing(state)
+        _planned_pause(state, now_ms)
+        or hidden_books.flagged(state)
+        or _playing(state)
         or _question(state)
         or _promotion(state)
         or _gates(state, now_ms)
         or _season_end(state)
         or _start(state)
     )
+
+
+def _planned_pause(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
+    planned = state.planned_pause
+    if planned is None or state.paused or now_ms < planned.at_ms:
+        return []
+    fact = entries.Paused(reason=planned.reason, name=planned.name, planned=True)
+    return [_draft(entries.PAUSED, fact)]
 
 
 # -- the event being played ----------------------------------------------------------
@@ -55,6 +74,8 @@ def _hold(state: season_state.SeasonState) -> list[contract.Draft]:
         f"{state.fruitless} attempts at {state.fruitless_game} in a row ended without a "
         "journaled ply; look at the hall, then resume"
     )
+    if state.fruitless_why:
+        reason += f" (the last one: {state.fruitless_why})"
     return [_draft(entries.HELD, entries.Held(reason=reason))]
 
 
@@ -99,7 +120,8 @@ def _gates(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         if event.status is events.Status.WAITING and event.spec.break_ms is not None:
             done_ms = _awaited_done_ms(state, event)
             if done_ms is not None:
-                fact = entries.GateSet(event=event.id, opens_at_ms=done_ms + event.spec.break_ms)
+                opens_at_ms = event.moved_to_ms or done_ms + event.spec.break_ms
+                fact = entries.GateSet(event=event.id, opens_at_ms=opens_at_ms)
                 return [_draft(entries.GATE_SET, fact)]
         if event.status is events.Status.GATE and now_ms >= (event.opens_at_ms or 0):
             opened = entries.GateOpened(event=event.id, cause="deadline")

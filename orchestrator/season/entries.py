@@ -38,8 +38,9 @@ DECIDED: Final = "decided"
 GAME_ADJUDICATED: Final = "game_adjudicated"
 GAME_VOIDED: Final = "game_voided"
 EVENTS_UNDONE: Final = "events_undone"
+ATTEMPT_JUDGED: Final = "attempt_judged"
 
-ExclusionCause: TypeAlias = Literal["crashes", "withdrawal"]
+ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification"]
 
 
 class Launched(contract.Message):
@@ -63,13 +64,15 @@ class EventStarted(contract.Message):
     """An event begins; ``entrants`` are engine ids in the order of their seeds.
 
     In a Cup, ``ranks`` are the seeds (from 0) that its first round gave them, and
-    ``bracket`` the places of a drawn round, '' for a bye.
+    ``bracket`` the places of a drawn round, '' for a bye. ``engines`` are pinned: what
+    plays in the event is what they say, whatever is updated meanwhile.
     """
 
     event: str
     entrants: tuple[str, ...]
     ranks: tuple[int, ...] = ()
     bracket: tuple[str, ...] = ()
+    engines: tuple[contract.EngineSpec, ...] = ()
 
 
 class PairedGame(contract.Message):
@@ -134,14 +137,18 @@ class GateOpened(contract.Message):
 
 
 class Paused(contract.Message):
-    """No new game is begun until ``resumed``; the game in flight goes on."""
+    """No new game is begun until ``resumed``; the game in flight goes on.
+
+    ``planned`` says that its time had been set before (``pause_planned``).
+    """
 
     reason: str
     name: str
+    planned: bool = False
 
 
 class Resumed(contract.Message):
-    """A pause or a hold is over."""
+    """A pause or a hold is over; where there is none, a planned pause is taken back."""
 
     reason: str
     name: str
@@ -153,12 +160,42 @@ class Held(contract.Message):
     reason: str
 
 
+Then: TypeAlias = Literal["", "at-once", "end-of-round", "restart"]
+
+
 class AbortWished(contract.Message):
-    """The operator wants the attempt in flight to end as an interruption."""
+    """The operator wants the attempt in flight to end as an interruption.
+
+    ``then`` is what is to become of the game where no scenario ends it: played on at once,
+    at the end of its round (CUP-7c), or again from its opening; '': as the event has it.
+    """
 
     attempt: str
     reason: str
     name: str
+    then: Then = ""
+
+
+class AttemptJudged(contract.Message):
+    """The verdict on an interrupted attempt (RULEBOOK §3), with what it rests on.
+
+    ``progress`` is what the game goes on from, and tells its record of the interruption.
+    ``after`` is the game behind which it is played now, ``before`` the one before which its
+    result came; '' where it keeps its place.
+    ``asks`` when the organizers must say how it ends. A result follows as ``game_finished``.
+    """
+
+    game: str
+    attempt: str
+    scenario: str
+    evidence: str
+    rules: str
+    progress: contract.Progress
+    asks: bool = False
+    after: str = ""
+    before: str = ""
+    reason: str = ""
+    name: str = ""
 
 
 class SeasonFinished(contract.Message):

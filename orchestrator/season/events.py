@@ -10,7 +10,7 @@ import dataclasses
 import enum
 
 from orchestrator import contract
-from orchestrator.season import entries, model, standings, tally
+from orchestrator.season import amendments, entries, model, standings, tally
 
 
 class Status(enum.StrEnum):
@@ -41,6 +41,8 @@ class Game:
     time_control: contract.TimeControl | None = None
     finished: contract.GameFinished | None = None
     cancelled: bool = False
+    progress: contract.Progress | None = None  # what it goes on from after an interruption
+    asks: bool = False  # the organizers must say how its interruption ends
 
     @property
     def open(self) -> bool:
@@ -51,6 +53,11 @@ class Game:
     def counts(self) -> bool:
         """Say whether the game has a result that stands (it may be annulled yet)."""
         return self.finished is not None and not self.cancelled
+
+
+def evolve(game: Game, progress: contract.Progress) -> Game:
+    """Return a game that has come so far."""
+    return dataclasses.replace(game, progress=progress)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,6 +92,13 @@ class EventState:
         self.answers: dict[str, entries.Decided] = {}
         self.excluded: dict[str, entries.EngineExcluded] = {}
         self.generation = generation
+        self.pinned: dict[str, contract.EngineSpec] = {}  # what plays, from its start on
+        self.added: tuple[str, ...] = ()  # who entered after the launch
+        self.deadlines: dict[str, int] = {}  # of submissions, by engine, '' for all
+        self.substitutes: dict[str, str] = {}  # by the engine that had the seat
+        self.moved_to_ms: int | None = None  # when its gate opens by the operator's word
+        self.unsearched: dict[str, dict[str, int]] = {}  # by engine and game, moves in a row
+        self.flags: dict[str, amendments.EngineFlagged | None] = {}  # None: dismissed
 
     @property
     def id(self) -> str:
@@ -104,6 +118,25 @@ class EventState:
             and not self.asked
             and len(self.promoted) == len({promotion.to for promotion in self.spec.promote})
         )
+
+    def note_unsearched(self, game: Game, fact: contract.GameFinished) -> None:
+        """Note how many moves each engine played without a search, where it did."""
+        told = ((game.white, fact.white_unsearched), (game.black, fact.black_unsearched))
+        for engine, plies in told:
+            if plies:
+                self.unsearched.setdefault(engine, {})[game.id] = plies
+
+    def seat(self, engine: str) -> str:
+        """Return who has the seat of an engine: itself, or its last substitute."""
+        return self.substitutes.get(engine, engine)
+
+    def give_seat(self, engine: str, substitute: str) -> None:
+        """Note that a substitute has an engine's seat, in this event and if it begins anew."""
+        for first, last in self.substitutes.items():
+            if last == engine:
+                self.substitutes[first] = substitute
+        self.substitutes[engine] = substitute
+        self.substitutes.pop(substitute, None)
 
     def game_id(self, number: int) -> str:
         """Return the id of a game; an event that begins anew never uses an id again."""

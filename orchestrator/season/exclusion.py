@@ -38,11 +38,19 @@ def overdue(state: season_state.SeasonState, event: events.EventState) -> list[c
 
 
 def withdraw(
-    state: season_state.SeasonState, event_id: str, engine: str, name: str, reason: str
+    state: season_state.SeasonState,
+    event_id: str,
+    engine: str,
+    name: str,
+    reason: str,
+    cause: entries.ExclusionCause = "withdrawal",
 ) -> list[contract.Draft]:
-    """Take an engine out of a running event; raise ``RefusedError``, ``UsageError``."""
+    """Take an engine out of a running event; raise ``RefusedError``, ``UsageError``.
+
+    A proven hidden book disqualifies (S16-16, RULEBOOK §5): the same, by another cause.
+    """
     if not reason:
-        raise errors.UsageError("a withdrawal needs --reason")
+        raise errors.UsageError(f"a {cause} needs --reason")
     require_paused(state)
     event = state.events.get(event_id)
     if event is None or event.status is not events.Status.RUNNING:
@@ -57,7 +65,7 @@ def withdraw(
             f"{event_id} is a match: annulling its games would leave no winner; adjudicate the"
             " remaining games (`farm adjudicate`)"
         )
-    return [_excluded(state, event, engine, "withdrawal", reason, name)]
+    return [_excluded(state, event, engine, cause, reason, name)]
 
 
 def require_paused(state: season_state.SeasonState) -> None:

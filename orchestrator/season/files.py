@@ -11,17 +11,19 @@ import gzip
 import json
 import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pydantic
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import openings
+from orchestrator.arbiter import builds, openings
 from orchestrator.season import checks, model, problems, roster
 
 GZIP = b"\x1f\x8b"  # how a compressed book begins
+
+Shape = TypeVar("Shape", bound=contract.Message)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +43,7 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     in a book.
     """
     file = str(path)
-    season = _validate(file, _parse(file, path))
+    season = _with_roster_file(path, _validate(file, _parse(file, path), model.Season))
     engines, wrong = roster.assemble(season.roster, find)
     ids = [engine.id for engine in engines]
     known = [*checks.references(season, ids), *checks.settings(season, engines)]
@@ -50,6 +52,21 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     books = {name: _book(file, path, name, book) for name, book in season.books.items()}
     problems.refuse(file, list(checks.openings(season, len(ids), books)))
     return Loaded(file, season, engines, books)
+
+
+def load_engines(path: Path) -> tuple[model.EngineEntry, ...]:
+    """Read the entries of an ``engines.toml``; raise ``SeasonFileError``."""
+    file = str(path)
+    return _validate(file, _parse(file, path), model.EnginesFile).engines
+
+
+def _with_roster_file(path: Path, season: model.Season) -> model.Season:
+    """Return a season with the engines of the file that its roster names before its own."""
+    if season.roster.file is None:
+        return season
+    listed = load_engines(path.parent / season.roster.file)
+    update = {"engines": (*listed, *season.roster.engines)}
+    return season.model_copy(update={"roster": season.roster.model_copy(update=update)})
 
 
 def _parse(file: str, path: Path) -> dict[str, Any]:
@@ -63,14 +80,34 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
         raise errors.SeasonFileError(file, where, text or str(error), "TOML") from error
 
 
-def _validate(file: str, raw: dict[str, Any]) -> model.Season:
+def _validate(file: str, raw: dict[str, Any], shape: type[Shape]) -> Shape:
+    for entry in _entries(raw):
+        _read_builds(entry)
     # Strict JSON mode takes lists for tuples but no number in quotes for a number.
     text = json.dumps(raw, default=str)
     try:
-        return model.Season.model_validate_json(text, strict=True)
+        return shape.model_validate_json(text, strict=True)
     except pydantic.ValidationError as error:
         problems.refuse(file, problems.of_validation(error, raw))
         raise
+
+
+def _entries(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the engines' tables of a season file or an engines file, as far as they are any."""
+    listed = raw.get("roster")
+    tables = listed if isinstance(listed, dict) else {}
+    for entries in (raw.get("engine"), tables.get("engine"), tables.get("fill")):
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _read_builds(entry: dict[str, Any]) -> None:
+    """Read a command by host class: the build that asks least of a host is the command."""
+    table = entry.get("command")
+    if isinstance(table, dict) and table:
+        known = [name for name in builds.CLASSES if name in table] or list(table)
+        entry["builds"], entry["command"] = table, table[known[-1]]
 
 
 def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.Opening, ...]:
@@ -80,7 +117,7 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
         content = source.read_bytes()
         if content.startswith(GZIP):
             content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a NUL in the name
         found = f"{book.file!r} ({error})"
         raise errors.SeasonFileError(file, where, found, "a PGN or EPD file") from error
     kind = _kind(book)
@@ -89,6 +126,13 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
         raise errors.SeasonFileError(file, where, repr(book.file), allowed)
     text = content.decode("utf-8", errors="replace")
     return tuple(openings.parse(text, kind, book.plies, str(source)))
+
+
+def load_book(path: Path, name: str, like: model.Book) -> tuple[contract.Opening, ...]:
+    """Read a file that takes the place of a season's book; raise as ``load`` does."""
+    kind = {"kind": like.kind} if _kind(model.Book(file=path.name)) is None else {"kind": None}
+    book = like.model_copy(update={"file": path.name} | kind)
+    return _book(str(path), path, name, book)
 
 
 def _kind(book: model.Book) -> Literal["pgn", "epd"] | None:

@@ -15,7 +15,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import pydantic
 
 from orchestrator import contract
+from orchestrator.arbiter import builds
 from orchestrator.season import adjudications
+from orchestrator.season import interruptions as interruption_rules
 
 TIME_CONTROL: Final = "minutes+seconds such as 30+5, or with units: 2s+50ms"
 DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
@@ -61,6 +63,26 @@ def _option(value: Any) -> Any:
     return value
 
 
+def _host_class(value: str) -> str:
+    if value not in builds.CLASSES:
+        raise ValueError(f"host classes: {', '.join(builds.CLASSES)}")
+    return value
+
+
+def _sha256(value: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{64}", value) is None:
+        raise ValueError("a SHA-256 checksum of 64 small hexadecimal digits")
+    return value
+
+
+def _command_by_class(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema that a command may be a table."""
+    one = schema["properties"].pop("command")
+    table = {"type": "object", "propertyNames": {"enum": list(builds.CLASSES)}}
+    either = {"anyOf": [one, table | {"additionalProperties": one, "minProperties": 1}]}
+    schema["properties"]["command"] = either
+
+
 Id: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
 Text: TypeAlias = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 Control: TypeAlias = Annotated[
@@ -70,6 +92,9 @@ Control: TypeAlias = Annotated[
 ]
 Duration: TypeAlias = Annotated[str, pydantic.AfterValidator(_duration)]
 OptionValue: TypeAlias = Annotated[str | int | bool, pydantic.BeforeValidator(_option)]
+Command: TypeAlias = Annotated[tuple[Text, ...], pydantic.Field(min_length=1)]
+HostClass: TypeAlias = Annotated[str, pydantic.AfterValidator(_host_class)]
+Sha256: TypeAlias = Annotated[str, pydantic.AfterValidator(_sha256)]
 
 
 class Share(contract.Message):
@@ -111,27 +136,69 @@ class NeuralParts(contract.Message):
 
 
 class EngineEntry(contract.Message):
-    """An engine of the roster; ``id`` follows from the name where it is not given."""
+    """An engine of the roster; ``id`` follows from the name where it is not given.
+
+    In a file ``command`` may be a table by host class (``builds.CLASSES``): ``files`` reads
+    it as ``builds``, of which the best one that the host supports is started. Versions of
+    an engine share its ``family``.
+    """
+
+    model_config = pydantic.ConfigDict(json_schema_extra=_command_by_class)
 
     id: Id | None = None
     name: Text | None = None
+    version: str = ""
+    family: str = ""
     author: str = ""
+    country: str = ""
     protocol: contract.ProtocolName = "uci"
     command: tuple[Text, ...] = pydantic.Field(min_length=1)
+    builds: Mapping[HostClass, Command] = {}
     directory: str | None = None
     options: Mapping[str, OptionValue] = {}
     rating: int | None = None
+    provisional: bool = False  # its rating comes from tests (S16-14)
+    network: Text | None = None
+    checksums: Mapping[str, Sha256] = {}  # by file, as ``command`` and ``network`` name it
     competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
     neural: NeuralParts | None = None
     exception: str = ""  # the organizers' reason to admit it all the same (S16-16)
+    dropped: str = ""  # the organizers' reason to leave it out: the next moves up (CUP-1c)
     settings: Mapping[str, Mapping[str, OptionValue]] = {}  # by event, before ``options``
     init: tuple[str, ...] = ()  # lines sent right after the handshake
     white_pov: bool = False  # it reports scores from White's side
 
 
-class Roster(contract.Message):
-    """Who may play: listed engines, then found ones, then fillers, up to ``size``."""
+class EnginesFile(contract.Message):
+    """``engines.toml``: a roster in a file of its own, which seasons may share."""
 
+    schema_version: Literal[1] = pydantic.Field(alias="schema")
+    engines: tuple[EngineEntry, ...] = pydantic.Field(default=(), alias="engine")
+
+
+class Updates(contract.Message):
+    """Until when engines of an event may be updated (S16-13, S17-13, CUP-8, FRC-8, N1).
+
+    ``last-game``: until the last game of the event before it, also while an engine plays
+    there (S16-13c); ``start``: until it starts, by engines that do not play (N1);
+    ``season-start``: until the first event of the season starts (CUP-8a); ``closed``: never
+    by itself, its engines come from the event before as they played there (S16-13f).
+    ``clause`` says so in the rule text, ``playing`` that nothing changes in a running event.
+    """
+
+    window: Literal["last-game", "start", "season-start", "closed"] = "start"
+    clause: str = ""
+    playing: str = ""
+
+
+class Roster(contract.Message):
+    """Who may play: listed engines, then found ones, then fillers, up to ``size``.
+
+    The engines of ``file`` (``engines.toml``, beside the season file) come before those
+    that are listed here; a season that was launched holds all of them.
+    """
+
+    file: Text | None = None
     size: int | None = pydantic.Field(default=None, ge=2)
     find: tuple[Text, ...] = ()
     fill: tuple[EngineEntry, ...] = ()
@@ -268,16 +335,19 @@ class Event(contract.Message):
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"
+    agreed_draws: bool = False  # both engines in a row offer a draw: the game ends
     start_position: bool = False  # one of the openings is the start position (S16-8a)
     limits: contract.Limits = contract.Limits()
     timeouts: contract.Timeouts = contract.Timeouts()
     adjudication: adjudications.Adjudication = contract.Adjudication()
+    interruptions: interruption_rules.Interruptions = contract.Interruptions()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
     tier: Id | None = None  # events of one tier are one step of the final standings
     competition: Literal["cpu", "gpu"] | None = None  # S17-2: who may enter; None: everybody
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
+    updates: Updates | None = None  # None: the season's
     disqualify_after: int = pydantic.Field(default=0, ge=0)  # crashes (S16-15c); 0: never
     break_: Duration | None = pydantic.Field(default=None, alias="break")
 
@@ -285,6 +355,9 @@ class Event(contract.Message):
     def break_ms(self) -> int | None:
         """Return how long the gate before this event stays shut, None without a gate."""
         return None if self.break_ is None else duration_ms(self.break_)
+
+
+Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify"]
 
 
 class Season(contract.Message):
@@ -295,7 +368,10 @@ class Season(contract.Message):
     name: Text
     site: str = ""
     hold_after_attempts: int = pydantic.Field(default=3, ge=1)
+    second_operator: tuple[Act, ...] = ()  # acts that one proposes and another one repeats
+    sandbox: Literal["", "bubblewrap"] = ""  # a hall that cannot give it must not play
     rating_floor: int = 0  # `farm check` warns of entrants below it (S16-1a, S17-1a)
+    updates: Updates = Updates()  # until when engines may be updated, where an event says nothing
     roster: Roster
     books: Mapping[str, Book] = {}
     events: tuple[Event, ...] = pydantic.Field(alias="event", min_length=1)

@@ -55,7 +55,7 @@ class Lot:
             if slot == self._bare:
                 return Choice(book)
             slot -= 1
-        return Choice(book, (self._first + slot) % len(self._state.launched.books[book]))
+        return Choice(book, (self._first + slot) % len(self._state.books[book]))
 
     @functools.cached_property
     def _first(self) -> int:
@@ -128,4 +128,4 @@ def of_game(state: season_state.SeasonState, game: events.Game) -> contract.Open
         return start_position(game.start)
     if book is None or game.opening is None:
         return contract.Opening()
-    return state.launched.books[book][game.opening]
+    return state.books[book][game.opening]

@@ -74,9 +74,9 @@ def pause(state: season_state.SeasonState, name: str, reason: str) -> list[contr
 
 
 def resume(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
-    """End a pause, and a hold of the farm."""
+    """End a pause, and a hold of the farm; take a planned pause back where there is neither."""
     _refuse_finished(state)
-    if not state.paused and not state.held:
+    if not state.paused and not state.held and state.planned_pause is None:
         raise errors.RefusedError("the season is neither paused nor held; nothing to resume")
     return [_draft(entries.RESUMED, entries.Resumed(reason=reason, name=name))]
 
@@ -91,12 +91,13 @@ def open_gate(
         known = ", ".join(state.events)
         raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
     if event.status is not events.Status.GATE:
-        raise errors.RefusedError(_why_no_gate(state, event))
+        raise errors.RefusedError(why_no_gate(state, event))
     fact = entries.GateOpened(event=event_id, cause="operator", reason=reason, name=name)
     return [_draft(entries.GATE_OPENED, fact)]
 
 
-def _why_no_gate(state: season_state.SeasonState, event: events.EventState) -> str:
+def why_no_gate(state: season_state.SeasonState, event: events.EventState) -> str:
+    """Say why no gate before an event is shut."""
     if event.spec.break_ms is None:
         return f"event {event.id!r} has no gate before it"
     if event.status is not events.Status.WAITING:
@@ -105,14 +106,16 @@ def _why_no_gate(state: season_state.SeasonState, event: events.EventState) -> s
     return f"the gate before {event.id!r} is not set yet: it waits for {awaited or 'the launch'}"
 
 
-def abort(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
-    """Wish that the game in flight ends as an interruption; it is played again later."""
+def abort(
+    state: season_state.SeasonState, name: str, reason: str, then: entries.Then = ""
+) -> list[contract.Draft]:
+    """Wish that the game in flight ends as an interruption; ``then`` says how it goes on."""
     _refuse_finished(state)
     if state.running is None:
         raise errors.RefusedError("no game is in flight; pause keeps the next one from starting")
     if state.running.abort:
         raise errors.RefusedError(f"the abort is on its way already ({state.running.abort})")
-    fact = entries.AbortWished(attempt=state.running.attempt, reason=reason, name=name)
+    fact = entries.AbortWished(attempt=state.running.attempt, reason=reason, name=name, then=then)
     return [_draft(entries.ABORT_WISHED, fact)]
 
 

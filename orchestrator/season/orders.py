@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from orchestrator import contract
 from orchestrator.arbiter import limits
-from orchestrator.season import openings
+from orchestrator.season import events, openings
 from orchestrator.season import state as season_state
 
 
 def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOrder:
     """Return the order of a paired game; raise ``RefusedError`` for an unknown one."""
     game = state.game(game_id)
-    launched, spec = state.launched, state.events[game.event].spec
+    launched, event = state.launched, state.events[game.event]
+    spec = event.spec
     return contract.GameOrder(
         season=launched.id,
         season_name=launched.season.name,
@@ -20,16 +21,26 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         game=game.id,
         number=game.number,
         round=game.round,
-        white=engine_in(state.engines[game.white], spec.id),
-        black=engine_in(state.engines[game.black], spec.id),
+        white=engine_in(pinned(state, event, game.white), spec.id),
+        black=engine_in(pinned(state, event, game.black), spec.id),
         time_control=game.time_control or spec.time_control,
         time_margin_ms=spec.time_margin_ms,
         opening=openings.of_game(state, game),
         limits=spec.limits,
         timeouts=spec.timeouts,
         variant=spec.variant,
+        agreed_draws=spec.agreed_draws,
         adjudication=spec.adjudication,
+        progress=game.progress,
+        sandbox=launched.season.sandbox,
     )
+
+
+def pinned(
+    state: season_state.SeasonState, event: events.EventState, engine: str
+) -> contract.EngineSpec:
+    """Return an engine as the event's start pinned it; a later substitute is as it joined."""
+    return event.pinned.get(engine, state.engines[engine])
 
 
 def engine_in(spec: contract.EngineSpec, event: str) -> contract.EngineSpec:

@@ -17,12 +17,14 @@ import pydantic_core
 from orchestrator import contract, errors
 from orchestrator.season import model
 
-_NAMED_TABLES: Final = {("event",), ("roster", "engine"), ("roster", "fill")}
+_NAMED_TABLES: Final = {("event",), ("engine",), ("roster", "engine"), ("roster", "fill")}
 _TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
     (): model.Season,
     ("roster",): model.Roster,
     ("roster", "engine"): model.EngineEntry,
     ("roster", "fill"): model.EngineEntry,
+    ("engine",): model.EngineEntry,
+    ("updates",): model.Updates,
     ("books",): model.Book,
     ("event",): model.Event,
     ("event", "format", "round-robin"): model.RoundRobin,
@@ -40,6 +42,7 @@ _TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
     ("event", "adjudication", "draw"): contract.MovesDraw,
     ("event", "adjudication", "resign"): contract.MovesResign,
     ("event", "promote"): model.Promotion,
+    ("event", "updates"): model.Updates,
     ("event", "time_control"): contract.TimeControl,
 }
 _TYPES: Final = {

@@ -1,4 +1,8 @@
-"""Put a season's roster together: listed engines, found ones, fillers (in this order)."""
+"""Put a season's roster together: listed engines, found ones, fillers (in this order).
+
+An engine that the organizers have dropped plays nowhere, and the next one moves up
+(CUP-1c, FRC-1c).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from orchestrator import contract
+from orchestrator.arbiter import builds
 from orchestrator.season import eligibility, model, problems
 
 # Debian installs engines where a service's PATH may not look.
@@ -30,13 +35,15 @@ def assemble(
     roster: model.Roster, find: Finder
 ) -> tuple[tuple[contract.EngineSpec, ...], list[problems.Problem]]:
     """Return the engines of a season, and what is wrong with its roster."""
-    engines = [_spec(entry) for entry in roster.engines]
-    listed = {engine.id for engine in engines}
+    entered = [entry for entry in roster.engines if not entry.dropped]
+    engines = [spec(entry) for entry in entered]
+    listed = {id_of(entry) for entry in roster.engines}
     wanted = len(engines) if roster.size is None else roster.size
     if roster.find and (roster.size is None or len(engines) < wanted):
         found = [engine for engine in find(roster.find) if engine.id not in listed]
         engines += found if roster.size is None else found[: wanted - len(engines)]
-    engines += [_spec(entry) for entry in roster.fill[: max(0, wanted - len(engines))]]
+    fillers = [entry for entry in roster.fill if not entry.dropped]
+    engines += [spec(entry) for entry in fillers[: max(0, wanted - len(engines))]]
     return tuple(engines), list(_problems(roster, engines))
 
 
@@ -50,20 +57,38 @@ def competitions(listed: model.Roster) -> dict[str, Literal["cpu", "gpu"]]:
     return {id_of(entry): entry.competition for entry in (*listed.engines, *listed.fill)}
 
 
-def _spec(entry: model.EngineEntry) -> contract.EngineSpec:
+def dropped(listed: model.Roster) -> dict[str, str]:
+    """Return the engines that the organizers have left out, with the reason (CUP-1c)."""
+    return {id_of(entry): entry.dropped for entry in listed.engines if entry.dropped}
+
+
+def spec(entry: model.EngineEntry) -> contract.EngineSpec:
+    """Return what a hall needs to know of an entry.
+
+    An engine of the GPU competition plays with its build for it, where it has one (S17-2).
+    """
     engine_id = id_of(entry)
+    others = {name: command for name, command in entry.builds.items() if name != builds.GPU}
+    on_gpu = entry.competition == "gpu" and builds.GPU in entry.builds
     return contract.EngineSpec(
         id=engine_id,
         name=entry.name or engine_id,
         author=entry.author,
         protocol=entry.protocol,
-        command=entry.command,
+        command=entry.builds[builds.GPU] if on_gpu else entry.command,
         directory=entry.directory,
         options=entry.options,
         rating=entry.rating,
+        provisional=entry.provisional,
         settings=entry.settings,
         init=entry.init,
         white_pov=entry.white_pov,
+        version=entry.version,
+        family=entry.family,
+        country=entry.country,
+        builds={} if on_gpu else others,
+        network=entry.network,
+        checksums=entry.checksums,
     )
 
 
@@ -75,7 +100,7 @@ def _problems(
     roster: model.Roster, engines: Sequence[contract.EngineSpec]
 ) -> Iterator[problems.Problem]:
     yield from _size_problems(roster, engines)
-    yield from eligibility.uniqueness(roster.engines)
+    yield from eligibility.uniqueness([*roster.engines, *roster.fill])
     for key in ("id", "name"):
         for value in _repeated(getattr(engine, key) for engine in engines):
             yield problems.Problem(

@@ -18,17 +18,20 @@ def started(
     entrants = _entrants(state, event)
     if entrants is None:
         return None
+    seated = tuple(map(event.seat, entrants))  # a substitute has the seed of whom it replaces
     return entries.EventStarted(
         event=event.id,
-        entrants=entrants,
+        entrants=seated,
         ranks=_ranks(state, event, entrants),
-        bracket=_bracket(state, event.spec, entrants),
+        bracket=_bracket(state, event.spec, seated),
+        engines=tuple(state.engines[engine] for engine in seated),
     )
 
 
 def _entrants(state: season_state.SeasonState, event: events.EventState) -> tuple[str, ...] | None:
     """Return the field in the order of its seeds, None while promotions are awaited."""
-    field = list(plan.listed(event.spec, tuple(state.engines)))
+    roster = tuple(engine for engine in state.engines if engine not in state.joined)
+    field = [*plan.listed(event.spec, roster), *event.added]
     for source in plan.sources(state.launched.season, event.id):
         arrival = event.arrivals.get(source.event)
         if arrival is None:

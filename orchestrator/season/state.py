@@ -9,13 +9,14 @@ unknown kinds, gaps in the numbering, a second result of a game, a second game i
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pydantic
 
 from orchestrator import contract, errors
-from orchestrator.season import entries, events, tally
+from orchestrator.season import amended, amendments, entries, events, model, submitted, tally
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,6 +31,19 @@ class Attempt:
     worker: str
     started_ms: int
     abort: str = ""
+    then: entries.Then = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lost:
+    """An attempt that has ended without a result and waits for its verdict.
+
+    ``then`` is the operator's wish, ``started_ms`` when the attempt began.
+    """
+
+    ended: contract.AttemptEnded
+    started_ms: int
+    then: entries.Then = ""
 
 
 class SeasonState:
@@ -42,14 +56,22 @@ class SeasonState:
         self.launched_ms = 0
         self.launch: entries.Launched | None = None
         self.engines: dict[str, contract.EngineSpec] = {}
+        self.entered: dict[str, model.EngineEntry] = {}  # entries newer than the launch's
         self.events: dict[str, events.EventState] = {}
         self.games: dict[str, events.Game] = {}
         self.running: Attempt | None = None
+        self.lost: Lost | None = None
         self.paused = ""
         self.held = ""
         self.fruitless = 0
         self.fruitless_game = ""
+        self.fruitless_why = ""  # the evidence of the last such attempt
         self.champion = ""
+        self.books: dict[str, tuple[contract.Opening, ...]] = {}
+        self.joined: set[str] = set()  # engines that came as substitutes, to their events only
+        self.planned_pause: amendments.PausePlanned | None = None
+        self.away_policy: amendments.AwayPolicy = "wait"
+        self.away: dict[str, amendments.HostAway] = {}
         self._verbs: dict[str, tuple[type[contract.Message], Callable[[Any, int], None]]] = {
             entries.LAUNCHED: (entries.Launched, self._launched),
             entries.EVENT_STARTED: (entries.EventStarted, self._event_started),
@@ -73,7 +95,10 @@ class SeasonState:
             entries.GAME_ADJUDICATED: (entries.GameAdjudicated, self._game_adjudicated),
             entries.GAME_VOIDED: (entries.GameVoided, self._game_voided),
             entries.EVENTS_UNDONE: (entries.EventsUndone, self._events_undone),
+            entries.ATTEMPT_JUDGED: (entries.AttemptJudged, self._attempt_judged),
         }
+        for kind, (shape, record) in {**amended.VERBS, **submitted.VERBS}.items():
+            self._verbs[kind] = (shape, functools.partial(record, self))
 
     # -- queries ---------------------------------------------------------------------
 
@@ -96,11 +121,40 @@ class SeasonState:
 
     @property
     def current(self) -> events.EventState | None:
-        """Return the event that is being played: started, and not ranked yet."""
+        """Return the event that is being played: started, and not ranked yet.
+
+        One whose games all need a host that is away is passed over if the operator's
+        policy is to play others meanwhile; one whose games all wait for the organizers,
+        always.
+        """
         for event in self.events.values():
-            if event.status is events.Status.RUNNING:
+            if event.status is events.Status.RUNNING and not self._passed_over(event):
                 return event
         return None
+
+    def _passed_over(self, event: events.EventState) -> bool:
+        if event.all_played:
+            return False
+        if self.games[event.order[event.cursor]].asks:
+            return True
+        if not self.away or self.away_policy == "wait":
+            return False
+        return self._next_game(event) is None
+
+    def _next_game(self, event: events.EventState) -> str | None:
+        """Return the first open game that can be played where its hosts are away or not."""
+        if event.cursor >= len(event.order):
+            return None
+        first = event.order[event.cursor]
+        if not self.away:
+            return None if self.games[first].asks else first
+        last = len(event.order) if self.away_policy == "others" else event.cursor + 1
+        waiting = (self.games[name] for name in event.order[event.cursor : last])
+        return next((game.id for game in waiting if game.open and self._at_hand(game)), None)
+
+    def _at_hand(self, game: events.Game) -> bool:
+        missing = {engine for host in self.away.values() for engine in host.engines}
+        return not game.asks and missing.isdisjoint((game.white, game.black))
 
     def game(self, game_id: str) -> events.Game:
         """Return a paired game; raise ``RefusedError`` where there is none."""
@@ -113,14 +167,15 @@ class SeasonState:
         """Return the one game to be played next (also while an attempt at it runs).
 
         None while the season is paused, held or finished, or waits for something else
-        than a game.
+        than a game: a verdict on an interruption, or the organizers.
         """
-        if self.paused or self.held or self.finished:
+        if self.paused or self.held or self.finished or self.lost:
             return None
         event = self.current
-        if event is None or event.cursor >= len(event.order):
-            return None
-        return event.order[event.cursor]
+        running = self.running
+        if running is not None and self.games[running.game].open:
+            return running.game
+        return None if event is None else self._next_game(event)
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next gate opens by itself, None where none is set."""
@@ -144,15 +199,18 @@ class SeasonState:
         shape, record = self._verbs[entry.kind]
         try:
             record(shape.model_validate(entry.data), entry.at_ms)
-        except (pydantic.ValidationError, KeyError, _ContradictionError) as error:
+        except (pydantic.ValidationError, KeyError, amended.ContradictionError) as error:
             text = f"entry {entry.seq} ({entry.kind}) contradicts the journal: {error}"
             raise errors.LedgerDamagedError(text) from error
+        if self.lost is not None and not self.games[self.lost.ended.game].open:
+            self.lost = None  # its hall came back in time, or the organizers had their word
         self.seq, self.at_ms = entry.seq, entry.at_ms
 
     def _launched(self, fact: entries.Launched, at_ms: int) -> None:
         self.launch, self.launched_ms = fact, at_ms
         self.engines = {engine.id: engine for engine in fact.engines}
         self.events = {spec.id: events.EventState(spec) for spec in fact.season.events}
+        self.books = dict(fact.books)
 
     def _event_started(self, fact: entries.EventStarted, _at_ms: int) -> None:
         event = self.events[fact.event]
@@ -161,6 +219,7 @@ class SeasonState:
         event.status = events.Status.RUNNING
         event.entrants, event.ranks, event.bracket = fact.entrants, fact.ranks, fact.bracket
         event.tally = tally.Tally(fact.entrants)
+        event.pinned = {engine.id: engine for engine in fact.engines}
 
     def _games_paired(self, fact: entries.GamesPaired, _at_ms: int) -> None:
         event = self.events[fact.event]
@@ -178,6 +237,7 @@ class SeasonState:
     def _attempt_started(self, fact: contract.AttemptStarted, at_ms: int) -> None:
         _require(self.running is None, "another game is in flight")
         _require(self.games[fact.game].open, "the game has its result, or is cancelled")
+        self.lost = None  # journals of before verdicts go on without one
         self.running = Attempt(
             game=fact.game,
             attempt=fact.attempt,
@@ -190,14 +250,33 @@ class SeasonState:
 
     def _attempt_ended(self, fact: contract.AttemptEnded, _at_ms: int) -> None:
         running = self.running
-        _require(running is not None and running.attempt == fact.attempt, "not in flight")
+        if running is None or running.attempt != fact.attempt:
+            raise amended.ContradictionError("not in flight")
         self.running = None
+        if self.games[fact.game].open:
+            self.lost = Lost(fact, running.started_ms, running.then)
         if fact.cause == "operator":
             return  # an abort says nothing about engines or host
-        if fact.ply == 0 and fact.game == self.fruitless_game:
+        progress = self.games[fact.game].progress
+        barren = fact.ply <= (progress.ply if progress else 0)
+        self.fruitless_why = fact.evidence
+        if barren and fact.game == self.fruitless_game:
             self.fruitless += 1
         else:
-            self.fruitless, self.fruitless_game = int(fact.ply == 0), fact.game
+            self.fruitless, self.fruitless_game = int(barren), fact.game
+
+    def _attempt_judged(self, fact: entries.AttemptJudged, _at_ms: int) -> None:
+        game = self.games[fact.game]
+        _require(game.open, "the game has its result, or is cancelled")
+        self.lost = None
+        self.games[game.id] = dataclasses.replace(game, progress=fact.progress, asks=fact.asks)
+        event = self.events[game.event]
+        order = event.order
+        if fact.after or fact.before:
+            order.remove(game.id)
+            place = order.index(fact.after or fact.before) + bool(fact.after)
+            order.insert(place, game.id)
+            self._move_cursor(event)  # what came next may be cancelled
 
     def _game_finished(self, fact: contract.GameFinished, _at_ms: int) -> None:
         game = self.games[fact.game]
@@ -205,11 +284,18 @@ class SeasonState:
             self.running = None
         if _overruled(game):
             return  # a host that was away tells its result after the organizers' word
+        self.finish(fact)
+
+    def finish(self, fact: contract.GameFinished) -> None:
+        """Record the result of a paired game; raise ``ContradictionError`` for a second one."""
+        game = self.games[fact.game]
         _require(game.finished is None, "the game has a result already")
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, finished=fact)
         event.tally.add(game.white, game.black, fact)
+        event.note_unsearched(game, fact)
+        submitted.pin_files(self, game, fact)
         self._move_cursor(event)
         self.fruitless = 0
 
@@ -242,8 +328,12 @@ class SeasonState:
 
     def _paused(self, fact: entries.Paused, _at_ms: int) -> None:
         self.paused = fact.reason or f"paused by {fact.name or 'the operator'}"
+        if fact.planned:
+            self.planned_pause = None
 
     def _resumed(self, _fact: entries.Resumed, _at_ms: int) -> None:
+        if not self.paused and not self.held:
+            self.planned_pause = None
         self.paused = self.held = ""
         self.fruitless = 0
 
@@ -253,9 +343,9 @@ class SeasonState:
     def _abort_wished(self, fact: entries.AbortWished, _at_ms: int) -> None:
         running = self.running
         if running is None or running.attempt != fact.attempt:
-            raise _ContradictionError("not in flight")
+            raise amended.ContradictionError("not in flight")
         reason = fact.reason or f"aborted by {fact.name or 'the operator'}"
-        self.running = dataclasses.replace(running, abort=reason)
+        self.running = dataclasses.replace(running, abort=reason, then=fact.then)
 
     def _season_finished(self, fact: entries.SeasonFinished, _at_ms: int) -> None:
         self.champion = fact.champion
@@ -268,7 +358,7 @@ class SeasonState:
         _require(fact.engine in event.tally.scores, "no entrant")
         event.excluded[fact.engine] = fact
         self._cancel(event, fact.cancelled)
-        self._count_again(event)
+        self.count_again(event)
 
     def _games_cancelled(self, fact: entries.GamesCancelled, _at_ms: int) -> None:
         self._cancel(self.events[fact.event], fact.games)
@@ -280,7 +370,7 @@ class SeasonState:
             self.games[game_id] = dataclasses.replace(game, cancelled=True)
         self._move_cursor(event)
 
-    def _count_again(self, event: events.EventState) -> None:
+    def count_again(self, event: events.EventState) -> None:
         """Count an event's standing results from the first one on."""
         event.tally = tally.Tally(event.entrants, event.excluded)
         for _, engine in event.byes:
@@ -307,7 +397,7 @@ class SeasonState:
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         _require(game.id in event.order, "the game counts no longer")
         self.games[game.id] = dataclasses.replace(game, finished=fact.finished, cancelled=False)
-        self._count_again(event)
+        self.count_again(event)
         self._move_cursor(event)
 
     def _game_voided(self, fact: entries.GameVoided, _at_ms: int) -> None:
@@ -316,13 +406,20 @@ class SeasonState:
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, cancelled=True)
         if fact.replay:
-            _require(fact.replay not in self.games, f"{fact.replay} is paired already")
-            index = event.order.index(game.id)
-            again = dataclasses.replace(game, id=fact.replay, finished=None, cancelled=False)
-            self.games[fact.replay], event.order[index] = again, fact.replay
-            event.cursor = min(event.cursor, index)
-        self._count_again(event)
+            again = dataclasses.replace(
+                game, id=fact.replay, finished=None, cancelled=False, progress=None, asks=False
+            )
+            self.replace_game(event, game.id, again)
+        self.count_again(event)
         self._move_cursor(event)
+
+    def replace_game(self, event: events.EventState, game_id: str, again: events.Game) -> None:
+        """Let a game be played in the place of one that counts no longer."""
+        _require(again.id not in self.games, f"{again.id} is paired already")
+        index = event.order.index(game_id)
+        self.games[game_id] = dataclasses.replace(self.games[game_id], cancelled=True)
+        self.games[again.id], event.order[index] = again, again.id
+        event.cursor = min(event.cursor, index)
 
     def _events_undone(self, fact: entries.EventsUndone, _at_ms: int) -> None:
         first, *reached = (self.events[name] for name in fact.events)
@@ -333,16 +430,12 @@ class SeasonState:
             self._cancel(event, event.order)
             anew = events.EventState(event.spec, event.generation + 1)
             anew.arrivals = {s: a for s, a in event.arrivals.items() if s not in fact.events}
+            anew.substitutes, anew.added = event.substitutes, event.added
+            anew.deadlines = event.deadlines
             self.events[event.id] = anew
 
 
-class _ContradictionError(Exception):
-    """What an entry says cannot follow from the entries before it."""
-
-
-def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition, not a switch
-    if not holds:
-        raise _ContradictionError(otherwise)
+_require = amended.require
 
 
 def _overruled(game: events.Game) -> bool:

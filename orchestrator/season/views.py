@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.season import crosstable, decisions, events, openings, progress, tiebreaks
+from orchestrator.season import (
+    crosstable,
+    decisions,
+    events,
+    hidden_books,
+    openings,
+    progress,
+    ratings,
+    tiebreaks,
+)
 from orchestrator.season import state as season_state
 
 
@@ -57,10 +66,29 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "games": {"played": whole.played, "total": whole.total},
         "remaining_seconds": round(whole.remaining_seconds, 1),
         "next_gate_ms": state.next_deadline_ms(),
+        "pauses_at_ms": None if state.planned_pause is None else state.planned_pause.at_ms,
+        "away": {host: list(fact.engines) for host, fact in state.away.items()},
+        "away_policy": state.away_policy,
+        "flags": [flag.model_dump(mode="json") for flag in hidden_books.standing(state)],
         "decisions": [asked.model_dump(mode="json") for asked in decisions.outstanding(state)],
+        "interruptions": interruptions(state),
         "running": None if running is None else _running(state, running),
         "events": [event(state, event_id) for event_id in state.events],
     }
+
+
+def interruptions(state: season_state.SeasonState) -> list[dict[str, Any]]:
+    """Return the interrupted games that are not over, with the verdict on each."""
+    return [
+        {
+            "game": game.id,
+            "asks": game.asks,
+            "ply": game.progress.ply,
+            "told": [one.model_dump(mode="json") for one in game.progress.interruptions],
+        }
+        for game in state.games.values()
+        if game.progress is not None and game.open
+    ]
 
 
 def _running(state: season_state.SeasonState, attempt: season_state.Attempt) -> dict[str, Any]:
@@ -88,6 +116,7 @@ def event(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
         "time_control": str(found.spec.time_control),
         "opens_at_ms": found.opens_at_ms,
         "entrants": [name(state, engine) for engine in found.entrants],
+        "substitutes": dict(found.substitutes),
         "games": {"played": done.played, "total": done.total},
         "remaining_seconds": round(done.remaining_seconds, 1),
     }
@@ -113,6 +142,8 @@ def _row(state: season_state.SeasonState, line: crosstable.Line) -> dict[str, An
         "rank": row.rank,
         "engine": row.engine,
         "name": name(state, row.engine),
+        "rating": state.engines[row.engine].rating,
+        "provisional": ratings.provisional(state, row.engine),
         "points": row.points,
         "games": row.games,
         "wins": row.wins,
@@ -165,10 +196,13 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
             "started_ms": played.started_ms,
             "duration_seconds": round((played.ended_ms - played.started_ms) / 1000, 1),
             "attempt": played.attempt,
+            "interruptions": len(found.progress.interruptions) if found.progress else 0,
             "opening": _opening(state, found),
         }
     return row
 
 
 def _opening(state: season_state.SeasonState, found: events.Game) -> str:
+    if found.finished is not None and found.finished.imported:
+        return ""  # it was played elsewhere, and its drawn opening is still to come
     return openings.of_game(state, found).name

@@ -89,6 +89,13 @@ WORDS = [
         "Draw by adjudication: TCEC max moves rule",
     ),
     (
+        verdict.interrupted("black", "evals"),
+        "1-0",
+        "Interruption rule",
+        "adjudication",
+        "White wins by adjudication: Interruption rule",
+    ),
+    (
         verdict.score_draw(),
         "1/2-1/2",
         "Draw by adjudication",

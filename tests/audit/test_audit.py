@@ -23,6 +23,7 @@ SHORT = [
     "Season_16_-_Frc_Cpu_League_2",
     "Season_19_-_Frc2_League_A",
     "Season_22_-_Frc5_League_A",
+    "Season_19_-_Frc2_Semileague_2",
     "Season_4_-_Stage_2a",
     "Season_4_-_Superfinal",
     "Season_5_-_Stage_1",
@@ -109,6 +110,35 @@ def test_standings_are_the_record_s(name: str) -> None:
         assert ours[row["name"]]["r_mobility"] == pytest.approx(row["rmobility"], abs=1e-5)
     ranks = [ours[row["name"]]["rank"] for row in known["standings"]]
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_who_went_on_is_the_record_s(name: str) -> None:
+    """The first places are those engines that played the next event."""
+    known, rows = truth(name), audited(name)["standings"]
+    if not known.get("advancement"):
+        return  # a final, a match, or an event whose next one is not in the archive
+    cut, real = known["advancement"]["cut"], known["advancement"]["really"]
+    ours = [row["engine"] for row in rows if row["rank"] <= cut]
+    assert len(ours) == cut == len(real)
+    assert all(any(engine.startswith(family) for engine in ours) for family in real)
+
+
+TIES = {"sb": "sonneborn-berger", "de": "direct-encounter", "wins": "wins", "rmob": "r-mobility"}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_real_ties_at_a_cut_are_decided_by_the_same_criterion(name: str) -> None:
+    """Who went on, who stayed, in this order, and by which criterion (truth.md §1.1)."""
+    truth(name)
+    ties = json.loads((DATA / "truth" / "ties.public.json").read_text())
+    rows = {row["engine"]: row for row in audited(name)["standings"] or ()}
+    for tie in (tie for tie in ties if tie["event"] == name):
+        order = [rows[engine] for engine in tie["order_by_rules"]]
+        first, last = tie["places"]
+        assert [row["rank"] for row in order] == list(range(first, last + 1))
+        cut = order[tie["seats"] - 1]
+        assert cut["decided_by"] == TIES[tie["decided_by"]]
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -1,7 +1,8 @@
 """A scripted engine for tests, UCI or XBoard: deterministic games, and a playbook of faults.
 
 Standalone: ``python scripted.py [--name N] [--strength 0..3] [--seed S] [--delay-ms N]
-[--protocol uci|xboard] [--fault KIND[:ARGUMENT][@PLY]]... [--life FILE] [--game ID]``.
+[--protocol uci|xboard] [--claim-cp N] [--fault KIND[:ARGUMENT][@PLY]]... [--life FILE]
+[--game ID]``.
 
 The move is a function of seed, strength and game history alone, never of time, so the
 same pairing plays the same game again. Strength 0 plays at random; from 1 on it mates
@@ -279,6 +280,9 @@ class Engine:
             self.chosen = ("(none)", 0)
             if self.board is not None and any(self.board.legal_moves):
                 move, value = choose(self.board, self.options.seed, self.options.strength)
+                claim = self.options.claim_cp
+                if claim is not None:
+                    value = claim if self.board.turn else -claim
                 self.chosen = (self.board.uci(move), value)
         return self.chosen
 
@@ -657,6 +661,7 @@ def main() -> None:
     parser.add_argument("--protocol", choices=("uci", "xboard"), default="uci")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--delay-ms", type=float, default=0.0)
+    parser.add_argument("--claim-cp", type=int, help="every eval, White's view")
     parser.add_argument("--fault", type=Fault.parse, action="append", default=[])
     parser.add_argument("--life")
     parser.add_argument("--game", default=os.environ.get("FARM_GAME"))

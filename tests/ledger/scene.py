@@ -57,6 +57,12 @@ def claimed(
     return reply.token
 
 
+def again(ledger: Twin, attempt: str) -> contract.Token:
+    """Offer game g1 once more, as after a verdict, and claim it; return the token."""
+    offer(ledger)
+    return claimed(ledger, attempt)
+
+
 def playing(ledger: Twin, ttl_ms: int = LONG) -> contract.Token:
     """Launch, offer and claim game g1 as attempt a1; return the token."""
     launch(ledger)

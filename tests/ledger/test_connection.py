@@ -116,6 +116,7 @@ def test_a_whole_game_survives_the_loss_of_every_reply(
     assert isinstance(first, api.Claimed)
     end = scene.ended()
     assert lost(lossy, proxy, "give_up", "main", first.token, "s1", end) == api.Recorded(4)
+    assert lost(lossy, proxy, "offer", "main", "s1", "g1", "order", 4) == api.Offered()
     second = lost(lossy, proxy, "claim", scene.a_claim("a2"))
     assert isinstance(second, api.Claimed)
     held = ("main", second.token)

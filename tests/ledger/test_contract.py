@@ -213,6 +213,7 @@ def test_a_drain_concerns_one_worker(ledger: Twin) -> None:
     assert (ledger.drained("main", "w1"), ledger.drained("main", "w2")) == ("update", "")
     assert (ledger.drained("other", "w1"), ledger.drained("main", "w3")) == ("", "")
     ledger.give_up("main", token, "s1", scene.ended())
+    scene.offer(ledger)
     assert ledger.claim(scene.a_claim("a2")) == api.Held("drain: update")
     assert isinstance(ledger.claim(scene.a_claim("a3", worker="w2")), api.Claimed)
 
@@ -231,7 +232,7 @@ def test_an_abort_reaches_its_attempt_only(ledger: Twin) -> None:
     assert slot.abort == "power"
     assert ledger.slot("empty") is None
     ledger.give_up("main", token, "s1", scene.ended())
-    fresh = scene.claimed(ledger, "a2")
+    fresh = scene.again(ledger, "a2")
     assert ledger.renew("main", fresh, "a2", 0, 0) == api.Renewed()
 
 
@@ -376,10 +377,10 @@ def test_tokens_grow_with_each_claim_and_each_restore(ledger: Twin) -> None:
     """Every token of a hall is greater than all before it."""
     tokens = [scene.playing(ledger)]
     ledger.give_up("main", tokens[-1], "s1", scene.ended())
-    tokens.append(scene.claimed(ledger, "a2"))
+    tokens.append(scene.again(ledger, "a2"))
     ledger.give_up("main", tokens[-1], "s1", scene.ended("a2"))
     scene.raise_epoch(ledger, 2)
-    tokens.append(scene.claimed(ledger, "a3"))
+    tokens.append(scene.again(ledger, "a3"))
     assert tokens == sorted(set(tokens))
     assert [token.epoch for token in tokens] == [1, 1, 2]
 
@@ -444,7 +445,7 @@ def test_a_restore_fences_every_older_token(ledger: Twin) -> None:
     scene.lapse()
     ledger.suspect("main", token, "look")
     assert isinstance(ledger.revoke("main", token, "look", scene.ended()), api.Recorded)
-    assert scene.claimed(ledger, "a2") == contract.Token(2, 2)
+    assert scene.again(ledger, "a2") == contract.Token(2, 2)
 
 
 def test_a_renewal_extends_the_lease_and_carries_progress(ledger: Twin) -> None:
@@ -533,7 +534,7 @@ def test_a_spool_is_refused_after_a_newer_token(ledger: Twin) -> None:
     """Once the game was given to another attempt only that one may finish it."""
     old = scene.playing(ledger)
     ledger.give_up("main", old, "s1", scene.ended())
-    new = scene.claimed(ledger, "a2")
+    new = scene.again(ledger, "a2")
     refused = ledger.complete("main", old, "s1", scene.finished(), b"r")
     assert isinstance(refused, api.Refused)
     assert "a2" in refused.reason
@@ -543,6 +544,26 @@ def test_a_spool_is_refused_after_a_newer_token(ledger: Twin) -> None:
     assert "already has its result from attempt a2" in refused.reason
     assert scene.kinds(ledger).count("game_finished") == 1
     assert ledger.record("a1") is None
+
+
+def test_a_spool_is_refused_after_a_verdict(ledger: Twin) -> None:
+    """A game that has its result by a verdict is not offered, and no hall tells it again."""
+    token = scene.playing(ledger)
+    ledger.give_up("main", token, "s1", scene.ended())
+    settle = [api.Settle("s1", "g1")]
+    ledger.append("s1", ledger.last("s1"), [scene.draft()], "op", settle)
+    refused = ledger.complete("main", token, "s1", scene.finished(), b"r")
+    assert isinstance(refused, api.Refused)
+    assert "verdict" in refused.reason
+    assert ledger.offer("main", "s1", "g1", "{}", ledger.last("s1")) == api.NotReady()
+
+
+def test_giving_up_leaves_the_offer_of_another_game(ledger: Twin) -> None:
+    """Only the game that was given up is taken back."""
+    token = scene.playing(ledger)
+    scene.offer(ledger, "g2")
+    ledger.give_up("main", token, "s1", scene.ended())
+    assert ledger.offered("main") == {"s1": "g2"}
 
 
 def test_a_token_that_was_never_given_finishes_nothing(ledger: Twin) -> None:
@@ -561,8 +582,8 @@ def test_a_token_that_was_never_given_finishes_nothing(ledger: Twin) -> None:
     assert scene.kinds(ledger) == ["launched", "attempt_started"]
 
 
-def test_giving_up_frees_the_slot_and_keeps_the_offer(ledger: Twin) -> None:
-    """The end is journaled once, under its token; the game can be claimed again."""
+def test_giving_up_frees_the_slot_and_takes_the_offer_back(ledger: Twin) -> None:
+    """The end is journaled once, under its token; the game waits for its verdict."""
     token = scene.playing(ledger)
     first = ledger.give_up("main", token, "s1", scene.ended())
     assert first == api.Recorded(3)
@@ -570,8 +591,9 @@ def test_giving_up_frees_the_slot_and_keeps_the_offer(ledger: Twin) -> None:
     entry = ledger.read("s1")[-1]
     assert (entry.kind, entry.by, entry.token) == ("attempt_ended", "w1", "1.1")
     assert contract.AttemptEnded.model_validate(entry.data) == scene.ended()
-    assert (ledger.slot("main"), ledger.offered("main")) == (None, {"s1": "g1"})
-    assert scene.claimed(ledger, "a2") > token
+    assert (ledger.slot("main"), ledger.offered("main")) == (None, {})
+    assert ledger.claim(scene.a_claim("a2")) == api.NotReady()
+    assert scene.again(ledger, "a3") > token
     assert ledger.give_up("main", token, "s1", scene.ended()) == first
     assert ledger.give_up("main", token, "s9", scene.ended("a2")) == api.Fenced()
 
@@ -637,7 +659,7 @@ def test_a_revocation_frees_the_slot_once(ledger: Twin) -> None:
     assert (entry.kind, entry.by, entry.token) == ("attempt_ended", api.FARM, "1.1")
     assert ledger.renew("main", token, "a1", 1, 1) == api.Fenced()
     assert ledger.write_ply("main", token, "a1", 1, "p") == api.Fenced()
-    fresh = scene.claimed(ledger, "a2")
+    fresh = scene.again(ledger, "a2")
     assert ledger.revoke("main", token, "look", scene.ended()) == first
     assert ledger.revoke("main", fresh, "look", scene.ended("a2")) == api.Alive()
     assert scene.kinds(ledger).count("attempt_ended") == 1
@@ -655,6 +677,18 @@ def test_what_is_live_fades(ledger: Twin) -> None:
     ledger.set_live("main", "three", 1)
     time.sleep(0.005)
     assert ledger.live("main") is None
+
+
+def test_a_host_is_known_by_what_it_told_last(ledger: Twin) -> None:
+    """What a host tells of itself replaces what it told before, until it is forgotten."""
+    assert ledger.vitals() == {}
+    for payload in ("one", "two ♞"):
+        ledger.set_vitals("cpu", payload)
+    ledger.set_vitals("gpu", "three")
+    assert ledger.vitals() == {"cpu": "two ♞", "gpu": "three"}
+    ledger.forget_host("gpu")
+    ledger.forget_host("gpu")
+    assert ledger.vitals() == {"cpu": "two ♞"}
 
 
 def test_the_farm_knows_its_user(ledger: Twin) -> None:

@@ -26,6 +26,7 @@ import pytest
 from orchestrator import contract
 from worker_cpu import deadman as deadman_program
 from worker_cpu import frames
+from worker_cpu.seats import sandbox
 
 SCRIPTED = pathlib.Path(__file__).parents[1] / "engines" / "scripted.py"
 GAMES = pathlib.Path("/usr/games")
@@ -65,7 +66,12 @@ class Played:
 class Hall:
     """The two processes of one game, and the link's ends of their pipes."""
 
-    def __init__(self, directory: pathlib.Path, limit_ms: int = 60_000) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        limit_ms: int = 60_000,
+        confinement: sandbox.Confinement | None = None,
+    ) -> None:
         self.log = directory / "deadman.jsonl"
         ours, theirs = socket.socketpair()
         dead_man_end, referee_end = socket.socketpair()
@@ -80,12 +86,14 @@ class Hall:
                     *("--lock-fd", str(self.lock.fileno())),
                 ],
                 pass_fds=(feed_end, dead_man_end.fileno(), self.lock.fileno()),
+                cwd=directory,
             )
             self.referee = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "worker_cpu.referee"),
                     *("--link-fd", str(theirs.fileno())),
                     *("--deadman-fd", str(referee_end.fileno())),
+                    *(("--confine", confinement.encode()) if confinement else ()),
                 ],
                 pass_fds=(theirs.fileno(), referee_end.fileno()),
             )
@@ -158,9 +166,13 @@ class Hall:
 
 
 @contextlib.contextmanager
-def opened(directory: pathlib.Path, limit_ms: int = 60_000) -> Iterator[Hall]:
+def opened(
+    directory: pathlib.Path,
+    limit_ms: int = 60_000,
+    confinement: sandbox.Confinement | None = None,
+) -> Iterator[Hall]:
     """Open a hall for one game and close it."""
-    hall = Hall(directory, limit_ms)
+    hall = Hall(directory, limit_ms, confinement)
     try:
         yield hall
     finally:

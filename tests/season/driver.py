@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from orchestrator import contract
-from orchestrator.season import decide, events, files, operations, state
+from orchestrator.season import decide, events, files, judgement, operations, state
 
 SEED = "a sealed seed"
 HALL = "hall"
@@ -166,7 +166,7 @@ class Driver:
     def settle(self) -> None:
         """Journal all that can be decided, a jump to the next gate included."""
         while True:
-            drafts, at_ms = self.undelayed(), 0
+            drafts, at_ms = judgement.judge(self.state, ()) or self.undelayed(), 0
             if not drafts and self.state.ready_game() is None:
                 at_ms = self.state.next_deadline_ms() or 0
                 drafts = decide.decide(self.state, max(at_ms, self.now_ms))

@@ -200,6 +200,8 @@ def check(season: str, lines: Iterable[str]) -> dict[str, Event]:
         order = {"cup": _cup_order, "match": _match_order}.get(rule.kind, _table_order)(event, rule)
         promoted = {to: [order[place - 1] for place in places] for to, places in rule.goes}
         assert event.promoted == promoted, name
+        for to, engines in promoted.items():
+            assert set(engines) <= set(found[to].entrants), f"{name}: who plays {to}"
     assert champion == order[0]
     return found
 

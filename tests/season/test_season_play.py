@@ -240,6 +240,8 @@ def test_an_aborted_game_is_played_again(loaded: files.Loaded) -> None:
     with pytest.raises(errors.RefusedError, match="on its way"):
         operations.abort(season.state, "ann", "fire")
     season.interrupt("league.1", attempt, cause="operator")
+    assert season.state.ready_game() is None, "a verdict is awaited"
+    season.settle()
     assert season.state.ready_game() == "league.1"
     assert season.state.fruitless == 0
     assert season.play().state.finished

@@ -1,6 +1,8 @@
 """Whole seasons under virtual time, each counted again by ``recount``.
 
-FARM_SEASONS says with how many seeds each season is played (`make seasons`: 200).
+FARM_SEASONS says with how many seeds each season is played (`make seasons`: 200). Over the
+runs every tie criterion, gate and organizers' decision of the rulebook must have occurred:
+the tables below are typed from it, not read from the season files.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import resource
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import driver
@@ -25,17 +28,55 @@ from orchestrator.rating import elo
 from orchestrator.season import entries, files, model, state, verify
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
-SEEDS = int(os.environ.get("FARM_SEASONS", "3"))
-CUTS = 3
+SEEDS = int(os.environ.get("FARM_SEASONS", "10"))
+LONG = "FARM_SEASONS" in os.environ
+CUTS = 12 if LONG else 3
+MANY = 200  # seeds with which every event has asked its organizers
+STEPS = 100 if LONG else 20  # further cuts of a season
 GAMES = 2_000
-LEAGUE = 317 if "FARM_SEASONS" in os.environ else 40  # engines of the scale test
+LEAGUE = 317 if LONG else 40  # engines of the scale test
 
-# Quiet games, drawish ones that leave ties, engines and hosts that break down.
-CHANCES = (
-    chances.Chances(),
-    chances.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0),
-    chances.Chances(crash=0.02, time_loss=0.01, interruption=0.05),
-)
+# Usual games, equal engines whose ties go down to the organizers, engines and hosts that break.
+EVEN = chances.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0, strength=0, goals=1)
+ROUGH = chances.Chances(crash=0.02, time_loss=0.01, interruption=0.05)
+CHANCES = (chances.Chances(), EVEN, ROUGH, EVEN)
+
+TCEC = {"crashes", "direct-encounter", "wins", "sonneborn-berger", "excluded"}
+CRITERIA = {
+    "season16": TCEC,
+    "season17": TCEC,
+    "cup": {"match"},
+    "frc": {"direct-encounter", "sonneborn-berger", "r-mobility", "wins"},
+    "ntcec1": {
+        "opponents-score",
+        "sonneborn-berger",
+        "black-games",
+        "wins",
+        "black-wins",
+        "direct-encounter",
+    },
+}
+GATES = {
+    "season16": {"l2", "l1", "divp", "sufi"},
+    "season17": {"l2", "l1-cpu", "l1-gpu", "divp", "sufi"},
+    "cup": {"round-32"},
+    "frc": set[str](),
+    "ntcec1": {"stage-2a", "stage-2b", "stage-3", "stage-4", "superfinal"},
+}
+DECISIONS = {  # what organizers decide on where the chain leaves engines level
+    "season16": {"promotion", "relegation"},
+    "season17": {"promotion", "relegation"},
+    "cup": set[str](),
+    "frc": {"promotion"},
+    "ntcec1": {"promotion"},
+}
+ASKING = {  # events whose organizers must have been asked, over many seeds
+    "season16": {"ql", "l2", "l1", "l1-playoff", "divp"},
+    "season17": {"ql", "l2", "l1-cpu", "playoff", "divp"},
+    "cup": set[str](),
+    "frc": {f"league-{name}" for name in "abcd"} | {"semi-1", "semi-2", "final-league"},
+    "ntcec1": {"stage-1", "stage-2a", "stage-2b", "stage-3", "stage-4"},
+}
 
 
 @functools.cache
@@ -59,6 +100,7 @@ def test_every_season_is_played_to_the_champion_that_a_recount_finds(name: str) 
         found = recount.check(name, [entry.line() for entry in played.journal])
         _count(seen, played, found)
         _check_gates(played)
+    _check_coverage(name, seen)
     print(f"\n{name}, {SEEDS} seeds:", ", ".join(f"{w} {n}" for w, n in sorted(seen.items())))
 
 
@@ -71,9 +113,31 @@ def _count(
         if entry.kind == entries.GATE_OPENED:
             seen[f"gate {entry.data['event']}"] += 1
         if entry.kind == entries.DECISION_NEEDED:
-            seen[f"decision {entry.data['decision']}"] += 1
+            about = entry.data["about"]
+            seen[f"asked {entry.data['event']}"] += 1
+            seen["decision promotion"] += "to " in about
+            seen["decision relegation"] += "relegated" in about
+        if entry.kind == entries.ATTEMPT_JUDGED:
+            seen["question of rule 15b"] += entry.data["asks"]
         if entry.kind in {entries.ENGINE_EXCLUDED, entries.ATTEMPT_ENDED}:
             seen[entry.kind] += 1
+
+
+def _check_coverage(name: str, seen: Counter[str]) -> None:
+    """Every criterion, gate and kind of decision has occurred, if there were seeds enough."""
+
+    def found(word: str) -> set[str]:
+        return {
+            key.removeprefix(word) for key, count in seen.items() if key.startswith(word) and count
+        }
+
+    assert found("gate ") == GATES[name]
+    if SEEDS >= 10:
+        assert found("by ") >= CRITERIA[name]
+        assert found("decision ") == DECISIONS[name]
+    if SEEDS >= MANY:
+        assert found("asked ") >= ASKING[name]
+        assert found("question ") == ({"of rule 15b"} if name != "ntcec1" else set())
 
 
 def _check_gates(played: simulation.Simulation) -> None:
@@ -100,6 +164,32 @@ def test_a_season_cut_anywhere_goes_on_the_same(name: str) -> None:
         kept = whole.journal[: 1 + cut * (len(whole.journal) - 1) // (CUTS + 1)]
         again = simulation.Simulation(kept, whole.chances).run()
         assert simulation.journal_bytes(again.journal) == content
+
+
+@pytest.mark.parametrize("name", recount.SEASONS)
+def test_the_next_step_follows_from_the_journal_wherever_it_is_cut(name: str) -> None:
+    """A fresh fold of a prefix takes the step that was taken there.
+
+    By induction the whole continuation is the same. Some cuts are looked at, among them the
+    first and last of each kind; in the long form every one before or after a fact that was
+    decided, and many between games.
+    """
+    whole = simulated(name, 1).journal
+    for cut in _cuts(whole):
+        again = simulation.Simulation(whole[:cut], EVEN)
+        again.step()
+        assert len(again.journal) > cut
+        assert again.journal[cut:] == whole[cut : len(again.journal)]
+
+
+def _cuts(journal: Sequence[contract.Entry]) -> Sequence[int]:
+    """Return how many entries are kept, in several ways that cover all kinds."""
+    kinds = [entry.kind for entry in journal[1:]]
+    first = {kinds.index(kind) + 1 for kind in kinds}
+    last = {len(kinds) - kinds[::-1].index(kind) for kind in kinds}
+    played = {entries.ATTEMPT_STARTED, entries.GAME_FINISHED}
+    decided = {n for n, kind in enumerate(kinds, start=1) if kind not in played} if LONG else set()
+    return sorted(first | last | decided | set(range(1, len(journal), len(journal) // STEPS)))
 
 
 def test_a_small_season_cut_at_every_entry_goes_on_the_same(tmp_path: Path) -> None:

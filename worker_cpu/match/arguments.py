@@ -16,6 +16,7 @@ from orchestrator import contract
 from orchestrator.arbiter import chess960, dealing
 from orchestrator.rating import sprt
 from worker_cpu.match import engines, schedule, words
+from worker_cpu.seats import sandbox
 
 Kind = Literal["pgn", "epd", "frc", "dfrc"]
 
@@ -73,6 +74,7 @@ class Settings:
     seed: int = 0
     concurrency: int = 1
     cpus: frozenset[int] = frozenset()
+    sandbox: sandbox.Wish = "plain"
     wait_ms: int = 0
     event: str = "farm match"
     site: str = ""
@@ -292,6 +294,10 @@ def _tournament(draft: _Draft, where: str, group: list[str]) -> None:
     draft.plan["kind"] = words.choice(where, words.one(where, group), TOURNAMENTS)
 
 
+def _sandbox(draft: _Draft, where: str, group: list[str]) -> None:
+    draft.match["sandbox"] = words.choice(where, words.one(where, group), sandbox.WISHES)
+
+
 def _variant(draft: _Draft, where: str, group: list[str]) -> None:
     draft.match["variant"] = words.choice(where, words.one(where, group), VARIANTS)
 
@@ -413,6 +419,7 @@ SWITCHES: Mapping[str, Reader] = {
     "tournament": _tournament,
     "concurrency": _count("concurrency", 1),
     "use-affinity": _affinity,
+    "sandbox": _sandbox,
     "openings": _openings,
     "variant": _variant,
     "draw": _draw,

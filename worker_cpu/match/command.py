@@ -63,7 +63,7 @@ engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             restart stderr initstr whitepov option.NAME
 schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
             -repeat [N] -noswap -reverse -concurrency N -use-affinity [CPUS]
-            -wait MS
+            -wait MS -sandbox plain|bubblewrap|auto
 openings    -openings file=NAME format=pgn|epd|frc|dfrc plies=N start=N
             order=sequential|random policy=default|encounter|round
             positions=518,0-9; -srand N, -variant standard|fischerandom

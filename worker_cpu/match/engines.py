@@ -14,11 +14,12 @@ import pathlib
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import pydantic
 
 from orchestrator import contract
+from orchestrator.arbiter import cutechess
 from worker_cpu.match import words
 
 FLAGS = frozenset({"whitepov"})
@@ -40,9 +41,9 @@ GAMES = "/usr/games:/usr/local/games"  # where Debian has engines, in few accoun
 _OF_CONFIGURATION = {
     "name": "name",
     "command": "cmd",
-    "workingDirectory": "dir",
+    "directory": "dir",
     "protocol": "proto",
-    "stderrFile": "stderr",
+    "stderr": "stderr",
     "restart": "restart",
 }
 
@@ -143,32 +144,22 @@ def _places() -> list[pathlib.Path]:
     return [pathlib.Path(CONFIGURATION), pathlib.Path(home) / "cutechess" / CONFIGURATION]
 
 
-def _entries(path: pathlib.Path) -> dict[str, dict[str, Any]]:
+def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
     try:
-        listed = contract.loads(path.read_bytes())
-        return {str(entry["name"]): entry for entry in listed}
-    except (ValueError, TypeError, KeyError) as error:
+        return cutechess.parse(path.read_bytes())
+    except ValueError as error:
         allowed = "a JSON list of engines, each with name and command"
-        raise words.refuse(str(path), repr(error), allowed) from None
+        raise words.refuse(str(path), str(error), allowed) from None
 
 
-def _of_entry(entry: Mapping[str, Any], where: str) -> Wishes:
-    known = {ours: str(entry[key]) for key, ours in _OF_CONFIGURATION.items() if entry.get(key)}
-    if entry.get("ponder"):
+def _of_entry(entry: cutechess.Configured, where: str) -> Wishes:
+    if entry.ponder:
         raise words.refuse(where, "ponder: true", f"not supported: {REFUSED['ponder']}")
-    if entry.get("whitepov"):
+    told = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
+    known = {key: value for key, value in told.items() if value}
+    if entry.white_pov:
         known["whitepov"] = "true"
-    options = {
-        str(option["name"]): _option_text(option["value"])
-        for option in entry.get("options", ())
-        if option.get("value") is not None
-    }
-    arguments = [str(word) for word in entry.get("arguments", ())]
-    return Wishes(known, arguments, [str(line) for line in entry.get("initStrings", ())], options)
-
-
-def _option_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return Wishes(known, list(entry.arguments), list(entry.init), dict(entry.options))
 
 
 # -- from wishes to engines ------------------------------------------------------------

@@ -39,14 +39,21 @@ class Seated:
     """A referee and a dead man that wait for a game."""
 
     def __init__(
-        self, nursery: processes.Nursery, cores: processes.Cores, scratch: pathlib.Path
+        self,
+        nursery: processes.Nursery,
+        cores: processes.Cores,
+        scratch: pathlib.Path,
+        lock: int | None = None,
     ) -> None:
-        """Start both; raise ``HostError`` when they cannot be started."""
+        """Start both; raise ``HostError`` when they cannot be started.
+
+        ``lock`` is the hall's, where the game is played in one.
+        """
         self.referee = nursery.referee(cores)
         self.dead_man = processes.DeadMan(
             log=scratch / "deadman.jsonl",
             scratch=scratch,
-            lock=None,
+            lock=lock,
             limit_seconds=LIMIT_SECONDS,
             referee=self.referee,
         )

@@ -49,7 +49,8 @@ class Orders:
             journaled=False,  # a match keeps games, not plies: no clock waits for it
             recorded=settings.pgn is not None,
             traffic=settings.listens,
-            keep=_staying(white, black),
+            # a sandbox is made for two engines: it hides each from the other
+            keep=_staying(white, black) if settings.sandbox == "plain" else (),
         )
 
 

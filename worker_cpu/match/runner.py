@@ -36,6 +36,7 @@ from worker_cpu.match import (
     schedule,
     standings,
 )
+from worker_cpu.seats import sandbox
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
@@ -80,7 +81,8 @@ class Runner:
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
-        self._nursery = processes.Nursery(nest.fork)
+        confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
+        self._nursery = processes.Nursery(confinement, nest.fork)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []

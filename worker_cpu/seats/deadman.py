@@ -22,6 +22,8 @@ from worker_cpu.seats import local
 
 REPLY_SECONDS = 10.0  # s beyond the asked wait: the dead man answers within milliseconds
 READ_BYTES = 1 << 16  # bytes: one read of the socket
+GONE_SECONDS = 1.0  # s: killed processes end within milliseconds; who reaps them may not
+GONE_LOOK_SECONDS = 0.002  # s: between two looks at them
 PIDFD_SIGNAL_PROCESS_GROUP = 4  # linux/pidfd.h, since Linux 6.9
 
 
@@ -31,6 +33,10 @@ class DeadManKillsError(errors.HostError):
 
 class DeadManLostError(errors.HostError):
     """The dead man is gone without a word; engines may be left."""
+
+
+class SandboxFailedError(errors.HostError):
+    """No sandbox could be made around an engine: the host's fault, no engine's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +75,13 @@ class DeadMan:
         spec: contract.EngineSpec,
         environment: Mapping[str, str],
         cpus: Sequence[int] | None,
+        confined: Mapping[str, Any] | None = None,
     ) -> str:
-        """Start an engine at a seat; return '' or why it cannot be started."""
+        """Start an engine at a seat; return '' or why it cannot be started.
+
+        ``confined`` is what ``sandbox.confined`` made of it; without it the engine has
+        no sandbox and no limits. Raises ``SandboxFailedError`` when the host's sandbox fails.
+        """
         ends = seat.open()
         order = {
             "op": "spawn",
@@ -79,6 +90,7 @@ class DeadMan:
             "cwd": spec.directory,
             "env": dict(environment),
             "cpus": None if cpus is None else list(cpus),
+            **(confined or {}),
         }
         try:
             reply = self._request(order, fds=(ends.stdin, ends.stdout, ends.stderr))
@@ -86,6 +98,8 @@ class DeadMan:
             ends.close()
         if "pid" in reply:
             seat.born(int(reply["pid"]))
+        elif reply.get("host"):
+            raise SandboxFailedError(str(reply["error"]))
         return str(reply.get("error", ""))
 
     def ask(self, seat: str, wait_ms: int) -> EngineEnd:
@@ -192,8 +206,11 @@ def _kill_group_of_living(seat: local.LocalSeat) -> None:
 
 
 def await_end(seat: local.LocalSeat) -> None:
-    """Wait until a killed engine is gone, which takes the kernel a moment."""
-    if seat.pidfd >= 0:
-        ended = select.poll()
-        ended.register(seat.pidfd, select.POLLIN)
-        ended.poll(REPLY_SECONDS * 1000)
+    """Wait until a killed engine and its group are gone, which takes the kernel a moment."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while seat.pidfd >= 0 and time.monotonic() < deadline:
+        try:
+            signal.pidfd_send_signal(seat.pidfd, 0, None, PIDFD_SIGNAL_PROCESS_GROUP)
+        except OSError:
+            return
+        time.sleep(GONE_LOOK_SECONDS)

@@ -53,6 +53,14 @@ local function is_holder(slot, attempt, token)
   return held[1] == attempt and held[2] == token
 end
 
+-- Take back a season's offer if it is this game.
+local function withdraw_game(offers, orders, season, game)
+  if redis.call('HGET', offers, season) == game then
+    redis.call('HDEL', offers, season)
+    redis.call('HDEL', orders, season)
+  end
+end
+
 -- The fence: the holder, and no restore since its token was given.
 local function may_write(slot, epoch, attempt, token)
   return is_holder(slot, attempt, token) and epoch_of(token) == current_epoch(epoch)

@@ -33,9 +33,6 @@ if newest ~= attempt then return {'refused', 'newer', newest} end
 local seq = record_facts(KEYS[8], {{'game_finished', ARGV[5]}}, ARGV[7], worker, token, '')
 redis.call('HSET', KEYS[4], game, text(seq) .. ' ' .. attempt)
 redis.call('SET', KEYS[9], ARGV[6])
-if redis.call('HGET', KEYS[2], season) == game then
-  redis.call('HDEL', KEYS[2], season)
-  redis.call('HDEL', KEYS[3], season)
-end
+withdraw_game(KEYS[2], KEYS[3], season, game)
 if is_holder(KEYS[1], attempt, token) then redis.call('DEL', KEYS[1]) end
 return {'recorded', seq}

@@ -3,6 +3,8 @@
 -- KEYS 1 slot     hash    the lease
 --      2 ended    hash    attempt, token, season, seq of the hall's last given-up attempt
 --      3 journal  stream  the season's
+--      4 offers   hash    season -> game
+--      5 orders   hash    season -> order
 -- ARGV 1 season  2 attempt  3 token  4 chain  5 attempt_ended (JSON)  6 by
 --      7 schema version
 -- Reply {'recorded', seq}  now, or earlier for the same attempt
@@ -11,7 +13,7 @@
 local season, attempt, token = ARGV[1], ARGV[2], ARGV[3]
 local ended = redis.call('HMGET', KEYS[2], 'attempt', 'token', 'seq')
 if ended[1] == attempt and ended[2] == token then return {'recorded', tonumber(ended[3])} end
-local slot = redis.call('HMGET', KEYS[1], 'season', 'deadline', 'suspect')
+local slot = redis.call('HMGET', KEYS[1], 'season', 'deadline', 'suspect', 'game')
 if not is_holder(KEYS[1], attempt, token) or slot[1] ~= season or slot[3] ~= ARGV[4]
     or now_ms() <= tonumber(slot[2]) then
   return {'alive'}
@@ -20,4 +22,5 @@ local seq = record_facts(KEYS[3], {{'attempt_ended', ARGV[5]}}, ARGV[7], ARGV[6]
 redis.call('HSET', KEYS[2], 'attempt', attempt, 'token', token, 'season', season,
   'seq', text(seq))
 redis.call('DEL', KEYS[1])
+withdraw_game(KEYS[4], KEYS[5], season, slot[4])
 return {'recorded', seq}

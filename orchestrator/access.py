@@ -1,0 +1,154 @@
+"""Who may do what in the farm's Redis: one user a role, no default user.
+
+Each role is given the keys and commands its work needs, and no more (``docs/security.md``
+has the table in words). Invariants:
+
+* nobody but ``admin`` configures the server, empties it or reads its users;
+* nobody but ``operator`` and ``admin`` can take entries out of a stream or rename a key:
+  the journal only grows;
+* ``broadcast`` and ``exporter`` can write nothing;
+* passwords stand here as SHA-256 only, as Redis keeps them.
+
+Rules are those of Redis 7 (``%R~``); Celery's channel names carry the database number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from orchestrator import celery
+from orchestrator.ledger import keys
+
+READ = (
+    *("get", "mget", "strlen", "exists", "type", "ttl", "pttl", "hget", "hmget", "hgetall"),
+    *("hkeys", "hlen", "hexists", "llen", "lrange", "smembers", "scard", "sismember"),
+    *("xrange", "xrevrange", "xread", "xlen", "zcard", "zrange", "zrevrangebyscore"),
+)
+CONNECT = ("auth", "hello", "ping", "select", "echo", "quit", "client|setinfo", "acl|whoami")
+CONNECT_6 = tuple(word for word in CONNECT if "setinfo" not in word)  # Redis 7.0 has it not
+ASK = ("info", "time", "multi", "exec", "discard")
+SCRIPTS = ("eval", "evalsha", "script|load", "script|exists")
+LEDGER = (
+    *("set", "setnx", "incr", "del", "hset", "hsetnx", "hdel", "rpush", "sadd", "srem"),
+    *("xadd", "expire", "pexpire"),
+)
+BROKER = (
+    *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "srem", "watch"),
+    *("unwatch", "publish", "subscribe", "psubscribe"),
+    *("unsubscribe", "punsubscribe"),
+)
+ROLES = ("admin", "orchestrator", "worker", "operator", "broadcast", "exporter")
+
+
+@dataclasses.dataclass(frozen=True)
+class Role:
+    """What one kind of user may touch: key patterns, channels, commands."""
+
+    name: str
+    purpose: str
+    keys: tuple[str, ...]
+    channels: tuple[str, ...]
+    commands: tuple[str, ...]
+
+    def rules(self) -> tuple[str, ...]:
+        """Return the rules as Redis reads them, without name and password."""
+        return ("resetkeys", *self.keys, "resetchannels", *self.channels, "-@all", *self.commands)
+
+
+def roles(database: int = 0) -> dict[str, Role]:
+    """Return all roles by name."""
+    names = keys.Keys()
+    ledger, mirrored = f"~{names.prefix}*", f"%R~{names.mirrored}"
+    reads, broker = f"%R~{names.prefix}*", f"~{celery.KEYS}*"
+    channels = _channels(database)
+    play = tuple(f"~{pattern}" for pattern in _of_hall(names))
+    steer = ("+@all", "-@admin", "-@dangerous", "+info", "+config|get", "+acl|whoami")
+    told = (
+        Role("admin", "sets the server up; used by no process", ("~*",), ("&*",), ("+@all",)),
+        Role(
+            "orchestrator",
+            "decides, archives, rings the halls",
+            (ledger, broker),
+            channels,
+            _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, "config|get", *CONNECT_6),
+        ),
+        Role(
+            "worker",
+            "plays: claims, plies, records of its halls",
+            (*play, mirrored, broker),
+            channels,
+            _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, *CONNECT_6),
+        ),
+        Role("operator", "a person: steers, corrects, restores", (ledger, broker), channels, steer),
+        Role("broadcast", "shows", (reads,), (), _allow(*READ, *ASK, *CONNECT_6)),
+        Role(
+            "exporter",
+            "measures",
+            (reads, f"%R~{celery.KEYS}*"),
+            (),
+            _allow(*READ, *ASK, *CONNECT_6),
+        ),
+    )
+    return {role.name: role for role in told}
+
+
+def _allow(*commands: str) -> tuple[str, ...]:
+    return tuple(f"+{command}" for command in dict.fromkeys(commands))
+
+
+def _channels(database: int) -> tuple[str, ...]:
+    # Patterns are compared as text: a subscription to x* is not covered by a wider rule.
+    prefix = celery.KEYS
+    return (
+        f"&{prefix}*",
+        f"&{prefix}/{database}.celery.pidbox",
+        f"&{prefix}/{database}.celeryev/worker.*",
+    )
+
+
+def _of_hall(names: keys.Keys) -> tuple[str, ...]:
+    """Return the keys that playing writes, and those its scripts name."""
+    return (
+        *(names.epoch, names.seasons, names.halls, names.vitals),
+        *(names.journal("*"), names.holds("*")),
+        *(names.results("*"), names.latest("*"), names.attempts("*")),
+        *(names.hall("*"), names.plies("*"), names.record("*")),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class User:
+    """A Redis user: a role under a name, and the hash of its password."""
+
+    name: str
+    role: Role
+    password_sha256: str
+
+    def rules(self) -> tuple[str, ...]:
+        """Return all of the user's rules, from nothing."""
+        return ("reset", "on", f"#{self.password_sha256}", *self.role.rules())
+
+    def line(self) -> str:
+        """Return the user's line of an ACL file."""
+        return " ".join(("user", self.name, *self.rules()[1:]))
+
+
+def users(passwords: Mapping[str, str], operators: Sequence[str], database: int) -> list[User]:
+    """Return a user for each role and each operator; ``passwords`` by user name."""
+    known = roles(database)
+    named = [(name, known[name]) for name in ROLES if name != "operator"]
+    named += [(name, known["operator"]) for name in operators]
+    return [User(name, role, sha256(passwords[name])) for name, role in named]
+
+
+def sha256(password: str) -> str:
+    """Return what Redis keeps of a password."""
+    return hashlib.sha256(password.encode()).hexdigest()
+
+
+def acl_file(told: Sequence[User]) -> str:
+    """Return the text of Redis' ``aclfile``; the default user is off."""
+    lines = ["user default off resetkeys resetchannels -@all", *(user.line() for user in told)]
+    return "".join(f"{line}\n" for line in lines)

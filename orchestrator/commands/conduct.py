@@ -1,0 +1,124 @@
+"""Commands about an engine's conduct: flags of hidden books, disqualification."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Sequence
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.commands import amend, common, second
+from orchestrator.season import amendments, exclusion, hidden_books, replacing, state
+
+
+@click.command()
+@common.season_argument
+@common.json_option
+def flags(season: str | None, *, as_json: bool) -> None:
+    """Show engines that answered without a search out of the book, again and again.
+
+    A flag is a notice to the organizers and stops nothing (S16-16, RULEBOOK §5).
+
+    Example: farm flags
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    found = [flag.model_dump(mode="json") for flag in hidden_books.standing(chosen)]
+    if as_json:
+        common.print_json(found)
+        return
+    for flag in found:
+        games = ", ".join(f"{game} ({moves} moves)" for game, moves in flag["games"].items())
+        click.echo(f"{flag['engine']} in {flag['event']}: no search out of the book in {games}")
+        about = f"{flag['engine']} --event {flag['event']}"
+        click.echo(f"  farm disqualify {about} --reason WHY, or farm dismiss {about} --reason WHY")
+    if not found:
+        click.echo(f"{chosen.launched.id}: nobody is flagged")
+
+
+@click.command()
+@click.argument("engine")
+@click.option("--event", required=True, help="The event in which it is flagged.")
+@common.season_option
+@common.audited
+@common.json_option
+def dismiss(
+    engine: str,
+    event: str,
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Dismiss the flag of ENGINE: the organizers have looked, it plays on.
+
+    Example: farm dismiss chiron --event l2 --reason "forced lines, its log shows a search"
+    """
+    with common.open_ledger() as ledger:
+        before = common.change_season(
+            ledger,
+            season,
+            lambda now: hidden_books.dismiss(now, event, engine, by, reason),
+            by,
+            dry_run=dry_run,
+        )
+    facts = {"season": before.launched.id, "engine": engine, "event": event, "dry_run": dry_run}
+    common.report(as_json, facts, f"the flag of {engine} in {event} is dismissed")
+
+
+@click.command()
+@click.argument("engine")
+@click.option("--event", required=True, help="The event that it leaves.")
+@click.option("--with", "substitute", help="The substitute that takes its seat; default: nobody.")
+@click.option("--entry", type=click.Path(path_type=pathlib.Path), help="Its engines.toml, if new.")
+@click.option(
+    "--played",
+    type=click.Choice(["annul", "keep", "replay"]),
+    default="annul",
+    show_default=True,
+    help="Games it has played: count for nobody, for the substitute, or are played again.",
+)
+@common.season_option
+@common.audited
+@common.json_option
+def disqualify(
+    engine: str,
+    event: str,
+    substitute: str | None,
+    entry: pathlib.Path | None,
+    played: amendments.Played,
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Disqualify ENGINE in a running event, such as for a hidden book; perhaps replace it.
+
+    Without a substitute its results are annulled, it ranks last, its other games are
+    cancelled. The season must be paused.
+
+    Example: farm disqualify chiron --event l2 --with igel --played replay --reason "hidden book"
+    """
+    if substitute is None and (played != "annul" or entry is not None):
+        raise errors.UsageError("--played and --entry need a substitute (--with)")
+
+    def change(now: state.SeasonState) -> Sequence[contract.Draft]:
+        if substitute is None:
+            return exclusion.withdraw(now, event, engine, by, reason, "disqualification")
+        new = amend.spec(now, substitute, entry, engine)
+        return replacing.replace(now, event, engine, new, played, by, reason)
+
+    with common.open_ledger() as ledger:
+        by = second.consent(ledger, season, "disqualify", change, by, dry_run=dry_run)
+        before = common.change_season(ledger, season, change, by, dry_run=dry_run, unoffered=True)
+    facts = {"season": before.launched.id, "engine": engine, "event": event, "dry_run": dry_run}
+    ending = "nobody takes its seat"
+    if substitute is not None:
+        ending = amend.replacement(dict(change(before)[0].data))
+    sentence = f"{engine} is disqualified in {event}: {ending}"
+    common.report(as_json, facts | {"substitute": substitute, "played": played}, sentence)

@@ -1,0 +1,196 @@
+"""``farm engine``: the engines of a season or of a roster file: list, show, import.
+
+What changes them in a running season stands in ``engine_changes``, test games in
+``engine_trial``.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import errors
+from orchestrator.arbiter import cutechess
+from orchestrator.commands import common, engine_changes, engine_trial, rosters
+from orchestrator.season import engines_toml, files, model, roster, state, updating, windows
+
+
+@click.group()
+def engine() -> None:
+    """Show, import, add, update and test engines.
+
+    Example: farm engine list
+    """
+
+
+engine.add_command(engine_changes.add)
+engine.add_command(engine_changes.update)
+engine.add_command(engine_changes.deadline)
+engine.add_command(engine_trial.test)
+
+
+@engine.command("list")
+@common.season_argument
+@rosters.file_option
+@common.json_option
+def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
+    """List the engines of SEASON as they are now, or those of a roster file.
+
+    Example: farm engine list --file engines.toml
+    """
+    rows = _of_file(file) if file else _of_season(season)
+    if as_json:
+        common.print_json(rows)
+        return
+    table = rich.table.Table("id", "name", "version", "author", "rating", "runs on", "NN", "state")
+    for row in rows:
+        neural = "yes" if row["neural"] else ""
+        rating = "" if row["rating"] is None else str(row["rating"])
+        rating += "?" if row["provisional"] else ""
+        named = (row["engine"], row["name"], row["version"], row["author"])
+        table.add_row(*named, rating, row["competition"], neural, row["state"])
+    common.console().print(table)
+
+
+def _of_file(file: str) -> list[dict[str, Any]]:
+    entries = files.load_engines(pathlib.Path(file))
+    return [_row(entry) | {"state": _dropped(entry)} for entry in entries]
+
+
+def _of_season(season: str | None) -> list[dict[str, Any]]:
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    return [_standing(chosen, name, now_ms) for name in chosen.engines]
+
+
+def _row(entry: model.EngineEntry) -> dict[str, Any]:
+    """Return an entry as plain data, its name and id filled in."""
+    spec = roster.spec(entry)
+    told = entry.model_dump(mode="json") | {"name": spec.name}
+    return {"engine": spec.id} | {key: value for key, value in told.items() if key != "id"}
+
+
+def _dropped(entry: model.EngineEntry) -> str:
+    return f"dropped: {entry.dropped}" if entry.dropped else ""
+
+
+def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, Any]:
+    """Return an engine of a season: what it is, where it plays, what may be changed."""
+    entry = updating.entries_of(now).get(engine_id)
+    if entry is None:  # found on the host by its name
+        spec = now.engines[engine_id]
+        entry = model.EngineEntry(id=spec.id, name=spec.name, command=spec.command)
+    playing = windows.playing(now, engine_id)
+    coming = windows.upcoming(now, engine_id)
+    pinned = {} if playing is None else playing.pinned
+    pin = pinned.get(engine_id, now.engines[engine_id])
+    return _row(entry) | {
+        "playing": "" if playing is None else playing.id,
+        "pinned": dict(pin.checksums) if playing is not None else {},
+        "upcoming": [event.id for event in coming],
+        "updates": {event.id: _window(now, event.id, engine_id, now_ms) for event in coming},
+        "state": _state(now, engine_id),
+    }
+
+
+def _window(now: state.SeasonState, event: str, engine_id: str, now_ms: int) -> str:
+    """Say whether an engine may be updated for an event, and why not."""
+    try:
+        windows.require_window(now, now.events[event], engine_id, now_ms)
+    except errors.RefusedError as refused:
+        return str(refused)
+    return "open"
+
+
+def _state(now: state.SeasonState, engine_id: str) -> str:
+    playing = windows.playing(now, engine_id)
+    if playing is not None:
+        return f"plays {playing.id}"
+    coming = ", ".join(event.id for event in windows.upcoming(now, engine_id))
+    return f"next {coming}" if coming else ""
+
+
+@engine.command()
+@click.argument("name")
+@click.option("--season", help="The season; default: the one that runs.")
+@rosters.file_option
+@common.json_option
+def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> None:
+    """Show all that is known of engine NAME (its id): entry, pins, update windows.
+
+    Example: farm engine show stockfish
+    """
+    rows = _of_file(file) if file else _of_season(season)
+    found = next((row for row in rows if row["engine"] == name), None)
+    if found is None:
+        known = ", ".join(row["engine"] for row in rows) or "none"
+        raise errors.RefusedError(f"there is no engine {name!r}; engines: {known}")
+    if as_json:
+        common.print_json(found)
+        return
+    for key, value in found.items():
+        if value not in (None, "", {}, [], False):
+            click.echo(f"{key:>12}: {_words(value)}")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} = {_words(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return shlex.join(map(str, value))
+    return str(value)
+
+
+@engine.command("import")
+@click.argument("source")
+@click.option("-o", "--output", help="Write the roster here; default: to the terminal.")
+@click.option("--pin", is_flag=True, help="Add the checksums of files that this machine has.")
+def import_(source: str, output: str | None, *, pin: bool) -> None:
+    """Make a roster file of SOURCE, cutechess' engines.json.
+
+    Example: farm engine import engines.json -o engines.toml
+    """
+    if output and pathlib.Path(output).exists():
+        raise errors.UsageError(f"{output} exists; give another name, or move it away")
+    entries = _imported(source)
+    text = engines_toml.text([rosters.pinned(entry) for entry in entries] if pin else entries)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    pathlib.Path(output).write_text(text, encoding="utf-8")
+    click.echo(f'{output}: {len(entries)} engines; a season names it: [roster] file = "{output}"')
+
+
+def _imported(source: str) -> list[model.EngineEntry]:
+    try:
+        listed = cutechess.parse(pathlib.Path(source).read_bytes())
+    except (OSError, ValueError) as error:
+        allowed = "a JSON list of engines, each with name and command"
+        raise errors.UsageError(f"{source}: found {error}; allowed: {allowed}") from error
+    taken: set[str] = set()
+    return [_entry(configured, source, taken) for configured in listed.values()]
+
+
+def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> model.EngineEntry:
+    """Return an entry whose id no other has; its own where the name gives none."""
+    where = f"{source}: {configured.name}"
+    if configured.ponder:
+        text = "found ponder: true; engines do not ponder here: the clock is one engine's at a time"
+        raise errors.UsageError(f"{where}: {text}")
+    if not configured.command:
+        raise errors.UsageError(f"{where}: found no command; allowed: a program")
+    program = pathlib.Path(configured.directory or ".").expanduser() / configured.command
+    words = [configured.command] if program.is_file() else shlex.split(configured.command)
+    try:
+        entry = engines_toml.of_cutechess(configured, [*words, *configured.arguments])
+    except ValueError as error:
+        raise errors.UsageError(f"{where}: {error}") from error
+    base = roster.id_of(entry) or "engine"
+    numbered = (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
+    chosen = next(name for name in numbered if name not in taken)
+    taken.add(chosen)
+    return entry if chosen == roster.id_of(entry) else entry.model_copy(update={"id": chosen})

@@ -1,0 +1,213 @@
+"""``farm engine test``: a few games of one engine in the hall, while the season waits.
+
+The orchestrator writes the orders; who plays them is found through the entry-point group
+``farm.players``, so that nothing here knows the hall. The openings are those of the demo
+book: a test tells nobody what the season's games will begin with.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import chess960, openings
+from orchestrator.commands import common, launch, rosters
+from orchestrator.season import files, model, orders, roster, state, windows
+
+PLAYERS = "farm.players"
+OWN = contract.EngineSpec(
+    id="farm-engine", name="Farm Engine", command=("farm-engine", "--nodes", "400")
+)
+PLIES = 8  # of the demo book's lines, as in the demo season
+HALL = "hall-1"
+
+Play: TypeAlias = Callable[
+    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
+]
+
+
+@click.command()
+@click.argument("name")
+@click.option("--against", help="Another engine's id; default: the farm's own engine.")
+@click.option("--games", default=2, show_default=True, type=click.IntRange(1, 100))
+@click.option("--tc", "control", default="10s+100ms", show_default=True, help="Time control.")
+@click.option("--event", help="Play by this event's limits; default: the engine's next.")
+@click.option("--season", help="The season; default: the one that runs.")
+@rosters.file_option
+@common.json_option
+def test(
+    name: str,
+    against: str | None,
+    games: int,
+    control: str,
+    event: str | None,
+    season: str | None,
+    file: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Play test games of engine NAME in the hall; nothing of them counts.
+
+    Run it on the hall's host, while the season is at a gate or paused, or without any
+    season. With --file both engines are those of a roster file.
+
+    Example: farm engine test igel --against minic --games 4 --tc 1+1
+    """
+    clock = _control(control)
+    chosen = _season(season, required=file is None)
+    engines = _engines(chosen, file)
+    hall = HALL if chosen is None else chosen.hall
+    rules = _rules(chosen, event, name)
+    pair = (_named(engines, name), OWN if against is None else _named(engines, against))
+    written = [_order(number, pair, clock, rules) for number in range(games)]
+    url = None if chosen is None else common.redis_url()
+    played = []
+    for record in _player()(written, hall, url):
+        played.append(_facts(record))
+        if not as_json:
+            click.echo(_sentence(played[-1]))
+    if as_json:
+        common.print_json({"engine": name, "against": pair[1].id, "games": played})
+    elif len(played) < games:
+        click.echo("an official game is waiting: the test ends here")
+
+
+def _control(text: str) -> contract.TimeControl:
+    try:
+        return contract.TimeControl.parse(text)
+    except ValueError:
+        found = f"--tc: found {text!r}; allowed: {model.TIME_CONTROL}"
+        raise errors.UsageError(found) from None
+
+
+def _season(name: str | None, *, required: bool) -> state.SeasonState | None:
+    """Return the season that must not be disturbed, None where no farm runs."""
+    try:
+        with common.open_ledger() as ledger:
+            if not required and name is None and not ledger.seasons():
+                return None
+            chosen = common.choose(ledger, name)
+    except errors.LedgerUnreachableError:
+        if required:
+            raise
+        return None
+    if chosen.running is not None or chosen.ready_game() is not None:
+        raise errors.RefusedError(
+            f"{chosen.launched.id} plays; engines are tested while it is at a gate or paused"
+        )
+    return chosen
+
+
+def _engines(chosen: state.SeasonState | None, file: str | None) -> dict[str, contract.EngineSpec]:
+    if file is None:
+        assert chosen is not None  # required without a file
+        return dict(chosen.engines)
+    return {roster.id_of(one): roster.spec(one) for one in files.load_engines(pathlib.Path(file))}
+
+
+def _named(engines: dict[str, contract.EngineSpec], name: str) -> contract.EngineSpec:
+    if name not in engines:
+        raise errors.RefusedError(f"no engine {name!r}; engines: {', '.join(engines) or 'none'}")
+    return engines[name]
+
+
+def _rules(chosen: state.SeasonState | None, event: str | None, engine: str) -> model.Event | None:
+    """Return the event by whose limits is played, None for the farm's smallest."""
+    if chosen is None:
+        if event is not None:
+            raise errors.UsageError(f"--event {event}: there is no season")
+        return None
+    if event is not None and event not in chosen.events:
+        known = ", ".join(chosen.events)
+        raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
+    coming = windows.upcoming(chosen, engine)
+    spec = chosen.events[event].spec if event else coming[0].spec if coming else None
+    return spec or next(iter(chosen.events.values())).spec
+
+
+def _order(
+    number: int,
+    pair: tuple[contract.EngineSpec, contract.EngineSpec],
+    control: contract.TimeControl,
+    rules: model.Event | None,
+) -> contract.GameOrder:
+    """Write the order of a test game; colours change from game to game."""
+    event = "" if rules is None else rules.id
+    white, black = (orders.engine_in(engine, event) for engine in (pair, pair[::-1])[number % 2])
+    order = contract.GameOrder(
+        season="test",
+        season_name="Engine test",
+        event="test",
+        event_name="Engine test",
+        game=f"test-{number + 1}",
+        number=number + 1,
+        round=str(number + 1),
+        white=white,
+        black=black,
+        time_control=control,
+        journaled=False,
+        opening=_opening(number // 2, rules),
+    )
+    if rules is None:
+        return order
+    update = {
+        "limits": rules.limits,
+        "timeouts": rules.timeouts,
+        "variant": rules.variant,
+        "adjudication": rules.adjudication,
+    }
+    return order.model_copy(update=update)
+
+
+def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
+    if rules is not None and rules.variant == "fischerandom":
+        return chess960.opening(pair % chess960.POSITIONS)
+    book = launch.SEASONS / "books" / "demo.pgn"
+    exits = openings.parse(book.read_text(encoding="utf-8"), "pgn", PLIES, str(book))
+    return exits[pair % len(exits)]
+
+
+def _player() -> Play:
+    found = list(importlib.metadata.entry_points(group=PLAYERS))
+    if not found:
+        raise errors.HostError(
+            "nothing on this machine plays games: install the farm again (entry points"
+            f" {PLAYERS}), or run this on the hall's host"
+        )
+    play: Play = found[0].load()
+    return play
+
+
+def _facts(record: contract.GameRecord) -> dict[str, Any]:
+    last = record.plies[-1] if record.plies else None
+    return {
+        "game": record.order.game,
+        "white": record.order.white.name,
+        "black": record.order.black.name,
+        "result": record.outcome.result,
+        "details": record.outcome.details,
+        "note": record.outcome.note,
+        "plies": 0 if last is None else last.ply,
+        "builds": {"white": record.order.white.build, "black": record.order.black.build},
+        "checksums": {
+            "white": dict(record.order.white.checksums),
+            "black": dict(record.order.black.checksums),
+        },
+        "remarks": [
+            f"{option.name}: {option.remark}"
+            for report in (record.white, record.black)
+            for option in report.options
+            if option.remark
+        ],
+    }
+
+
+def _sentence(game: dict[str, Any]) -> str:
+    players = f"{game['white']} - {game['black']}"
+    why = f"{game['details']}{': ' + game['note'] if game['note'] else ''}"
+    return f"{game['game']}: {players} {game['result']} ({why}, {game['plies']} plies)"

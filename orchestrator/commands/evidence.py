@@ -1,0 +1,72 @@
+"""``farm evidence``: what an author may see of a game, in one file an engine."""
+
+from __future__ import annotations
+
+import pathlib
+
+import click
+
+from orchestrator import contract
+from orchestrator import evidence as packs
+from orchestrator.commands import common, recover
+from orchestrator.ledger import api
+from orchestrator.recovery import copies
+
+
+@click.command()
+@click.argument("game")
+@common.season_option
+@click.option("--for", "engine", help="The engine whose author it is for; default: one each.")
+@click.option("--to", "target", type=recover.FOLDER, default=".", help="Where to write it.")
+@recover.archive_option
+@recover.halls_option
+@common.json_option
+def evidence(
+    game: str,
+    season: str | None,
+    engine: str | None,
+    target: pathlib.Path,
+    archive: pathlib.Path | None,
+    halls: pathlib.Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Pack what the author of an engine may see of GAME: SEASON.GAME.ENGINE.tar.gz.
+
+    The own engine's settings, protocol, plies, errors, exit, scratch and core; of the
+    opponent what the PGN shows. Binaries and networks never leave.
+
+    Example: farm evidence league.4 --for stockfish
+    """
+    data = common.data_directory()
+    with common.open_ledger() as ledger:
+        folded = common.choose(ledger, season)
+        name = folded.launched.id
+        folded.game(game)
+        ended, checksums = _told(ledger, name, game)
+    root = archive or data / "archive"
+    case = packs.read(root / name / "games" / game, halls or data / "halls", ended, checksums)
+    order = case.record.order
+    target.mkdir(parents=True, exist_ok=True)
+    written = {}
+    for one in [engine] if engine else [order.white.id, order.black.id]:
+        path = target / f"{name}.{game}.{one}.tar.gz"
+        packed = packs.members(case, case.side(one))
+        written[str(path)] = packs.write(path, packed, case.record.ended_ms)
+    sentence = "\n".join(f"{path}: {len(names)} files" for path, names in written.items())
+    common.report(as_json, {"season": name, "game": game, "packs": written}, sentence)
+
+
+def _told(
+    ledger: api.Ledger, season: str, game: str
+) -> tuple[list[contract.AttemptEnded], set[str]]:
+    """Return the interrupted attempts at a game, and the hashes of all files of the season."""
+    ended = []
+    checksums: set[str] = set()
+    for entry in copies.from_ledger(ledger, season):
+        if entry.kind == "attempt_ended" and entry.data["game"] == game:
+            ended.append(contract.AttemptEnded.model_validate(entry.data))
+        elif entry.kind == "game_finished":
+            done = contract.GameFinished.model_validate(entry.data)
+            checksums |= {*done.white_files.values(), *done.black_files.values()}
+    return ended, checksums

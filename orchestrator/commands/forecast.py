@@ -1,0 +1,144 @@
+"""``farm forecast``: what the rest of a season may bring."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+import rich.progress
+import rich.table
+
+from orchestrator import errors, simulation
+from orchestrator import forecast as forecasts
+from orchestrator.commands import common, tables
+from orchestrator.commands import launch as launching
+from orchestrator.season import files, views
+from orchestrator.season import state as season_state
+
+PLACES = 3  # shown one by one in a table; --json has all
+
+
+@click.command()
+@click.argument("what", metavar="[FILE|SEASON]", required=False)
+@click.option("--runs", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--event", help="Only this event.")
+@click.option(
+    "--rating-error",
+    type=click.FloatRange(1, 1000),
+    default=forecasts.RATING_ERROR,
+    show_default=True,
+    help="Standard error of the roster's ratings, in points.",
+)
+@click.option("--processes", type=click.IntRange(0), default=0, help="[default: one for each core]")
+@common.json_option
+def forecast(
+    what: str | None,
+    runs: int,
+    seed: int,
+    event: str | None,
+    rating_error: float,
+    processes: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Play the rest of a season many times; say how likely is what.
+
+    SEASON is a launched one (default: the one that runs); FILE a season file, of which
+    the whole is played. Strengths are the roster's ratings with their error, corrected
+    by the season's games so far. The same seed forecasts the same.
+
+    Example: farm forecast season17 --runs 1000 --seed 7
+    """
+    state = _state(what, seed)
+    if event is not None and event not in state.events:
+        known = ", ".join(state.events)
+        raise errors.UsageError(f"--event: found {event!r}; allowed: {known}")
+    asked = forecasts.Forecast(state, seed, rating_error)
+    with _progress(runs, quiet=as_json) as done:
+        odds = forecasts.forecast(asked, runs, processes, done)
+    facts = forecasts.facts(asked, odds, time.time_ns() // 1_000_000)
+    if event is not None:
+        facts["events"] = [one for one in facts["events"] if one["id"] == event]
+    if as_json:
+        common.print_json(facts)
+    else:
+        _show(state, facts)
+
+
+def _state(what: str | None, seed: int) -> season_state.SeasonState:
+    """Return a launched season's state, or that of a file before its first game."""
+    if what is not None and (pathlib.Path(what).is_file() or not _launched(what)):
+        return simulation.Simulation.launched(files.load(launching.season_file(what)), seed).state
+    with common.open_ledger() as ledger:
+        return common.choose(ledger, what)
+
+
+def _launched(season: str) -> bool:
+    """Say whether a farm is there and plays a season of that id."""
+    try:
+        with common.open_ledger() as ledger:
+            return season in ledger.seasons()
+    except errors.LedgerUnreachableError:
+        return False
+
+
+@contextlib.contextmanager
+def _progress(runs: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    bar = rich.progress.Progress(console=common.console(stderr=True), disable=quiet, transient=True)
+    with bar:
+        task = bar.add_task("seasons", total=runs)
+        yield lambda played: bar.update(task, advance=played)
+
+
+# -- for people ----------------------------------------------------------------------
+
+
+def _show(state: season_state.SeasonState, facts: Mapping[str, Any]) -> None:
+    console = common.console()
+    for event in facts["events"]:
+        console.print(_table(state, event))
+    title = ", ".join(
+        f"{views.name(state, one['engine'])} {_percent(one['chance'])}"
+        for one in facts["champion"][:5]
+    )
+    console.print(f"Champion: {title}")
+    end, days = facts["end_ms"], facts["remaining_days"]
+    console.print(
+        f"The season ends about {tables.moment(end['expected'])}"
+        f" ({days['expected']:.1f} days of play; 9 in 10: {days['early']:.1f} to"
+        f" {days['late']:.1f}), by {facts['runs']} runs, seed {facts['seed']}"
+    )
+
+
+def _table(state: season_state.SeasonState, event: Mapping[str, Any]) -> rich.table.Table:
+    made = rich.table.Table(title=event["name"])
+    targets = list(event["engines"][0]["promoted"]) if event["engines"] else []
+    relegates = any(line["relegated"] for line in event["engines"])
+    made.add_column("Engine")
+    for head in ("Plays", *map(str, range(1, PLACES + 1)), *(f"→ {to}" for to in targets)):
+        made.add_column(head, justify="right")
+    if relegates:
+        made.add_column("Relegated", justify="right")
+    for line in event["engines"]:
+        cells = [line["plays"], *_first(line["places"]), *line["promoted"].values()]
+        made.add_row(
+            views.name(state, line["engine"]),
+            *map(_percent, [*cells, line["relegated"]] if relegates else cells),
+        )
+    return made
+
+
+def _first(places: list[float]) -> list[float]:
+    return (places + [0.0] * PLACES)[:PLACES]
+
+
+def _percent(chance: float) -> str:
+    """Write a chance; what may still happen, or fail to, is never told as 0 or 100 %."""
+    if chance in {0.0, 1.0}:
+        return f"{chance:.0%}" if chance else ""
+    return "<1%" if chance < 0.01 else ">99%" if chance > 0.99 else f"{chance:.0%}"

@@ -1,0 +1,81 @@
+"""``farm fsck``: compare journal, mirror and archive, and mend what can be rebuilt."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+from collections.abc import Sequence
+
+import click
+import rich.table
+
+from orchestrator import archive as archives
+from orchestrator import errors
+from orchestrator import fsck as checks
+from orchestrator.commands import common, recover
+from orchestrator.fsck import findings
+from orchestrator.ledger import api
+
+
+@click.command()
+@common.season_argument
+@recover.archive_option
+@recover.halls_option
+@click.option("--only", multiple=True, help="A checker's name; may be given again.")
+@click.option("--repair", is_flag=True, help="Mend what can be rebuilt; `farm serve` must stand.")
+@common.json_option
+@click.pass_context
+def fsck(
+    ctx: click.Context,
+    season: str | None,
+    archive: pathlib.Path | None,
+    halls: pathlib.Path | None,
+    only: tuple[str, ...],
+    *,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Check that journal, mirror, archive and tables tell the same; say what does not.
+
+    All seasons, or SEASON. Without --repair nothing is changed, and the farm may run.
+    Exit code 0: all is well, or all was mended; 3: something is left to be done.
+
+    Example: farm fsck --repair
+    """
+    data = common.data_directory()
+    root = archive or data / "archive"
+    wanted = checks.checkers(only)
+    with common.open_ledger() as ledger, contextlib.ExitStack() as stack:
+        if repair:
+            stack.enter_context(archives.sole_writer(root))
+        names = [season] if season else _names(ledger, root)
+        seasons = [findings.Season(name, ledger, root, halls or data / "halls") for name in names]
+        told = [one for each in seasons for one in checks.check(each, wanted, repair=repair)]
+    _report(names, told, as_json=as_json)
+    ctx.exit(errors.LedgerDamagedError.exit_code if any(not one.repaired for one in told) else 0)
+
+
+def _names(ledger: api.Ledger, root: pathlib.Path) -> list[str]:
+    known = list(ledger.seasons())
+    found = (path.parent.name for path in root.glob("*/journal.jsonl"))
+    return [*known, *sorted(set(found) - set(known) - {api.FARM})]
+
+
+def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: bool) -> None:
+    if as_json:
+        common.print_json({"seasons": list(names), "findings": [one.facts() for one in told]})
+        return
+    if not told:
+        click.echo(f"{len(names)} seasons: journal, archive and tables agree")
+        return
+    table = rich.table.Table("season", "checker", "place", "problem", "")
+    for one in told:
+        place = one.finding.place
+        table.add_row(one.season, one.checker, place, one.finding.problem, _word(one))
+    common.console().print(table)
+
+
+def _word(one: findings.Told) -> str:
+    if one.repaired:
+        return "mended"
+    return "--repair mends it" if one.finding.repair else one.finding.advice

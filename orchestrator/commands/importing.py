@@ -1,0 +1,128 @@
+"""``farm import``: take games that were played elsewhere into a running season."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import contract, errors, importing
+from orchestrator.audit import reading
+from orchestrator.commands import common
+from orchestrator.season import exclusion, state
+
+
+@click.command("import")
+@click.argument("pgn", type=click.Path(path_type=pathlib.Path, dir_okay=False))
+@click.option(
+    "--engine",
+    "names",
+    multiple=True,
+    metavar="NAME=ID",
+    help="An engine that the file calls otherwise.",
+)
+@click.option("--insist", is_flag=True, help="Import in spite of the doubts; they are journaled.")
+@common.season_option
+@common.audited
+@common.json_option
+def import_(
+    pgn: pathlib.Path,
+    names: Sequence[str],
+    season: str | None,
+    by: str,
+    reason: str,
+    *,
+    insist: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Let the games of PGN (plain or gzip) stand as the next results of the schedule.
+
+    The season must be paused. --dry-run is the preview. Refused as a whole if any game
+    contradicts the schedule or the rules; doubts (time control, adjudication, opening of a
+    reverse game) are refused unless you --insist.
+
+    Example: farm import before-the-move.pgn --dry-run; then with --by anna --reason "new hall"
+    """
+    if not reason and not dry_run:
+        raise errors.UsageError("an import needs --reason")
+    recorded, sha256 = _read(pgn)
+    source = importing.Source(pgn.name, sha256, reason, by, dict(_name(text) for text in names))
+    found: list[importing.Plan] = []
+
+    def change(now: state.SeasonState) -> Sequence[contract.Draft]:
+        exclusion.require_paused(now)
+        found.append(importing.plan(now, recorded, source, now_ms))
+        if not dry_run:
+            _refuse(found[-1], insist=insist)
+        return found[-1].drafts
+
+    with common.open_ledger() as ledger:
+        now_ms = ledger.now_ms()
+        before = common.change_season(ledger, season, change, by, dry_run=dry_run, unoffered=True)
+    _show(before, found[-1], source, len(recorded), dry_run=dry_run, as_json=as_json)
+
+
+def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
+    """Return the games with their texts, and the file's SHA-256; raise ``UsageError``."""
+    games = reading.archive([path])
+    texts = reading.chunks(reading.text_of(path))
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return list(zip(games, texts, strict=True)), sha256
+
+
+def _name(text: str) -> tuple[str, str]:
+    told, equals, engine = text.rpartition("=")
+    if not equals:
+        raise errors.UsageError(f"--engine {text!r}: allowed is NAME=ID, such as 'SF 10=sf'")
+    return told, engine
+
+
+def _refuse(plan: importing.Plan, *, insist: bool) -> None:
+    if plan.problems:
+        raise errors.RefusedError("nothing is imported: " + "; ".join(plan.problems))
+    if plan.doubts and not insist:
+        doubts = "\n  ".join(plan.doubts)
+        raise errors.RefusedError(f"nothing is imported unless you --insist:\n  {doubts}")
+
+
+def _show(
+    before: state.SeasonState,
+    plan: importing.Plan,
+    source: importing.Source,
+    games: int,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    kinds = [draft.kind for draft in plan.drafts]
+    facts: dict[str, Any] = {
+        "season": before.launched.id,
+        "file": source.file,
+        "sha256": source.sha256,
+        "dry_run": dry_run,
+        "games": [vars(line) | {"doubts": list(line.doubts)} for line in plan.lines],
+        "not_read_on": games - len(plan.lines),
+        "follows": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds[1:])},
+    }
+    if as_json:
+        common.print_json(facts)
+        return
+    common.console().print(_table(plan))
+    good = sum(not line.problem for line in plan.lines)
+    verb = "would be imported" if dry_run else "are imported"
+    click.echo(f"{good} of {games} games {verb}; SHA-256 of {source.file} {source.sha256}")
+
+
+def _table(plan: importing.Plan) -> rich.table.Table:
+    table = rich.table.Table(title="Import", title_justify="left")
+    for head in ("#", "White", "Black", "Result", "Game", "Remarks"):
+        table.add_column(head)
+    for line in plan.lines:
+        remarks = f"REFUSED: {line.problem}" if line.problem else "; ".join(line.doubts)
+        table.add_row(str(line.number), line.white, line.black, line.result, line.game, remarks)
+    return table

@@ -1,0 +1,45 @@
+"""``farm log``: what operators and organizers did to a season."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator.commands import common, tables
+from orchestrator.season import chronicle
+
+
+@click.command()
+@common.season_argument
+@common.json_option
+def log(season: str | None, *, as_json: bool) -> None:
+    """Show what people did to a season: pauses, decisions, corrections, amendments, imports.
+
+    Example: farm log --json
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+        found = list(chronicle.acts(common.journal(ledger, chosen.launched.id)))
+    if as_json:
+        common.print_json(found)
+        return
+    table = rich.table.Table(title=f"Acts in {chosen.launched.id}", title_justify="left")
+    for head in ("When", "Who", "What", "About", "Why"):
+        table.add_column(head)
+    for act in found:
+        what = act["kind"].replace("_", " ")
+        table.add_row(tables.moment(act["at_ms"]), act["name"], what, _about(act), act["reason"])
+    common.console().print(table)
+
+
+def _about(act: dict[str, Any]) -> str:
+    told = []
+    for key, value in act["about"].items():
+        if key.endswith("_ms"):
+            told.append(tables.moment(value))
+        else:
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            told.append(f"{key.replace('_', ' ')} {text}")
+    return "; ".join(told)

@@ -1,0 +1,24 @@
+"""Times of day as operators write them: a date and time, or how long from now."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+from orchestrator import errors
+from orchestrator.season import model
+
+HELP: Final = "2026-12-01T18:00 (this machine's zone, unless it names one), or +2h from now."
+
+
+def read(text: str, now_ms: int) -> int:
+    """Return the time of day in ms; raise ``UsageError``."""
+    try:
+        if text.startswith("+"):
+            return now_ms + model.duration_ms(text[1:])
+        return round(dt.datetime.fromisoformat(text).astimezone(dt.UTC).timestamp() * 1000)
+    except ValueError:
+        raise errors.UsageError(
+            f"{text!r} is no time; allowed: 2026-12-01T18:00, with a zone such as +01:00 behind"
+            " it or without, or +90m (ms, s, m, h, d) from now"
+        ) from None

@@ -1,0 +1,184 @@
+"""``farm rate``: a rating list of PGN archives, by the model of Ordo 1.2.6."""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import pathlib
+import tomllib
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator import errors
+from orchestrator.commands import common, ratingtables
+from orchestrator.rating import curve, headers, lists, ordo, pairings, spread
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def model_options(function: Function) -> Function:
+    """Add the options of the model, and those of the output."""
+    options = (
+        click.option("--white-advantage", is_flag=True, help="Estimate it (Ordo's -W)."),
+        click.option("--draw-rate", is_flag=True, help="Estimate it (Ordo's -D)."),
+        click.option("--white-value", type=float, metavar="R", help="Take R points as given."),
+        click.option(
+            "--draw-value",
+            type=click.FloatRange(0, 1),
+            metavar="P",
+            help="Draw rate of equal engines, taken as given.  [default: 0.5]",
+        ),
+        click.option("--anchor", metavar="NAME", help="This engine's rating is --at."),
+        click.option("--at", type=float, metavar="R", help="The anchor's rating."),
+        click.option(
+            "--average",
+            type=float,
+            default=ordo.AVERAGE,
+            show_default=True,
+            help="Mean of the rated engines.",
+        ),
+        click.option(
+            "--families",
+            type=click.Path(path_type=pathlib.Path),
+            metavar="FILE",
+            help="TOML: a family's name, and the names of its versions.",
+        ),
+        click.option(
+            "--errors",
+            "runs",
+            type=click.IntRange(0),
+            metavar="N",
+            help="Simulate N times (Ordo's -s); 0: analytic.  [default: where games are few]",
+        ),
+        click.option("--exact", is_flag=True, help="The maximum itself, not where Ordo stops."),
+        click.option("--los", is_flag=True, help="Show who is the stronger one, and how surely."),
+        click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
+        click.option("--ordo", "as_ordo", is_flag=True, help="Print text as Ordo does."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command()
+@click.argument(
+    "archives", nargs=-1, required=True, metavar="PGN...", type=click.Path(path_type=pathlib.Path)
+)
+@model_options
+@common.json_option
+def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> None:
+    """Rate the engines of PGN archives (plain or .gz); folders are searched for both.
+
+    The model is Ordo's: likelihood with draws as half a point, white advantage and draw
+    rate by choice, 1 point = 1/202 of the way to 76 %. Engines that no chain of wins and
+    draws connects with the rest are provisional and have no number.
+
+    Example: farm rate archive/*.pgn.gz --white-advantage --draw-rate --anchor Houdini --at 3158
+    """
+    games: headers.Games = collections.Counter()
+    for path in files(archives):
+        games.update(headers.read(content(path)))
+    show(games, families_of(model["families"]), model, as_json=as_json)
+
+
+def show(
+    games: Mapping[tuple[str, str, str], int],
+    families: Mapping[str, str],
+    model: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Rate games and print the list the way the options ask for."""
+    counted = pairings.count(games, families)
+    if not len(counted.white):
+        raise errors.UsageError("no game with a result was read: nothing can be rated")
+    rated = ordo.rate(counted, settings(model, families))
+    known = spread.of(rated, model["runs"])
+    unread = sum(times for (_, _, result), times in games.items() if result not in pairings.RESULTS)
+    if as_json:
+        common.print_json(lists.facts(known))
+    elif model["as_csv"]:
+        click.echo(lists.as_csv(lists.rows(known)), nl=False)
+    elif model["as_ordo"]:
+        click.echo(lists.as_ordo(known), nl=False)
+    else:
+        ratingtables.show(known, unread)
+        if model["los"]:
+            ratingtables.show_superiority(known)
+
+
+def settings(model: Mapping[str, Any], families: Mapping[str, str]) -> ordo.Settings:
+    """Return what the options ask of the model; raise ``UsageError`` for contradictions."""
+    for estimate, value in (("white_advantage", "white_value"), ("draw_rate", "draw_value")):
+        if model[estimate] and model[value] is not None:
+            found = f"--{estimate.replace('_', '-')} and --{value.replace('_', '-')}"
+            raise errors.UsageError(f"{found}: estimate it or give it, not both")
+    if (model["anchor"] is None) != (model["at"] is None):
+        raise errors.UsageError("--anchor NAME and --at R go together; one of them is missing")
+    name = model["anchor"]
+    return ordo.Settings(
+        white=None if model["white_advantage"] else model["white_value"] or 0.0,
+        draws=_draws(model),
+        average=model["average"] if name is None else model["at"],
+        anchor=None if name is None else families.get(name, name),
+        exact=model["exact"],
+    )
+
+
+def _draws(model: Mapping[str, Any]) -> float | None:
+    if model["draw_rate"]:
+        return None
+    given: float | None = model["draw_value"]
+    return curve.EVEN_DRAWS if given is None else given
+
+
+def families_of(path: pathlib.Path | None) -> dict[str, str]:
+    """Read which names are versions of which family; raise ``UsageError``."""
+    if path is None:
+        return {}
+    allowed = 'lines such as Houdini = ["Houdini 3", "Houdini 4"]'
+    try:
+        listed = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise errors.UsageError(f"--families {path}: {error}; allowed: {allowed}") from None
+    named: dict[str, str] = {}
+    for family, versions in listed.items():
+        if not isinstance(versions, list) or not all(isinstance(one, str) for one in versions):
+            raise errors.UsageError(
+                f"--families {path}: found {family} = {versions!r}; allowed: {allowed}"
+            )
+        for version in versions:
+            if named.setdefault(version, family) != family:
+                raise errors.UsageError(
+                    f"--families {path}: {version!r} is in {named[version]} and in {family};"
+                    " allowed: one family"
+                )
+    return named
+
+
+def files(archives: Iterable[pathlib.Path]) -> list[pathlib.Path]:
+    """Return the archives, those of folders among them; raise ``UsageError``."""
+    found: list[pathlib.Path] = []
+    for path in archives:
+        if path.is_dir():
+            inside = sorted([*path.rglob("*.pgn"), *path.rglob("*.pgn.gz")])
+            if not inside:
+                raise errors.UsageError(f"{path}: no .pgn or .pgn.gz file in this folder")
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def content(path: pathlib.Path) -> bytes:
+    """Return an archive's bytes, unpacked; raise ``UsageError``."""
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    except FileNotFoundError:
+        raise errors.UsageError(f"{path}: no such PGN file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise errors.UsageError(f"{path}: cannot be read: {error}") from None

@@ -1,0 +1,199 @@
+"""``farm ratings``: the rating list of the farm's own seasons."""
+
+from __future__ import annotations
+
+import collections
+import json
+import pathlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import contract, errors, ratinglist
+from orchestrator.commands import common, ratingtables
+from orchestrator.commands import rate as rating
+from orchestrator.ledger import api, files
+from orchestrator.rating import lists, pairings, spread
+from orchestrator.season import state as season_state
+
+LOOK = 1.0  # seconds between two looks at the journals with --follow
+
+
+@click.command()
+@rating.model_options
+@click.option(
+    "--scope",
+    default="all",
+    show_default=True,
+    metavar="all|last|SEASON",
+    help="All seasons, this and the last one, or one by its id (S16-14e).",
+)
+@click.option(
+    "--tests",
+    multiple=True,
+    metavar="PGN",
+    type=click.Path(path_type=pathlib.Path),
+    help="Count the test games of an archive too; may be given again.",
+)
+@click.option("--tests-from", metavar="TC", help="… those at this time control or slower: 30+5.")
+@click.option("--live", is_flag=True, help="nTCEC's live Elo instead (N1).")
+@click.option(
+    "--unrated", default=3000.0, show_default=True, help="Live Elo of who has none to start from."
+)
+@click.option(
+    "--write", type=click.Path(path_type=pathlib.Path), help="Write the list as JSON there."
+)
+@click.option("--follow", is_flag=True, help="With --write: again after every official game.")
+@common.json_option
+def ratings(
+    scope: str,
+    tests: Sequence[pathlib.Path],
+    tests_from: str | None,
+    unrated: float,
+    write: pathlib.Path | None,
+    *,
+    live: bool,
+    follow: bool,
+    as_json: bool,
+    **model: Any,
+) -> None:
+    """Show the rating list of the farm, from the games of all its seasons.
+
+    Games lost on time or by a crash and annulled ones count; an engine is provisional
+    until it has finished an event. Engines of one name, and of one family, are one.
+
+    Example: farm ratings --white-advantage --draw-rate --anchor "Engine 1" --at 3500
+    """
+    if follow and write is None:
+        raise errors.UsageError("--follow needs --write FILE: the list is written there")
+    families = rating.families_of(model["families"])
+    extra = _tests(tests, tests_from)
+    with common.open_ledger() as ledger:
+        states = _Seasons(ledger, scope)
+        if live:
+            _show_live(ratinglist.live_elo(states.look(), families, unrated), as_json=as_json)
+            return
+        kept = ratinglist.RatingList(rating.settings(model, families), families)
+
+        def listed() -> tuple[spread.Spread, tuple[lists.Row, ...]]:
+            games = collections.Counter(ratinglist.results(states.look())) + extra
+            if not any(result in pairings.RESULTS for _, _, result in games):
+                raise errors.RefusedError("no game has been finished yet: nothing can be rated")
+            known = spread.of(kept.update(games), model["runs"])
+            return known, ratinglist.marked(known, ratinglist.known(states.look(), families))
+
+        if write is not None:
+            _write(write, listed, states, follow=follow)
+            return
+        known, rows = listed()
+    _print(known, rows, model, as_json=as_json)
+
+
+class _Seasons:
+    """The folded journals of the seasons in scope, read on at each look."""
+
+    def __init__(self, ledger: api.Ledger, scope: str) -> None:
+        self._ledger, self._scope = ledger, scope
+        self._states: dict[str, season_state.SeasonState] = {}
+
+    def look(self) -> list[season_state.SeasonState]:
+        """Read what was journaled since the last look."""
+        names = self._names()
+        for name in names:
+            folded = self._states.setdefault(name, season_state.SeasonState())
+            while entries := self._ledger.read(name, folded.seq):
+                for entry in entries:
+                    folded.apply(entry)
+        return [self._states[name] for name in names]
+
+    def games(self) -> int:
+        """Return how many results there are now."""
+        return len(ratinglist.results(self.look()))
+
+    def _names(self) -> Sequence[str]:
+        seasons = self._ledger.seasons()
+        if self._scope == "all":
+            return seasons
+        if self._scope == "last":
+            return seasons[-2:]
+        if self._scope not in seasons:
+            known = ", ".join(seasons) or "none"
+            raise errors.UsageError(
+                f"--scope: found {self._scope!r}; allowed: all, last, or a launched season: {known}"
+            )
+        return [self._scope]
+
+
+def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.Counter[Any]:
+    if least is not None and not archives:
+        raise errors.UsageError("--tests-from says which games of --tests count; none is given")
+    found: collections.Counter[Any] = collections.Counter()
+    try:
+        slowest = None if least is None else contract.TimeControl.parse(least)
+    except ValueError as error:
+        raise errors.UsageError(f"--tests-from: found {least!r} ({error}); allowed: 30+5") from None
+    for path in rating.files(archives):
+        found.update(ratinglist.long_enough(rating.content(path), slowest))
+    return found
+
+
+def _print(
+    known: spread.Spread,
+    rows: tuple[lists.Row, ...],
+    model: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    if as_json:
+        common.print_json(lists.facts(known, rows))
+    elif model["as_csv"]:
+        click.echo(lists.as_csv(rows), nl=False)
+    elif model["as_ordo"]:
+        click.echo(lists.as_ordo(known, rows), nl=False)
+    else:
+        ratingtables.show(known, rows=rows)
+        if model["los"]:
+            ratingtables.show_superiority(known)
+
+
+def _write(
+    path: pathlib.Path,
+    listed: Callable[[], tuple[spread.Spread, tuple[lists.Row, ...]]],
+    states: _Seasons,
+    *,
+    follow: bool,
+) -> None:
+    """Write the list whole or not at all; with ``follow`` until the command is interrupted."""
+    written = -1
+    while True:
+        games = states.games()
+        if games != written and (games or not follow):
+            known, rows = listed()
+            try:
+                files.write(path, f"{json.dumps(lists.facts(known, rows), indent=2)}\n".encode())
+            except OSError as error:
+                raise errors.HostError(f"{path}: the list cannot be written: {error}") from error
+            written = games
+        if not follow:
+            click.echo(f"{path}: the rating list after {written} games")
+            return
+        time.sleep(LOOK)
+
+
+def _show_live(rated: Any, *, as_json: bool) -> None:
+    ordered = sorted(rated.ratings.items(), key=lambda item: -item[1])
+    if as_json:
+        common.print_json(
+            {"ratings": [{"engine": name, "rating": round(at, 2)} for name, at in ordered]}
+        )
+        return
+    table = rich.table.Table(title="Live Elo")
+    table.add_column("#", justify="right")
+    table.add_column("Engine")
+    table.add_column("Elo", justify="right")
+    for number, (name, at) in enumerate(ordered, start=1):
+        table.add_row(str(number), name, f"{at:.0f}")
+    common.console().print(table)

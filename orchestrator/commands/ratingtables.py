@@ -1,0 +1,52 @@
+"""Rating lists for people: the list, and who is stronger than whom."""
+
+from __future__ import annotations
+
+import rich.table
+
+from orchestrator.commands import common
+from orchestrator.rating import lists, spread
+
+
+def show(known: spread.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None) -> None:
+    """Print the list with its figures; ``unread`` games had no result."""
+    console = common.console()
+    console.print(table(lists.rows(known) if rows is None else rows))
+    sure = "" if known.white_error is None else f" ± {known.white_error:.1f}"
+    rated = known.rated
+    dropped = f", {unread} games without a result left out" if unread else ""
+    console.print(
+        f"White advantage {rated.white:.1f}{sure}, draw rate of equal engines"
+        f" {100 * rated.draws:.1f} %, {rated.counted.games.sum():.0f} games{dropped}"
+    )
+
+
+def table(listed: tuple[lists.Row, ...]) -> rich.table.Table:
+    """Return the list as a table."""
+    made = rich.table.Table()
+    for head in ("#", "Engine", "Rating", "±", "Points", "Games", "%", ""):
+        made.add_column(head, justify="left" if head in {"Engine", ""} else "right")
+    for row in listed:
+        made.add_row(
+            "" if row.rank is None else str(row.rank),
+            row.engine,
+            "" if row.rating is None else f"{row.rating:.1f}",
+            "" if row.error is None else f"{row.error:.1f}",
+            f"{row.points:g}",
+            str(row.played),
+            f"{row.percent:.1f}",
+            "provisional" if row.provisional else row.mark,
+        )
+    return made
+
+
+def show_superiority(known: spread.Spread) -> None:
+    """Print how likely each engine is stronger than each other one, in percent."""
+    listed = lists.rows(known)
+    made = rich.table.Table(title="Likelihood of superiority, %")
+    made.add_column("Engine")
+    for number, _ in enumerate(listed, start=1):
+        made.add_column(str(number), justify="right")
+    for row, cells in zip(listed, lists.superiority(known, listed), strict=True):
+        made.add_row(row.engine, *("" if c is None else f"{100 * c:.0f}" for c in cells))
+    common.console().print(made)

@@ -1,0 +1,193 @@
+"""Copies of the farm and the way back: ``farm export``, ``backup``, ``restore``."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import threading
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import archive as archives
+from orchestrator import errors
+from orchestrator.commands import common
+from orchestrator.recovery import backup as backups
+from orchestrator.recovery import copies
+from orchestrator.recovery import restore as restoring
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+FOLDER = click.Path(path_type=pathlib.Path, file_okay=False)
+
+
+def archive_option(function: common.Function) -> common.Function:
+    """Add ``--archive``."""
+    text = "The archive directory; default: archive/ in the data directory."
+    return click.option("--archive", type=FOLDER, help=text)(function)
+
+
+def halls_option(function: common.Function) -> common.Function:
+    """Add ``--halls``."""
+    text = "Folders of halls (spools, ply logs); default: halls/ in the data directory."
+    return click.option("--halls", type=FOLDER, help=text)(function)
+
+
+@click.command()
+@click.option("--to", "target", type=FOLDER, required=True, help="An empty folder, or a copy.")
+@common.json_option
+def export(target: pathlib.Path, *, as_json: bool) -> None:
+    """Write all that Redis knows into a folder, for `farm restore`: journals, open games.
+
+    For the day the archive's disk is gone; `farm backup` copies the archive, too. The copy
+    holds seeds and coming openings: keep it as closed as Redis itself.
+
+    Example: farm export --to /mnt/other/farm
+    """
+    with common.open_ledger() as ledger:
+        made = backups.export(ledger, target)
+    _report(made, target, as_json=as_json)
+
+
+@click.command()
+@click.option("--to", "target", type=FOLDER, required=True, help="A folder on another disk.")
+@click.option("--every", help="Again and again, so often: 30m, 1h, 1d. Runs until ended.")
+@archive_option
+@common.json_option
+def backup(
+    target: pathlib.Path, every: str | None, archive: pathlib.Path | None, *, as_json: bool
+) -> None:
+    """Bring a copy of journals and archive up to date; the farm runs on meanwhile.
+
+    Only what is new is copied. A journal that parts from the copy's is refused, so a
+    damaged farm never spoils its backup.
+
+    Example: farm backup --to /mnt/other/farm --every 1h
+    """
+    root = archive or common.data_directory() / "archive"
+    pause = None if every is None else seconds(every)
+    stop = threading.Event()
+    if pause is not None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    while not stop.is_set():
+        try:
+            with common.open_ledger() as ledger:
+                made = backups.backup(ledger, root, target)
+        except errors.LedgerAwayError as error:
+            if pause is None:
+                raise
+            click.secho(f"farm: {error}; the next backup tries again", err=True, fg="red")
+        else:
+            _report(made, target, as_json=as_json)
+        if pause is None:
+            return
+        stop.wait(pause)
+
+
+def seconds(text: str) -> float:
+    """Read ``30m``, ``1h`` or ``1d``; raise ``UsageError``."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        found = float(number) * UNITS[unit]
+    except (ValueError, KeyError):
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise errors.UsageError(f"--every: found {text!r}; allowed: such as 30m, 1h, 1d")
+    return found
+
+
+def _report(made: backups.Made, target: pathlib.Path, *, as_json: bool) -> None:
+    entries = sum(made.journals.values())
+    facts = {"to": str(target), "journals": made.journals, "games": made.games}
+    sentence = f"{target}: {len(made.journals)} journals, {entries} entries"
+    common.report(as_json, facts, f"{sentence}, {made.games} games new")
+
+
+@click.command()
+@click.option("--from", "source", type=FOLDER, help="An export, a backup or another archive.")
+@archive_option
+@halls_option
+@click.option("--without-games", is_flag=True, help="Restore although moves of games are lost.")
+@common.audited
+@common.json_option
+def restore(
+    source: pathlib.Path | None,
+    archive: pathlib.Path | None,
+    halls: pathlib.Path | None,
+    by: str,
+    reason: str,
+    *,
+    without_games: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make Redis and the archive whole again from the copies that are left.
+
+    Stop `farm serve` first. Every journal is taken from the copy that goes on the furthest:
+    Redis, the archive's mirror, --from. They must be prefixes of each other, else nothing
+    is changed. The epoch is raised: no worker of before can write any more, and the game
+    that was in flight is judged as interrupted.
+
+    Example: farm restore --from /mnt/other/farm --reason "disk replaced"
+    """
+    data = common.data_directory()
+    root = archive or data / "archive"
+    if source is not None and not any(source.glob("*/journal.jsonl")):
+        raise errors.UsageError(f"--from {source}: no journal.jsonl is in its folders")
+    sources = restoring.Sources(root, source, halls or data / "halls")
+    with common.open_ledger() as ledger, archives.sole_writer(root):
+        journals, plans = restoring.plan(ledger, sources)
+        _refuse_lost(plans, without_games=without_games)
+        epoch = ledger.present_epoch()
+        if not dry_run:
+            author = common.author(ledger, by)
+            epoch = restoring.apply(ledger, sources, journals, plans, author, reason)
+    facts = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
+    if as_json:
+        common.print_json(facts)
+    else:
+        _show(facts)
+
+
+def _refuse_lost(plans: list[restoring.Plan], *, without_games: bool) -> None:
+    lost = [f"{one.journal.name}/{game}" for one in plans for game in one.lost]
+    if lost and not without_games:
+        raise errors.RefusedError(
+            f"the moves of {len(lost)} finished games are in no copy: {', '.join(lost[:8])}"
+            f"{' …' if len(lost) > 8 else ''}. Look for them with --from (a backup) and --halls"
+            " (spools of the hall), or restore their results alone with --without-games"
+        )
+
+
+def _facts(
+    journals: list[copies.Journal], plans: list[restoring.Plan], epoch: int
+) -> dict[str, Any]:
+    rows = [
+        {
+            "journal": one.name,
+            "entries": len(one.entries),
+            "taken_from": one.whole.place,
+            "in_redis": one.in_redis,
+            "in_archive": one.on_disk,
+        }
+        for one in journals
+    ]
+    ended = {one.journal.name: one.running.game for one in plans if one.running is not None}
+    lost = {one.journal.name: list(one.lost) for one in plans if one.lost}
+    return {"epoch": epoch, "journals": rows, "interrupted": ended, "lost_games": lost}
+
+
+def _show(facts: dict[str, Any]) -> None:
+    table = rich.table.Table("journal", "entries", "in Redis", "in the archive", "taken from")
+    for row in facts["journals"]:
+        numbers = (row["entries"], row["in_redis"], row["in_archive"])
+        table.add_row(row["journal"], *map(str, numbers), row["taken_from"])
+    console = common.console()
+    console.print(table)
+    for season, game in facts["interrupted"].items():
+        console.print(f"{season}: {game} was in flight; it is judged as interrupted")
+    for season, games in facts["lost_games"].items():
+        console.print(f"{season}: the moves of {len(games)} games are lost, their results stand")
+    done = "nothing was changed" if facts["dry_run"] else f"restored; epoch {facts['epoch']}"
+    console.print(f"{done}; start `farm serve` and the workers, then `farm fsck`")

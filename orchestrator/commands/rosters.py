@@ -1,0 +1,50 @@
+"""What the commands about engines share: entries of a roster file, checksums of files."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+import shutil
+
+import click
+
+from orchestrator import errors
+from orchestrator.commands import common
+from orchestrator.season import files, model, roster
+
+
+def file_option(function: common.Function) -> common.Function:
+    """Add ``--file``, a roster file."""
+    return click.option("--file", help="A roster file (engines.toml), not a season.")(function)
+
+
+def entry(file: str, name: str) -> model.EngineEntry:
+    """Return an entry of a roster file by its id; raise ``UsageError`` without one."""
+    entries = {roster.id_of(one): one for one in files.load_engines(pathlib.Path(file))}
+    if name not in entries:
+        known = ", ".join(entries) or "none"
+        raise errors.UsageError(f"{file}: no engine {name!r}; engines there: {known}")
+    return entries[name]
+
+
+def pinned(listed: model.EngineEntry) -> model.EngineEntry:
+    """Return an entry with the checksums of those of its files that this machine has.
+
+    Programs of all builds and the network; checksums that the entry gives stay.
+    """
+    programs = [command[0] for command in (listed.command, *listed.builds.values())]
+    named = [*programs, *([listed.network] if listed.network else [])]
+    found = {name: _checksum(listed, name) for name in dict.fromkeys(named)}
+    fresh = {name: digest for name, digest in found.items() if digest}
+    return listed.model_copy(update={"checksums": {**fresh, **listed.checksums}})
+
+
+def _checksum(listed: model.EngineEntry, name: str) -> str:
+    """Return the SHA-256 of a file, '' where this machine has none."""
+    in_path = shutil.which(name) if "/" not in name and name != listed.network else None
+    path = pathlib.Path(in_path or pathlib.Path(listed.directory or ".") / name)
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,59 @@
+"""``farm fsck``: is everything that belongs together still the same?
+
+Each checker compares one kind of files with what the journal tells, and yields findings;
+a finding that can be mended from what is left carries its repair. A checker is named in
+``CHECKERS`` as ``module:function``; whoever adds files that can be rebuilt (feeds) adds a
+line there. Invariants: looking changes nothing; a repair never replaces an undamaged file
+and never touches a fact.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+
+from orchestrator import errors
+from orchestrator.fsck import findings
+
+Checker = Callable[[findings.Season], Iterable[findings.Finding]]
+
+CHECKERS = {
+    "journal": "orchestrator.fsck.journals:check",
+    "games": "orchestrator.fsck.games:check",
+    "events": "orchestrator.fsck.events:check",
+}
+
+
+def checkers(only: Iterable[str] = ()) -> dict[str, Checker]:
+    """Load the checkers named, all of them when none is; raise ``UsageError``."""
+    wanted = list(only) or list(CHECKERS)
+    found = {}
+    for name in wanted:
+        if name not in CHECKERS:
+            raise errors.UsageError(
+                f"--only: found {name!r}; allowed: {', '.join(sorted(CHECKERS))}"
+            )
+        module, _, function = CHECKERS[name].partition(":")
+        found[name] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def check(
+    season: findings.Season, wanted: dict[str, Checker], *, repair: bool
+) -> Iterator[findings.Told]:
+    """Run the checkers over one season, in their order; mend what can be mended if told to.
+
+    A journal that is damaged ends the look at its season: nothing else can be judged.
+    """
+    for name, checker in wanted.items():
+        for finding in checker(season):
+            yield findings.Told(name, season.name, finding, _mended(finding, repair=repair))
+            if finding.fatal:
+                return
+
+
+def _mended(finding: findings.Finding, *, repair: bool) -> bool:
+    if not repair or finding.repair is None:
+        return False
+    finding.repair()
+    return True

@@ -1,0 +1,102 @@
+"""Where the farm's Redis is and how to come in: from the environment or from files.
+
+A secret is never an argument of a command (every user of a host reads those) and never
+in a log. Read are:
+
+``FARM_REDIS_URL``            the address; may carry user and password
+``FARM_REDIS_URL_FILE``       a file with the same (systemd's LoadCredential=, a mounted secret)
+``FARM_REDIS_USER``           the user, where the address names none
+``FARM_REDIS_PASSWORD_FILE``  a file with the password, where the address has none
+``FARM_REDIS_CA``             the CA that signed the server's certificate (``rediss://``)
+``FARM_REDIS_CERT`` ``_KEY``  this client's own certificate and key, where the server asks
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import ssl
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.ledger import connection
+
+_TLS = {
+    "FARM_REDIS_CA": "ssl_ca_certs",
+    "FARM_REDIS_CERT": "ssl_certfile",
+    "FARM_REDIS_KEY": "ssl_keyfile",
+}
+
+
+def url(environment: Mapping[str, str] | None = None) -> str:
+    """Return the whole address, '' where none is set; raise ``UsageError`` for a bad file."""
+    env = os.environ if environment is None else environment
+    found = env.get("FARM_REDIS_URL") or _file(env, "FARM_REDIS_URL_FILE")
+    if not found:
+        return ""
+    return _with_tls(_with_user(found, env), env)
+
+
+def tls(address: str) -> dict[str, Any] | None:
+    """Return what Celery needs for a ``rediss`` address, ``None`` for another."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme != "rediss":
+        return None
+    told = dict(urllib.parse.parse_qsl(parts.query))
+    files = {name: told[name] for name in _TLS.values() if name in told}
+    return {"ssl_cert_reqs": ssl.CERT_REQUIRED, **files}
+
+
+def broker(address: str) -> str:
+    """Return the address as Celery wants it: TLS apart, unix sockets in its own words."""
+    if address.startswith("rediss://"):
+        return urllib.parse.urlsplit(address)._replace(query="").geturl()
+    return address.replace("unix://", "redis+socket://", 1)
+
+
+def database(address: str) -> int:
+    """Return the number of the database, which names Celery's channels."""
+    number = urllib.parse.urlsplit(address).path.rpartition("/")[2]
+    return int(number) if number.isdigit() else 0
+
+
+def _file(env: Mapping[str, str], name: str) -> str:
+    path = env.get(name, "")
+    if not path:
+        return ""
+    try:
+        return pathlib.Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.UsageError(f"{name}: {path} cannot be read: {error}") from error
+
+
+def _with_user(address: str, env: Mapping[str, str]) -> str:
+    parts = urllib.parse.urlsplit(address)
+    password = _file(env, "FARM_REDIS_PASSWORD_FILE")
+    user = env.get("FARM_REDIS_USER", "")
+    if not (user or password) or parts.password:
+        return address
+    if parts.scheme == "unix":
+        told = {"username": user or parts.username or "", "password": password}
+        query = urllib.parse.urlencode({key: value for key, value in told.items() if value})
+        return f"{address}{'&' if parts.query else '?'}{query}"
+    host = parts.netloc.rpartition("@")[2]
+    name = urllib.parse.quote(user or parts.username or "", safe="")
+    secret = f":{urllib.parse.quote(password, safe='')}" if password else ""
+    return parts._replace(netloc=f"{name}{secret}@{host}").geturl()
+
+
+def _with_tls(address: str, env: Mapping[str, str]) -> str:
+    files = {theirs: env[ours] for ours, theirs in _TLS.items() if env.get(ours)}
+    if not files:
+        return address
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme != "rediss":
+        shown = connection.masked(address)
+        raise errors.UsageError(
+            f"FARM_REDIS_CA, _CERT and _KEY need a rediss:// address, not {shown}"
+        )
+    query = "&".join(filter(None, [parts.query, urllib.parse.urlencode(files)]))
+    return parts._replace(query=query).geturl()

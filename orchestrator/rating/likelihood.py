@@ -1,0 +1,128 @@
+"""The ratings under which what happened is likeliest (Ordo's model, Bradley-Terry).
+
+Newton's method on the counts of the pairs: each engine's expected score becomes its
+score, and with a free white advantage White's expected score becomes White's. The
+likelihood is concave, and its maximum is unique where the engines are connected; only
+the white advantage may have none (all its evidence points one way), or be no fact at all
+(every engine always had the same colour against the same opponents). ``settled`` says
+so. From the last solution one more game takes two or three steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from orchestrator.rating import curve, pairings
+
+STEPS = 60  # Newton steps; connected fields need 5 to 12
+REACH = 400.0  # points: the longest step
+CLOSE = 1e-4  # points: after a step so short the next is a millionth of it
+WEAK = 1e-6  # share of the games' information that must speak of the white advantage
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Ratings with mean 0; ``steps`` is how many Newton steps they took."""
+
+    ratings: curve.Floats
+    white: float
+    steps: int
+    settled: bool
+
+
+def fit(counted: pairings.Pairings, white: float | None, start: Fit | None = None) -> Fit:
+    """Return the likeliest ratings; a white advantage of None is estimated.
+
+    All engines must be connected (``components``).
+    """
+    free = white is None
+    place = np.zeros(len(counted.engines) + 1)
+    place[-1] = white or 0.0
+    if start is not None:
+        place[:-1] = start.ratings
+        place[-1] = start.white if free else place[-1]
+    likely = _log_likelihood(counted, place)
+    for step in range(1, STEPS + 1):
+        gradient, curvature = slopes(counted, place)
+        try:
+            move = _move(gradient, curvature, free=free)
+        except np.linalg.LinAlgError:
+            return _fit(place, step, settled=False)
+        place, likely = _along(counted, place, move, likely)
+        if np.abs(move).max() < CLOSE:
+            return _fit(place, step, settled=not free or _speaks(curvature))
+    return _fit(place, STEPS, settled=False)
+
+
+def slopes(counted: pairings.Pairings, place: curve.Floats) -> tuple[curve.Floats, curve.Floats]:
+    """Return gradient and information of the likelihood, the white advantage last.
+
+    The gauge (a common shift of all ratings) is fixed by adding a constant to the block
+    of the ratings; inverses then speak of ratings with mean 0.
+    """
+    size = len(counted.engines)
+    scores = _scores(counted, place)
+    missing = counted.taken - counted.games * scores
+    weight = curve.BETA * counted.games * scores * (1 - scores)
+    gradient = np.append(counted.sums(missing, -missing), missing.sum())
+    met = np.bincount(counted.white * size + counted.black, weight, size * size)
+    between = met.reshape(size, size)
+    between = between + between.T
+    own = counted.sums(weight, weight)
+    table = np.empty((size + 1, size + 1))
+    table[:size, :size] = np.diag(own) - between + own.sum() / size**2
+    table[:size, size] = table[size, :size] = counted.sums(weight, -weight)
+    table[size, size] = weight.sum()
+    return gradient, table
+
+
+def _scores(counted: pairings.Pairings, place: curve.Floats) -> curve.Floats:
+    return curve.expected(place[counted.white] - place[counted.black] + place[-1])
+
+
+def _log_likelihood(counted: pairings.Pairings, place: curve.Floats) -> float:
+    scores = np.clip(_scores(counted, place), curve.TINY, 1 - 1e-16)
+    lost = counted.games - counted.taken
+    return float(counted.taken @ np.log(scores) + lost @ np.log1p(-scores))
+
+
+def _move(gradient: curve.Floats, curvature: curve.Floats, *, free: bool) -> curve.Floats:
+    size = len(gradient) - 1
+    move = np.zeros(size + 1)
+    kept = size + 1 if free else size
+    move[:kept] = np.linalg.solve(curvature[:kept, :kept], gradient[:kept])
+    move[:size] -= move[:size].mean()
+    longest = float(np.abs(move).max())
+    if not np.isfinite(longest):
+        raise np.linalg.LinAlgError
+    shortened: curve.Floats = move * min(1.0, REACH / longest) if longest else move
+    return shortened
+
+
+def _along(
+    counted: pairings.Pairings, place: curve.Floats, move: curve.Floats, likely: float
+) -> tuple[curve.Floats, float]:
+    """Go as far along a move as the likelihood grows; rounding may stop it at the top."""
+    for halving in range(30):
+        tried = place + move / 2**halving
+        found = _log_likelihood(counted, tried)
+        if found >= likely - 1e-9 * abs(likely):
+            return tried, found
+    return place, likely
+
+
+def _speaks(curvature: curve.Floats) -> bool:
+    """Say whether the games tell the white advantage apart from the ratings."""
+    own, shared = curvature[-1, -1], curvature[:-1, -1]
+    try:
+        left = own - shared @ np.linalg.solve(curvature[:-1, :-1], shared)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(left > WEAK * own)
+
+
+def _fit(place: curve.Floats, steps: int, *, settled: bool) -> Fit:
+    ratings = place[:-1] - place[:-1].mean()
+    return Fit(ratings, float(place[-1]), steps, settled)

@@ -1,0 +1,149 @@
+"""The farm's own rating list, from the journals of its seasons (S16-14, N1 "Rating").
+
+All official games count: lost on time, crashed, annulled, rapid and blitz (14b, 14d).
+Versions of an engine are one engine: within a season its entry is one whatever its name
+became by updates, across seasons entries of one name are, and a mapping of names to
+families joins what is left (14c). An engine that has not finished an event yet is
+provisional (14f). After one more game the list is a few steps from the last one.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from orchestrator import contract
+from orchestrator.rating import headers, lists, live, ordo, pairings, spread
+from orchestrator.season import events
+from orchestrator.season import state as season_state
+
+Result = tuple[str, str, str]  # White, Black, result
+
+
+def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
+    """Return every official game of some seasons in the order in which they ended."""
+    found: list[tuple[int, Result]] = []
+    for state in states:
+        for game in state.games.values():
+            if (done := game.finished) is not None:
+                white, black = _name(state, game.white), _name(state, game.black)
+                found.append((done.ended_ms, (white, black, done.result)))
+    found.sort(key=lambda item: item[0])
+    return [result for _, result in found]
+
+
+def _name(state: season_state.SeasonState, engine: str) -> str:
+    return state.engines[engine].name
+
+
+def established(states: Iterable[season_state.SeasonState]) -> set[str]:
+    """Return who has finished an event; everybody else is provisional (S16-14f)."""
+    return {
+        _name(state, engine)
+        for state in states
+        for event in state.events.values()
+        if event.status is events.Status.RANKED
+        for engine in event.entrants
+    }
+
+
+def known(states: Sequence[season_state.SeasonState], families: Mapping[str, str]) -> set[str]:
+    """Return the established engines by the names of their families."""
+    return {families.get(name, name) for name in established(states)}
+
+
+def first_ratings(states: Iterable[season_state.SeasonState]) -> dict[str, float]:
+    """Return what each engine starts with in live Elo: its first roster's figure."""
+    found: dict[str, float] = {}
+    for state in states:
+        for engine in state.engines.values():
+            if engine.rating is not None:
+                found.setdefault(engine.name, float(engine.rating))
+    return found
+
+
+class RatingList:
+    """A list that is kept up to date game by game."""
+
+    def __init__(self, settings: ordo.Settings, families: Mapping[str, str] | None = None) -> None:
+        """Start with no list; ``settings`` are those of ``rating.ordo``.
+
+        The maximum itself is kept: Ordo's walk knows no last list to go on from.
+        """
+        self._settings = dataclasses.replace(settings, exact=True)
+        self._families = families or {}
+        self._last: ordo.Rated | None = None
+
+    def update(self, games: Mapping[Result, int]) -> ordo.Rated:
+        """Rate all games, a few steps from the list before."""
+        counted = pairings.count(games, self._families)
+        self._last = ordo.rate(counted, self._settings, self._last)
+        return self._last
+
+
+def marked(known_spread: spread.Spread, finished: set[str]) -> tuple[lists.Row, ...]:
+    """Return the list with those marked provisional who have not finished an event."""
+    return tuple(
+        dataclasses.replace(row, provisional=row.provisional or row.engine not in finished)
+        for row in lists.rows(known_spread)
+    )
+
+
+def live_elo(
+    states: Sequence[season_state.SeasonState],
+    families: Mapping[str, str],
+    unrated: float,
+) -> live.LiveElo:
+    """Return nTCEC's live Elo after all games; who has no first rating starts at ``unrated``."""
+    start = {families.get(name, name): rating for name, rating in _starts(states, unrated)}
+    made = live.LiveElo(start, families)
+    made.play_all(results(states))
+    return made
+
+
+def _starts(
+    states: Sequence[season_state.SeasonState], unrated: float
+) -> Iterator[tuple[str, float]]:
+    given = first_ratings(states)
+    for name in {engine.name for state in states for engine in state.engines.values()} - set(given):
+        yield name, unrated
+    yield from reversed(given.items())  # a family's first version gives its first rating
+
+
+def long_enough(content: bytes, least: contract.TimeControl | None) -> headers.Games:
+    """Count the test games of a PGN archive that were played at least that slowly.
+
+    Without a least time control all count, those too that tell none.
+    """
+    if least is None:
+        return headers.read(content)
+    found: headers.Games = collections.Counter()
+    for (white, black, result, control), times in headers.read_controlled(content).items():
+        if _nominal_seconds(control) >= _nominal(least):
+            found[white, black, result] += times
+    return found
+
+
+def _nominal(control: contract.TimeControl) -> float:
+    return control.nominal_ms(_MOVES) / 1000
+
+
+_MOVES = 60  # a usual game, by which time controls of different kinds are compared
+
+
+def _nominal_seconds(tag: str) -> float:
+    """Return the seconds a side has for 60 moves by PGN's ``TimeControl``, 0 if it says none."""
+    total, moves_left = 0.0, _MOVES
+    for field in tag.replace("*", "").split(":"):
+        span, _, increment = field.partition("+")
+        moves, slash, base = span.partition("/")
+        try:
+            seconds = float(base if slash else span)
+            total += seconds * (_MOVES / float(moves) if slash else 1.0)
+            total += float(increment or 0) * moves_left
+        except (ValueError, ZeroDivisionError):
+            return 0.0
+        if slash:
+            return total
+    return total

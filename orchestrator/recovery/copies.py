@@ -1,0 +1,92 @@
+"""Copies of journals: in Redis, in an archive, in an export or a backup; read, never changed.
+
+Invariant: a copy is either read whole (but for a torn last line) or refused with the place
+of its damage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+from orchestrator import contract, errors
+from orchestrator.ledger import api, mirror, restoring
+from orchestrator.season import state as season_state
+
+BATCH = 1_000  # entries read or written at once: bounds memory and a script's work
+FILE = "journal.jsonl"
+
+
+@dataclasses.dataclass(frozen=True)
+class Journal:
+    """One journal and its copies; ``whole`` is the copy that goes on the furthest."""
+
+    name: str
+    whole: restoring.Copy
+    in_redis: int
+    on_disk: int
+
+    @property
+    def entries(self) -> Sequence[contract.Entry]:
+        """Return all entries that any copy has."""
+        return self.whole.entries
+
+    @property
+    def is_season(self) -> bool:
+        """Say whether this is a season's journal, not the farm's."""
+        return self.name != api.FARM
+
+
+def from_ledger(ledger: api.Ledger, journal: str) -> list[contract.Entry]:
+    """Read a journal from Redis."""
+    entries: list[contract.Entry] = []
+    while batch := ledger.read(journal, len(entries), BATCH):
+        entries += batch
+    return entries
+
+
+def from_disk(root: pathlib.Path, journal: str) -> list[contract.Entry]:
+    """Read a journal from an archive or a backup, [] where it has none.
+
+    Raises:
+        LedgerDamagedError: a line is damaged; a torn last line is none.
+    """
+    path = root / journal / FILE
+    return mirror.read(path) if path.exists() else []
+
+
+def on_disk(root: pathlib.Path) -> list[str]:
+    """Return the journals that an archive or a backup holds."""
+    return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))
+
+
+def survey(ledger: api.Ledger, roots: Sequence[pathlib.Path]) -> list[Journal]:
+    """Read every journal wherever it is; the first of ``roots`` is the archive.
+
+    Seasons come in the order of their launch, the farm's own journal last.
+
+    Raises:
+        LedgerDamagedError: two copies part, one is damaged, or a season does not fold.
+    """
+    names = {api.FARM, *ledger.seasons(), *(name for root in roots for name in on_disk(root))}
+    found = [_journal(ledger, roots, name) for name in names]
+    known = [journal for journal in found if journal.entries]
+    for journal in known:
+        fold(journal)
+    return sorted(known, key=lambda one: (not one.is_season, one.entries[0].at_ms, one.name))
+
+
+def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Journal:
+    disks = [restoring.Copy(str(root / name / FILE), from_disk(root, name)) for root in roots]
+    redis = restoring.Copy("Redis", from_ledger(ledger, name))
+    whole = restoring.longest(name, [*disks, redis])
+    return Journal(name, whole, len(redis.entries), len(disks[0].entries))
+
+
+def fold(journal: Journal) -> season_state.SeasonState:
+    """Fold a season's journal (the farm's own is not folded); raise ``LedgerDamagedError``."""
+    try:
+        return season_state.fold(journal.entries if journal.is_season else ())
+    except errors.LedgerDamagedError as error:
+        raise errors.LedgerDamagedError(f"journal {journal.name}: {error}") from error

@@ -1,0 +1,217 @@
+"""Restore: from the copies that are left, Redis and archive are made whole again.
+
+The order matters, so that a restore that is killed may simply be repeated: everything is
+read and checked; the epoch is raised, which ends the rights of every attempt of before;
+the archive gets what only another copy has; Redis gets the entries it lacks and, made from
+the facts alone, what stands beside them; an attempt that was in flight is ended.
+
+Invariants: copies that part are refused, and nothing is written then; no token of an
+older epoch is accepted afterwards (DESIGN §6).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import packing
+from orchestrator.ledger import api, mirror, restoring
+from orchestrator.recovery import copies, leftovers
+from orchestrator.recovery import games as archived_games
+from orchestrator.season import state as season_state
+
+CAUSE = "restored"  # of the end of an attempt that was in flight
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a restore would do with one season."""
+
+    journal: copies.Journal
+    state: season_state.SeasonState
+    lost: tuple[str, ...]  # finished games whose moves are in no copy
+    waiting: tuple[contract.Entry, ...]  # of games and attempts that are not in the archive
+
+    @property
+    def running(self) -> season_state.Attempt | None:
+        """Return the attempt in flight, as the journal tells."""
+        return self.state.running
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """Where a restore takes from: the archive, another copy, the halls' folders."""
+
+    archive: pathlib.Path
+    other: pathlib.Path | None = None
+    halls: pathlib.Path | None = None
+
+    @property
+    def roots(self) -> list[pathlib.Path]:
+        """Return the folders that hold journals, the archive first."""
+        return [self.archive] if self.other is None else [self.archive, self.other]
+
+    def leftovers(self, ledger: api.Ledger, season: str) -> leftovers.Leftovers:
+        """Return where records and plies of a season may be."""
+        return leftovers.Leftovers(ledger, [root / season for root in self.roots], self.halls)
+
+
+def plan(ledger: api.Ledger, sources: Sources) -> tuple[list[copies.Journal], list[Plan]]:
+    """Read and check every copy; return all journals, and what is to be done by season.
+
+    Raises:
+        RefusedError: there is no journal anywhere.
+        LedgerDamagedError: two copies part, or one is damaged.
+    """
+    journals = copies.survey(ledger, sources.roots)
+    if not journals:
+        places = ", ".join(map(str, sources.roots))
+        raise errors.RefusedError(f"no journal is in Redis or in {places}: nothing to restore")
+    seasons = [journal for journal in journals if journal.is_season]
+    return journals, [_plan(ledger, sources, journal) for journal in seasons]
+
+
+def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:
+    found = sources.leftovers(ledger, journal.name)
+    lost, waiting = [], []
+    for entry in journal.entries:
+        if not _needs_archive(sources, journal.name, entry):
+            continue
+        waiting.append(entry)
+        if entry.kind == "game_finished" and not entry.data.get("by_verdict"):
+            finished = contract.GameFinished.model_validate(entry.data)
+            if found.record(finished) is None:
+                lost.append(finished.game)
+    return Plan(journal, copies.fold(journal), tuple(lost), tuple(waiting))
+
+
+def _needs_archive(sources: Sources, season: str, entry: contract.Entry) -> bool:
+    if entry.kind == "game_finished":
+        name = pathlib.Path(entry.data["game"])
+        return not any(_has(root / season / "games" / name) for root in sources.roots)
+    if entry.kind == "attempt_ended":
+        kept = pathlib.Path(entry.data["game"], "given-up", f"{entry.data['attempt']}.jsonl")
+        return not any((root / season / "games" / kept).exists() for root in sources.roots)
+    return False
+
+
+def _has(folder: pathlib.Path) -> bool:
+    """Say whether a game's folder is whole; a game played elsewhere has a PGN alone."""
+    there = {path.name for path in folder.glob("*")}
+    return there >= set(packing.MEMBERS) or (there & set(packing.MEMBERS)) == {"game.pgn"}
+
+
+def apply(
+    ledger: api.Ledger,
+    sources: Sources,
+    journals: Sequence[copies.Journal],
+    plans: Sequence[Plan],
+    by: str,
+    reason: str = "",
+) -> int:
+    """Carry a restore out; return the new epoch. The caller holds the archive's lock."""
+    wanted = restoring.next_epoch(
+        ledger.present_epoch(), ledger.now_ms(), [journal.entries for journal in journals]
+    )
+    epoch = ledger.raise_epoch(wanted)
+    if sources.other is not None:
+        for one in plans:
+            archived_games.copy(sources.other, sources.archive, one.journal.name)
+    for journal in journals:
+        _write_mirror(sources.archive, journal)
+        _load(ledger, journal)
+    for one in plans:
+        _give_back(ledger, sources, one)
+        _reindex(ledger, one)
+        _end_attempt(ledger, one, by)
+    _tell(ledger, epoch, journals, by, reason)
+    return epoch
+
+
+def _write_mirror(archive: pathlib.Path, journal: copies.Journal) -> None:
+    with mirror.Mirror(archive / journal.name / copies.FILE) as kept:
+        rest = journal.entries[kept.last :]
+        for start in range(0, len(rest), copies.BATCH):
+            kept.extend(rest[start : start + copies.BATCH])
+
+
+def _load(ledger: api.Ledger, journal: copies.Journal) -> None:
+    rest = journal.entries[journal.in_redis :]
+    for start in range(0, len(rest), copies.BATCH):
+        reply = ledger.load(journal.name, rest[start : start + copies.BATCH])
+        _require_still(journal.name, reply)
+
+
+def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
+    if isinstance(reply, api.Stale):
+        raise errors.RefusedError(
+            f"journal {journal} has grown to entry {reply.last} in Redis meanwhile: something"
+            " still writes there; stop `farm serve` and the workers, restore again"
+        )
+
+
+def _give_back(ledger: api.Ledger, sources: Sources, one: Plan) -> None:
+    found = sources.leftovers(ledger, one.journal.name)
+    for entry in one.waiting:
+        if entry.kind == "game_finished":
+            finished = contract.GameFinished.model_validate(entry.data)
+            ledger.give_back(finished.attempt, found.record(finished), ())
+    unsettled = {(entry.data["game"], entry.data["attempt"]) for entry in _unsettled(one)}
+    for game, attempt in sorted(unsettled):
+        ledger.give_back(attempt, None, found.plies(game, attempt))
+
+
+def _unsettled(one: Plan) -> list[contract.Entry]:
+    """Return the entries of attempts whose plies may still be asked for."""
+    ends = [entry for entry in one.journal.entries if entry.kind == "attempt_ended"]
+    running = one.running
+    starts = [
+        entry
+        for entry in one.journal.entries
+        if running is not None
+        and entry.kind == "attempt_started"
+        and entry.data["attempt"] == running.attempt
+    ]
+    unkept = [entry for entry in one.waiting if entry.kind == "attempt_ended"]
+    return [*unkept, *ends[-1:], *starts]
+
+
+def _reindex(ledger: api.Ledger, one: Plan) -> None:
+    """Write what follows from the facts; the archive is looked at from the first gap on."""
+    holds = {"pause": one.state.paused} if one.state.paused else {}
+    first = one.waiting[0].seq if one.waiting else one.state.seq + 1
+    name = one.journal.name
+    ledger.reindex(restoring.index(name, one.journal.entries, holds, first - 1))
+
+
+def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
+    running = one.running
+    if running is None:
+        return
+    plies = ledger.plies(running.attempt)
+    last = contract.PlyRecord.decode(plies[-1][1]) if plies else None
+    end = contract.AttemptEnded(
+        game=running.game,
+        attempt=running.attempt,
+        hall=running.hall,
+        lane=running.lane,
+        host=running.host,
+        cause=CAUSE,
+        evidence="in flight when the ledger was restored; its token is of an older epoch",
+        ply=last.ply if last else 0,
+        white_clock_ns=last.white_clock_ns if last else None,
+        black_clock_ns=last.black_clock_ns if last else None,
+    )
+    draft = contract.Draft("attempt_ended", end.model_dump(mode="json"))
+    reply = ledger.append(one.journal.name, one.state.seq, [draft], by)
+    _require_still(one.journal.name, reply)
+
+
+def _tell(
+    ledger: api.Ledger, epoch: int, journals: Sequence[copies.Journal], by: str, reason: str
+) -> None:
+    known = {one.name: len(one.entries) for one in journals}
+    fact = {"epoch": epoch, "journals": known, "reason": reason}
+    ledger.append(api.FARM, ledger.last(api.FARM), [contract.Draft("ledger_restored", fact)], by)

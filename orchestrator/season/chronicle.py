@@ -1,0 +1,64 @@
+"""What people did to a season, told from its journal: who, when, what, why.
+
+Only facts that an operator or the organizers caused are told, those which carry a name.
+None of the lines tells an opening or the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.season import amendments, entries
+
+# What is said of a fact besides its kind: the keys of its data, in this order.
+_TELLING: Final = (
+    "event",
+    "game",
+    "engine",
+    "decision",
+    "choose",
+    "book",
+    "host",
+    "engines",
+    "policy",
+    "cause",
+    "events",
+    "replay",
+    "played",
+    "before",
+    "source",
+    "sha256",
+    "doubts",
+)
+
+
+def acts(journal: Iterable[contract.Entry]) -> Iterator[dict[str, Any]]:
+    """Yield the facts that people caused, oldest first."""
+    for entry in journal:
+        if entry.data.get("name") and entry.kind != entries.LAUNCHED:
+            yield {
+                "seq": entry.seq,
+                "at_ms": entry.at_ms,
+                "kind": entry.kind,
+                "by": entry.by,
+                "name": entry.data["name"],
+                "reason": entry.data.get("reason", ""),
+                "about": _about(entry.kind, entry.data),
+            }
+
+
+def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    told = {key: data[key] for key in _TELLING if data.get(key)}
+    if kind == amendments.ENGINE_REPLACED:
+        told |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
+    if kind == amendments.BOOK_MENDED:
+        told["exits"] = len(data["exits"])
+    if kind == amendments.GAMES_IMPORTED:
+        told["games"] = len(data["games"])
+    if kind == entries.GAME_ADJUDICATED:
+        told["result"] = data["finished"]["result"]
+    for key in ("at_ms", "opens_at_ms"):
+        told |= {key: data[key]} if key in data else {}
+    return told

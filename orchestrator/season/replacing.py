@@ -1,0 +1,152 @@
+"""Give an engine's seat in an event to a substitute, by the director's word.
+
+RULEBOOK §5: where a hidden book is proven, or an engine cannot go on, the director names
+the replacement and what happens to the games played. The substitute has the seed and all
+open games. Refused is what the schedule has built upon: an event that is ranked, results
+by which later rounds were paired, a match that would be left without a winner.
+"""
+
+from __future__ import annotations
+
+from orchestrator import contract, errors
+from orchestrator.arbiter import limits
+from orchestrator.season import amendments, corrections, events, exclusion, orders
+from orchestrator.season import state as season_state
+
+# Formats whose tables do without a game; in matches somebody has to win.
+_MAY_ANNUL = frozenset({"round-robin", "swiss"})
+
+
+def replace(
+    state: season_state.SeasonState,
+    event_id: str,
+    engine: str,
+    substitute: contract.EngineSpec,
+    played: amendments.Played,
+    name: str,
+    reason: str,
+) -> list[contract.Draft]:
+    """Return the fact that a substitute plays; raise ``RefusedError``, ``UsageError``."""
+    if not reason:
+        raise errors.UsageError("to replace an engine needs --reason")
+    event = _event(state, event_id)
+    _check_substitute(state, event, substitute)
+    if event.status is not events.Status.RUNNING:
+        _require_known(state, engine)
+        return [_fact(event, engine, substitute, "keep", name, reason)]
+    exclusion.require_paused(state)
+    if engine not in event.entrants:
+        field = ", ".join(event.entrants)
+        raise errors.RefusedError(f"{engine!r} does not play {event_id}; its field: {field}")
+    if engine in event.excluded:
+        raise errors.RefusedError(f"{engine} has left {event_id}; its games are annulled already")
+    return [_running(state, event, engine, substitute, played, name, reason)]
+
+
+def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
+    if state.finished:
+        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
+    event = state.events.get(event_id)
+    if event is None:
+        known = ", ".join(state.events)
+        raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+    if event.status is events.Status.RANKED:
+        later = ", ".join(event.promoted) or "none"
+        raise errors.RefusedError(
+            f"{event_id} is ranked, its table stands; events that its engines go on to: {later}"
+        )
+    return event
+
+
+def _check_substitute(
+    state: season_state.SeasonState, event: events.EventState, substitute: contract.EngineSpec
+) -> None:
+    known = state.engines.get(substitute.id)
+    if known is not None and known != substitute:
+        raise errors.RefusedError(
+            f"{substitute.id} is in the season with other settings; name it by its id alone"
+        )
+    if substitute.id in {*event.entrants, *event.substitutes.values()}:
+        raise errors.RefusedError(f"{substitute.id} plays {event.id} already")
+    options = orders.engine_in(substitute, event.id).options
+    for breach in limits.breaches(options, event.spec.limits):
+        raise errors.RefusedError(
+            f"{substitute.id}: option {breach.name} is {breach.value} in {event.id};"
+            f" allowed: {breach.limit} (RULEBOOK §2, limits)"
+        )
+
+
+def _require_known(state: season_state.SeasonState, engine: str) -> None:
+    if engine not in state.engines:
+        raise errors.RefusedError(
+            f"no engine {engine!r} in this season; there are {', '.join(state.engines)}"
+        )
+
+
+def _running(
+    state: season_state.SeasonState,
+    event: events.EventState,
+    engine: str,
+    substitute: contract.EngineSpec,
+    played: amendments.Played,
+    name: str,
+    reason: str,
+) -> contract.Draft:
+    games = [state.game(game) for game in event.order]
+    own = [game for game in games if engine in (game.white, game.black) and not game.cancelled]
+    done = [game for game in own if not game.open]
+    _refuse_what_is_built_on(state, event, done, played)
+    kept = own if played == "keep" else [game for game in own if game.open]
+    return _fact(
+        event,
+        engine,
+        substitute,
+        played,
+        name,
+        reason,
+        games=tuple(game.id for game in kept),
+        annulled=tuple(game.id for game in done) if played == "annul" else (),
+        replays={game.id: corrections.replay_id(state, game.id) for game in done}
+        if played == "replay"
+        else {},
+    )
+
+
+def _refuse_what_is_built_on(
+    state: season_state.SeasonState,
+    event: events.EventState,
+    done: list[events.Game],
+    played: amendments.Played,
+) -> None:
+    if played == "annul" and done and event.spec.format.kind not in _MAY_ANNUL:
+        raise errors.RefusedError(
+            f"{event.id} is played in matches: annulling {len(done)} games would leave no winner;"
+            " keep them for the substitute, or let it play them again (--played keep|replay)"
+        )
+    if played == "replay":
+        for game in done:
+            corrections.refuse_later_rounds(state, event, game)
+
+
+def _fact(
+    event: events.EventState,
+    engine: str,
+    substitute: contract.EngineSpec,
+    played: amendments.Played,
+    name: str,
+    reason: str,
+    **games: object,
+) -> contract.Draft:
+    fact = amendments.EngineReplaced.model_validate(
+        {
+            "event": event.id,
+            "engine": engine,
+            "substitute": substitute,
+            "played": played,
+            "games": (),
+            "reason": reason,
+            "name": name,
+        }
+        | games
+    )
+    return contract.Draft(amendments.ENGINE_REPLACED, fact.model_dump(mode="json", by_alias=True))

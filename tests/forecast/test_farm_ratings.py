@@ -1,0 +1,114 @@
+"""``farm ratings`` and ``farm forecast`` over a real Redis with a half-played season."""
+
+from __future__ import annotations
+
+import collections
+import json
+import pathlib
+import statistics
+from collections.abc import Iterator
+
+import pytest
+from click import testing
+
+import orchestrator
+from orchestrator import chances, commands, contract, embedded, ratinglist, simulation
+from orchestrator.ledger import store
+from orchestrator.rating import ordo
+from orchestrator.season import files
+
+SEASONS = pathlib.Path(orchestrator.__file__).parent / "seasons"
+
+
+@pytest.fixture(scope="module")
+def played() -> simulation.Simulation:
+    """Play a season of the FRC rules, with crashes."""
+    loaded = files.load(SEASONS / "frc.toml")
+    return simulation.Simulation.launched(loaded, 3, chances.Chances(crash=0.02)).run()
+
+
+@pytest.fixture
+def farm(
+    played: simulation.Simulation, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[store.RedisLedger]:
+    """Run a Redis whose journal is the first half of that season."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+        with store.connect(server.url) as ledger:
+            append(ledger, played, 0, len(played.journal) // 2)
+            yield ledger
+
+
+def append(ledger: store.RedisLedger, played: simulation.Simulation, at: int, end: int) -> None:
+    """Journal some entries of the season."""
+    drafts = [contract.Draft(entry.kind, entry.data) for entry in played.journal[at:end]]
+    ledger.append("frc", at, drafts, "test")
+
+
+def run(*words: str) -> str:
+    """Run a command of the farm."""
+    result = testing.CliRunner().invoke(commands.farm, words)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_list_counts_every_official_game(
+    farm: store.RedisLedger, played: simulation.Simulation
+) -> None:
+    """Crashed games count; who has not finished an event is provisional (S16-14)."""
+    half = played.journal[: len(played.journal) // 2]
+    finished = sum(entry.kind == "game_finished" for entry in half)
+    facts = json.loads(run("ratings", "--json", "--errors", "0"))
+    assert sum(row["played"] for row in facts["ratings"]) == 2 * finished
+    ranked = {
+        row["engine"]
+        for entry in half
+        if entry.kind == "event_ranked"
+        for row in entry.data["rows"]
+    }
+    names = {played.state.engines[engine].name for engine in ranked}
+    assert {row["engine"] for row in facts["ratings"] if not row["provisional"]} == names
+    append(farm, played, len(half), len(played.journal))
+    after = json.loads(run("ratings", "--json", "--errors", "0", "--scope", "frc"))
+    assert not any(row["provisional"] for row in after["ratings"])
+
+
+def test_live_elo_starts_from_the_roster(farm: store.RedisLedger) -> None:
+    """Points only wander: the mean stays near that of the roster."""
+    rows = json.loads(run("ratings", "--live", "--json"))["ratings"]
+    given = [e.rating for e in files.load(SEASONS / "frc.toml").engines if e.rating is not None]
+    assert len(rows) == len(given)
+    mean = sum(row["rating"] for row in rows) / len(rows)
+    assert mean == pytest.approx(sum(given) / len(given), abs=5)
+
+
+def test_the_list_is_written_whole(farm: store.RedisLedger, tmp_path: pathlib.Path) -> None:
+    """--write leaves the JSON that --json prints."""
+    path = tmp_path / "ratings.json"
+    run("ratings", "--write", str(path), "--errors", "0")
+    assert json.loads(path.read_text()) == json.loads(run("ratings", "--json", "--errors", "0"))
+
+
+def test_the_running_season_is_forecast(farm: store.RedisLedger) -> None:
+    """Without a name it is the running season; the table and the JSON come of one seed."""
+    facts = json.loads(run("forecast", "--runs", "20", "--seed", "4", "--json"))
+    assert facts["season"] == "frc"
+    assert sum(one["chance"] for one in facts["champion"]) == pytest.approx(1)
+    shown = run("forecast", "frc", "--runs", "20", "--seed", "4")
+    assert "Champion:" in shown
+    assert "The season ends about" in shown
+
+
+def test_the_kept_list_is_the_list_made_anew(played: simulation.Simulation) -> None:
+    """Game by game a kept list needs a few steps, and ends where a fresh one does."""
+    settings = ordo.Settings(white=None, draws=None)
+    games = ratinglist.results([played.state])
+    kept = ratinglist.RatingList(settings)
+    half = len(games) // 2
+    steps = []
+    for end in range(half, half + 30):
+        last = kept.update(collections.Counter(games[:end]))
+        steps.append(last.fit.steps)
+    cold = ratinglist.RatingList(settings).update(collections.Counter(games[:end]))
+    assert last.ratings == pytest.approx(cold.ratings, abs=1e-4)
+    assert statistics.median(steps) <= 4 < cold.fit.steps

@@ -1,0 +1,398 @@
+"""Redis with the farm's users: each role does its work, and nothing else.
+
+The server is a real one with the ACL file that ``farm acl`` prints, no default user, and
+in the last test TLS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click.testing
+import harness
+import pytest
+import redis
+from redis import exceptions
+
+from orchestrator import access, commands, embedded, errors, logs, processes
+from orchestrator.commands import common
+from orchestrator.ledger import address, api, keys, store
+from orchestrator.season import decide
+from worker_cpu.seats import sandbox
+
+KEYS = keys.Keys()
+OPERATORS = ("anna", "boris")
+
+
+@dataclasses.dataclass
+class Server:
+    """A Redis with users, listening on a port of this machine."""
+
+    directory: pathlib.Path
+    port: int
+    options: tuple[str, ...] = ()
+    scheme: str = "redis"
+
+    @property
+    def url(self) -> str:
+        """Return the address without user and password."""
+        return f"{self.scheme}://127.0.0.1:{self.port}/0"
+
+    @property
+    def passwords(self) -> pathlib.Path:
+        """Return the directory of the password files."""
+        return self.directory / "passwords"
+
+    def env(self, user: str) -> dict[str, str]:
+        """Return what a process of a user is given."""
+        return {
+            "FARM_REDIS_URL": self.url,
+            "FARM_REDIS_USER": user,
+            "FARM_REDIS_PASSWORD_FILE": str(self.passwords / f"{user}.password"),
+        }
+
+    def client(self, user: str) -> redis.Redis:
+        """Return a client of a user."""
+        return self.ledger(user).server.client
+
+    def ledger(self, user: str) -> store.RedisLedger:
+        """Return the ledger as a user sees it."""
+        return store.connect(address.url(self.env(user)))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the server for the length of a block."""
+        words = [
+            *("--bind", "127.0.0.1", "--dir", str(self.directory), "--appendonly", "yes"),
+            *("--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction"),
+            *("--aclfile", str(self.directory / "users.acl"), *self.options),
+        ]
+        if self.scheme == "redis":
+            words += ["--port", str(self.port)]
+        with (self.directory / "redis.log").open("wb") as log:
+            process = subprocess.Popen([embedded.find_server()[0], *words], stdout=log)
+        try:
+            self._wait(process)
+            yield
+        finally:
+            process.terminate()
+            process.wait(20)
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            assert process.poll() is None, (self.directory / "redis.log").read_text()
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.02)
+        raise AssertionError("Redis does not listen")
+
+
+def farm(*words: str, env: dict[str, str] | None = None) -> Any:
+    """Run a command of the farm in this process."""
+    return click.testing.CliRunner().invoke(commands.farm, words, env=env or {})
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        number: int = found.getsockname()[1]
+        return number
+
+
+def prepared(directory: pathlib.Path, **more: Any) -> Server:
+    """Write the ACL file by the command itself."""
+    server = Server(directory, free_port(), **more)
+    named = [word for name in OPERATORS for word in ("--operator", name)]
+    done = farm("acl", "--passwords", str(server.passwords), *named)
+    assert done.exit_code == 0, done.output
+    (directory / "users.acl").write_text(done.output)
+    return server
+
+
+@pytest.fixture
+def server(tmp_path: pathlib.Path) -> Iterator[Server]:
+    """A running server with the farm's users."""
+    made = prepared(tmp_path)
+    with made.running():
+        yield made
+
+
+FORBIDDEN = [
+    *((user, ("FLUSHALL",)) for user in access.ROLES if user != "admin"),
+    *((user, ("CONFIG", "SET", "save", "")) for user in ("orchestrator", "worker", "anna")),
+    *((user, ("ACL", "LIST")) for user in ("orchestrator", "worker", "broadcast", "anna")),
+    *((user, ("XTRIM", KEYS.journal("s"), "MAXLEN", "0")) for user in ("orchestrator", "worker")),
+    *((user, ("XDEL", KEYS.journal("s"), "1-0")) for user in ("orchestrator", "worker")),
+    *((user, ("RENAME", KEYS.journal("s"), "x")) for user in ("orchestrator", "worker")),
+    ("worker", ("HSET", KEYS.mirrored, "s", "9")),
+    ("worker", ("GET", "something-else")),
+    ("worker", ("KEYS", "*")),
+    *(
+        (user, words)
+        for user in ("broadcast", "exporter")
+        for words in (
+            ("XADD", KEYS.journal("s"), "*", "kind", "x"),
+            ("SET", KEYS.epoch, "9"),
+            ("DEL", KEYS.slot("h")),
+            ("EVAL", "return 1", "0"),
+            ("PUBLISH", "farm:celery:x", "y"),
+            ("LPUSH", "farm:celery:farm.play.hall-1", "y"),
+        )
+    ),
+    ("broadcast", ("LLEN", "farm:celery:farm.play.hall-1")),
+    ("anna", ("FLUSHDB",)),
+    ("anna", ("SHUTDOWN",)),
+]
+
+
+def test_each_forbidden_act_is_refused(server: Server) -> None:
+    """No role can do what is not its work: each act ends in NOPERM and changes nothing."""
+    allowed = []
+    for user, words in FORBIDDEN:
+        with server.client("anna" if user == "operator" else user) as client:
+            try:
+                client.execute_command(*words)
+            except exceptions.NoPermissionError:
+                continue
+            allowed.append((user, words))
+    assert allowed == []
+
+
+def test_there_is_no_default_user(server: Server) -> None:
+    """Who gives no name, or a wrong password, is told nothing."""
+    with store.connect(server.url) as nobody, pytest.raises(errors.LedgerUnreachableError):
+        nobody.now_ms()
+    wrong = store.connect(f"redis://worker:wrong@127.0.0.1:{server.port}/0")
+    with pytest.raises(errors.LedgerUnreachableError, match="refused user or password") as refused:
+        wrong.now_ms()
+    assert "wrong@" not in str(refused.value)
+
+
+def test_readers_read(server: Server) -> None:
+    """Broadcast and exporter see the journal and the slot; the exporter the queues, too."""
+    for user in ("broadcast", "exporter"):
+        with server.ledger(user) as ledger:
+            assert ledger.seasons() == ()
+            assert ledger.read(api.FARM, 0) == []
+            assert ledger.slot("hall-1") is None
+            assert ledger.now_ms() > 0
+    with server.client("exporter") as client:
+        assert client.llen("farm:celery:farm.play.hall-1") == 0
+        assert client.info("memory")
+
+
+def test_an_operator_is_who_the_server_says(server: Server, tmp_path: pathlib.Path) -> None:
+    """The journal names the authenticated user beside what ``--by`` claims."""
+    with server.ledger("worker") as ledger:
+        assert isinstance(ledger.open_hall("hall-1", "host", "w-1"), api.Opened)
+    done = farm("drain", "hall-1", "--by", "somebody", "--reason", "r", env=server.env("anna"))
+    assert done.exit_code == 0, done.output
+    with server.ledger("broadcast") as ledger:
+        assert [entry.by for entry in ledger.read(api.FARM, 0)] == ["somebody@anna"]
+
+
+def test_a_season_is_played_under_the_users(server: Server, tmp_path: pathlib.Path) -> None:
+    """Orchestrator and worker, each as its own user, sandboxed where possible, play it all."""
+    kind = sandbox.describe().kind
+    data = tmp_path / "farm"
+    processes_ = []
+    for user, command in (
+        ("orchestrator", processes.serve_command()),
+        ("worker", processes.worker_command(harness.HALL)),
+    ):
+        env = processes.environment(server.url, data, harness.HALL) | harness.LEASE
+        env |= {**server.env(user), "FARM_LOG": "json", "FARM_SANDBOX": kind}
+        processes_.append(processes.Supervised(user, command, env, tmp_path / f"{user}.log"))
+    engines = [_engine(strength) for strength in (3, 0)]
+    season = harness.league(tmp_path / "s.toml", engines, final_games=2)
+    done = farm("launch", str(season), "--by", "anna", env=server.env("anna"))
+    assert done.exit_code == 0, done.output
+    with server.ledger("broadcast") as ledger:
+        try:
+            for process in processes_:
+                process.start()
+            _finished(ledger, processes_)
+        finally:
+            for process in processes_:
+                process.kill()
+        entries = harness_journal(ledger)
+    told = "".join(process.log.read_text() for process in processes_)
+    assert "NOPERM" not in told
+    for file in server.passwords.iterdir():
+        assert file.read_text().strip() not in told
+    assert {e.by.partition("@")[2] for e in entries if e.kind == "season_launched"} <= {"anna", ""}
+    records = list((data / "archive").rglob("record.json*"))
+    assert records
+    assert list((data / "halls" / harness.HALL / "scratch").iterdir()) == []
+
+
+def _engine(strength: int) -> dict[str, Any]:
+    name = f"Scripted {strength}"
+    words = [sys.executable, str(harness.ENGINE), "--strength", str(strength), "--name", name]
+    return {"id": f"scripted-{strength}", "name": name, "command": words}
+
+
+def _finished(ledger: store.RedisLedger, running: list[processes.Supervised]) -> None:
+    deadline = time.monotonic() + 90
+    while not any(entry.kind == "season_finished" for entry in harness_journal(ledger)):
+        tails = "\n--\n".join(process.log_tail() for process in running)
+        assert time.monotonic() < deadline, tails
+        assert all(process.running for process in running), tails
+        time.sleep(0.2)
+
+
+def harness_journal(ledger: store.RedisLedger) -> list[Any]:
+    """Return the entries of the test season."""
+    return list(ledger.read("test", 0, 10_000))
+
+
+def test_voiding_needs_a_second_operator(server: Server, tmp_path: pathlib.Path) -> None:
+    """One proposes, the same one again does not suffice, another one does; both are journaled."""
+    file = harness.league(tmp_path / "s.toml", [_engine(strength) for strength in (3, 0)])
+    file.write_text(f'second_operator = ["withdraw"]\n{file.read_text()}')
+    assert farm("launch", str(file), "--by", "a", env=server.env("anna")).exit_code == 0
+    with server.ledger("orchestrator") as ledger:
+        folded = common.fold(ledger, "test")
+        ledger.append("test", folded.seq, decide.decide(folded, ledger.now_ms()), "serve")
+    assert farm("pause", "--by", "a", env=server.env("anna")).exit_code == 0
+    words = ("withdraw", "scripted-0", "--event", "league", "--reason", "r", "--by")
+    for user in ("anna", "anna"):
+        done = farm(*words, user, env=server.env(user))
+        assert done.exit_code == errors.RefusedError.exit_code, done.output
+        assert "needs a second operator" in done.output
+    other = ("withdraw", "scripted-3", *words[2:])
+    assert farm(*other, "boris", env=server.env("boris")).exit_code == 3  # another act: no second
+    done = farm(*words, "boris", env=server.env("boris"))
+    assert done.exit_code == 0, done.output
+    with server.ledger("broadcast") as ledger:
+        by = {entry.by for entry in harness_journal(ledger) if entry.kind == "engine_excluded"}
+        kinds = [entry.kind for entry in ledger.read(api.FARM, 0)]
+    assert by == {"boris, proposed by anna@boris"}
+    assert kinds[-4:] == ["proposed", "proposed", "proposed", "seconded"]
+
+
+# -- the command and the address ---------------------------------------------------------
+
+
+def test_passwords_are_made_once_and_for_one_user_only(tmp_path: pathlib.Path) -> None:
+    """A second run prints the same; files are mode 600; no password is printed."""
+    place = tmp_path / "passwords"
+    first, second = (farm("acl", "--passwords", str(place)).output for _ in range(2))
+    assert first == second
+    assert "user default off" in first
+    for file in place.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert file.read_text().strip() not in first
+
+
+@pytest.mark.parametrize("name", ["worker", "default", "a b", "-x", ""])
+def test_an_operators_name_is_checked(tmp_path: pathlib.Path, name: str) -> None:
+    """A name that is a role's, or that would break the ACL file, is refused."""
+    done = farm("acl", "--passwords", str(tmp_path), f"--operator={name}")
+    assert done.exit_code == errors.UsageError.exit_code
+
+
+def test_apply_sets_users_on_a_running_server(tmp_path: pathlib.Path) -> None:
+    """--apply closes the default user behind it and says that nothing keeps the users."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        place = tmp_path / "passwords"
+        words = ("acl", "--passwords", str(place), "--operator", "anna", "--apply")
+        done = farm(*words, env={"FARM_REDIS_URL": server.url})
+        assert done.exit_code == 0, done.output
+        assert "aclfile" in done.output
+        with store.connect(server.url) as nobody, pytest.raises(errors.FarmError):
+            nobody.now_ms()
+        word = {"FARM_REDIS_USER": "anna"}
+        word |= {"FARM_REDIS_PASSWORD_FILE": str(place / "anna.password")}
+        with store.connect(address.url({"FARM_REDIS_URL": server.url, **word})) as known:
+            assert known.whoami() == "anna"
+
+
+def test_a_missing_secret_file_is_named(tmp_path: pathlib.Path) -> None:
+    """A wrong path ends in an error that names variable and file."""
+    env = {"FARM_REDIS_URL_FILE": str(tmp_path / "none")}
+    with pytest.raises(errors.UsageError, match=r"FARM_REDIS_URL_FILE: .*none"):
+        address.url(env)
+
+
+def test_tls_settings_need_a_tls_address() -> None:
+    """A CA beside redis:// would be ignored in silence, so it is refused; secrets are masked."""
+    env = {"FARM_REDIS_URL": "redis://a:secret@h:1/0", "FARM_REDIS_CA": "/ca"}
+    with pytest.raises(errors.UsageError, match="rediss") as refused:
+        address.url(env)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://anna:s3cret@host:1/0",
+        "error at redis://:s3cret@h in {'url': 'rediss://a:s3cret@h'}",
+        "unix:///x?username=a&password=s3cret&db=1",
+        "redis://a:s3/cret@s3cret@h",
+    ],
+)
+def test_logs_lose_passwords(text: str) -> None:
+    """Wherever a URL stands in a finished line, its password does not."""
+    assert "cret" not in logs.mask(text).replace("unix:///x?username", "")
+
+
+def test_tls_from_end_to_end(tmp_path: pathlib.Path) -> None:
+    """Over rediss with the right CA the ledger and the doorbell work; with another they refuse."""
+    for name in ("ca", "other"):
+        _certificate(tmp_path / name)
+    port = free_port()
+    options = (
+        *("--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no"),
+        *("--tls-cert-file", str(tmp_path / "ca.crt"), "--tls-key-file", str(tmp_path / "ca.key")),
+        *("--tls-ca-cert-file", str(tmp_path / "ca.crt")),
+    )
+    server = dataclasses.replace(prepared(tmp_path, scheme="rediss"), port=port, options=options)
+    with server.running():
+        good = server.env("orchestrator") | {"FARM_REDIS_CA": str(tmp_path / "ca.crt")}
+        with store.connect(address.url(good)) as ledger:
+            assert ledger.now_ms() > 0
+        text = "from orchestrator import doorbell; doorbell.ring('hall-1')"
+        rung = subprocess.run(
+            [sys.executable, "-c", text],
+            env={**os.environ, **good},
+            capture_output=True,
+            check=True,
+        )
+        assert b"doorbell.failed" not in rung.stdout + rung.stderr
+        with redis.Redis.from_url(address.url(good)) as client:
+            assert client.llen("farm:celery:farm.play.hall-1") == 1
+        bad = good | {"FARM_REDIS_CA": str(tmp_path / "other.crt")}
+        with store.connect(address.url(bad)) as ledger, pytest.raises(errors.FarmError):
+            ledger.now_ms()
+
+
+def _certificate(stem: pathlib.Path) -> None:
+    words = (
+        *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+        *("-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"),
+        *("-addext", "subjectAltName=IP:127.0.0.1"),
+        *("-keyout", f"{stem}.key", "-out", f"{stem}.crt"),
+    )
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def test_the_table_of_roles_is_json(tmp_path: pathlib.Path) -> None:
+    """``--json`` lists roles and rules for programs."""
+    done = farm("acl", "--passwords", str(tmp_path), "--operator", "anna", "--json")
+    told = json.loads(done.output)
+    assert told["users"]["anna"]["role"] == "operator"
+    assert told["applied"] is False

@@ -1,0 +1,196 @@
+"""Amending a running season on a real ledger: journaled, shown, refused, safe against a claim."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import threading
+from collections.abc import Iterator
+
+import click.testing
+import pytest
+
+from orchestrator import commands, contract, embedded, serve
+from orchestrator.commands import common
+from orchestrator.ledger import api, store
+from orchestrator.season import decide, orders, state
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "season"))
+
+import driver
+
+WHY = ("--by", "ann", "--reason", "an amendment")
+ENTRY = """
+schema = 1
+[[engine]]
+id = "new"
+name = "Newcomer"
+command = ["new"]
+neural = { training = "T", network = "N", engine = "E" }
+"""
+
+
+@pytest.fixture(name="ledger")
+def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[store.RedisLedger]:
+    """A ledger in real Redis with a launched season."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+        driver.load(tmp_path, driver.season_text())
+        farm("launch", str(tmp_path / "season.toml"), "--hall", driver.HALL)
+        with store.connect(server.url) as opened:
+            yield opened
+
+
+def farm(*words: str, code: int = 0) -> str:
+    """Run a command in this process and return what it says."""
+    done = click.testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def play(ledger: store.RedisLedger, games: int) -> state.SeasonState:
+    """Journal all that can be decided, and so many drawn games."""
+    while True:
+        folded = common.fold(ledger, "test")
+        drafts = decide.decide(folded, ledger.now_ms())
+        game = folded.ready_game()
+        if not drafts and games and game is not None:
+            fact = driver.finished(game, f"{game}-a", ("1/2-1/2", driver.Ending.THREEFOLD))
+            drafts = [contract.Draft("game_finished", fact.model_dump(mode="json"))]
+            games -= 1
+        if not drafts:
+            return folded
+        ledger.append("test", folded.seq, drafts, "test")
+
+
+def offered(ledger: store.RedisLedger) -> state.SeasonState:
+    """Play two games, offer the hall the next one as ``serve`` does, and pause."""
+    folded = play(ledger, 2)
+    game = folded.ready_game() or ""
+    ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
+    farm("pause", *WHY)
+    return folded
+
+
+def test_an_engine_is_replaced_under_audit(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """The offer with the old engine is taken back; who, why and what follows are told."""
+    offered(ledger)
+    path = tmp_path / "engines.toml"
+    path.write_text(ENTRY)
+    words = ("amend", "engine", "e1", "--event", "league", "--with", "new", "--played", "replay")
+    assert "--entry" in farm(*words, *WHY, code=2)
+    told = farm(*words, "--entry", str(path), *WHY, "--dry-run")
+    assert "games change hands" in told
+    assert ledger.offered(driver.HALL) != {}
+    farm(*words, "--entry", str(path), *WHY)
+    assert ledger.offered(driver.HALL) == {}
+    folded = common.fold(ledger, "test")
+    assert folded.engines["new"].name == "Newcomer"
+    assert folded.events["league"].substitutes == {"e1": "new"}
+    assert json.loads(farm("status", "--json"))["seasons"][0]["events"][0]["substitutes"]
+    acts = json.loads(farm("log", "--json"))
+    assert (acts[-1]["kind"], acts[-1]["name"]) == ("engine_replaced", "ann")
+    assert acts[-1]["by"].startswith("ann@")
+    assert "an amendment" in farm("log")
+    assert "plays league already" in farm(*words, "--entry", str(path), *WHY, code=3)
+
+
+def test_a_disqualified_engine_is_replaced_or_not(ledger: store.RedisLedger) -> None:
+    """RULEBOOK §5: the director names the replacement and what happens to the games played."""
+    offered(ledger)
+    words = ("disqualify", "e1", "--event", "league", "--by", "ann", "--reason", "hidden book")
+    assert "--with" in farm(*words, "--played", "keep", code=2)
+    assert "nobody takes its seat" in farm(*words)
+    excluded = common.fold(ledger, "test").events["league"].excluded["e1"]
+    assert (excluded.cause, excluded.reason) == ("disqualification", "hidden book")
+    assert "nobody is flagged" in farm("flags")
+    assert "not flagged" in farm("dismiss", "e2", "--event", "league", *WHY, code=3)
+
+
+def test_a_book_is_mended_without_telling_openings(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """The file's checksum stands in the journal; what is printed tells no opening."""
+    offered(ledger)
+    path = tmp_path / "new.epd"
+    path.write_text("".join(driver.book_text(48).splitlines(keepends=True)[32:]))
+    told = farm("amend", "book", "short", "--file", str(path), *WHY, "--json")
+    facts = json.loads(told)
+    assert (facts["exits"], len(facts["games"])) == (6, 8)  # two exits and their games stay
+    assert "rnbq" not in told
+    assert "rnbq" not in farm("log", "--json")
+    assert ledger.read("test")[-1].data["sha256"] == facts["sha256"]
+    assert "no book" in farm("amend", "book", "long", "--file", str(path), *WHY, code=3)
+    assert "missing" in farm("amend", "book", "short", "--file", "missing.pgn", *WHY, code=2)
+
+
+def test_a_planned_pause_forbids_claims_when_it_comes(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """``serve`` journals it at its time and the hall can claim nothing from then on."""
+    assert "past" in farm("pause", "--at", "2020-01-01T00:00", *WHY, code=2)
+    assert "no time" in farm("pause", "--at", "soon", *WHY, code=2)
+    farm("pause", "--at", "+1ms", *WHY, "--dry-run")
+    farm("pause", "--at", "+200ms", *WHY)
+    stop = threading.Event()
+    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
+    deadline = ledger.now_ms() + 60_000
+    try:
+        while not ledger.holds("test") and ledger.now_ms() < deadline:
+            server.once()
+            stop.wait(0.05)
+    finally:
+        server.close()
+    assert ledger.holds("test") == {"pause": "an amendment"}
+    folded = common.fold(ledger, "test")
+    assert folded.paused == "an amendment"
+    game = folded.events["league"].order[0]
+    claim = api.Claim(driver.HALL, "test", game, "late", "worker", "host", "", 60_000)
+    assert isinstance(ledger.claim(claim), api.NotReady | api.Held)
+    farm("resume", *WHY)
+    assert ledger.holds("test") == {}
+
+
+def test_gates_hosts_and_policies_are_amended(ledger: store.RedisLedger) -> None:
+    """Each is shown in the status and refused where nothing is to be changed."""
+    play(ledger, 0)
+    farm("amend", "gate", "final", "--at", "+2d", *WHY)
+    assert "no gate before it" in farm("amend", "gate", "league", "--at", "+2d", *WHY, code=3)
+    farm("amend", "away-policy", "others", *WHY)
+    assert "already" in farm("amend", "away-policy", "others", *WHY, code=3)
+    assert "this season" in farm("amend", "host", "box", "--away", *WHY, code=2)
+    farm("amend", "host", "box", "--away", "--engine", "e1", *WHY)
+    told = json.loads(farm("status", "--json"))["seasons"][0]
+    assert (told["away"], told["away_policy"]) == ({"box": ["e1"]}, "others")
+    assert "away: box (policy: others)" in " ".join(farm("status").split())
+    farm("amend", "host", "box", "--back", *WHY)
+    assert "not away" in farm("amend", "host", "box", "--back", *WHY, code=3)
+    kinds = [act["kind"] for act in json.loads(farm("log", "--json"))]
+    assert kinds == ["gate_moved", "away_policy_set", "host_away", "host_back"]
+
+
+def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
+    """The preview changes nothing; the PGN reaches the archive; a second import is refused."""
+    folded = offered(ledger)
+    game = folded.game("league.3")
+    white, black = (folded.engines[one].name for one in (game.white, game.black))
+    text = f'[Event "x"]\n[White "{white}"]\n[Black "{black}"]\n[Result "0-1"]\n\n'
+    path = tmp_path / "old.pgn"
+    path.write_text(text + "1. f3 e5 2. g4 Qh4# 0-1\n")
+    preview = farm("import", str(path), "--dry-run")
+    assert "would be imported" in preview
+    assert common.fold(ledger, "test").game("league.3").open
+    farm("import", str(path), code=2)
+    told = json.loads(farm("import", str(path), *WHY, "--json"))
+    assert [line["game"] for line in told["games"]] == ["league.3"]
+    assert ledger.offered(driver.HALL) == {}
+    assert "result already" in farm("import", str(path), *WHY, code=3)
+    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
+    server.once()
+    server.close()
+    kept = tmp_path / "archive" / "test"
+    assert "Qh4#" in (kept / "games" / "league.3" / "game.pgn").read_text()
+    assert "Qh4#" in (kept / "league.pgn").read_text()

@@ -1,0 +1,440 @@
+"""Restore, fsck, export and backup over a ledger in memory: every copy that is left is enough."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+
+import harness
+import pytest
+from click import testing
+
+from orchestrator import archive, commands, contract, embedded, errors, fsck, serve
+from orchestrator.fsck import findings
+from orchestrator.ledger import api, memory, mirror, restoring, store
+from orchestrator.recovery import backup, leftovers, restore
+from orchestrator.season import events as season_events
+from orchestrator.season import files, operations, state
+
+Farm = Callable[..., testing.Result]
+
+
+class Scene:
+    """A season in play: a ledger in memory, an archive, a hall that plays at once."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.root = root
+        self.archive = root / "archive"
+        self.ledger = memory.MemoryLedger()
+        self.attempts = 0
+        engines = [harness.scripted(root / "life", strength) for strength in range(3)]
+        loaded = files.load(harness.league(root / "season.toml", engines, final_games=2))
+        drafts = operations.launch(loaded, "s", "00", harness.HALL, "0")
+        self.ledger.append("s", 0, drafts, "test")
+        self.ledger.append(api.FARM, 0, [contract.Draft("season_launched", {"season": "s"})], "t")
+
+    def serve(self) -> None:
+        """Make one pass of a new server."""
+        server = serve.Server(self.ledger, self.archive, lambda _: None)
+        server.once()
+        server.close()
+
+    def claim(self) -> tuple[api.Claim, api.Claimed] | None:
+        """Take the offered game."""
+        for season, game in self.ledger.offered(harness.HALL).items():
+            self.attempts += 1
+            claim = harness.claim(season, game, f"attempt-{self.attempts}")
+            claimed = self.ledger.claim(claim)
+            assert isinstance(claimed, api.Claimed), claimed
+            return claim, claimed
+        return None
+
+    def play(self, games: int = 1000) -> None:
+        """Play so many games, or to the season's end; each is archived."""
+        while games and not self.state().finished:
+            self.serve()
+            taken = self.claim()
+            if taken is None:
+                time.sleep(0.01)  # the break before the final
+            else:
+                self.complete(*taken)
+                games -= 1
+        self.serve()
+
+    def complete(self, claim: api.Claim, claimed: api.Claimed) -> api.Recorded | api.Refused:
+        """Tell the result of a claimed game."""
+        order = contract.GameOrder.decode(claimed.order)
+        finished, record = harness.invented(order, claim, claimed.token)
+        return self.ledger.complete(harness.HALL, claimed.token, "s", finished, record)
+
+    def state(self) -> state.SeasonState:
+        """Fold the journal."""
+        return state.fold(self.ledger.read("s", 0, 10_000))
+
+    def restore(self, other: pathlib.Path | None = None) -> list[restore.Plan]:
+        """Restore into the present ledger and archive."""
+        sources = restore.Sources(self.archive, other, self.root / "halls")
+        journals, plans = restore.plan(self.ledger, sources)
+        restore.apply(self.ledger, sources, journals, plans, "op", "test")
+        return plans
+
+    def fsck(self, *, repair: bool = False) -> list[findings.Told]:
+        """Check the season."""
+        season = findings.Season("s", self.ledger, self.archive, self.root / "halls")
+        return list(fsck.check(season, fsck.checkers(), repair=repair))
+
+
+@pytest.fixture
+def scene(tmp_path: pathlib.Path) -> Scene:
+    """Give a season of which three games are played."""
+    made = Scene(tmp_path)
+    made.play(3)
+    return made
+
+
+def results(folded: state.SeasonState) -> dict[str, str]:
+    """Return the results by game."""
+    games: list[season_events.Game] = list(folded.games.values())
+    return {game.id: game.finished.result for game in games if game.finished is not None}
+
+
+def test_an_empty_redis_is_filled_from_mirror_and_archive(scene: Scene) -> None:
+    """A Redis that has lost everything goes on where the mirror ends, to the same table."""
+    before = scene.ledger.read("s", 0, 10_000)
+    scene.ledger = memory.MemoryLedger()
+    scene.restore()
+    assert scene.ledger.read("s", 0, len(before)) == before
+    assert scene.fsck() == []
+    scene.play()
+    assert scene.state().finished
+    assert len(results(scene.state())) == 8
+    assert scene.fsck() == []
+    farm = scene.ledger.read(api.FARM)
+    assert [entry.kind for entry in farm] == ["season_launched", "ledger_restored"]
+    assert mirror.read(scene.archive / "farm" / "journal.jsonl") == farm
+
+
+def test_a_lagging_redis_gets_what_it_lost_and_fences_its_workers(scene: Scene) -> None:
+    """The attempt that the lagging copy still holds can write nothing; its game is played once."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    lagging = memory.MemoryLedger()
+    lagging.load("s", scene.ledger.read("s")[:-1])
+    scene.serve()  # the mirror has the attempt's start, the lagging Redis has not
+    scene.ledger = lagging
+    scene.restore()
+    refused = scene.complete(*taken)
+    assert isinstance(refused, api.Refused)
+    assert "epoch" in refused.reason
+    last = scene.ledger.read("s", 0, 10_000)[-1]
+    assert (last.kind, last.data["cause"]) == ("attempt_ended", "restored")
+    scene.play()
+    assert scene.state().finished
+
+
+def test_a_lost_disk_is_filled_from_redis_alone(scene: Scene) -> None:
+    """Without archive the journal is whole again; games whose moves are lost are named first."""
+    shutil.rmtree(scene.archive)
+    sources = restore.Sources(scene.archive)
+    _, (plan,) = restore.plan(scene.ledger, sources)
+    assert plan.lost == ("league.1", "league.2", "league.3")
+    before = scene.ledger.read("s", 0, 10_000)
+    scene.restore()
+    assert mirror.read(scene.archive / "s" / "journal.jsonl") == before
+    scene.play()
+    assert scene.state().finished
+    told = {one.finding.place.split("/")[-2] for one in scene.fsck()}
+    assert told == {"league.1", "league.2", "league.3"}
+
+
+def test_copies_that_part_are_refused_and_left(scene: Scene) -> None:
+    """Two histories: the error shows where, neither Redis nor mirror is changed."""
+    path = scene.archive / "s" / "journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    lines[4] = lines[4].replace('"by":"', '"by":"x')
+    path.write_text("".join(lines))
+    before = path.read_text()
+    with pytest.raises(errors.LedgerDamagedError, match="part at entry 5"):
+        scene.restore()
+    assert path.read_text() == before
+    assert scene.ledger.present_epoch() == 1
+    (told,) = scene.fsck(repair=True)
+    assert "part at entry 5" in told.finding.problem
+    assert path.read_text() == before
+
+
+def test_a_torn_last_line_is_repaired_other_damage_is_not(scene: Scene) -> None:
+    """Half a line at the end is cut and written again; a damaged line stops everything."""
+    path = scene.archive / "s" / "journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    (told,) = scene.fsck(repair=True)
+    assert (told.finding.problem, told.repaired) == ("the last line is torn", True)
+    assert path.read_bytes() == whole
+    path.write_bytes(whole.replace(b'"kind":"attempt_started"', b'"kind:"attempt_started"', 1))
+    scene.ledger = memory.MemoryLedger()
+    with pytest.raises(errors.LedgerDamagedError, match=r"journal\.jsonl: line \d+ is damaged"):
+        scene.restore()
+    assert scene.ledger.last("s") == 0
+
+
+def test_a_second_restore_of_the_same_copy_has_another_epoch(scene: Scene) -> None:
+    """What was given out after a first restore from an old copy is worth nothing after a second."""
+    kept = scene.root / "kept"
+    shutil.copytree(scene.archive, kept)
+    epochs = []
+    for _ in range(2):
+        shutil.rmtree(scene.archive)
+        shutil.copytree(kept, scene.archive)
+        scene.ledger = memory.MemoryLedger(lambda: 10_000 * (len(epochs) + 1))
+        scene.restore()
+        epochs.append(scene.ledger.present_epoch())
+    assert epochs[0] < epochs[1]
+
+
+def test_a_game_in_flight_keeps_its_plies(scene: Scene) -> None:
+    """Plies that only the hall's disk has are given back, and told with the attempt's end."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    claim, _ = taken
+    scene.serve()
+    log = scene.root / "halls" / "h" / "attempts" / f"{claim.attempt}.plies.jsonl"
+    log.parent.mkdir(parents=True)
+    plies = [_ply(number).encode() for number in (5, 6)]
+    log.write_text("\n".join([*plies, '{"torn']))
+    scene.ledger = memory.MemoryLedger()
+    scene.restore()
+    assert scene.ledger.plies(claim.attempt) == [(5, plies[0]), (6, plies[1])]
+    end = scene.ledger.read("s", 0, 10_000)[-1]
+    assert (end.data["ply"], end.data["white_clock_ns"]) == (6, 7)
+
+
+def _ply(number: int) -> contract.PlyRecord:
+    return contract.PlyRecord(
+        ply=number,
+        side="white" if number % 2 else "black",
+        move="e2e4",
+        san="e4",
+        think_ns=1,
+        margin_ns=1,
+        overhead_ns=1,
+        white_clock_ns=7,
+        black_clock_ns=8,
+    )
+
+
+def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
+    """A record that was neither in the archive nor in Redis is found on its hall's disk."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    claim, claimed = taken
+    order = contract.GameOrder.decode(claimed.order)
+    finished, record = harness.invented(order, claim, claimed.token)
+    scene.complete(*taken)
+    spool = scene.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
+    spool.parent.mkdir(parents=True)
+    spool.write_bytes(b"{}\n" + record)
+    journal = scene.archive / "s" / "journal.jsonl"
+    with mirror.Mirror(journal) as kept:  # mirrored, not archived: the moment of a kill
+        kept.extend(scene.ledger.read("s", kept.last))
+    scene.ledger = memory.MemoryLedger()
+    assert scene.restore()[0].lost == ()
+    scene.serve()
+    assert (scene.archive / "s" / "games" / finished.game / "record.json").exists()
+    spool.unlink()
+    shutil.rmtree(scene.archive / "s" / "games" / finished.game)
+    scene.ledger = memory.MemoryLedger()
+    _, (plan,) = restore.plan(scene.ledger, restore.Sources(scene.archive))
+    assert plan.lost == (finished.game,)
+
+
+DAMAGE = {
+    "game.pgn": ("games/league.2/game.pgn", b'[Result "0-1"]\n\n0-1\n'),
+    "no game.pgn": ("games/league.2/game.pgn", None),
+    "event": ("league.pgn", b"nonsense"),
+    "no event": ("league.pgn", None),
+    "left over": ("games/league.1/game.pgn.tmp", b"half"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_fsck_mends_what_can_be_rebuilt(scene: Scene, damage: str) -> None:
+    """Each damage is found once; looking changes nothing, mending brings every byte back."""
+    name, content = DAMAGE[damage]
+    path = scene.archive / "s" / name
+    before = path.read_bytes() if path.exists() else None
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    found = scene.fsck()
+    assert str(path) in {one.finding.place for one in found}
+    assert (path.read_bytes() if path.exists() else None) == content
+    assert all(one.repaired for one in scene.fsck(repair=True))
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert scene.fsck() == []
+
+
+def test_fsck_takes_a_lost_game_from_a_spool_only_if_it_is_the_one(scene: Scene) -> None:
+    """A record is given back from a spool; a damaged one is no repair; without one it is told."""
+    folder = scene.archive / "s" / "games" / "league.2"
+    packed = next(
+        entry.data["attempt"]
+        for entry in scene.ledger.read("s", 0, 1000)
+        if entry.kind == "game_finished" and entry.data["game"] == "league.2"
+    )
+    game = contract.GameRecord.decode((folder / "record.json").read_bytes())
+    shutil.rmtree(folder)
+    lost = [one for one in scene.fsck(repair=True) if one.checker == "games"]
+    assert [(one.repaired, one.finding.problem) for one in lost] == [(False, "missing")]
+    claim = harness.claim("s", "league.2", packed)
+    _, record = harness.invented(game.order, claim, contract.Token.parse(game.token))
+    spool = scene.root / "halls" / "h" / "spool" / f"{packed}.spool"
+    spool.parent.mkdir(parents=True)
+    spool.write_bytes(b"{}\n" + record[:-30])
+    assert not any(one.repaired for one in scene.fsck(repair=True) if one.checker == "games")
+    spool.write_bytes(b"{}\n" + record)
+    scene.fsck(repair=True)
+    assert scene.fsck() == []
+
+
+def test_a_changed_record_is_found_by_its_hash(scene: Scene) -> None:
+    """A record that is not the one that was journaled is told, and never overwritten by a guess."""
+    assert not leftovers.is_whole(b"nonsense", "")
+    path = scene.archive / "s" / "games" / "league.1" / "record.json"
+    path.write_bytes(b"{}")
+    (told,) = [one for one in scene.fsck(repair=True) if one.checker == "games"]
+    assert not told.repaired
+    assert path.read_bytes() == b"{}"
+
+
+def test_a_backup_restores_to_the_same_table(scene: Scene) -> None:
+    """Redis and archive gone: a backup, brought up to date twice, is the whole season."""
+    target = scene.root / "backup"
+    assert backup.backup(scene.ledger, scene.archive, target).games == 3
+    scene.play(2)
+    assert backup.backup(scene.ledger, scene.archive, target).games == 2
+    assert backup.backup(scene.ledger, scene.archive, target).games == 0
+    before = scene.state()
+    shutil.rmtree(scene.archive)
+    scene.ledger = memory.MemoryLedger()
+    scene.restore(target)
+    assert results(scene.state()) == results(before)
+    assert scene.fsck() == []
+    scene.play()
+    assert scene.state().finished
+    assert scene.fsck() == []
+
+
+def test_an_export_holds_what_redis_alone_has(scene: Scene) -> None:
+    """A game whose record is only in Redis is in the export, and restored from it."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    scene.complete(*taken)
+    target = scene.root / "export"
+    backup.export(scene.ledger, target)
+    manifest = json.loads((target / "backup.json").read_text())
+    assert manifest["journals"] == {"s": scene.ledger.last("s"), "farm": 1}
+    scene.ledger = memory.MemoryLedger()
+    assert scene.restore(target)[0].lost == ()
+    scene.serve()
+    assert (scene.archive / "s" / "games" / taken[0].game / "record.json").exists()
+
+
+def test_a_damaged_farm_never_spoils_its_backup(scene: Scene) -> None:
+    """A Redis that lost entries, or tells another story, is refused; so is a stranger's folder."""
+    target = scene.root / "backup"
+    backup.backup(scene.ledger, scene.archive, target)
+    before = (target / "s" / "journal.jsonl").read_bytes()
+    poorer = memory.MemoryLedger()
+    poorer.load("s", scene.ledger.read("s")[:3])
+    with pytest.raises(errors.RefusedError, match="farm restore --from"):
+        backup._keep_journal(target, "s", poorer.read("s"))
+    (scene.root / "elsewhere").mkdir()
+    other = Scene(scene.root / "elsewhere")
+    with pytest.raises(errors.LedgerDamagedError, match="part at entry 1"):
+        backup.export(other.ledger, target)
+    assert (target / "s" / "journal.jsonl").read_bytes() == before
+    with pytest.raises(errors.RefusedError, match="not empty"):
+        backup.export(scene.ledger, scene.root)
+    with pytest.raises(errors.UsageError, match="archive itself"):
+        backup.backup(scene.ledger, scene.archive, scene.archive / "copy")
+
+
+def test_restore_and_fsck_find_nothing_to_do_in_nothing(tmp_path: pathlib.Path) -> None:
+    """Without any journal a restore is refused; an unknown checker is named with the known."""
+    with pytest.raises(errors.RefusedError, match="nothing to restore"):
+        restore.plan(memory.MemoryLedger(), restore.Sources(tmp_path))
+    with pytest.raises(errors.UsageError, match="allowed: events, games, journal"):
+        fsck.checkers(["feeds of tomorrow"])
+
+
+def test_a_restore_waits_for_the_archive(scene: Scene) -> None:
+    """While another process writes the archive, its lock says no."""
+    with (
+        archive.sole_writer(scene.archive),
+        pytest.raises(errors.RefusedError, match="farm serve"),
+        archive.sole_writer(scene.archive),
+    ):
+        pass
+
+
+# -- the commands ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def farm(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
+    """Give a farm whose Redis holds a launched season, and its commands."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+        monkeypatch.setenv("FARM_DATA", str(tmp_path))
+        played = Scene(tmp_path)
+        with store.connect(server.url) as ledger:
+            ledger.load("s", played.ledger.read("s"))
+            ledger.reindex(restoring.index("s", (), {}, 0))
+        yield lambda *words: testing.CliRunner().invoke(commands.farm, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("backup", "--to", "{}/b", "--every", "soon"), 2, "--every: found 'soon'"),
+        (("restore", "--from", "{}/nowhere"), 2, "no journal.jsonl"),
+        (("export", "--to", "{}"), 3, "not empty"),
+        (("fsck", "--only", "feeds"), 2, "--only: found 'feeds'"),
+        (("fsck", "nobody"), 3, "there is no journal"),
+        (("evidence", "league.1"), 3, "no game 'league.1'"),
+    ],
+)
+def test_what_a_command_refuses(
+    farm: Farm, tmp_path: pathlib.Path, words: tuple[str, ...], code: int, told: str
+) -> None:
+    """Each refusal has its exit code and says what was found; no traceback."""
+    done = farm(*(word.format(tmp_path) for word in words))
+    assert done.exit_code == code, done.output
+    assert told in " ".join(done.output.split())
+
+
+def test_a_dry_restore_changes_nothing(farm: Farm, tmp_path: pathlib.Path) -> None:
+    """It reads and checks all, shows the table, and leaves epoch, Redis and disk as they are."""
+    assert farm("export", "--to", str(tmp_path / "copy")).exit_code == 0
+    done = farm("restore", "--from", str(tmp_path / "copy"), "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "nothing was changed" in done.output
+    assert not (tmp_path / "archive" / "s").exists()
+    shown = json.loads(farm("restore", "--json", "--reason", "why").output)
+    assert shown["epoch"] > 1
+    assert [row["in_redis"] for row in shown["journals"]] == [1]
+    assert farm("fsck").output == "1 seasons: journal, archive and tables agree\n"
+    with (tmp_path / "archive" / "s" / "journal.jsonl").open("a") as file:
+        file.write('{"torn')
+    looked = farm("fsck")
+    assert (looked.exit_code, "--repair mends it" in looked.output) == (3, True)
+    assert farm("fsck", "--repair").exit_code == 0

@@ -1,0 +1,65 @@
+"""Reading results out of PGN archives, quickly and in whatever order tags come."""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import io
+import pathlib
+
+import chess.pgn
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import contract, ratinglist
+from orchestrator.rating import headers
+
+ARCHIVE = pathlib.Path(__file__).parents[3] / "shared/data/pgn"
+NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=1, max_size=12)
+RESULTS = st.sampled_from(["1-0", "0-1", "1/2-1/2", "*"])
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, RESULTS), max_size=8), st.permutations(range(4)))
+def test_what_was_written_is_read(games: list[tuple[str, str, str]], order: list[int]) -> None:
+    """Names with quotes, backslashes and any letters survive, in any order of tags."""
+    out = io.StringIO()
+    for white, black, result in games:
+        tags = [("Event", "x"), ("White", white), ("Black", black), ("Result", result)]
+        for name, value in (tags[at] for at in order):
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            out.write(f'[{name} "{escaped}"]\n')
+        out.write(f"\n1. e4 {{a comment}} {result}\n\n")
+    assert headers.read(out.getvalue().encode()) == collections.Counter(games)
+
+
+def test_real_archives_are_read_as_python_chess_reads_them() -> None:
+    """TCEC's archive gives the same games by both ways (one file: python-chess is slow)."""
+    path = ARCHIVE / "TCEC_Cup_3_Bronze.pgn.gz"
+    if not path.exists():
+        pytest.skip("shared/data is missing")
+    content = gzip.decompress(path.read_bytes())
+    theirs: headers.Games = collections.Counter()
+    text = io.StringIO(content.decode())
+    while (found := chess.pgn.read_headers(text)) is not None:
+        theirs[found["White"], found["Black"], found["Result"]] += 1
+    assert headers.read(content) == theirs
+
+
+def test_a_game_without_a_tag_is_left_out() -> None:
+    """What lacks White, Black or Result spoils none of its neighbours."""
+    text = b"""[White "A"]\n[Black "B"]\n\n1. e4 *\n
+[White "C"]\n[Black "D"]\n[Result "1-0"]\n\n1-0\n
+[Black "E"]\n[Result "0-1"]\n\n0-1\n"""
+    assert headers.read(text) == {("C", "D", "1-0"): 1}
+
+
+@pytest.mark.parametrize(
+    ("tag", "counts"),
+    [("1800+5", True), ("1799+5", False), ("40/1500", True), ("40/1000", False), ("?", False)],
+)
+def test_test_games_count_at_a_time_control_or_slower(tag: str, counts: bool) -> None:
+    """S16-14: tests count from a configured time control on; 60 moves compare them."""
+    text = f'[White "A"]\n[Black "B"]\n[Result "1-0"]\n[TimeControl "{tag}"]\n\n1-0\n'
+    least = contract.TimeControl.parse("30+5")
+    assert bool(ratinglist.long_enough(text.encode(), least)) is counts

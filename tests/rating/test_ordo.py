@@ -1,0 +1,172 @@
+"""Rating lists against those of Ordo 1.2.6, and what must hold for any list."""
+
+from __future__ import annotations
+
+import collections
+import csv
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+from orchestrator import errors
+from orchestrator.rating import curve, likelihood, lists, ordo, pairings, spread
+
+REFERENCE = pathlib.Path(__file__).parents[3] / "shared/data/ratings"
+Games = collections.Counter[tuple[str, str, str]]
+ESTIMATED = ordo.Settings(white=None, draws=None)
+
+
+def reference() -> list[dict[str, str]]:
+    """Return the parameters of the reference lists whose games are at hand."""
+    if not REFERENCE.exists():
+        return []
+    with (REFERENCE / "ordo_params.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return [
+        row
+        for row in rows
+        if row["table"] and (REFERENCE / f"ordo_{row['dataset']}_games.csv").exists()
+    ]
+
+
+def read(dataset: str) -> Games:
+    """Read a list of games."""
+    with (REFERENCE / f"ordo_{dataset}_games.csv").open() as file:
+        return Games((row["white"], row["black"], row["result"]) for row in csv.DictReader(file))
+
+
+def drawn(engines: int, games: int, seed: int, white: float = 35.0, width: float = 150.0) -> Games:
+    """Draw games of engines whose ratings are known by their names."""
+    numbers = random.Random(seed)
+    strength = [numbers.gauss(0, width) for _ in range(engines)]
+    found: Games = Games()
+    for _ in range(games):
+        one, other = numbers.sample(range(engines), 2)
+        chances = curve.outcomes(np.array([strength[one] - strength[other] + white]), 0.5)[0]
+        result = numbers.choices(list(pairings.RESULTS), chances.tolist())[0]
+        found[f"e{one}", f"e{other}", result] += 1
+    return found
+
+
+@pytest.mark.parametrize("row", reference(), ids=lambda row: f"{row['dataset']}-{row['variant']}")
+def test_ordos_lists_are_met(row: dict[str, str]) -> None:
+    """Ratings agree to 0.01, white advantage and draw rate to the last figure, errors to 10 %.
+
+    Errors of a few games: 25 %. Where Ordo's check of connections fails, only the
+    connected part has numbers; those of one-way islands are meaningless in Ordo too.
+    """
+    estimated = "wd" in row["variant"]
+    anchor = row["flags"].partition("-A ")[2].partition(" -")[0] or None
+    rated = ordo.rate(
+        pairings.count(read(row["dataset"])),
+        ordo.Settings(
+            white=None if estimated else 0.0,
+            draws=None if estimated else 0.5,
+            average=float(row["flags"].split()[1]),
+            anchor=anchor,
+        ),
+    )
+    simulated = "-s" in row["flags"]
+    found = {line.engine: line for line in lists.rows(spread.of(rated, 1000 if simulated else 0))}
+    with (REFERENCE / row["table"]).open() as file:
+        theirs = {line["PLAYER"]: line for line in csv.DictReader(file)}
+    assert found.keys() == theirs.keys()
+    if row["dataset"] == "edge_oneway":
+        assert [found[name].provisional for name in "ABCD"] == [False, False, True, True]
+        return
+    for name, line in theirs.items():
+        if found[name].provisional:
+            assert row["dataset"] == "edge_islands"
+            continue
+        assert found[name].rating == pytest.approx(float(line["RATING"]), abs=0.01), name
+        assert (found[name].points, found[name].played) == (
+            float(line["POINTS"]),
+            int(line["PLAYED"]),
+        )
+        assert found[name].mark == (line.get("PERFECT") or "")
+        if simulated:
+            assert found[name].error == pytest.approx(float(line["ERROR"]), rel=0.25), name
+    assert rated.white == pytest.approx(float(row["white_advantage"]), abs=0.01)
+    assert 100 * rated.draws == pytest.approx(float(row["draw_rate_pct"]), abs=0.01)
+
+
+def test_the_reference_is_not_skipped() -> None:
+    """The lists of Ordo are there to be compared with."""
+    if not REFERENCE.exists():
+        pytest.skip("shared/data is missing")
+    assert len(reference()) >= 19
+
+
+def test_expected_scores_are_the_scores() -> None:
+    """The likeliest ratings give every engine, and White, the points they took."""
+    counted = pairings.count(drawn(20, 2_000, 1))
+    found = likelihood.fit(counted, None)
+    place = np.append(found.ratings, found.white)
+    gradient, _ = likelihood.slopes(counted, place)
+    assert found.settled
+    assert np.abs(gradient).max() < 1e-6
+
+
+def test_one_more_game_takes_a_few_steps_from_the_last_list() -> None:
+    """A warm start leads to the same ratings in at most three steps, a cold one in more."""
+    games = drawn(40, 8_000, 2)
+    before = ordo.rate(pairings.count(games), ESTIMATED)
+    games["e3", "e7", "1-0"] += 1
+    counted = pairings.count(games)
+    warm, cold = ordo.rate(counted, ESTIMATED, before), ordo.rate(counted, ESTIMATED)
+    assert warm.fit.steps <= 3 < cold.fit.steps
+    assert warm.ratings == pytest.approx(cold.ratings, abs=1e-6)
+
+
+def test_simulated_and_analytic_errors_agree_where_games_are_many() -> None:
+    """Both ways lead to the same errors, relative to the mean and to an anchor."""
+    counted = pairings.count(drawn(6, 3_000, 3, width=80))
+    for anchor in (None, "e2"):
+        settings = ordo.Settings(white=None, draws=None, anchor=anchor, exact=True)
+        rated = ordo.rate(counted, settings)
+        simulated, analytic = spread.of(rated, 400), spread.of(rated, 0)
+        for engine in range(6):
+            one, other = simulated.error(engine), analytic.error(engine)
+            assert one == pytest.approx(other or 0.0, rel=0.15, abs=1e-9)
+
+
+def test_superiority_of_two_is_one_together() -> None:
+    """Either the one or the other is stronger, and the better rated is more likely so."""
+    rated = ordo.rate(pairings.count(drawn(5, 300, 4)), ESTIMATED)
+    known = spread.of(rated, 0)
+    listed = lists.rows(known)
+    table = lists.superiority(known, listed)
+    for i, row in enumerate(table):
+        for k, cell in enumerate(row):
+            if i != k:
+                assert (cell or 0) + (table[k][i] or 0) == pytest.approx(1)
+                assert ((cell or 0) >= 0.5) == (i < k)
+
+
+def test_versions_of_a_family_are_one_engine() -> None:
+    """A mapping joins names; games within a family tell nothing."""
+    games = Games({("A 1", "B", "1-0"): 2, ("A 2", "B", "0-1"): 1, ("A 1", "A 2", "1-0"): 5})
+    counted = pairings.count(games, {"A 1": "A", "A 2": "A"})
+    assert counted.engines == ("A", "B")
+    assert counted.games.sum() == 3
+
+
+def test_unconnected_engines_get_no_number() -> None:
+    """An island beside the rest is provisional, and leaves the others' ratings alone."""
+    games = drawn(8, 400, 5)
+    alone = ordo.rate(pairings.count(games), ESTIMATED)
+    games.update({("x", "y", "1-0"): 1, ("y", "x", "1-0"): 1, ("x", "y", "*"): 9})
+    rated = ordo.rate(pairings.count(games), ESTIMATED)
+    rows = {row.engine: row for row in lists.rows(spread.of(rated, 0))}
+    assert rows["x"].provisional
+    assert (rows["x"].rank, rows["x"].rating, rows["x"].error) == (None, None, None)
+    for engine in alone.counted.engines:
+        assert rows[engine].rating == alone.rating(engine)
+
+
+def test_an_anchor_without_games_is_refused() -> None:
+    """A list cannot hang on an engine that nobody met."""
+    with pytest.raises(errors.UsageError, match="--anchor"):
+        ordo.rate(pairings.count(drawn(4, 50, 6)), ordo.Settings(anchor="nobody"))

@@ -1,0 +1,108 @@
+"""``farm rate`` as people and programs meet it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import pathlib
+
+import pytest
+from click import testing
+
+from orchestrator import commands
+
+GAMES = (
+    ("Alpha 1", "Beta", "1-0"),
+    ("Beta", "Alpha 2", "1/2-1/2"),
+    ("Gamma", "Beta", "0-1"),
+    ("Beta", "Gamma", "1/2-1/2"),
+    ("Alpha 2", "Gamma", "0-1"),
+    ("Gamma", "Alpha 1", "*"),
+    ("Alone", "Alone too", "1/2-1/2"),
+)
+
+
+@pytest.fixture
+def archive(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Write a small archive, packed."""
+    text = "".join(
+        f'[White "{white}"]\n[Black "{black}"]\n[Result "{result}"]\n\n{result}\n\n'
+        for white, black, result in GAMES
+    )
+    path = tmp_path / "games.pgn.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+@pytest.fixture
+def families(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Write down that both Alphas are one engine."""
+    path = tmp_path / "families.toml"
+    path.write_text('Alpha = ["Alpha 1", "Alpha 2"]\n')
+    return path
+
+
+def rate(*words: object, code: int = 0) -> str:
+    """Run ``farm rate``."""
+    result = testing.CliRunner().invoke(commands.farm, ["rate", "--errors", "50", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_json_has_the_keys_that_programs_read(
+    archive: pathlib.Path, families: pathlib.Path
+) -> None:
+    """Ranks, ratings around the average, points, games, provisional engines without numbers."""
+    words = ("--white-advantage", "--draw-rate", archive, "--families", families, "--json")
+    facts = json.loads(rate(*words))
+    assert list(facts) == ["ratings", "white_advantage", "draw_rate"]
+    assert all(
+        list(row) == ["rank", "engine", "rating", "error", "points", "played", "provisional"]
+        for row in facts["ratings"]
+    )
+    rated = [row for row in facts["ratings"] if not row["provisional"]]
+    assert [row["rank"] for row in rated] == [1, 2, 3]
+    assert sum(row["rating"] for row in rated) == pytest.approx(3 * 2300, abs=0.001)
+    assert all(row["error"] > 0 for row in rated)
+    others = [row for row in facts["ratings"] if row["provisional"]]
+    assert {row["engine"] for row in others} == {"Alone", "Alone too"}
+    assert {row["rating"] for row in others} == {None}
+
+
+def test_an_anchor_keeps_its_rating(archive: pathlib.Path, families: pathlib.Path) -> None:
+    """--anchor --at moves all ratings, and the anchor has no error."""
+    words = (archive, "--families", families, "--anchor", "Alpha 1", "--at", 3158, "--json")
+    rows = {row["engine"]: row for row in json.loads(rate(*words))["ratings"]}
+    assert rows["Alpha"]["rating"] == 3158
+    assert rows["Alpha"]["error"] == 0
+
+
+def test_csv_and_text_hold_the_same_list(archive: pathlib.Path, families: pathlib.Path) -> None:
+    """Whatever the layout, engines and ratings are those of the JSON."""
+    facts = json.loads(rate(archive, "--families", families, "--json"))["ratings"]
+    table = list(csv.DictReader(io.StringIO(rate(archive, "--families", families, "--csv"))))
+    assert [row["PLAYER"] for row in table] == [row["engine"] for row in facts]
+    assert float(table[0]["RATING"]) == facts[0]["rating"]
+    text = rate(archive, "--families", families, "--ordo")
+    assert f"{facts[0]['rating']:.1f}" in text
+    assert "White advantage = 0.00" in text
+    shown = rate(archive, "--families", families, "--los")
+    assert "1 games without a result left out" in shown
+    assert "Likelihood of superiority" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("missing.pgn",), "no such PGN file"),
+        (("--anchor", "Beta"), "--at"),
+        (("--anchor", "Nobody", "--at", "1"), "no game of it"),
+        (("--white-advantage", "--white-value", "30"), "not both"),
+        (("--families", "missing.toml"), "--families"),
+    ],
+)
+def test_what_is_wrong_is_said(archive: pathlib.Path, words: tuple[str, ...], told: str) -> None:
+    """Wrong input ends with exit code 2 and names itself."""
+    assert told in rate(archive, *words, code=2)

@@ -1,0 +1,107 @@
+"""The hall holds engines against their pins, and chooses the build for its processor."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from typing import Any
+
+import pytest
+
+from orchestrator import contract, errors
+from worker_cpu import pins
+
+
+def spec(folder: pathlib.Path, **more: Any) -> contract.EngineSpec:
+    """Return an engine in a folder, with a program and a network."""
+    (folder / "engine").write_bytes(b"program")
+    (folder / "net.nn").write_bytes(b"weights")
+    told = {"id": "a", "name": "Engine A", "command": ("./engine",), "directory": str(folder)}
+    return contract.EngineSpec.model_validate(told | {"network": "net.nn"} | more)
+
+
+def order(white: contract.EngineSpec) -> contract.GameOrder:
+    """Return the order of a game against an engine that is not there."""
+    black = contract.EngineSpec(id="b", name="Engine B", command=("no-such-engine",))
+    return contract.GameOrder(
+        season="s",
+        season_name="S",
+        event="e",
+        event_name="E",
+        game="e.1",
+        number=1,
+        round="1",
+        white=white,
+        black=black,
+        time_control=contract.TimeControl(base_ms=1000),
+    )
+
+
+def sha(content: bytes) -> str:
+    """Return a checksum as the roster writes it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
+    """Program and network are found and pinned; a missing program is no error of the host."""
+    verified = pins.Pins(frozenset()).verify(order(spec(tmp_path)))
+    found = {"./engine": sha(b"program"), "net.nn": sha(b"weights")}
+    assert verified.found == {"white": found, "black": {}}
+    assert verified.order.white.checksums == found
+
+
+@pytest.mark.parametrize("name", ["engine", "net.nn"])
+def test_a_swapped_file_is_found(tmp_path: pathlib.Path, name: str) -> None:
+    """Another file of the same size and time of change is no way around the pin."""
+    checked = pins.Pins(frozenset())
+    pinned = checked.verify(order(spec(tmp_path))).order
+    path = tmp_path / name
+    before, wanted = path.stat(), sha(path.read_bytes())
+    swapped = path.read_bytes()[::-1]
+    path.write_bytes(swapped)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(errors.HostError) as refused:
+        checked.verify(pinned)
+    for told in ("Engine A", str(path), wanted, sha(swapped), "farm resume"):
+        assert told in str(refused.value)
+
+
+def test_a_pinned_file_that_is_gone_is_found(tmp_path: pathlib.Path) -> None:
+    """A host without the pinned file must not play; the engine has not crashed."""
+    engine = spec(tmp_path, checksums={"./engine": sha(b"program"), "book.bin": sha(b"x")})
+    with pytest.raises(errors.HostError, match=r"book.bin.*found no file that can be read"):
+        pins.Pins(frozenset()).verify(order(engine))
+
+
+def test_the_build_for_this_processor_is_pinned_alone(tmp_path: pathlib.Path) -> None:
+    """Other builds' files need not be on this host; the record names the build."""
+    (tmp_path / "engine-avx2").write_bytes(b"fast")
+    engine = spec(
+        tmp_path,
+        builds={"avx512": ("./none",), "avx2": ("./engine-avx2", "-q"), "cpu": ("./engine",)},
+        checksums={"./none": sha(b"?"), "./engine-avx2": sha(b"fast")},
+    )
+    chosen = pins.Pins(frozenset({"avx2", "popcnt"})).verify(order(engine)).order.white
+    assert (chosen.build, chosen.command) == ("avx2", ("./engine-avx2", "-q"))
+    assert pins.Pins(frozenset()).verify(order(engine)).order.white.build == "cpu"
+
+
+def test_a_file_is_read_once_while_it_stays(tmp_path: pathlib.Path) -> None:
+    """A big network is not read before every game, only when the file has changed."""
+    engine, checked = spec(tmp_path), pins.Pins(frozenset())
+    checked.verify(order(engine))
+    known = dict(checked._known)
+    checked.verify(order(engine))
+    assert checked._known == known
+    (tmp_path / "net.nn").write_bytes(b"weights!")
+    checked.verify(order(engine))
+    assert len(checked._known) == len(known) + 1
+
+
+def test_this_host_has_a_processor() -> None:
+    """Its flags choose a 64-bit build at least."""
+    chosen = contract.EngineSpec(
+        id="a", name="A", command=("x",), builds={"x86-64": ("y",), "arm64": ("y",)}
+    )
+    assert pins.Pins().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}

@@ -1,0 +1,184 @@
+"""Games that were played elsewhere: mapped onto the schedule, or refused as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import driver
+import pytest
+
+from orchestrator import contract, importing
+from orchestrator.audit import reading
+from orchestrator.season import amendments, entries, events, operations, state, views
+
+MATE = {
+    "1-0": "1. e4 f5 2. d4 g5 3. Qh5# 1-0",
+    "0-1": "1. f3 e5 2. g4 Qh4# 0-1",
+    "1/2-1/2": "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 1/2-1/2",
+}
+SOURCE = importing.Source("old.pgn", "0" * 64, "the hall has moved", "ann")
+SWISS = 'format = { kind = "swiss", rounds = 3 }'
+
+
+def pgn(white: str, black: str, result: str = "1-0", **tags: str) -> str:
+    """Return a game as another program would have written it."""
+    told = {"Event": "old", "White": white, "Black": black, "Result": result} | tags
+    head = "\n".join(f'[{tag} "{value}"]' for tag, value in told.items())
+    return f"{head}\n\n{MATE[result]}"
+
+
+def paused(tmp_path: Path, text: str = "", games: int = 0) -> driver.Driver:
+    """Launch a season, play so many games and pause it."""
+    played = driver.Driver.launched(driver.load(tmp_path, text or driver.season_text()))
+    played.settle()
+    for _ in range(games):
+        played.play_one()
+        played.settle()
+    played.append(operations.pause(played.state, "ann", "an import"))
+    return played
+
+
+def planned(
+    played: driver.Driver, texts: Sequence[str], source: importing.Source = SOURCE
+) -> importing.Plan:
+    """Plan the import of PGN texts."""
+    recorded = list(zip(reading.games("\n\n".join(texts)), texts, strict=True))
+    return importing.plan(played.state, recorded, source, played.now_ms)
+
+
+def due(played: driver.Driver, results: Sequence[str]) -> list[str]:
+    """Return the next games of the schedule as PGN with these results."""
+    event = played.state.current
+    assert event is not None
+    waiting = [played.state.game(game) for game in event.order[event.cursor :]]
+    return [
+        pgn(played.state.engines[game.white].name, played.state.engines[game.black].name, result)
+        for game, result in zip(waiting, results, strict=False)
+    ]
+
+
+def test_imported_games_are_the_next_results(tmp_path: Path) -> None:
+    """Result, end and checksum stand in the journal; the season goes on behind them."""
+    played = paused(tmp_path, games=2)
+    plan = planned(played, due(played, ["1-0", "0-1", "1/2-1/2"]))
+    assert (plan.problems, plan.doubts) == ([], [])
+    assert [line.game for line in plan.lines] == ["league.3", "league.4", "league.5"]
+    before = played.state.seq
+    assert played.state.events["league"].tally.games == 2  # planning changes nothing
+    played.append(plan.drafts)
+    assert played.state.seq == before + len(plan.drafts)
+    fact = amendments.GamesImported.model_validate(played.journal[before].data)
+    assert (fact.sha256, fact.reason, fact.name) == ("0" * 64, "the hall has moved", "ann")
+    ends = [game.finished.ending for game in fact.games]
+    assert ends == [contract.Ending.CHECKMATE, contract.Ending.CHECKMATE, contract.Ending.THREEFOLD]
+    row = views.game(played.state, "league.3")
+    assert (row["result"], row["opening"]) == ("1-0", "")
+    played.append(operations.resume(played.state, "ann", ""))
+    assert played.state.ready_game() == "league.6"
+    assert played.play().state.finished
+    assert state.fold(played.journal).champion == played.state.champion
+
+
+def test_engines_are_found_by_name_family_and_the_operator_s_word(tmp_path: Path) -> None:
+    """Versions of an engine are one engine; names that fit nobody are refused with who plays."""
+    text = driver.season_text()
+    for number, name in enumerate(("Alpha 2", "Beta 2", "Gamma 2", "Delta 2"), start=1):
+        text = text.replace(f'"Engine {number}"', f'"{name}"')
+    played = paused(tmp_path, text)
+    game = played.state.game("league.1")
+    white, black = (played.state.engines[one].name.split()[0] for one in (game.white, game.black))
+    assert planned(played, [pgn(f"{white} 1.9", black)]).problems == []
+    unknown = planned(played, [pgn("Somebody", black)])
+    assert "'Somebody' is no engine of this season" in unknown.problems[0]
+    named = importing.Source("old.pgn", "0" * 64, "why", "ann", {"Somebody": game.white})
+    assert planned(played, [pgn("Somebody", black)], named).problems == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w, b, later: pgn(b, w), "colours are reversed"),
+        (lambda w, b, later: later, "out of order: next in the schedule is league.3"),
+        (lambda w, b, later: pgn(w, w), "is not in the schedule of league"),
+        (lambda w, b, later: pgn(w, b).replace("1-0", "*"), "was not finished"),
+        (lambda w, b, later: pgn(w, b).replace("1-0", "0-1"), "the board ends it 1-0 at ply 5"),
+        (lambda w, b, later: pgn(w, b, Variant="fischerandom"), "fischerandom chess in an event"),
+    ],
+)
+def test_what_contradicts_schedule_or_rules_is_refused(
+    tmp_path: Path, change: object, message: str
+) -> None:
+    """Colours, order, unknown pairings, unfinished games, results that the board denies."""
+    played = paused(tmp_path, games=2)
+    first, second = due(played, ["1-0", "1-0"])
+    white, black = next(reading.games(first)).white, next(reading.games(first)).black
+    assert callable(change)
+    plan = planned(played, [change(white, black, second), first])
+    assert message in plan.problems[0]
+    assert len(plan.lines) == 1
+    assert plan.drafts == []
+
+
+def test_a_game_that_was_played_here_is_refused(tmp_path: Path) -> None:
+    """A game has one result; an import never overrides it."""
+    played = paused(tmp_path, games=1)
+    game = played.state.game("league.1")
+    names = (played.state.engines[one].name for one in (game.white, game.black))
+    assert "has its result already" in planned(played, [pgn(*names)]).problems[0]
+
+
+def test_doubts_are_named_and_journaled(tmp_path: Path) -> None:
+    """Another time control, another opening in the reverse game: an operator may insist."""
+    played = paused(tmp_path)
+    text = due(played, ["1-0"])[0].replace('"]\n\n', '"]\n[TimeControl "60+1"]\n\n')
+    plan = planned(played, [text])
+    assert plan.problems == []
+    assert plan.doubts == ["game 1: time control 60+1, not 1800+5"]
+    assert amendments.GamesImported.model_validate(plan.drafts[0].data).doubts == tuple(plan.doubts)
+
+
+def test_a_whole_swiss_is_imported_round_by_round(tmp_path: Path) -> None:
+    """Pairings of later rounds follow from the imported results, as the farm would draw them."""
+    text = driver.season_text(engines=6).replace(
+        'format = { kind = "round-robin", double_rounds = 1 }', SWISS
+    )
+    played = driver.Driver.launched(driver.load(tmp_path, text))
+    whole = driver.Driver.launched(driver.load(tmp_path, text)).play(9)
+    games = [whole.state.game(game) for game in whole.state.events["league"].order]
+    texts = [
+        pgn(
+            whole.state.engines[game.white].name,
+            whole.state.engines[game.black].name,
+            game.finished.result if game.finished else "1-0",
+        )
+        for game in games
+    ]
+    played.settle()
+    played.append(operations.pause(played.state, "ann", "an import"))
+    plan = planned(played, texts)
+    assert plan.problems == []
+    kinds = [draft.kind for draft in plan.drafts]
+    assert kinds.count(entries.GAMES_PAIRED) == 2
+    assert entries.EVENT_RANKED in kinds
+    played.append(plan.drafts)
+    league = played.state.events["league"]
+    assert league.status is events.Status.RANKED
+    points = [row.half_points for row in league.rows]
+    assert points == [row.half_points for row in whole.state.events["league"].rows]
+    extra = planned(played, texts[:1])
+    assert "a gate or a decision is in the way" in extra.problems[0]
+
+
+def test_r_mobility_and_crashes_of_imported_games_count(tmp_path: Path) -> None:
+    """What tiebreaks need is read from the record: who crashed, who restricted whom."""
+    played = paused(tmp_path)
+    text = due(played, ["1-0"])[0].replace("1. e4 f5 2. d4 g5 3. Qh5# 1-0", "1. e4 e5 1-0")
+    text = text.replace('"]\n\n', '"]\n[TerminationDetails "Black disconnects"]\n\n')
+    plan = planned(played, [text])
+    played.append(plan.drafts)
+    game = played.state.game("league.1")
+    score = played.state.events["league"].tally.scores[game.black]
+    assert score.crashes == 1
+    assert game.finished is not None
+    assert game.finished.r_mobility == 1.0

@@ -1,0 +1,296 @@
+"""Roster files: what they say, what is refused with its clause, and where they come from."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import driver
+import jsonschema
+import pytest
+from click import testing
+
+from orchestrator import commands, contract, errors
+from orchestrator.arbiter import builds
+from orchestrator.commands import rosters
+from orchestrator.season import engines_toml, files, model, operations, roster
+
+SHA = "0" * 63 + "1"
+ENGINES = f"""
+schema = 1
+
+[[engine]]
+name = "Igel 2.3"
+id = "igel"
+version = "2.3"
+family = "Igel"
+author = "V. Shcherbyna"
+country = "ch"
+command = {{ avx2 = ["./igel-avx2", "-x"], popcnt = ["./igel-popcnt"], x86-64 = ["./igel"] }}
+directory = "/opt/igel"
+network = "igel.nn"
+checksums = {{ "./igel-avx2" = "{SHA}", "igel.nn" = "{SHA}" }}
+rating = 3100
+provisional = true
+options = {{ "Move Overhead" = 100 }}
+settings.final = {{ Contempt = 3 }}
+
+[[engine]]
+name = "Old One"
+command = ["old"]
+dropped = "no release for three years"
+
+[[engine]]
+name = "Allie"
+command = {{ cpu = ["allie-cpu"], gpu = ["allie-cuda"] }}
+competition = "gpu"
+neural = {{ training = "Own", network = "N1", engine = "Allie" }}
+"""
+
+
+def season(text: str) -> str:
+    """Return the driver's season with a roster file before two engines of its own."""
+    own = driver.season_text(engines=2)
+    assert "[roster]" in own
+    return own.replace("[roster]", f'[roster]\nfile = "{text}"')
+
+
+def load(folder: Path, engines: str = ENGINES, text: str = "") -> files.Loaded:
+    """Load a season that names an engines file."""
+    (folder / "engines.toml").write_text(engines)
+    return driver.load(folder, text or season("engines.toml"))
+
+
+def test_a_roster_file_comes_before_the_engines_of_the_season(tmp_path: Path) -> None:
+    """All of an entry is in the season; who is dropped is not, and the next moves up."""
+    loaded = load(tmp_path)
+    assert [engine.id for engine in loaded.engines] == ["igel", "allie", "e1", "e2"]
+    igel = loaded.engines[0]
+    assert (igel.version, igel.family, igel.country) == ("2.3", "Igel", "ch")
+    assert (igel.network, igel.checksums["igel.nn"]) == ("igel.nn", SHA)
+    assert igel.settings["final"] == {"Contempt": 3}
+
+
+def test_the_launch_holds_the_roster_file_whole(tmp_path: Path) -> None:
+    """A launched season needs the file no more: its journal has every entry."""
+    (launched,) = operations.launch(load(tmp_path), "test", "seed", "hall", "1")
+    entries = launched.data["season"]["roster"]["engine"]
+    assert [entry["name"] for entry in entries[:3]] == ["Igel 2.3", "Old One", "Allie"]
+    assert entries[1]["dropped"] == "no release for three years"
+    assert driver.Driver.launched(load(tmp_path)).state.engines["igel"].rating == 3100
+
+
+@pytest.mark.parametrize(
+    ("flags", "build", "program"),
+    [
+        ({"lm", "popcnt", "sse4_1", "avx2", "bmi2"}, "avx2", "./igel-avx2"),
+        ({"lm", "popcnt", "sse4_1"}, "popcnt", "./igel-popcnt"),
+        ({"lm"}, "x86-64", "./igel"),
+        (set(), "", "./igel"),
+    ],
+)
+def test_the_best_build_for_the_processor_plays(
+    tmp_path: Path, flags: set[str], build: str, program: str
+) -> None:
+    """RULEBOOK §2 Builds: the best one that the processor supports, and it is named."""
+    chosen = builds.best(load(tmp_path).engines[0], flags)
+    assert (chosen.build, chosen.command[0]) == (build, program)
+
+
+def test_an_engine_of_the_gpu_competition_plays_its_gpu_build(tmp_path: Path) -> None:
+    """S17-2: the competition, not the processor, chooses it."""
+    allie = load(tmp_path).engines[1]
+    assert (allie.command, dict(allie.builds)) == (("allie-cuda",), {})
+    assert builds.best(allie, {"avx2", "popcnt", "lm"}).command == ("allie-cuda",)
+
+
+def test_processor_flags_are_read_from_the_kernel_text() -> None:
+    """x86 calls them flags, ARM Features; the first processor speaks for all."""
+    assert builds.processor_flags("processor\t: 0\nflags\t\t: lm avx2\n") == {"lm", "avx2"}
+    assert builds.processor_flags("Features : asimd fp\nFeatures : fp\n") == {"asimd", "fp"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "found", "allowed"),
+    [
+        ('["old"]', "[]", "[engine Old One] command", "[]", "at least one"),
+        ("avx2 = [", "avx3 = [", "[engine igel] builds.avx3", "'avx3'", "avx512, bmi2"),
+        (f'"igel.nn" = "{SHA}"', '"igel.nn" = "abc"', "checksums.igel.nn", "'abc'", "64"),
+        ("country", "contry", "[engine igel] contry", "unknown key", "did you mean country"),
+        ("schema = 1", "schema = 2", "schema", "2", "1"),
+        ("3100", '"3100"', "[engine igel] rating", "'3100'", "whole number"),
+    ],
+)
+def test_a_bad_roster_file_is_refused_by_place(
+    tmp_path: Path, old: str, new: str, where: str, found: str, allowed: str
+) -> None:
+    """The file, the entry and key, what was found and what is allowed."""
+    assert old in ENGINES
+    with pytest.raises(errors.SeasonFileError) as refused:
+        load(tmp_path, ENGINES.replace(old, new, 1))
+    assert refused.value.file == str(tmp_path / "engines.toml")
+    assert where in refused.value.where
+    assert found in refused.value.found
+    assert allowed in refused.value.allowed
+
+
+def _neural(name: str, training: str, network: str, engine: str) -> str:
+    parts = f'training = "{training}", network = "{network}", engine = "{engine}"'
+    return f'[[engine]]\nname = "{name}"\ncommand = ["x"]\nneural = {{ {parts} }}\n'
+
+
+def test_parts_taken_from_two_entries_are_not_unique(tmp_path: Path) -> None:
+    """S16-16c: two parts must be unlike those of every other entry, not of each one."""
+    clash = "schema = 1\n" + "".join(
+        (
+            _neural("Leela", "Zero", "T40", "Lc0"),
+            _neural("Allie", "Own", "AllieNet", "Allie"),
+            _neural("Mixed", "Zero", "AllieNet", "Mixed"),
+        )
+    )
+    with pytest.raises(errors.SeasonFileError) as refused:
+        load(tmp_path, clash)
+    text = str(refused.value)
+    assert "[roster.engine Mixed] neural" in text
+    assert "the same training as Leela and the same network as Allie" in text
+    assert "S16-16" in text
+    excepted = clash + 'exception = "voted by the committee"\n'
+    assert len(load(tmp_path, excepted).engines) == 5
+
+
+@pytest.mark.parametrize(
+    ("event", "more", "clause"),
+    [
+        ('competition = "cpu"\nentrants = "roster"', "", "engines of cpu (S17-2)"),
+        ('entrants = ["igel", "old-one", "e1"]', "", "who is dropped: no release"),
+        ('entrants = ["igel", "old-one", "e1"]', "", "(CUP-1c, FRC-1c)"),
+        ('entrants = "roster"', "options = { Threads = 99 }", "S16 Engine configuration"),
+    ],
+)
+def test_a_roster_that_breaks_a_rule_is_refused_with_its_clause(
+    tmp_path: Path, event: str, more: str, clause: str
+) -> None:
+    """Limits, competition and dropped engines: at `farm check` and at the launch alike."""
+    limits = 'limits = { threads = 43 }\nadjudication = { rules = "s16", syzygy = false }\n'
+    text = season("engines.toml").replace('entrants = "roster"', limits + event)
+    with pytest.raises(errors.SeasonFileError) as refused:
+        load(tmp_path, ENGINES + more, text)
+    assert clause in str(refused.value)
+
+
+def test_the_schema_of_roster_files_takes_what_the_farm_takes(tmp_path: Path) -> None:
+    """`farm schema engines` is a JSON Schema that knows commands by host class."""
+    shown = testing.CliRunner().invoke(commands.farm, ["schema", "engines"])
+    assert shown.exit_code == 0, shown.output
+    schema = json.loads(shown.output)
+    validator = jsonschema.Draft202012Validator(schema)
+    raw: dict[str, Any] = tomllib.loads(ENGINES)
+    validator.validate(raw)
+    raw["engine"][0]["command"]["avx3"] = ["x"]
+    assert not validator.is_valid(raw)
+
+
+CUTECHESS = [
+    {
+        "name": "Stockfish 16",
+        "command": "./stockfish --quiet",
+        "workingDirectory": "/opt/stock fish",
+        "arguments": ["bench"],
+        "protocol": "uci",
+        "options": [{"name": "Move Overhead", "value": 5}, {"name": "Own", "value": False}],
+        "initStrings": ['say "hi"\t\x7f'],
+        "whitepov": True,
+        "restart": "auto",
+    },
+    {"name": "stockfish-16", "command": "sf", "protocol": "xboard"},
+]
+
+
+def test_cutechess_engines_become_a_roster(tmp_path: Path) -> None:
+    """`farm engine import` keeps command, directory, options and lines; ids are unique."""
+    source, target = tmp_path / "engines.json", tmp_path / "engines.toml"
+    source.write_text(json.dumps(CUTECHESS))
+    runner = testing.CliRunner()
+    arguments = ["engine", "import", str(source), "-o", str(target)]
+    done = runner.invoke(commands.farm, arguments)
+    assert done.exit_code == 0, done.output
+    first, second = files.load_engines(target)
+    assert (roster.id_of(first), roster.id_of(second)) == ("stockfish-16", "stockfish-16-2")
+    assert first.command == ("./stockfish", "--quiet", "bench")
+    assert first.directory == "/opt/stock fish"
+    assert first.options == {"Move Overhead": "5", "Own": "false"}
+    assert first.init == ('say "hi"\t\x7f',)
+    assert first.white_pov
+    assert second.protocol == "xboard"
+    assert runner.invoke(commands.farm, arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("[", "Expecting"),
+        ('[{"command": "x"}]', "name"),
+        ('[{"name": "x"}]', "no command"),
+        ('[{"name": "x", "command": "x", "ponder": true}]', "ponder"),
+        ('[{"name": "x", "command": "x", "protocol": "ucci"}]', "xboard"),
+    ],
+)
+def test_a_bad_engines_json_is_refused(tmp_path: Path, content: str, found: str) -> None:
+    """What cannot be taken over is named, and nothing is written."""
+    (tmp_path / "engines.json").write_text(content)
+    target = tmp_path / "engines.toml"
+    arguments = ["engine", "import", str(tmp_path / "engines.json"), "-o", str(target)]
+    done = testing.CliRunner().invoke(commands.farm, arguments)
+    assert done.exit_code == 2
+    assert found in done.output
+    assert not target.exists()
+
+
+def test_a_written_roster_reads_as_it_was(tmp_path: Path) -> None:
+    """Builds, checksums, settings and odd characters survive the file."""
+    (tmp_path / "engines.toml").write_text(ENGINES)
+    entries = files.load_engines(tmp_path / "engines.toml")
+    (tmp_path / "again.toml").write_text(engines_toml.text(entries))
+    assert files.load_engines(tmp_path / "again.toml") == entries
+
+
+def test_checksums_of_files_at_hand_are_pinned(tmp_path: Path) -> None:
+    """`--pin` adds the SHA-256 of program and network; what the entry says stays."""
+    (tmp_path / "engine").write_text("#!/bin/sh\n")
+    entry = model.EngineEntry(
+        name="Own",
+        command=("./engine",),
+        directory=str(tmp_path),
+        network="missing.nn",
+        checksums={"extra": SHA},
+    )
+    pinned = rosters.pinned(entry).checksums
+    assert pinned.keys() == {"./engine", "extra"}
+    assert pinned["./engine"].startswith("a8076d3d28d21e02")
+    assert pinned["extra"] == SHA
+
+
+def test_lists_and_shows_a_roster_file(tmp_path: Path) -> None:
+    """`farm engine list|show --file` need no farm; an unknown engine is refused by name."""
+    (tmp_path / "engines.toml").write_text(ENGINES)
+    runner, file = testing.CliRunner(), ["--file", str(tmp_path / "engines.toml")]
+    listed = runner.invoke(commands.farm, ["engine", "list", *file, "--json"])
+    states = {row["engine"]: row["state"] for row in json.loads(listed.output)}
+    assert states == {
+        "igel": "",
+        "old-one": "dropped: no release for three years",
+        "allie": "",
+    }
+    shown = runner.invoke(commands.farm, ["engine", "show", "igel", *file])
+    assert "V. Shcherbyna" in shown.output
+    refused = runner.invoke(commands.farm, ["engine", "show", "nobody", *file])
+    assert refused.exit_code == 3
+    assert "igel, old-one, allie" in refused.output
+
+
+def test_old_engines_need_none_of_it() -> None:
+    """A spec journaled before rosters had builds and checksums is read as it was."""
+    spec = contract.EngineSpec.model_validate({"id": "a", "name": "A", "command": ["a"]})
+    assert builds.best(spec, {"avx2"}) == spec

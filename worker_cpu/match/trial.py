@@ -1,0 +1,121 @@
+"""Test games in the hall (``farm engine test``): played under its lock, counted nowhere.
+
+The commands of the orchestrator find ``play`` through the entry-point group
+``farm.players``. Invariants:
+
+* no official game runs beside a test game: the hall's lock is held from the first to the
+  last, and an official game that waits ends the test after the game in progress;
+* engines are started, pinned and refereed as in an official game; nothing is journaled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import select
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from orchestrator import contract, errors
+from orchestrator.ledger import store
+from worker_cpu import hall, pins, processes, settings
+from worker_cpu.match import game
+
+LOCK_SECONDS = 1.0  # s: an official game that has just ended needs so long to clean up
+FEED_SECONDS = 5.0  # s: beat towards the dead man, well below ``game.LIMIT_SECONDS``
+NOWHERE = "unix://"  # the address of no Redis: a hall of its own has none
+
+
+def play(
+    orders: Sequence[contract.GameOrder], hall_name: str, redis_url: str | None
+) -> Iterator[contract.GameRecord]:
+    """Play orders in a hall of this host, one after the other; yield each finished game.
+
+    Raise ``RefusedError`` while an official game runs or waits there, ``HostError`` when
+    this host cannot play, or its files are not the pinned ones.
+    """
+    configured = settings.from_environment(
+        {**os.environ, "FARM_HALL": hall_name, "FARM_REDIS_URL": redis_url or NOWHERE}
+    )
+    with contextlib.ExitStack() as stack:
+        official = _Official(stack, configured, redis_url)
+        official.require_none()
+        directory = hall.HallDirectory(configured.directory)
+        lock = stack.enter_context(directory.locked(LOCK_SECONDS))
+        if lock is None:
+            raise errors.RefusedError(
+                f"a game runs in {hall_name}; test games are played while the season is at a gate"
+            )
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="farm-test-"))
+        yield from _games(orders, configured, lock, pathlib.Path(scratch), official)
+
+
+class _Official:
+    """What the ledger says of the hall's official games; nothing where there is no ledger."""
+
+    def __init__(
+        self, stack: contextlib.ExitStack, configured: settings.HallSettings, url: str | None
+    ) -> None:
+        self._hall, self._host = configured.hall, configured.host
+        self._ledger = None if url is None else store.connect(url)
+        if self._ledger is not None:
+            stack.callback(self._ledger.close)
+
+    @property
+    def waits(self) -> bool:
+        """Say whether a game is offered to the hall."""
+        return self._ledger is not None and bool(self._ledger.offered(self._hall))
+
+    def require_none(self) -> None:
+        """Raise ``RefusedError`` unless the hall is this host's, and free."""
+        if self._ledger is None:
+            return
+        host = self._ledger.worker(self._hall).partition("/")[0]
+        if host not in {"", self._host}:
+            raise errors.RefusedError(f"{self._hall} is on {host}; test engines there")
+        if self._ledger.slot(self._hall) is not None or self.waits:
+            raise errors.RefusedError(
+                f"an official game runs or waits in {self._hall}; test games are played while"
+                " the season is at a gate or paused"
+            )
+
+
+def _games(
+    orders: Sequence[contract.GameOrder],
+    configured: settings.HallSettings,
+    lock: int,
+    scratch: pathlib.Path,
+    official: _Official,
+) -> Iterator[contract.GameRecord]:
+    nursery, pinned = processes.Nursery(), pins.Pins()
+    cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
+    try:
+        for order in orders:
+            if official.waits:
+                return
+            seated = game.Seated(nursery, cores, scratch, lock)
+            try:
+                yield _played(seated, pinned.verify(order).order, configured.hall)
+            finally:
+                seated.leave()
+    finally:
+        nursery.end()
+
+
+def _played(seated: game.Seated, order: contract.GameOrder, hall_name: str) -> contract.GameRecord:
+    """See one game through; raise ``HostError`` when it is interrupted."""
+    playing = game.Game(seated, order, hall_name)
+    poll = select.poll()
+    poll.register(playing.fileno(), select.POLLIN)
+    while (end := playing.serve()) is None:
+        poll.poll(FEED_SECONDS * 1000)
+        seated.feed()
+        if playing.frozen():
+            playing.drop("referee frozen")
+            end = game.Interrupted("referee frozen", "no word after a stall")
+            break
+    if isinstance(end, game.Interrupted):
+        raise errors.HostError(f"{order.game}: {end.cause}: {end.evidence}")
+    assert end.record is not None
+    return end.record()

@@ -1,0 +1,330 @@
+"""The sandbox of an engine: which one this host can give, and its command line.
+
+Engines are other people's binaries (DESIGN §5). ``bubblewrap`` gives each its own
+process, network and IPC namespaces, a read-only view of the system and of its own files,
+a scratch in memory, no capability, and resource limits. ``plain`` gives a process group
+and resource limits: it contains accidents, not hostility. Invariants:
+
+* an engine sees its own directory, the files its roster entry names and the tables of
+  the event; its opponent's files and the hall's directory are hidden where they lie
+  within one of these;
+* whether a sandbox works here is found by starting one, never by looking for a program;
+* started by root, an engine runs as a user of its own who owns nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Self, TypeAlias
+
+from orchestrator import contract, errors
+
+Kind: TypeAlias = Literal["bubblewrap", "plain"]
+Wish: TypeAlias = Literal["auto", "bubblewrap", "plain"]
+WISHES: tuple[Wish, ...] = ("auto", "bubblewrap", "plain")
+
+INIT = pathlib.Path(__file__).with_name("sandbox_init.py")
+INIT_INSIDE = "/run/farm/init.py"
+SCRATCH = "/scratch"
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+FILES_OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
+WIDE = ("/etc", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/usr", "/var")  # noqa: S108 - is refused
+KERNEL = ("/dev", "/proc", "/run", "/sys", SCRATCH)
+PROGRAMS = ("orchestrator", "worker_cpu")  # the farm's own engine is made of these
+PROBE_SECONDS = 20.0  # s: a sandbox starts within 50 ms
+FIRST_USER = 64_000  # of the numbers that are given to nobody: two for each game
+USERS = 700  # games at once on a host, at most
+MIB = 1 << 20
+_NAMESPACES = ("pid", "net", "ipc", "uts", "cgroup-try")
+
+
+@dataclasses.dataclass(frozen=True)
+class Confinement:
+    """What this host does to an engine: the kind of sandbox and its limits.
+
+    ``memory_mb`` bounds the private memory of each process (``None``: the host's),
+    ``processes`` its processes and threads, ``scratch_mb`` each file it writes, and in a
+    bubblewrap all of them together. ``hidden`` are directories no engine may see.
+    """
+
+    kind: Kind = "plain"
+    memory_mb: int | None = None
+    processes: int = 4096
+    scratch_mb: int = 256
+    hidden: tuple[str, ...] = ()
+
+    def encode(self) -> str:
+        """Write one word for a command line."""
+        return urllib.parse.quote(json.dumps(dataclasses.asdict(self)), safe="")
+
+    @classmethod
+    def decode(cls, word: str) -> Self:
+        """Read what ``encode`` wrote."""
+        raw = json.loads(urllib.parse.unquote(word))
+        return cls(**{**raw, "hidden": tuple(raw["hidden"])})
+
+    def limits(self) -> dict[str, int]:
+        """Return the resource limits by their names (RLIMIT_…)."""
+        found = {"FSIZE": self.scratch_mb * MIB, "CORE": self.scratch_mb * MIB}
+        if self.memory_mb is not None:
+            # DATA, not AS: mapped tablebases are terabytes of address space and no memory.
+            found["DATA"] = self.memory_mb * MIB
+        if self.kind == "bubblewrap":
+            found["NPROC"] = self.processes  # in a plain one it would count the farm's own
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """What sandbox this host gives; ``problem`` says why it is no better one."""
+
+    kind: Kind
+    program: str
+    problem: str
+
+
+@functools.cache
+def describe() -> Described:
+    """Find out, by starting one, what sandbox this host can give."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return Described("plain", "", "bwrap is not installed (package bubblewrap)")
+    try:
+        # The same sandbox an engine gets, around a program that does nothing.
+        made = wrapper(program, Confinement("bubblewrap"), [], [])
+        done = subprocess.run(
+            [*made, "/bin/true"], capture_output=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Described("plain", program, str(error))
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        return Described("plain", program, said or f"exit {done.returncode}")
+    return Described("bubblewrap", program, "")
+
+
+def choose(wish: Wish) -> Kind:
+    """Return the kind to use; raise ``HostError`` when bubblewrap is asked for in vain."""
+    if wish == "plain":
+        return "plain"
+    found = describe()
+    if wish == "bubblewrap" and found.kind != "bubblewrap":
+        raise errors.HostError(
+            f"no bubblewrap sandbox works on this host: {found.problem}; install bubblewrap and"
+            " allow user namespaces, or set FARM_SANDBOX=plain"
+        )
+    return found.kind
+
+
+def wish(text: str, name: str) -> Wish:
+    """Read a wish; raise ``UsageError`` that names the setting."""
+    for one in WISHES:
+        if text == one:
+            return one
+    raise errors.UsageError(f"{name}: found {text!r}; allowed: {', '.join(WISHES)}")
+
+
+# -- the order for the dead man --------------------------------------------------------
+
+
+def confined(
+    confinement: Confinement,
+    order: contract.GameOrder,
+    side: contract.Side,
+    environment: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return what the dead man needs to start an engine: the part of ``spawn`` about it."""
+    spec = order.engine(side)
+    plain = {
+        "argv": list(spec.command),
+        "cwd": spec.directory,
+        "env": dict(environment),
+        "limits": confinement.limits(),
+    }
+    if confinement.kind == "plain":
+        return plain
+    other = order.black if side == "white" else order.white
+    tables = [path for path in _tables(order.limits) if pathlib.Path(path).exists()]
+    search = environment.get("PATH", os.defpath)
+    granted = _grants(spec, other, search) + tables
+    own = [path for path in granted if not any(_within(path, one) for one in confinement.hidden)]
+    others = (path for path in _grants(other, spec, search) if not _of_system(path))
+    hidden = [*confinement.hidden, *others]
+    inside = {"HOME": SCRATCH, "TMPDIR": SCRATCH}
+    init = {
+        **plain,
+        "cwd": spec.directory or SCRATCH,
+        "env": {**environment, **inside},
+        "user": _user(side) if os.geteuid() == 0 else None,
+    }
+    found = describe()
+    return {**plain, "sandbox": [*wrapper(found.program, confinement, own, hidden), *_init(init)]}
+
+
+def _init(order: Mapping[str, Any]) -> list[str]:
+    return [_interpreter(), "-I", "-S", INIT_INSIDE, json.dumps(order)]
+
+
+def _interpreter() -> str:
+    return os.path.realpath(sys.executable)
+
+
+def _user(side: contract.Side) -> int:
+    return FIRST_USER + os.getpid() % USERS * 2 + (side == "black")
+
+
+def wrapper(
+    program: str, confinement: Confinement, own: Sequence[str], hidden: Sequence[str]
+) -> list[str]:
+    """Return the bubblewrap command line in front of the sandbox's first process."""
+    size = str(confinement.scratch_mb * MIB)
+    return [
+        program,
+        *("--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"),
+        *_rights(),
+        *("--hostname", "sandbox"),
+        *_system(),
+        *_bind(sys.base_prefix),
+        *("--size", size, "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 - its own
+        *_views(own, hidden),
+        *("--perms", "0755", "--dir", "/run", "--perms", "0755", "--dir", "/run/farm"),
+        *("--ro-bind", str(INIT), INIT_INSIDE),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--size", size, "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
+        *("--remount-ro", "/dev"),
+        *("--size", size, "--perms", "1777", "--tmpfs", SCRATCH),
+        *("--chdir", "/", "--remount-ro", "/"),
+    ]
+
+
+def _rights() -> Iterator[str]:
+    """Yield namespaces, and what root's init needs to become its engine's user and guard.
+
+    No engine has any of it: the kernel takes capabilities away with the change of user.
+    """
+    yield from (f"--unshare-{name}" for name in _NAMESPACES)
+    if os.geteuid() == 0:
+        for right in ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH"):
+            yield from ("--cap-add", f"CAP_{right}")
+    else:
+        yield "--unshare-user"
+
+
+def _system() -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in SYSTEM:
+        path = pathlib.Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    for name in FILES_OF_ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    yield from ("--ro-bind-try", "/sys/devices/system", "/sys/devices/system")  # cores, nodes
+
+
+# -- what an engine sees ---------------------------------------------------------------
+
+
+def _views(own: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
+    """Yield binds of ``own`` and covers of ``hidden``, outer paths first, so the inner win."""
+    places = dict.fromkeys(hidden, False) | dict.fromkeys(own, True)
+    seen = {"/usr": True, sys.base_prefix: True}
+    covers = []
+    for path in sorted(places, key=lambda path: len(pathlib.PurePath(path).parts)):
+        around = [place for place in seen if _within(path, place)]
+        visible = bool(around) and seen[max(around, key=len)]
+        if places[path] == visible or (not places[path] and not pathlib.Path(path).exists()):
+            continue
+        seen[path] = places[path]
+        if places[path]:
+            yield from _bind(path)
+        elif pathlib.Path(path).is_dir():
+            yield from ("--perms", "0555", "--tmpfs", path)
+            covers.append(path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)
+    for path in covers:
+        yield from ("--remount-ro", path)
+
+
+def _bind(path: str) -> Iterator[str]:
+    """Yield a read-only bind; its parents are for all to pass (bubblewrap's own are not)."""
+    for parent in reversed(pathlib.PurePath(path).parents[:-1]):
+        yield from ("--perms", "0755", "--dir", str(parent))
+    yield from ("--ro-bind", path, path)
+
+
+def _within(path: str, place: str) -> bool:
+    return pathlib.PurePath(path).is_relative_to(place)
+
+
+def _grants(spec: contract.EngineSpec, other: contract.EngineSpec, search: str) -> list[str]:
+    """Return what an engine may read: its directory, its program, the files it is told of."""
+    found = [*([spec.directory] if spec.directory else []), *_named(spec)]
+    program, against = _program(spec, search), _program(other, search)
+    if program is not None:
+        for path in {program, pathlib.Path(os.path.realpath(program))}:
+            shared = against is not None and against != program and against.parent == path.parent
+            alone = bool(spec.directory) or shared or _wide(path.parent)
+            found.append(str(path if alone else path.parent))
+        if program.is_relative_to(sys.prefix):
+            found += _farm()
+    return list(dict.fromkeys(path for path in found if pathlib.Path(path).exists()))
+
+
+def _program(spec: contract.EngineSpec, search: str) -> pathlib.Path | None:
+    name = spec.command[0]
+    if "/" in name:
+        return pathlib.Path(os.path.normpath(pathlib.Path(spec.directory or "/") / name))
+    found = shutil.which(name, path=search)
+    return pathlib.Path(found) if found else None
+
+
+def _named(spec: contract.EngineSpec) -> list[str]:
+    """Return the absolute paths that the roster's entry names in commands and options."""
+    values = [*spec.command[1:], *map(str, spec.options.values()), *spec.init]
+    values += [str(value) for own in spec.settings.values() for value in own.values()]
+    values += [spec.network or "", *spec.checksums]
+    words = [word for value in values for word in value.replace("=", ":").split(":")]
+    named = {os.path.normpath(word) for word in words if word.startswith("/")}
+    return sorted(path for path in named if not _of_all(path))
+
+
+def _of_all(path: str) -> bool:
+    """Say whether a path is the system's, or holds everybody's things: nobody's own."""
+    return path in ("/", *WIDE) or any(_within(path, place) for place in KERNEL)
+
+
+def _farm() -> list[str]:
+    """Return where the farm's own engine lives: this environment and its packages."""
+    root = pathlib.Path(__file__).parents[2]
+    return [sys.prefix, *(str(root / name) for name in PROGRAMS)]
+
+
+def _wide(directory: pathlib.Path) -> bool:
+    """Say whether a directory is one that holds other people's things, not one program's."""
+    path = str(directory)
+    return _of_all(path) or _within(path, "/usr") or directory == pathlib.Path.home()
+
+
+def _of_system(path: str) -> bool:
+    """Say whether a path is a part of what every sandbox needs itself."""
+    needed = (sys.base_prefix, "/usr/bin", "/bin", "/usr/lib", "/lib", "/lib64")
+    return any(_within(path, place) for place in needed) or _within(_interpreter(), path)
+
+
+def _tables(limits: contract.Limits) -> Iterator[str]:
+    """Yield the directories of the event's tablebases."""
+    paths = (limits.syzygy_path, limits.nalimov_path, limits.gaviota_path, limits.scorpio_path)
+    for path in paths:
+        yield from filter(None, (path or "").split(os.pathsep))

@@ -1,0 +1,157 @@
+"""Was it the host? What a host took away from an engine while its clock ran.
+
+The link takes a sample when a clock starts and one when the game has ended on it; the
+referee's core is not used, and nothing is read in between. Sources: ``/proc/stat`` (busy and
+stolen time of the engines' cores), the engines' own processor time, the kernel's throttling
+counters and clock frequency, and how late this process itself was woken.
+
+A stall is *proven* when the time taken away is at least what the engine was late by, even
+if all that was taken in the part of the window outside its clock is left out (S16-15b "time
+loss due to lag"). Load of others counts only on cores that are the engines' alone; a low
+frequency is told but proves nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import time
+from collections.abc import Iterable, Mapping
+
+_NS = 1_000_000_000
+_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL = 0, 1, 2, 5, 6, 7  # columns of /proc/stat
+_UTIME, _STIME = 11, 12  # behind the name in /proc/<pid>/stat
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Counters at one moment, in nanoseconds; ``busy`` and ``steal`` by core."""
+
+    at_ns: int
+    busy: Mapping[int, int]
+    steal: Mapping[int, int]
+    throttled: Mapping[int, int]
+    engines_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What was taken away between two samples, in milliseconds.
+
+    ``steal`` and ``throttled`` are the worst core's, ``foreign`` the mean of all cores (0
+    where they are shared with others), ``frozen`` how late the link was woken.
+    """
+
+    window: float
+    steal: float
+    throttled: float
+    foreign: float
+    frozen: float
+    mhz: float | None
+
+    @property
+    def worst(self) -> float:
+        """Return the largest of the times that prove something."""
+        return max(self.steal, self.throttled, self.foreign, self.frozen)
+
+    def proves(self, think_ms: float, late_ms: float) -> bool:
+        """Say whether an engine that was so late would have been in time without it."""
+        outside_ms = max(0.0, self.window - think_ms)
+        return late_ms >= 0 and self.worst - outside_ms >= max(late_ms, 1.0)
+
+    def __str__(self) -> str:
+        """Write the evidence for the record."""
+        frequency = "unknown" if self.mhz is None else f"{self.mhz:.0f} MHz"
+        return (
+            f"host in the last {self.window:.0f} ms: steal {self.steal:.0f} ms, throttled"
+            f" {self.throttled:.0f} ms, foreign load {self.foreign:.0f} ms, frozen"
+            f" {self.frozen:.0f} ms, frequency {frequency}"
+        )
+
+
+class Host:
+    """The counters of this host's engine cores; ``proc`` and ``system`` are where they stand."""
+
+    def __init__(
+        self,
+        cores: Iterable[int] = (),
+        proc: pathlib.Path = pathlib.Path("/proc"),
+        system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu"),
+    ) -> None:
+        """Watch the engines' own cores; without any, those that this process may use."""
+        self._own = frozenset(cores)
+        self._cores = self._own or frozenset(os.sched_getaffinity(0))
+        self._proc, self._system = proc, system
+        self._tick_ns = _NS // os.sysconf("SC_CLK_TCK")
+
+    def sample(self, engines: Iterable[int]) -> Sample:
+        """Read the counters now; ``engines`` are the engines' process ids."""
+        lines = _read(self._proc / "stat").splitlines()
+        busy, steal = dict[int, int](), dict[int, int]()
+        for line in lines:
+            name, _, rest = line.partition(" ")
+            core = name.removeprefix("cpu")
+            if name.startswith("cpu") and core.isdigit() and int(core) in self._cores:
+                ticks = [int(word) for word in rest.split()]
+                used = (ticks[at] for at in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
+                busy[int(core)] = sum(used) * self._tick_ns
+                steal[int(core)] = ticks[_STEAL] * self._tick_ns
+        return Sample(
+            at_ns=time.monotonic_ns(),
+            busy=busy,
+            steal=steal,
+            throttled={core: self._throttled_ns(core) for core in self._cores},
+            engines_ns=sum(map(self._processor_ns, engines)) if self._own else 0,
+        )
+
+    def loss(self, before: Sample, after: Sample, frozen_ns: int = 0) -> Loss:
+        """Return what was taken away between two samples."""
+        foreign = 0.0
+        if self._own and after.busy:
+            others = _grown(before.busy, after.busy).values()
+            own = after.engines_ns - before.engines_ns
+            foreign = max(0.0, (sum(others) - max(0, own)) / len(after.busy))
+        return Loss(
+            window=(after.at_ns - before.at_ns) / 1e6,
+            steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
+            throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
+            foreign=foreign / 1e6,
+            frozen=frozen_ns / 1e6,
+            mhz=self._mhz(),
+        )
+
+    def _throttled_ns(self, core: int) -> int:
+        path = self._system / f"cpu{core}" / "thermal_throttle" / "core_throttle_total_time_ms"
+        return _number(path) * 1_000_000
+
+    def _mhz(self) -> float | None:
+        paths = (self._system / f"cpu{c}" / "cpufreq" / "scaling_cur_freq" for c in self._cores)
+        known = [khz for khz in map(_number, paths) if khz]
+        return min(known) / 1000 if known else None
+
+    def _processor_ns(self, pid: int) -> int:
+        """Return the processor time of a process and its living children."""
+        fields = _read(self._proc / str(pid) / "stat").rpartition(")")[2].split()
+        if len(fields) <= _STIME:
+            return 0
+        children = _read(self._proc / str(pid) / "task" / str(pid) / "children").split()
+        own = (int(fields[_UTIME]) + int(fields[_STIME])) * self._tick_ns
+        return own + sum(self._processor_ns(int(child)) for child in children)
+
+
+def _grown(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
+    return {core: after[core] - before[core] for core in after if core in before}
+
+
+def _number(path: pathlib.Path) -> int:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _read(path: pathlib.Path) -> str:
+    """Read a small file of the kernel's, '' where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
