@@ -374,6 +374,9 @@ class GameOrder(Message):
     adjudication: Adjudication = Adjudication()
     journaled: bool = True  # each ply waits for the link's GO_ON (DESIGN §3.3)
     agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
+    recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
+    traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
+    keep: tuple[Side, ...] = ()  # whose engine may stay for the next order (``farm match``)
     sandbox: Literal["", "bubblewrap"] = ""  # a host that cannot give it must not play
     progress: Progress | None = None  # what an interrupted game goes on from
 

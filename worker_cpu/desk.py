@@ -6,6 +6,8 @@ Engines' output, the link, the dead man. Invariants:
 * every chunk is stamped right after the read that brought it, the seat on move first;
 * every chunk goes to the link, whole and in order, in batches: the socket is only tried
   every ``FORWARD_NS`` while a clock runs, so the link costs the clock nothing;
+* between the write that starts a search and the next wait nothing is done: the link is
+  told of that write when there is something else to tell, in the right order;
 * an engine that ended is noted once, in ``ended``, in the order in which it was seen.
 """
 
@@ -24,6 +26,7 @@ FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, f
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
 DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
+SIDES: tuple[contract.Side, ...] = ("white", "black")
 SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
@@ -62,11 +65,13 @@ class Desk:
         self.seats: dict[contract.Side, local.LocalSeat] = {}
         self.ended: list[local.LocalSeat] = []
         self.frames: list[frames.Frame] = []
+        self.traffic = True  # chunks go to the link
         self._out: dict[int, local.LocalSeat] = {}
         self._err: dict[int, local.LocalSeat] = {}
         self._in: dict[int, local.LocalSeat] = {}
         self._exits: dict[int, local.LocalSeat] = {}
         self._dropped: dict[local.LocalSeat, int] = {}
+        self._started: tuple[local.LocalSeat, int, bytes] | None = None
         self._pushed_ns = 0
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
@@ -82,6 +87,17 @@ class Desk:
         if seat.pidfd >= 0:  # a child may hold the pipes of an engine that is gone
             self._exits[seat.pidfd] = seat
             self._poll.register(seat.pidfd, select.POLLIN)
+
+    def unseat(self, seat: local.LocalSeat) -> None:
+        """Forget an engine that is gone, and close its pipes."""
+        del self.seats[seat.side]
+        self._note_end(seat)
+        self.ended.remove(seat)
+        for fd, table in ((seat.stderr, self._err), (seat.pidfd, self._exits)):
+            if table.pop(fd, None) is not None:
+                self._poll.unregister(fd)
+        self._dropped.pop(seat, None)
+        seat.close()
 
     def hear(self, timeout_ns: int, first: local.LocalSeat | None = None) -> list[Heard]:
         """Wait for output up to ``timeout_ns`` and return it, ``first``'s before all else.
@@ -114,12 +130,24 @@ class Desk:
         at_ns = time.monotonic_ns()
         alive = seat.write(words)
         self._forward(seat, ">", at_ns, words)
+        self._look_after_write(seat, alive=alive)
+        return at_ns
+
+    def start(self, seat: local.LocalSeat, words: bytes) -> int:
+        """Write to an engine as ``say``, and do nothing more that could delay it."""
+        at_ns = time.monotonic_ns()
+        alive = seat.write(words)
+        self._started = (seat, at_ns, words)
+        if not alive or seat.unsent:
+            self._look_after_write(seat, alive=alive)
+        return at_ns
+
+    def _look_after_write(self, seat: local.LocalSeat, *, alive: bool) -> None:
         if not alive:
             self._note_end(seat)
         elif seat.unsent and seat.stdin not in self._in:
             self._in[seat.stdin] = seat
             self._poll.register(seat.stdin, select.POLLOUT)
-        return at_ns
 
     def drain(self, seat: local.LocalSeat) -> None:
         """Set aside what an engine wrote before its clock starts: it is no answer."""
@@ -135,6 +163,7 @@ class Desk:
 
     def send(self, kind: frames.Kind, payload: bytes) -> None:
         """Send to the link, with all chunks before it; waits, so no clock may run."""
+        self._tell_start()
         for seat, count in self._dropped.items():
             note = f"[referee: {count} bytes were not kept]\n".encode()
             chunk = frames.chunk(_letter(seat), "!", time.monotonic_ns(), note)
@@ -143,13 +172,10 @@ class Desk:
         self.frames.clear()
         self.channel.send(kind, payload)
 
-    def send_ply(self, payload: bytes, *, journaled: bool) -> None:
-        """Send a completed ply: at once if the link is waited for, else with the chunks."""
+    def send_ply(self, payload: bytes) -> None:
+        """Send a completed ply at once: the link is waited for."""
         self.frames.clear()
-        if journaled:
-            self.channel.overtake(frames.Kind.PLY, payload)
-        elif not self.channel.offer(frames.Kind.PLY, payload):
-            self.send(frames.Kind.PLY, payload)
+        self.channel.overtake(frames.Kind.PLY, payload)
 
     def wait_for_go_on(self) -> None:
         """Wait until the link has journaled the ply; output meanwhile is old output."""
@@ -158,10 +184,9 @@ class Desk:
                 heard.seat.set_aside(heard.data)
         self.frames.clear()
 
-    @property
-    def running(self) -> bool:
+    def runs(self, seat: local.LocalSeat) -> bool:
         """Say whether an engine's process still runs."""
-        return bool(self._exits)
+        return seat.pidfd in self._exits
 
     def close(self) -> None:
         """Close everything; the dead man then kills what is left."""
@@ -182,7 +207,7 @@ class Desk:
     def asked(self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS) -> deadman.EngineEnd:
         """Ask the dead man how an engine is; what is not its own deed interrupts the game."""
         try:
-            end = self.dead_man.ask(seat.side, wait_ms)
+            end = self.dead_man.ask(seat.name, wait_ms)
         except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
             raise interruption(error) from error
         if end.by_farm:
@@ -253,11 +278,20 @@ class Desk:
     def _forward(
         self, seat: local.LocalSeat, direction: Literal["<", ">", "!"], at_ns: int, data: bytes
     ) -> None:
+        if not self.traffic:
+            return
+        self._tell_start()
         chunk = frames.chunk(_letter(seat), direction, at_ns, data)
         if not self.channel.offer(frames.Kind.CHUNK, chunk):
             self._dropped[seat] = self._dropped.get(seat, 0) + len(data)
 
+    def _tell_start(self) -> None:
+        if self._started is not None:
+            (seat, at_ns, words), self._started = self._started, None
+            self._forward(seat, ">", at_ns, words)
+
     def _push(self) -> None:
+        self._tell_start()
         self.channel.push()
         self._pushed_ns = time.monotonic_ns()
 

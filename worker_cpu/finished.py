@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
 from orchestrator.arbiter import eco, rmobility, unsearched
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted."""
+
+    order: contract.GameOrder
+    outcome: contract.Outcome
+    plies: int
+    final_fen: str
+    started_ms: int
+    ended_ms: int
+    record: Callable[[], contract.GameRecord] | None = None
 
 
 def game_record(

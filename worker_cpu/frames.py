@@ -41,12 +41,14 @@ class Kind(enum.IntEnum):
     ORDER = 1  # link: contract.GameOrder
     GO_ON = 2  # link: the ply is journaled, both clocks may run again; no payload
     READY = 3  # referee: {"white": EngineReport, "black": EngineReport}, clocks not started
-    THINK = 4  # referee: a clock started: ply, side, both clocks, monotonic_ns; for display
+    THINK = 4  # referee: a clock starts: ply, side, both clocks, monotonic_ns, stall_ns. For
+    # display, and to find a referee that is stuck; an order without traffic gets few of them.
     CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``
     PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended, or
     # its order is not journaled. It may overtake chunks that were read before it.
-    FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen"}
+    FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen", "plies"}
     INTERRUPTED = 8  # referee: {"cause", "evidence"}
+    DISMISS = 9  # link: no more orders, kept engines may quit; no payload
 
 
 class FrameError(errors.HostError):

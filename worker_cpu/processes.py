@@ -17,6 +17,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Protocol
 
 from orchestrator import errors
 from worker_cpu import frames
@@ -36,25 +38,49 @@ class Cores:
 ANYWHERE = Cores()
 
 
+class Child(Protocol):
+    """A child process that has to be reaped."""
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Reap it; raise ``subprocess.TimeoutExpired``."""
+
+    def kill(self) -> None:
+        """Kill it."""
+
+
+def spawn_nursery(theirs: socket.socket) -> Child:
+    """Start a nursery, a program of its own, that serves this end of a socket pair."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "worker_cpu.nursery", str(theirs.fileno())],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+    )
+
+
 class Nursery:
     """The process that forks a referee for each game; started anew when it has ended.
 
     All its referees confine their engines in the same way.
     """
 
-    def __init__(self, confinement: sandbox.Confinement | None = None) -> None:
-        self._confinement = confinement
+    def __init__(
+        self,
+        confinement: sandbox.Confinement | None = None,
+        begin: Callable[[socket.socket], Child] = spawn_nursery,
+    ) -> None:
+        """Start the process by ``begin``."""
+        self._confinement, self._begin = confinement, begin
         self._start()
 
     def _start(self) -> None:
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(END_SECONDS)
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "worker_cpu.nursery", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-            )
+            self._process = self._begin(theirs)
 
     def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
         """Fork a referee; raise ``HostError`` when even a new nursery gives none."""
@@ -100,13 +126,17 @@ class RefereeProcess:
         self.channel = frames.Channel(ours)
         self.dead_man_socket = dead_man_socket
 
+    def ended(self, timeout_seconds: float) -> bool:
+        """Wait for the end of the process up to a time; say whether it has come."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(timeout_seconds * 1000))
+
     def end(self) -> None:
         """Close the channel, which ends the process; one that does not hear it is killed."""
         self._socket.close()
         self.dead_man_socket.close()
-        poll = select.poll()
-        poll.register(self._pidfd, select.POLLIN)
-        if not poll.poll(END_SECONDS * 1000):
+        if not self.ended(END_SECONDS):
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)
@@ -195,9 +225,19 @@ def _cpu_option(name: str, cpus: frozenset[int]) -> list[str]:
     return [name, ",".join(map(str, sorted(cpus)))] if cpus else []
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: Child) -> None:
+    _await_end(process.pid)  # subprocess would look for it now and then, and sleep
     try:
-        process.wait(END_SECONDS)
+        process.wait(0)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _await_end(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        pidfd = os.pidfd_open(pid)
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.poll(END_SECONDS * 1000)
+        os.close(pidfd)

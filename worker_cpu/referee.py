@@ -1,9 +1,10 @@
-"""The referee: plays one game between two engine processes, and judges it.
+"""The referee: plays a game between two engine processes, and judges it.
 
 ``python -m worker_cpu.referee --link-fd N --deadman-fd N [--cpus 0] [--engine-cpus 1,2]``
 
-It may be started ahead of its game: it waits for its order on the link's socket. No
-Redis, no Celery, no log here. Invariants (DESIGN §3, §4):
+It may be started ahead of its game: it waits for its order on the link's socket. It ends
+with its game, unless the order lets engines stay (``keep``): then it waits for the next
+one. No Redis, no Celery, no log here. Invariants (DESIGN §3, §4):
 
 * each ply of a journaled order is with the link before the next clock starts (it waits
   for GO_ON, with both clocks stopped); the last ply comes before the outcome;
@@ -16,7 +17,6 @@ Redis, no Celery, no log here. Invariants (DESIGN §3, §4):
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import gc
 import os
 import signal
@@ -24,18 +24,20 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import chess
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import board, clock, verdict
-from orchestrator.arbiter import score as scores
 from orchestrator.arbiter.adjudication import judge
-from worker_cpu import desk, frames, resume, start, tablebases, thinking
+from worker_cpu import desk, frames, kept, plies, promptness, resume, start, tablebases, thinking
 from worker_cpu.protocols import base
 from worker_cpu.seats import deadman, local, sandbox
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
+TOLD_AHEAD_NS = 5_000_000_000  # ns: so often at most a match's link hears of a later stall
 _NS = 1_000_000  # ns per ms
 
 
@@ -46,20 +48,29 @@ class Game:
         self,
         table: desk.Desk,
         order: contract.GameOrder,
+        seated: Mapping[contract.Side, base.Handshake],
         confinement: sandbox.Confinement | None = None,
     ) -> None:
-        """Set up the opening; raise ``BookError`` when it cannot be played."""
+        """Set up the opening; raise ``BookError`` when it cannot be played.
+
+        ``seated`` are the handshakes of engines that were kept.
+        """
         self.board = board.GameBoard(order.opening, order.variant)
         self._table, self._order = table, order
-        self._start = start.Start(table, order, self.board, confinement)
+        self._start = start.Start(table, order, self.board, confinement, seated)
         self._players: dict[contract.Side, base.Player] = {}
         self._clocks = clocks(order)
         self._tables = tablebases.open_for(order)
         self._judge = judge.Judge(order.adjudication, self._tables)
         self._ended = resume.resume(order, self.board, self._judge, self._clocks)
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
+        self._reads_scores = order.journaled or self._judge.wants_scores
+        self._spells = True
+        self._kept: list[plies.Played] = []
+        self._thinking: contract.Side | None = None
         self._last_san = ""
         self._last_stop_ns = 0
+        self._announced_ns = 0
         self._sent_ns = 0
         self._waited_ns = 0
         self.late: dict[str, int] | None = None  # of a flag: what it took, and beyond the flag
@@ -72,6 +83,8 @@ class Game:
         if outcome is None:
             self._table.send(frames.Kind.READY, _json(_reports(self._start.reports())))
             self._players = self._start.players()
+            wanted = any(player.wants_san for player in self._players.values())
+            self._spells = self._order.journaled or wanted
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
@@ -80,6 +93,23 @@ class Game:
     def reports(self) -> dict[contract.Side, contract.EngineReport]:
         """Return what is known of both engines."""
         return self._start.reports()
+
+    def hands(self) -> Mapping[contract.Side, base.Handshake]:
+        """Return the handshakes of the engines that run."""
+        return self._start.hands()
+
+    def staying(self, outcome: contract.Outcome) -> list[contract.Side]:
+        """Return the sides whose engine may play the next order, too: idle, without a fault."""
+        ready = [side for side, hand in self.hands().items() if _goes_on(hand)]
+        faulty = outcome.loser if outcome.ending in kept.FAULTS else None
+        ended = [seat.side for seat in self._table.ended]
+        busy = [self._thinking, faulty, *ended]
+        return [side for side in self._order.keep if side in ready and side not in busy]
+
+    def close(self) -> None:
+        """Close what the game had open."""
+        if self._tables is not None:
+            self._tables.close()
 
     def remarks(self) -> list[str]:
         """Return what the record has to say beside: tables that were asked for in vain."""
@@ -90,29 +120,38 @@ class Game:
         side = self.board.turn
         seat, player = self._table.seats[side], self._players[side]
         command = player.go(self._clocks, self._last_san)
-        announcement = self._announcement(side)
         self._table.drain(seat)
         aside = player.aside(seat.take_aside())
         if aside.ends is not None:
             return self._ended_by(side, aside.ends)
         self._offers[side] = aside.offers_draw
-        allowance_ns = self._clocks[side].allowance_ns()
+        allowance_ns, timeouts = self._clocks[side].allowance_ns(), self._order.timeouts
+        now = time.monotonic_ns()
+        stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
+        announcement = self._announcement(side, now, stall_ns)
+        self._thinking = side
         thought = thinking.think(
-            self._table, seat, player, command, announcement, allowance_ns, self._order.timeouts
+            self._table, seat, player, command, announcement, allowance_ns, timeouts
         )
         if isinstance(thought, thinking.Left):
             return self._table.disconnected(thought.seat)
         if isinstance(thought, thinking.Unanswered):
             return self._unanswered(side, thought)
+        self._thinking = None
         seat.set_aside(thought.rest)
         return self._answered(side, thought)
 
-    def _announcement(self, side: contract.Side) -> bytes:
+    def _announcement(self, side: contract.Side, now: int, stall_ns: int) -> bytes:
+        """Return THINK's JSON; where nobody looks on only a later stall is told, in advance."""
+        if not self._order.traffic:
+            if stall_ns <= self._announced_ns:
+                return b""
+            self._announced_ns = stall_ns = stall_ns + TOLD_AHEAD_NS
         white, black = self._clocks["white"], self._clocks["black"]
         return (
             f'{{"ply":{self.board.ply + 1},"side":"{side}",'
             f'"white_clock_ns":{white.remaining_ns},"black_clock_ns":{black.remaining_ns},'
-            '"monotonic_ns":%d,"stall_ns":%d}'
+            f'"monotonic_ns":{now},"stall_ns":{stall_ns}}}'
         ).encode()
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
@@ -147,75 +186,88 @@ class Game:
         move = player.read_move(reply.text)
         if move is None:
             return verdict.illegal(side, reply.text or "(no move)")
-        self._last_san = self.board.push(move)
-        search = self._search(side, thought)
-        ruling = self._judge.take(self.board.position(), self.board.ply, search.score)
-        outcome = self.board.ending() or ruling.outcome
+        self._push(move)
+        search = self._search(side, thought.output) if self._reads_scores else None
+        score = None if search is None else search.score
+        ruled = self._judge.rule(self.board.position(), self.board.ply, score)
+        outcome = self.board.ending() or ruled
         self._hear_offer(side, thought)
         if outcome is None and self._order.agreed_draws and all(self._offers.values()):
             outcome = verdict.agreement()
-        self._send_ply(side, reply, search, charge, thought.start_ns, ruling.counters)
+        if self._order.recorded:
+            self._tell(self._played(side, reply, thought, charge), search)
         self._last_stop_ns = thought.stop_ns
-        if outcome is None:
+        if outcome is None and self._order.journaled:
             self._wait_for_link()
         return outcome
 
-    def _search(self, side: contract.Side, thought: thinking.Answered) -> base.Search:
-        """Read what the engine said of its search, its score from the mover's side."""
-        search = self._players[side].search(thought.output)
-        if search.score is None or side == "white" or not self._order.black.white_pov:
-            return search
-        return dataclasses.replace(search, score=scores.white_view(search.score, "black"))
-
-    def _hear_offer(self, side: contract.Side, thought: thinking.Answered) -> None:
-        output = thought.output + thought.rest
-        if self._players[side].aside(output).offers_draw:
-            self._offers[side] = True
-
-    def _send_ply(
+    def _played(
         self,
         side: contract.Side,
         reply: base.Reply,
-        search: base.Search,
+        thought: thinking.Answered,
         charge: clock.Charge,
-        start_ns: int,
-        counters: contract.Counters,
-    ) -> None:
-        gap_ns = start_ns - self._last_stop_ns if self._last_stop_ns else 0
-        ply = {
-            "schema_version": contract.SCHEMA,
-            "ply": self.board.ply,
-            "side": side,
-            "move": self.board.moves[-1],
-            "san": self._last_san,
-            "think_ns": charge.think_ns,
-            "margin_ns": charge.margin_ns,
-            "overhead_ns": max(0, gap_ns - self._waited_ns),
-            "waited_ns": gap_ns,
-            "white_clock_ns": self._clocks["white"].remaining_ns,
-            "black_clock_ns": self._clocks["black"].remaining_ns,
-            "score": None if search.score is None else _score(search.score),
-            "depth": search.depth,
-            "seldepth": search.seldepth,
-            "nodes": search.nodes,
-            "nps": search.nps,
-            "tbhits": search.tbhits,
-            "hashfull": search.hashfull,
-            "pv": search.pv,
-            "ponder": reply.ponder,
-            "counters": counters.model_dump(),
-            "said": "offers a draw" if self._offers[side] else "",
-        }
-        payload = _json(ply)
-        self._sent_ns = time.monotonic_ns()
-        self._table.send_ply(payload, journaled=self._order.journaled)
+    ) -> plies.Played:
+        gap_ns = thought.start_ns - self._last_stop_ns if self._last_stop_ns else 0
+        return plies.Played(
+            ply=self.board.ply,
+            side=side,
+            move=self.board.moves[-1],
+            reply=reply,
+            output=thought.output,
+            charge=charge,
+            start_ns=thought.start_ns,
+            gap_ns=gap_ns,
+            waited_ns=self._waited_ns,
+            white_clock_ns=self._clocks["white"].remaining_ns,
+            black_clock_ns=self._clocks["black"].remaining_ns,
+            counters=self._judge.counters(self.board.position(), self.board.ply),
+            offers_draw=self._offers[side],
+        )
+
+    def _hear_offer(self, side: contract.Side, thought: thinking.Answered) -> None:
+        player = self._players[side]
+        if player.aside(thought.output).offers_draw or player.aside(thought.rest).offers_draw:
+            self._offers[side] = True
+
+    def _push(self, move: chess.Move) -> None:
+        """Play a move; its SAN is worked out only where somebody asks for it now."""
+        if self._spells:
+            self._last_san = self.board.push(move)
+        else:
+            self.board.play(move)
+            self._last_san = self.board.moves[-1]
+
+    def _search(self, side: contract.Side, output: bytes) -> base.Search:
+        return plies.search(self._players[side], output, side, self._order.engine(side))
+
+    def _tell(self, ply: plies.Played, search: base.Search | None) -> None:
+        """Send a journaled ply at once; keep any other."""
+        if self._order.journaled:
+            assert search is not None
+            payload = plies.payload(ply, self._last_san, search)
+            self._sent_ns = time.monotonic_ns()
+            self._table.send_ply(payload)
+        else:
+            self._kept.append(ply.kept())
+
+    def tell_kept(self) -> None:
+        """Write down the plies that were kept, and send them."""
+        sans = self.board.sans() if self._kept else ()
+        for ply in self._kept:
+            search = self._search(ply.side, ply.output)
+            payload = plies.payload(ply, sans[ply.ply - 1], search)
+            self._table.send(frames.Kind.PLY, payload)
 
     def _wait_for_link(self) -> None:
         """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
         gc.collect(0)
-        if self._order.journaled:
-            self._table.wait_for_go_on()
+        self._table.wait_for_go_on()
         self._waited_ns = time.monotonic_ns() - self._sent_ns
+
+
+def _goes_on(hand: base.Handshake) -> bool:
+    return hand.reusable and hand.phase is base.Phase.READY
 
 
 def clocks(order: contract.GameOrder) -> dict[contract.Side, clock.EngineClock]:
@@ -239,68 +291,14 @@ def _black_begins(opening: contract.Opening) -> bool:
 
 def quiet_memory() -> None:
     """Keep the garbage collector out of the clock's way; the game collects itself."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-
-
-def dismiss(
-    table: desk.Desk, reports: dict[contract.Side, contract.EngineReport], quit_ms: int
-) -> dict[contract.Side, contract.EngineReport]:
-    """Let both engines quit, kill what is left after ``quit_ms``, and report their ends.
-
-    The outcome stands already: a dead man that is gone by now only costs the exit status.
-    """
-    ends: dict[contract.Side, str] = {}
-    try:
-        _quit(table, quit_ms)
-        for side in table.seats:
-            end = table.dead_man.kill(side, f"did not quit within {quit_ms} ms")
-            ends[side] = f"{end.status} ({end.reason})" if end.by_farm else end.status or end.reason
-        _last_stderr(table)
-    except desk.InterruptedGameError as error:
-        _kill_if_orphaned(table, error)
-    except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
-        _kill_if_orphaned(table, desk.interruption(error))
-    return {
-        side: report.model_copy(
-            update={"exit": ends.get(side, ""), "stderr_tail": _stderr(table.seats.get(side))}
-        )
-        for side, report in reports.items()
-    }
-
-
-def _quit(table: desk.Desk, quit_ms: int) -> None:
-    for seat in table.seats.values():
-        if seat not in table.ended:
-            table.say(seat, b"quit\n")
-    deadline = time.monotonic_ns() + quit_ms * _NS
-    while table.running and time.monotonic_ns() < deadline:
-        table.hear(deadline - time.monotonic_ns())
-
-
-def _last_stderr(table: desk.Desk) -> None:
-    for seat in table.seats.values():
-        while seat.read_stderr():
-            pass
-
-
-def _stderr(seat: local.LocalSeat | None) -> str:
-    return "" if seat is None else seat.stderr_tail.decode(errors="replace").replace("\0", "")
-
-
-def _kill_if_orphaned(table: desk.Desk, error: desk.InterruptedGameError) -> None:
-    if error.cause == desk.DEAD_MAN_LOST:
-        for seat in table.seats.values():
-            deadman.kill_orphaned(seat)
+    if gc.isenabled():
+        gc.collect()
+        gc.freeze()
+        gc.disable()
 
 
 def _reports(reports: dict[contract.Side, contract.EngineReport]) -> dict[str, Any]:
     return {side: report.model_dump(mode="json") for side, report in reports.items()}
-
-
-def _score(score: contract.Score) -> dict[str, int | None]:
-    return {"cp": score.cp, "mate": score.mate}
 
 
 def _json(value: Any) -> bytes:
@@ -313,28 +311,70 @@ def _json(value: Any) -> bytes:
 def referee(
     table: desk.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
 ) -> None:
-    """Wait for an order, play it, and say how it ended: FINISHED or INTERRUPTED."""
+    """Wait for an order, play it, say how it ended; go on while engines may stay."""
+    order = _next_order(table)
+    table.dead_man.hello()
+    engines = kept.Kept(table)
+    while order is not None:
+        table.traffic = order.traffic
+        game = Game(table, order, engines.seat(order), confinement)
+        outcome = game.play(cpus)
+        game.tell_kept()
+        staying = game.staying(outcome) if order.keep else []
+        reports = dismiss(table, game.reports(), order.timeouts.quit_ms, staying)
+        engines.keep(order, staying, game.hands())
+        finished = _reports(reports) | {
+            "outcome": outcome.model_dump(mode="json"),
+            "final_fen": game.board.fen(),
+            "plies": game.board.ply,
+            "remarks": game.remarks(),
+            "late": game.late,
+        }
+        table.send(frames.Kind.FINISHED, _json(finished))
+        game.close()
+        gc.collect()
+        order = _next_order(table) if order.keep else None
+    engines.dismiss()
+
+
+def _next_order(table: desk.Desk) -> contract.GameOrder | None:
+    """Wait for the link's next order, ``None`` when there is none any more."""
     frame = table.channel.receive()
+    if frame is not None and frame.kind is frames.Kind.DISMISS:
+        return None
     if frame is None or frame.kind is not frames.Kind.ORDER:
         raise frames.FrameError(f"an ORDER was expected, not {frame}")
-    order = contract.GameOrder.decode(frame.payload)
-    table.dead_man.hello()
-    game = Game(table, order, confinement)
-    outcome = game.play(cpus)
-    reports = dismiss(table, game.reports(), order.timeouts.quit_ms)
-    finished = _reports(reports) | {
-        "outcome": outcome.model_dump(mode="json"),
-        "final_fen": game.board.fen(),
-        "remarks": game.remarks(),
-        "late": game.late,
+    return contract.GameOrder.decode(frame.payload)
+
+
+def dismiss(
+    table: desk.Desk,
+    reports: Mapping[contract.Side, contract.EngineReport],
+    quit_ms: int,
+    staying: Sequence[contract.Side] = (),
+) -> dict[contract.Side, contract.EngineReport]:
+    """Let go of the engines that do not stay, and report how they ended."""
+    seats = dict(table.seats)
+    leaving = [seat for side, seat in seats.items() if side not in staying]
+    ends = kept.let_go(table, leaving, quit_ms)
+    finished = {
+        side: report.model_copy(update=_end(seats[side], ends)) if side in seats else report
+        for side, report in reports.items()
     }
-    table.send(frames.Kind.FINISHED, _json(finished))
+    for seat in leaving:
+        table.unseat(seat)
+    return finished
+
+
+def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str, str]:
+    tail = seat.stderr_tail.decode(errors="replace").replace("\0", "")
+    return {"exit": ends.get(seat, ""), "stderr_tail": tail}
 
 
 def run(
     table: desk.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
 ) -> int:
-    """Referee one game; return the exit status of the process."""
+    """Referee one game, or one after the other; return the exit status of the process."""
     try:
         referee(table, cpus, confinement)
     except frames.ChannelClosedError:
@@ -352,7 +392,7 @@ def run(
 
 
 def _interrupted(table: desk.Desk, error: desk.InterruptedGameError) -> int:
-    _kill_if_orphaned(table, error)
+    kept.kill_if_orphaned(table, error)
     words = _json({"cause": error.cause, "evidence": error.evidence})
     try:
         table.channel.offer(frames.Kind.INTERRUPTED, words)
@@ -375,6 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
     if options.cpus:
         os.sched_setaffinity(0, options.cpus)
+    promptness.run_at_once()
     channel = frames.Channel(socket.socket(fileno=options.link_fd))
     dead_man = deadman.DeadMan(socket.socket(fileno=options.deadman_fd))
     table = desk.Desk(channel, dead_man)

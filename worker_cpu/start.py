@@ -1,6 +1,7 @@
 """The start of both engines, off the clock: handshake, options, ready for the first move.
 
-Both start at the same time, each with its own deadlines. Invariants:
+Both start at the same time, each with its own deadlines; an engine that was kept from the
+game before is asked to begin a new one. Invariants:
 
 * an engine that exits or does not answer, or that cannot play this game (its variant,
   its start position), loses it by a crash: never an exception, never the end of the
@@ -14,14 +15,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from orchestrator import contract
 from orchestrator.arbiter import board, verdict
-from worker_cpu import desk
+from worker_cpu import desk, kept
 from worker_cpu.protocols import base, registry
 from worker_cpu.seats import deadman, local, sandbox
 
-SIDES: tuple[contract.Side, ...] = ("white", "black")
+SIDES = desk.SIDES
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
 
 
@@ -34,9 +36,12 @@ class Start:
         order: contract.GameOrder,
         game: board.GameBoard,
         confinement: sandbox.Confinement | None = None,
+        seated: Mapping[contract.Side, base.Handshake] = MappingProxyType({}),
     ) -> None:
+        """Take an order; ``seated`` are the handshakes of engines that were kept."""
         self._table, self._order, self._game = table, order, game
         self._confinement = confinement or sandbox.Confinement()
+        self._seated = dict(seated)
         self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
 
@@ -47,17 +52,24 @@ class Start:
             raise desk.InterruptedGameError(desk.SANDBOX_FAILED, needed)
         environment = engine_environment(os.environ, self._order.game)
         for side in SIDES:
-            problem = self._spawn(side, environment, cpus)
+            problem = self._begin(side, environment, cpus)
             if problem:
                 return verdict.disconnect(side, f"cannot be started: {problem}")
         while self._pending():
             self._take(self._table.hear(self._patience_ns()))
-            if self._table.ended:
-                return self._lost(self._table.ended[0])
+            ended = self._table.ended[0] if self._table.ended else None
+            if ended is not None and ended.side not in self._seated:
+                return self._lost(ended)
+            if ended is not None and (problem := self._replace(ended, environment, cpus)):
+                return verdict.disconnect(ended.side, f"cannot be started: {problem}")
             failed = self._expire() or self._refused()
             if failed is not None:
                 return failed
         return None
+
+    def hands(self) -> Mapping[contract.Side, base.Handshake]:
+        """Return the handshakes of the engines that run."""
+        return {**self._seated, **self._hands}
 
     def players(self) -> dict[contract.Side, base.Player]:
         """Return both players, once both engines are ready."""
@@ -75,10 +87,35 @@ class Start:
             for side in SIDES
         }
 
+    def _begin(
+        self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
+    ) -> str:
+        self._lines[side] = local.LineSplitter()
+        if side not in self._seated:
+            return self._spawn(side, environment, cpus)
+        hand = self._hands[side] = self._seated[side]
+        seat = self._table.seats[side]
+        seat.take_aside()
+        self._table.say(seat, hand.again(self._order, side, time.monotonic_ns(), self._game))
+        return ""
+
+    def _replace(
+        self,
+        seat: local.LocalSeat,
+        environment: Mapping[str, str],
+        cpus: Sequence[int] | None,
+    ) -> str:
+        """Start an engine anew that was kept, and ended before this game had begun for it."""
+        self._table.asked(seat)
+        self._table.dead_man.kill(seat.name, "ended between two games")
+        self._table.unseat(seat)
+        del self._seated[seat.side]
+        return self._begin(seat.side, environment, cpus)
+
     def _spawn(
         self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
     ) -> str:
-        seat = local.LocalSeat(side)
+        seat = local.LocalSeat(side, kept.free_name(self._table.seats.values(), side))
         try:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
@@ -95,7 +132,6 @@ class Start:
         self._table.seat(seat)
         hand = registry.handshake(self._order, side, time.monotonic_ns(), self._game)
         self._hands[side] = hand
-        self._lines[side] = local.LineSplitter()
         self._table.say(seat, hand.begin())
         return ""
 

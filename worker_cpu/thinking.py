@@ -12,8 +12,8 @@ Invariants:
 from __future__ import annotations
 
 import collections
-import dataclasses
 import time
+from typing import NamedTuple
 
 from orchestrator import contract
 from worker_cpu import desk, frames
@@ -24,8 +24,7 @@ OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the las
 _NS = 1_000_000  # ns per ms
 
 
-@dataclasses.dataclass(frozen=True)
-class Answered:
+class Answered(NamedTuple):
     """The engine answered: ``line``, with ``output`` before and ``rest`` behind it.
 
     Stamps are monotonic ns.
@@ -38,8 +37,7 @@ class Answered:
     rest: bytes
 
 
-@dataclasses.dataclass(frozen=True)
-class Unanswered:
+class Unanswered(NamedTuple):
     """The engine did not answer until the stall; ``begun`` when it wrote half a line."""
 
     start_ns: int
@@ -47,8 +45,7 @@ class Unanswered:
     begun: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class Left:
+class Left(NamedTuple):
     """An engine (not always the one on move) ended before there was a move."""
 
     seat: local.LocalSeat
@@ -83,7 +80,7 @@ def think(
     allowance_ns: int,
     timeouts: contract.Timeouts,
 ) -> Answered | Unanswered | Left:
-    """Run one engine's clock; ``announcement`` is THINK's JSON without its stamp.
+    """Run one engine's clock; ``announcement`` is THINK's JSON, empty for none.
 
     What the engine wrote before has been drained, so that it is no answer.
     """
@@ -91,11 +88,11 @@ def think(
         return Left(table.ended[0])
     finder = player.finder(fresh=seat.at_line_start)
     tail = _Tail()
-    start_ns = table.say(seat, command)
-    stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
+    if announcement:  # before the write: nothing is done behind it that could delay it
+        table.channel.offer(frames.Kind.THINK, announcement)
+    start_ns = table.start(seat, command)
+    deadline = stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
     stall_at = stop_at + timeouts.stall_ms * _NS
-    table.channel.offer(frames.Kind.THINK, announcement % (start_ns, stall_at))
-    deadline = stop_at
     while True:
         for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
             if heard.seat is not seat:

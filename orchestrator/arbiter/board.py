@@ -39,7 +39,7 @@ class GameBoard:
         self._board = start_board(opening, variant)
         self.start_fen = None if self._board.fen() == chess.STARTING_FEN else self._board.fen()
         start = "startpos" if self.start_fen is None else f"fen {self.start_fen}"
-        self._start_command = f"position {start}"
+        self._command = f"position {start}"
         self._moves: list[str] = []
         self._book_sans: list[str] = []
         self._positions: dict[_Key, int] = {}
@@ -124,10 +124,21 @@ class GameBoard:
 
     def push(self, move: chess.Move) -> str:
         """Play a legal move and return its SAN."""
-        self._moves.append(self._board.uci(move))
+        self._note_move(move)
         san = self._board.san_and_push(move)
         self._note_position()
         return san
+
+    def play(self, move: chess.Move) -> None:
+        """Play a legal move whose SAN nobody asks for yet: that is half of what it costs."""
+        self._note_move(move)
+        self._board.push(move)
+        self._note_position()
+
+    def sans(self) -> tuple[str, ...]:
+        """Return all plies in SAN, worked out anew."""
+        board = self._board.root()
+        return tuple(board.san_and_push(move) for move in self._board.move_stack)
 
     def ending(self) -> contract.Outcome | None:
         """Return how the last engine ply ended the game, ``None`` while it goes on."""
@@ -150,9 +161,7 @@ class GameBoard:
 
     def position_command(self) -> str:
         """Return UCI's ``position`` command for the position reached, without line end."""
-        if not self._moves:
-            return self._start_command
-        return f"{self._start_command} moves {' '.join(self._moves)}"
+        return self._command
 
     def fen(self) -> str:
         """Return the position's FEN."""
@@ -165,6 +174,11 @@ class GameBoard:
     def variation(self, ucis: Iterable[str]) -> tuple[str, ...]:
         """Return a line from this position in SAN, cut at its first illegal move."""
         return variation(self._board, ucis)
+
+    def _note_move(self, move: chess.Move) -> None:
+        uci = self._board.uci(move)
+        self._command += f" {uci}" if self._moves else f" moves {uci}"
+        self._moves.append(uci)
 
     def _note_position(self) -> None:
         if self._board.halfmove_clock == 0:

@@ -107,6 +107,15 @@ def test_core_sets_are_disjoint_or_nobody_is_bound(games: int, threads: int, cpu
     assert bool(used) == (games * threads <= cpus)
 
 
+def test_the_rest_of_a_match_keeps_off_the_games_cores() -> None:
+    """Engines of one thread share their core with the referee; what is left is the match's."""
+    one, many = cores.allot(2, 1, range(4)), cores.allot(1, 2, range(4))
+    assert [(lane.referee, lane.engines) for lane in one] == [({0}, {0}), ({1}, {1})]
+    assert cores.left_over(one, range(4)) == {2, 3}
+    assert [(lane.referee, lane.engines) for lane in many] == [({0}, {1, 2})]
+    assert cores.left_over(many, range(4)) == {3}
+
+
 def test_second_threads_of_a_core_are_taken_last() -> None:
     """CPUs are dealt a whole core each before any core is shared."""
     siblings = {0: [0, 2], 1: [1, 3], 2: [0, 2], 3: [1, 3]}

@@ -90,6 +90,11 @@ class Settings:
     json: bool = False
     remarks: tuple[str, ...] = ()
 
+    @property
+    def listens(self) -> bool:
+        """Say whether anybody wants to read what engines say."""
+        return self.log is not None or any(engine.stderr for engine in self.engines)
+
 
 @dataclasses.dataclass
 class _Draft:

@@ -6,6 +6,7 @@ journal holds another match, 5 this host cannot play, 130 stopped by Ctrl-C or S
 
 from __future__ import annotations
 
+import os
 import pathlib
 import secrets
 import shlex
@@ -179,6 +180,8 @@ def _lanes(settings: arguments.Settings, telling: report.Report) -> list[process
             f"Note: games are not bound to cores: {settings.concurrency} games of {threads}"
             f" threads need more than the {len(cpus)} CPUs there are"
         )
+    else:
+        os.sched_setaffinity(0, cores.left_over(lanes, cpus) or cpus)
     return lanes
 
 

@@ -1,9 +1,11 @@
 """Which logical CPUs each concurrent game gets: disjoint sets, whole cores first.
 
-A game takes as many cores as its engines have threads (only one side thinks at a time),
-and one more for its referee where the machine has it: output that arrives while an
-engine thinks is then not read at the engine's expense. Second threads of a core are
-taken last. Where the machine is too small for disjoint sets nobody is bound.
+A game takes as many cores as its engines have threads (only one side thinks at a time).
+The referee of engines with one thread is on their core: waking it there takes 3 to 5 µs,
+on a core that sleeps 30 µs and more (decision 021). With more threads it gets one more core
+where the machine has it: output is then not read at the expense of a thread that thinks.
+Second threads of a core are taken last. Where the machine is too small for disjoint sets
+nobody is bound.
 """
 
 from __future__ import annotations
@@ -23,12 +25,17 @@ def allot(games: int, threads: int, cpus: Sequence[int]) -> list[processes.Cores
 
     ``cpus`` are in the order in which they are taken (``whole_cores_first``).
     """
-    if games * (threads + 1) <= len(cpus):
+    if threads > 1 and games * (threads + 1) <= len(cpus):
         return [_separate(cpus[at : at + threads + 1]) for at in _starts(games, threads + 1)]
     if games * threads <= len(cpus):
         sets = [frozenset(cpus[at : at + threads]) for at in _starts(games, threads)]
         return [processes.Cores(own, own) for own in sets]
     return [processes.ANYWHERE] * games
+
+
+def left_over(lanes: Sequence[processes.Cores], cpus: Sequence[int]) -> frozenset[int]:
+    """Return the CPUs that no game is bound to, for everything else of the match."""
+    return frozenset(cpus).difference(*(lane.referee | lane.engines for lane in lanes))
 
 
 def _starts(games: int, width: int) -> range:

@@ -56,6 +56,7 @@ class Engine:
     control: contract.TimeControl
     margin_ms: int = 0
     stderr: pathlib.Path | None = None
+    stays: bool = True  # its process plays the next game, too, where its protocol allows it
     remarks: tuple[str, ...] = ()
 
     @property
@@ -184,7 +185,7 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
     command = _command(values["cmd"], directory)
     name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
     protocols = get_args(contract.ProtocolName)
-    words.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
+    restart = words.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
     spec = contract.EngineSpec.model_validate(
         {
             "id": f"engine-{len(taken)}",
@@ -199,7 +200,14 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
     )
     margin = words.number(f"{where} timemargin", values.get("timemargin", "0"))
     stderr = pathlib.Path(values["stderr"]).absolute() if "stderr" in values else None
-    return Engine(spec, control(values, where), margin, stderr, tuple(_remarks(spec, values)))
+    return Engine(
+        spec=spec,
+        control=control(values, where),
+        margin_ms=margin,
+        stderr=stderr,
+        stays=restart != "on",
+        remarks=tuple(_remarks(spec, values)),
+    )
 
 
 def _remarks(spec: contract.EngineSpec, values: Mapping[str, str]) -> Iterable[str]:
@@ -208,8 +216,6 @@ def _remarks(spec: contract.EngineSpec, values: Mapping[str, str]) -> Iterable[s
         yield f"{spec.name}: {values['cmd']!r} is no program here; it will lose its games"
     if not pathlib.Path(spec.directory or ".").is_dir():
         yield f"{spec.name}: dir {spec.directory!r} does not exist; it will lose its games"
-    if values.get("restart") == "off":
-        yield f"{spec.name}: restart=off: engines are started anew for each game all the same"
 
 
 def _command(text: str, directory: pathlib.Path) -> list[str]:

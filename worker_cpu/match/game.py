@@ -1,8 +1,9 @@
 """One game of a match in flight: a small link that keeps its plies in memory.
 
-It feeds the dead man and turns the referee's last word into a game record; a ply of an
-order that waits for it is answered with GO_ON at once. Invariants: an interruption is no
-result; engines of a game that is over are gone before it is said to be over.
+It feeds the dead man and turns the referee's last word into a game's end, and into its
+record when somebody asks; a ply of an order that waits for it is answered with GO_ON at
+once. Invariants: an interruption is no result; engines of a game that is over are gone, or
+idle and kept for the next, before it is said to be over.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import dataclasses
 import pathlib
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from orchestrator import contract
 from worker_cpu import finished, frames, processes
 
 LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
+QUIT_SECONDS = 10.0  # s: kept engines that are told to quit are killed long before
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
 
 
@@ -29,7 +31,7 @@ class Interrupted:
     evidence: str
 
 
-End: TypeAlias = contract.GameRecord | Interrupted
+End: TypeAlias = finished.Ended | Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
 
 
@@ -56,16 +58,26 @@ class Seated:
             referee=self.referee,
         )
 
+        self.keeps = False  # engines of the last game may have stayed
+        self._dismissed = False
+
     def feed(self) -> None:
         """Tell the dead man that this process lives."""
         self.dead_man.feed(processes.boottime_ns())
 
     def dismiss(self) -> None:
-        """Let the dead man end; ``gone`` says when both have."""
-        self.dead_man.end()
+        """Let both end, the engines that stayed first; ``gone`` says when all have."""
+        self._dismissed = self._dismissed or self.keeps
+        if self.keeps:
+            self.keeps = False
+            with contextlib.suppress(frames.ChannelClosedError):
+                self.referee.channel.send(frames.Kind.DISMISS)
+        elif not self._dismissed or self.referee.ended(0):
+            self.dead_man.end()
 
     def gone(self) -> bool:
         """Say, without waiting, whether both are gone after ``dismiss``."""
+        self.dismiss()
         if self.dead_man.ended:
             self.leave()
             return True
@@ -73,6 +85,9 @@ class Seated:
 
     def leave(self) -> None:
         """End both after a game, or without one; returns when they are gone."""
+        self.dismiss()
+        if self._dismissed:
+            self.referee.ended(QUIT_SECONDS)
         self.dead_man.end()
         self.referee.end()
         self.dead_man.wait()
@@ -133,22 +148,35 @@ class Game:
                 if self._hear is not None:
                     self._hear(frames.Chunk.decode(frame.payload))
             case frames.Kind.FINISHED:
-                self._end = self._record(frame.payload)
+                self._end = self._ended(contract.loads(frame.payload))
             case frames.Kind.INTERRUPTED:
                 told = contract.loads(frame.payload)
                 self._end = Interrupted(told["cause"], told["evidence"])
             case _:
                 return
 
-    def _record(self, payload: bytes) -> contract.GameRecord:
-        return finished.game_record(
-            contract.loads(payload),
-            self.order,
-            [contract.PlyRecord.decode(ply) for ply in self._plies],
-            attempt=self.order.game,
-            hall=self._site,
+    def _ended(self, told: dict[str, Any]) -> finished.Ended:
+        ended_ms = _now_ms()
+
+        def record() -> contract.GameRecord:
+            return finished.game_record(
+                told,
+                self.order,
+                [contract.PlyRecord.decode(ply) for ply in self._plies],
+                attempt=self.order.game,
+                hall=self._site,
+                started_ms=self._started_ms,
+                ended_ms=ended_ms,
+            )
+
+        return finished.Ended(
+            order=self.order,
+            outcome=contract.Outcome.model_validate(told["outcome"]),
+            plies=told["plies"],
+            final_fen=told["final_fen"],
             started_ms=self._started_ms,
-            ended_ms=_now_ms(),
+            ended_ms=ended_ms,
+            record=record if self.order.recorded else None,
         )
 
 

@@ -1,12 +1,13 @@
 """What a match has on disk: its journal, the PGN and EPD files; nothing finished is lost.
 
-The journal is JSON lines, only ever appended to, each on disk before the next game may
-start: ``match`` opens a match (arguments, seed), ``game`` is one finished game. A file
-may hold several matches; the last is the one that can be resumed. Invariants:
+The journal is JSON lines, only ever appended to, each on disk before another is written:
+``match`` opens a match (arguments, seed), ``game`` is one finished game. A file may hold
+several matches; the last is the one that can be resumed. Invariants:
 
-* a finished game is first in ``<journal>.last`` (written, synced, renamed), then in the
-  journal, then in the PGN file: after a kill at any moment ``resume`` completes what of
-  these three was done, so a game is in each file exactly once, or is played again;
+* a finished game is first in ``<journal>.last`` (written, synced, renamed; only where there
+  are more files than the journal), then in the journal, then in the PGN file: after a kill
+  at any moment ``resume`` completes what of these three was done, so a game is in each file
+  exactly once, or is played again;
 * a PGN file is only cut back to where the last game began, and only by its own remains.
 """
 
@@ -16,13 +17,16 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import record as records
 from orchestrator.ledger import files
+from worker_cpu import finished
 from worker_cpu.match import schedule
+
+Finished: TypeAlias = contract.GameRecord | finished.Ended
 
 VERSION = 1
 
@@ -46,7 +50,7 @@ class Result:
     ended_ms: int
 
     @classmethod
-    def of(cls, slot: schedule.Slot, game: contract.GameRecord) -> Result:
+    def of(cls, slot: schedule.Slot, game: Finished) -> Result:
         """Take from a game's record what standings and resuming need."""
         return cls(
             number=slot.number,
@@ -59,7 +63,7 @@ class Result:
             loser=game.outcome.loser,
             details=game.outcome.details,
             note=game.outcome.note,
-            plies=game.plies[-1].ply if game.plies else len(game.order.opening.moves),
+            plies=_plies(game),
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
         )
@@ -151,20 +155,27 @@ class Journal:
             self._complete(kept)
         return past(self._outputs.journal)
 
-    def write(self, slot: schedule.Slot, game: contract.GameRecord) -> Result:
-        """Make a finished game durable in all files."""
+    def write(self, slot: schedule.Slot, game: Finished) -> Result:
+        """Make a finished game durable in all files; ``last`` is wanted for more than one."""
         result = Result.of(slot, game)
-        text = {"pgn": records.pgn(game, minimal=self._outputs.minimal)}
-        text["epd"] = " ".join(game.final_fen.split()[:4]) + ";\n"
+        texts = dict(self._texts(game))
         kept = {
             "game": result.facts(),
-            "texts": text,
+            "texts": texts,
             "sizes": {"pgn": _size(self._outputs.pgn), "epd": _size(self._outputs.epd)},
         }
-        files.write(self._outputs.last, contract.dumps(kept).encode())
+        if texts:
+            files.write(self._outputs.last, contract.dumps(kept).encode())
         _append(self._outputs.journal, _line(kept["game"]))
         self._complete(kept)
         return result
+
+    def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
+        record = _record(game)
+        if self._outputs.pgn is not None and record is not None:
+            yield "pgn", records.pgn(record, minimal=self._outputs.minimal)
+        if self._outputs.epd is not None:
+            yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"
 
     def close(self) -> None:
         """Tidy up after a run that ended by itself: every game is in its files."""
@@ -173,8 +184,20 @@ class Journal:
     def _complete(self, kept: Mapping[str, Any]) -> None:
         """Bring the last game into the PGN and EPD files unless it is there, whole."""
         for name, path in (("pgn", self._outputs.pgn), ("epd", self._outputs.epd)):
-            if path is not None:
+            if path is not None and name in kept["texts"]:
                 _append_at(path, int(kept["sizes"][name]), kept["texts"][name].encode())
+
+
+def _plies(game: Finished) -> int:
+    if isinstance(game, finished.Ended):
+        return game.plies
+    return game.plies[-1].ply if game.plies else len(game.order.opening.moves)
+
+
+def _record(game: Finished) -> contract.GameRecord | None:
+    if isinstance(game, contract.GameRecord):
+        return game
+    return None if game.record is None else game.record()
 
 
 def _line(facts: Mapping[str, Any]) -> bytes:

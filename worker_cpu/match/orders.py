@@ -47,7 +47,16 @@ class Orders:
             variant=settings.variant,
             adjudication=settings.adjudication,
             journaled=False,  # a match keeps games, not plies: no clock waits for it
+            recorded=settings.pgn is not None,
+            traffic=settings.listens,
+            # a sandbox is made for two engines: it hides each from the other
+            keep=_staying(white, black) if settings.sandbox == "plain" else (),
         )
+
+
+def _staying(white: engines.Engine, black: engines.Engine) -> tuple[contract.Side, ...]:
+    sides: dict[contract.Side, engines.Engine] = {"white": white, "black": black}
+    return tuple(side for side, engine in sides.items() if engine.stays)
 
 
 def _own_clock(engine: engines.Engine) -> contract.EngineSpec:

@@ -3,7 +3,8 @@
 One process, one poll loop; the games themselves run in referees of their own, each on
 its own cores. Invariants:
 
-* a finished game is on disk before the next one of its lane starts;
+* a finished game is written down, and on disk, before anything else is listened to; the
+  next game of its lane is begun first, so that no game waits for a disk;
 * an engine that cannot start, crashes or stalls loses its game; only a host that cannot
   play a game in ``TRIES`` attempts ends the match, with what is finished kept;
 * the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
@@ -25,7 +26,16 @@ from typing import Any
 
 from orchestrator import errors
 from worker_cpu import frames, processes
-from worker_cpu.match import arguments, game, journal, orders, report, schedule, standings
+from worker_cpu.match import (
+    arguments,
+    game,
+    journal,
+    nest,
+    orders,
+    report,
+    schedule,
+    standings,
+)
 from worker_cpu.seats import sandbox
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
@@ -71,13 +81,14 @@ class Runner:
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
-        self._nursery = processes.Nursery(sandbox.Confinement(sandbox.choose(settings.sandbox)))
+        confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
+        self._nursery = processes.Nursery(confinement, nest.fork)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []
         self._tries: collections.Counter[int] = collections.Counter()
         self._queue: collections.deque[schedule.Slot] = collections.deque()
-        self._traffic = Traffic(settings) if _listens(settings) else None
+        self._traffic = Traffic(settings) if settings.listens else None
         self._next_feed = 0.0
         self._signals = 0
         self._failure: errors.FarmError | None = None
@@ -123,13 +134,13 @@ class Runner:
         self._tries[slot.number] += 1
         order = self._orders.order(slot, self._tries[slot.number])
         lane.slot, lane.seated = slot, lane.spare or self._seat(lane)
-        lane.spare = None
+        lane.spare, lane.seated.keeps = None, False
         hear = None if self._traffic is None else self._traffic.ear(slot)
         lane.game = game.Game(lane.seated, order, self._settings.site, hear)
         self._busy[lane.game.fileno()] = lane
         self._poll.register(lane.game.fileno(), select.POLLIN)
         self._report.started(slot)
-        if self._queue:
+        if self._queue and not order.keep:  # else these seats play on
             lane.spare = self._seat(lane)
 
     def _seat(self, lane: Lane) -> game.Seated:
@@ -167,23 +178,36 @@ class Runner:
         end = lane.game.serve()
         if end is None:
             return
-        slot = self._vacate(lane)
         if isinstance(end, game.Interrupted):
-            self._again(slot, end)
+            self._again(self._vacate(lane), end)
             return
-        result = self._journal.write(slot, end)
+        slot = self._vacate(lane, stays=bool(lane.game.order.keep))
+        result = journal.Result.of(slot, end)
         self._table.add(slot, result)
         self._report.finished(slot, result)
         self._decided = self._decided or self._is_decided()
+        self._fill()
+        self._journal.write(slot, end)
+        if lane.spare is not None and (self._stopping or not self._queue):
+            self._dismiss(lane.spare)
+            lane.spare = None
 
-    def _vacate(self, lane: Lane) -> schedule.Slot:
+    def _dismiss(self, seated: game.Seated) -> None:
+        seated.dismiss()
+        self._leaving.append(seated)
+
+    def _vacate(self, lane: Lane, *, stays: bool = False) -> schedule.Slot:
+        """Take a lane's game off it; referee and engines that stay are its next ones."""
         assert lane.game is not None
         assert lane.seated is not None
         assert lane.slot is not None
         self._poll.unregister(lane.game.fileno())
         del self._busy[lane.game.fileno()]
-        lane.seated.dismiss()
-        self._leaving.append(lane.seated)
+        if stays:
+            lane.seated.keeps = True
+            lane.spare = lane.seated
+        else:
+            self._dismiss(lane.seated)
         lane.free_at = time.monotonic() + self._settings.wait_ms / 1000
         slot, lane.slot, lane.game, lane.seated = lane.slot, None, None, None
         return slot
@@ -251,10 +275,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 # -- what engines say ----------------------------------------------------------------------
-
-
-def _listens(settings: arguments.Settings) -> bool:
-    return settings.log is not None or any(one.stderr for one in settings.engines)
 
 
 class Traffic:

@@ -117,4 +117,5 @@ def _played(seated: game.Seated, order: contract.GameOrder, hall_name: str) -> c
             break
     if isinstance(end, game.Interrupted):
         raise errors.HostError(f"{order.game}: {end.cause}: {end.evidence}")
-    return end
+    assert end.record is not None
+    return end.record()

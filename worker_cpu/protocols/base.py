@@ -19,7 +19,7 @@ from typing import Literal, Protocol, TypeAlias
 import chess
 
 from orchestrator import contract
-from orchestrator.arbiter import clock
+from orchestrator.arbiter import board, clock
 
 NS_PER_MS = 1_000_000
 
@@ -87,10 +87,15 @@ class Player(Protocol):
     def stop(self) -> bytes:
         """Return the command that asks for a move at once."""
 
+    @property
+    def wants_san(self) -> bool:
+        """Say whether this engine is told its opponent's moves in SAN, some or all."""
+
     def go(self, clocks: Clocks, last_san: str) -> bytes:
         """Write position, clocks and the start of the search as one piece.
 
-        ``last_san`` is the move before this turn, '' when the engine has seen it.
+        ``last_san`` is the move before this turn, '' when the engine has seen it; a player
+        that does not want SAN may be told it in any notation.
         """
 
     def finder(self, *, fresh: bool) -> Finder:
@@ -116,8 +121,17 @@ class Handshake(Protocol):
     deadline_ns: int  # monotonic ns: when ``expire`` has to be asked
     refusal: str  # why this engine cannot play this game, '' while it can
 
+    @property
+    def reusable(self) -> bool:
+        """Say whether the engine can play another game without a new start."""
+
     def begin(self) -> bytes:
         """Return the words that open the conversation."""
+
+    def again(
+        self, order: contract.GameOrder, side: contract.Side, now_ns: int, game: board.GameBoard
+    ) -> bytes:
+        """Begin another game with a reusable engine: return the words that open it."""
 
     def take(self, line: bytes, now_ns: int) -> bytes:
         """Take a line of output; return the commands that answer it, ``b''`` for none."""

@@ -13,6 +13,8 @@ from orchestrator import contract
 from orchestrator.arbiter import board, clock
 from worker_cpu.protocols import base, options, uci
 
+NOTHING = base.Aside()
+NEW_GAME = b"ucinewgame\nisready\n"
 OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
 
 
@@ -31,9 +33,23 @@ class UciHandshake:
         self._offered: list[uci.Option] = []
         self._settings: tuple[contract.OptionSetting, ...] = ()
 
+    @property
+    def reusable(self) -> bool:
+        """Say that UCI engines play as many games as they are asked to."""
+        return True
+
     def begin(self) -> bytes:
         """Return the words that open the conversation."""
         return b"uci\n"
+
+    def again(
+        self, order: contract.GameOrder, side: contract.Side, now_ns: int, game: board.GameBoard
+    ) -> bytes:
+        """Begin another game: the options stand, the engine clears its hash."""
+        self._spec, self._order = order.engine(side), order
+        self._player = UciPlayer(game, side)
+        self._prepare(now_ns)
+        return NEW_GAME
 
     def take(self, line: bytes, now_ns: int) -> bytes:
         """Take a line of output; return the commands that answer it, ``b''`` for none."""
@@ -79,8 +95,7 @@ class UciHandshake:
         return self._preparation(now_ns)
 
     def _preparation(self, now_ns: int) -> bytes:
-        self.phase = base.Phase.PREPARING
-        self.deadline_ns = now_ns + self._order.timeouts.ready_ms * base.NS_PER_MS
+        self._prepare(now_ns)
         offered = {option.name.lower() for option in self._offered}
         if self._order.variant == "fischerandom" and "uci_chess960" not in offered:
             self.refusal = "it has no option UCI_Chess960"
@@ -88,13 +103,18 @@ class UciHandshake:
         plan = options.plan(self._offered, self._order, self._spec)
         self._settings = plan.settings
         first = b"".join(f"{line}\n".encode() for line in self._spec.init)
-        return first + b"".join(plan.commands) + b"ucinewgame\nisready\n"
+        return first + b"".join(plan.commands) + NEW_GAME
+
+    def _prepare(self, now_ns: int) -> None:
+        self.phase = base.Phase.PREPARING
+        self.deadline_ns = now_ns + self._order.timeouts.ready_ms * base.NS_PER_MS
 
 
 class UciPlayer:
     """A UCI engine at its turns."""
 
     stop = b"stop\n"
+    wants_san = False
 
     def __init__(self, game: board.GameBoard, side: contract.Side) -> None:
         self._game, self._side = game, side
@@ -123,7 +143,7 @@ class UciPlayer:
 
     def aside(self, output: bytes) -> base.Aside:  # noqa: ARG002 - as above
         """Return nothing: UCI has no words for it."""
-        return base.Aside()
+        return NOTHING
 
 
 def _limits(own: clock.EngineClock, clocks: base.Clocks) -> dict[str, int]:

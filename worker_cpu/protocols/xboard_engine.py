@@ -22,7 +22,7 @@ from worker_cpu.protocols import base, options, uci, xboard
 
 OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
 FEATURE_LIMIT = 200  # features answered: likewise
-PING, PROBE_PING = 1, 2  # the numbers of a game's pings
+PING, PROBE_PING, LAST_PING = 1, 2, 3  # the numbers of a game's pings
 PROBE_FEN = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w KQkq - 0 1"  # both sides castle
 _USED = frozenset(
     {
@@ -51,16 +51,34 @@ class XboardHandshake:
         self._patient = False
         self._king_takes_rook = False
         self._probing = False
+        self._resting = False
+
+    @property
+    def reusable(self) -> bool:
+        """Say whether it lets itself be used again, and tells when it is ready."""
+        return self._has("reuse", default=True) and self._has("ping") and not self.refusal
 
     def begin(self) -> bytes:
         """Return the words that open the conversation."""
         return b"xboard\nprotover 2\n"
+
+    def again(
+        self, order: contract.GameOrder, side: contract.Side, now_ns: int, game: board.GameBoard
+    ) -> bytes:
+        """Begin another game; first all that is said of the game before has to be out."""
+        self._order, self._side, self._game = order, side, game
+        self.phase = base.Phase.PREPARING
+        self.deadline_ns = now_ns + order.timeouts.ready_ms * base.NS_PER_MS
+        self._resting = True
+        return b"force\nping %d\n" % LAST_PING
 
     def take(self, line: bytes, now_ns: int) -> bytes:
         """Take a line of output; return the commands that answer it, ``b''`` for none."""
         if self.phase is base.Phase.STARTING:
             return self._negotiation(line, now_ns)
         if self.phase is base.Phase.PREPARING:
+            if self._resting:
+                return self._rest(line, now_ns)
             if self._probing:
                 return self._probe(line)
             if xboard.is_refusal(line):
@@ -140,15 +158,30 @@ class XboardHandshake:
             return b""
         spec = self._order.engine(self._side)
         words = [f"{line}\n".encode() for line in spec.init]
-        words += [*self._set_options(), b"new\n"]
+        words += self._set_options()
+        return b"".join([*words, *self._new_game()])
+
+    def _rest(self, line: bytes, now_ns: int) -> bytes:
+        """Wait for the end of the game before; then begin the new one, options standing."""
+        if not xboard.is_pong(line, LAST_PING):
+            return b""
+        self._resting = False
+        self.deadline_ns = now_ns + self._order.timeouts.ready_ms * base.NS_PER_MS
+        self.refusal = self._inability()
+        return b"" if self.refusal else b"".join(self._new_game())
+
+    def _new_game(self) -> list[bytes]:
+        words = [b"new\n"]
         if self._order.variant != "standard":
             words.append(f"variant {self._order.variant}\n".encode())
         control = self._order.control(self._side)
-        words += [xboard.time_control(control, timeouts.move_ms), b"post\n", b"easy\n"]
+        bound_ms = self._order.timeouts.move_ms
+        words += [xboard.time_control(control, bound_ms), b"post\n", b"easy\n"]
         words.append(b"force\n")
         self._probing = self._game.chess960 and self._has("ping") and not self._has("san")
+        self._king_takes_rook = False
         words += self._probe_words() if self._probing else self._position()
-        return b"".join(words)
+        return words
 
     def _probe_words(self) -> list[bytes]:
         """Ask how an engine reads castling: by words, as CECP has it, or king takes rook."""
@@ -213,6 +246,7 @@ class XboardPlayer:
         self._game, self._side = game, side
         self._by_san, self._clocks = by_san, clocks
         self._castles_by_words = game.chess960 and not king_takes_rook
+        self.wants_san = by_san or self._castles_by_words
         self._prefix = "usermove " if usermove else ""
         self._forced = True
         self._last = ""

@@ -22,6 +22,8 @@ from worker_cpu.seats import local
 
 REPLY_SECONDS = 10.0  # s beyond the asked wait: the dead man answers within milliseconds
 READ_BYTES = 1 << 16  # bytes: one read of the socket
+GONE_SECONDS = 1.0  # s: killed processes end within milliseconds; who reaps them may not
+GONE_LOOK_SECONDS = 0.002  # s: between two looks at them
 PIDFD_SIGNAL_PROCESS_GROUP = 4  # linux/pidfd.h, since Linux 6.9
 
 
@@ -83,7 +85,7 @@ class DeadMan:
         ends = seat.open()
         order = {
             "op": "spawn",
-            "seat": seat.side,
+            "seat": seat.name,
             "argv": list(spec.command),
             "cwd": spec.directory,
             "env": dict(environment),
@@ -100,14 +102,14 @@ class DeadMan:
             raise SandboxFailedError(str(reply["error"]))
         return str(reply.get("error", ""))
 
-    def ask(self, side: contract.Side, wait_ms: int) -> EngineEnd:
-        """Ask how an engine ended; wait up to ``wait_ms`` for its end."""
-        request = {"op": "ask", "seat": side, "wait_ms": wait_ms}
+    def ask(self, seat: str, wait_ms: int) -> EngineEnd:
+        """Ask how the engine of a seat ended; wait up to ``wait_ms`` for its end."""
+        request = {"op": "ask", "seat": seat, "wait_ms": wait_ms}
         return _end(self._request(request, wait_seconds=wait_ms / 1000))
 
-    def kill(self, side: contract.Side, why: str) -> EngineEnd:
-        """Kill an engine and all its processes; return how it ended."""
-        return _end(self._request({"op": "kill", "seat": side, "why": why}))
+    def kill(self, seat: str, why: str) -> EngineEnd:
+        """Kill the engine of a seat and all its processes; return how it ended."""
+        return _end(self._request({"op": "kill", "seat": seat, "why": why}))
 
     def listen(self) -> None:
         """Read what came unasked; raise when the dead man kills or is gone."""
@@ -201,3 +203,14 @@ def _kill_group_of_living(seat: local.LocalSeat) -> None:
     if not ended.poll(0):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(seat.pid, signal.SIGKILL)
+
+
+def await_end(seat: local.LocalSeat) -> None:
+    """Wait until a killed engine and its group are gone, which takes the kernel a moment."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while seat.pidfd >= 0 and time.monotonic() < deadline:
+        try:
+            signal.pidfd_send_signal(seat.pidfd, 0, None, PIDFD_SIGNAL_PROCESS_GROUP)
+        except OSError:
+            return
+        time.sleep(GONE_LOOK_SECONDS)

@@ -56,8 +56,9 @@ class EngineEnds:
 class LocalSeat:
     """The referee's ends of one engine's pipes."""
 
-    def __init__(self, side: contract.Side) -> None:
+    def __init__(self, side: contract.Side, name: str = "") -> None:
         self.side = side
+        self.name = name or side  # the dead man's for it: a kept engine may change sides
         self.stderr_tail = b""
         self.at_line_start = True
         self.pid = -1

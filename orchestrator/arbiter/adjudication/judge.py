@@ -52,12 +52,28 @@ class Judge:
         if rules.resign:
             self._wins.append(wins.MovesResign(rules.resign))
         self._max_moves = rules.max_moves
+        ends = (self._tables, self._draws, self._wins)
+        self._no_rules = not any(ends) and self._max_moves is None
+
+    @property
+    def wants_scores(self) -> bool:
+        """Say whether any of the rules looks at scores."""
+        return bool(self._draws or self._wins)
 
     def take(self, board: chess.Board, number: int, score: contract.Score | None) -> Ruling:
         """Judge ply ``number`` (book plies included), after which ``board`` stands.
 
         ``score`` is the mover's own, exact, ``None`` when the engine gave none.
         """
+        outcome = self.rule(board, number, score)
+        return Ruling(outcome, self.counters(board, number))
+
+    def rule(
+        self, board: chess.Board, number: int, score: contract.Score | None
+    ) -> contract.Outcome | None:
+        """Judge a ply as ``take`` does, without the clocks."""
+        if self._no_rules:
+            return None
         mover: contract.Side = "black" if board.turn else "white"
         ply = plies.Ply(number, mover, score, board)
         found = [self._tables.take(ply)] if self._tables else []
@@ -65,10 +81,10 @@ class Judge:
         found += [rule.take(ply) for rule in self._wins]
         if self._max_moves is not None and number >= 2 * self._max_moves:
             found.append(verdict.max_moves())
-        outcome = next((outcome for outcome in found if outcome is not None), None)
-        return Ruling(outcome, self._counters(number, board))
+        return next((outcome for outcome in found if outcome is not None), None)
 
-    def _counters(self, number: int, board: chess.Board) -> contract.Counters:
+    def counters(self, board: chess.Board, number: int) -> contract.Counters:
+        """Return the clocks after ply ``number``, the last one that was judged."""
         to_draw, rd = _nearest(self._draws, number)
         to_win, rr = _nearest(self._wins, number)
         fifty = max(0, 100 - board.halfmove_clock) // 2

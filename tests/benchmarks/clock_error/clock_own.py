@@ -15,8 +15,8 @@ import clock_figures
 import clock_runners
 
 from orchestrator import contract
-from worker_cpu import processes
-from worker_cpu.match import game
+from worker_cpu import finished, processes
+from worker_cpu.match import cores, game
 
 PATIENCE_MS = 60_000  # ms: a referee that says nothing for so long is broken
 
@@ -73,7 +73,8 @@ def _order(
 def _play(
     nursery: processes.Nursery, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
-    seated = game.Seated(nursery, processes.ANYWHERE, scratch)
+    lane = cores.allot(1, 1, cores.available(frozenset()))[0]
+    seated = game.Seated(nursery, lane, scratch)
     seated.feed()
     playing = game.Game(seated, order, "")
     poll = select.poll()
@@ -84,5 +85,6 @@ def _play(
             raise RuntimeError("the referee hangs")
         end = playing.serve()
     seated.leave()
-    assert isinstance(end, contract.GameRecord), end
-    return end
+    assert isinstance(end, finished.Ended), end
+    assert end.record is not None
+    return end.record()
