@@ -38,6 +38,7 @@ class Played(NamedTuple):
     black_clock_ns: int
     counters: contract.Counters
     offers_draw: bool
+    network_ns: int | None = None  # of a remote seat: what the network took
 
     def kept(self) -> Played:
         """Return the ply with no more of the output than is read later."""
@@ -81,6 +82,7 @@ def payload(played: Played, san: str, found: base.Search) -> bytes:
         "ponder": played.reply.ponder,
         "counters": played.counters.model_dump(),
         "said": "offers a draw" if played.offers_draw else "",
+        "network_ns": played.network_ns,
     }
     return contract.dumps(ply).encode(errors="replace")
 

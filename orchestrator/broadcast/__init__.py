@@ -1,0 +1,1 @@
+"""The broadcast: what spectators see, derived from journal and plies, and served to them."""

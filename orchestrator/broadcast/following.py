@@ -1,0 +1,188 @@
+"""Follows the games in flight: messages for every ply, and TCEC's files of the shown one.
+
+When no game is in flight, the game that was finished last is shown, from its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.arbiter import record as pgn_record
+from orchestrator.broadcast import album, feeds, games, inflight, library, messages, watched
+from orchestrator.broadcast.tcec import live as tcec_live
+from orchestrator.broadcast.tcec import pgn as tcec_pgn
+from orchestrator.season import events, orders
+
+
+class Follower:
+    """Follows the game of each season; ``front`` says whose TCEC's viewers see."""
+
+    def __init__(
+        self,
+        source: watched.Source,
+        kept: album.Album,
+        shelf: library.Library,
+        directory: feeds.Directory,
+    ) -> None:
+        """Read from ``source`` and ``kept``; write to ``shelf`` and ``directory``."""
+        self._source, self._album = source, kept
+        self._shelf, self._directory = shelf, directory
+        self._last_shown: dict[str, str] = {}
+
+    def drain(self, season: watched.Season) -> list[messages.Message]:
+        """Return the last plies of a game that is over, as far as the ledger still has them."""
+        game, running = season.game, season.state.running
+        if game is None or (running is not None and running.attempt == game.attempt):
+            return []
+        head = {"season": season.id, "game": game.order.game}
+        return [_ply(head, game, shown) for shown in self._read(game)]
+
+    def follow(self, season: watched.Season, *, front: bool) -> list[messages.Message]:
+        """Bring a season's game up to its last ply and its latest picture."""
+        running = season.state.running
+        if running is None:
+            season.game = None
+            return self._show_last(season, front=front)
+        game, begun = season.game, False
+        if game is None or game.attempt != running.attempt:
+            order = orders.game_order(season.state, running.game)
+            # The stream holds all plies, those before an interruption included.
+            order = order.model_copy(update={"progress": None})
+            game, begun = (
+                inflight.InFlight(order, running.attempt, running.started_ms, running.hall),
+                True,
+            )
+            season.game = game
+        return self._grow(season, game, begun=begun, front=front)
+
+    def _grow(
+        self, season: watched.Season, game: inflight.InFlight, *, begun: bool, front: bool
+    ) -> list[messages.Message]:
+        before, searched, options = game.clock(), game.search(), game.options("white")
+        new = self._read(game)
+        whole = begun or game.options("white") != options
+        changed = whole or bool(new)
+        if changed:
+            self._shelf.put({f"seasons/{season.id}/live": game.document()})
+        head = {"season": season.id, "game": game.order.game}
+        told: list[messages.Message] = []
+        if whole:
+            told.append(messages.Delta("game", game.document()))  # with the new plies, if any
+        else:
+            told += [_ply(head, game, shown) for shown in new]
+        if game.clock() != before:
+            told.append(messages.Delta("clock", head | game.clock()))
+        said = game.search()
+        if said is not None and said != searched:
+            told.append(messages.Delta("search", head | said))
+        return [*told, *(self._files(game, new, begun=begun) if front and changed else ())]
+
+    def _read(self, game: inflight.InFlight) -> list[games.Shown]:
+        """Read plies and picture; return the new plies."""
+        now_ms = self._shelf.now_ms()
+        new = [
+            game.push(contract.PlyRecord.decode(payload), now_ms)
+            for _, payload in self._source.plies(game.attempt, game.line.last)
+        ]
+        picture = self._source.live(game.hall)
+        game.see(contract.loads(picture) if picture else None)
+        return new
+
+    def _files(
+        self, game: inflight.InFlight, new: Sequence[games.Shown], *, begun: bool
+    ) -> list[messages.Message]:
+        """Write ``live.pgn`` and ``live.json``; return what is pushed of them."""
+        options = [game.options(side) for side in inflight.SIDES]
+        words = [
+            tcec_pgn.options(game.order.engine(side).protocol, settings)
+            for side, settings in zip(inflight.SIDES, options, strict=True)
+        ]
+        tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
+        text = tcec_pgn.running(game.line, tags, words)
+        whole = tcec_live.document(game.line.shown, tags, options, changed=True)
+        self._write(text.encode(), whole, game.last_move_ms)
+        if begun or not new:
+            return [messages.TcecMoves(text, whole)]
+        last = game.line.shown[-max(tcec_live.SENT, len(new)) :]
+        part = tcec_live.document(last, tags, options, changed=False)
+        part["lastMoveLoaded"] = game.line.last
+        return [messages.TcecMoves(tcec_pgn.slice_of(new), part)]
+
+    def _write(self, text: bytes, data: dict[str, Any], at_ms: int) -> None:
+        self._directory.write({"live.pgn": text, "live.json": feeds.encode(data)}, at_ms)
+
+    def _show_last(self, season: watched.Season, *, front: bool) -> list[messages.Message]:
+        """Show the game that was finished last, once its record is there."""
+        last = season.last_finished()
+        if last is None or last.finished is None:
+            return []
+        attempt = last.finished.attempt
+        if self._last_shown.get(season.id) == f"{attempt} {front}":
+            return []
+        found = self._found(season, last, last.finished)
+        if found is None:
+            return []
+        text, whole = found
+        self._last_shown[season.id] = f"{attempt} {front}"
+        line, tags = games.of_record(whole), pgn_record.tags(whole)
+        told = games.finished(whole, line)
+        self._shelf.put({f"seasons/{season.id}/live": told})
+        # Whole, as the ledger may have forgotten its last plies before they were read.
+        shown: list[messages.Message] = [messages.Delta("game", told)]
+        if not front:
+            return shown
+        options = [games.reported(whole.white), games.reported(whole.black)]
+        data = tcec_live.document(line.shown, tags, options, changed=True)
+        self._write(text, data, last.finished.ended_ms)
+        return [*shown, messages.TcecMoves(text.decode(), data)]
+
+    def _found(
+        self, season: watched.Season, game: events.Game, finished: contract.GameFinished
+    ) -> tuple[bytes, contract.GameRecord] | None:
+        """Return a finished game's PGN and record, None as long as they are on their way."""
+        if not finished.record_sha256:
+            bare = _unrecorded(season, game, finished)
+            return pgn_record.pgn(bare).encode(), bare
+        text = self._album.pgn(season.id, game.id, finished.attempt)
+        whole = self._album.game(season.id, game.id, finished.attempt)
+        return None if text is None or whole is None else (text, whole)
+
+
+def _unrecorded(
+    season: watched.Season, game: events.Game, finished: contract.GameFinished
+) -> contract.GameRecord:
+    """Return what the journal alone tells of a game: set by organizers, imported, simulated."""
+    order = orders.game_order(season.state, game.id).model_copy(update={"progress": None})
+    line = games.GameLine(order)
+    named = line.opening()
+    return contract.GameRecord(
+        order=order,
+        attempt=finished.attempt,
+        hall=finished.hall,
+        started_ms=finished.started_ms,
+        ended_ms=finished.ended_ms,
+        white=contract.EngineReport(),
+        black=contract.EngineReport(),
+        plies=(),
+        outcome=contract.Outcome(
+            result=finished.result,
+            ending=finished.ending,
+            loser=finished.loser,
+            details=finished.details,
+        ),
+        final_fen=line.fen,
+        eco=named.eco,
+        opening=named.name,
+    )
+
+
+def _ply(head: dict[str, Any], game: inflight.InFlight, shown: games.Shown) -> messages.Message:
+    named = game.line.opening()
+    told = {
+        "ply": shown.full(),
+        "opening": {"eco": named.eco, "name": named.name},
+        "clock": game.clock(),
+    }
+    return messages.Delta("ply", head | told)

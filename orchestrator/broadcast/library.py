@@ -1,0 +1,78 @@
+"""The documents that the web application serves: rendered once, shared by all who read.
+
+Written by the projector's thread, read by the web's: a document is frozen, and putting
+one into the library is a single assignment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gzip
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator import contract
+
+JSON: Final = "application/json"
+_WORTH_PACKING: Final = 1_000  # bytes: below, packing makes answers longer
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """Bytes to be served, with their type and what tells them from other versions."""
+
+    body: bytes
+    media_type: str = JSON
+
+    @functools.cached_property
+    def etag(self) -> str:
+        """Return the strong validator of the content."""
+        return f'"{hashlib.sha256(self.body).hexdigest()[:24]}"'
+
+    @functools.cached_property
+    def packed(self) -> bytes | None:
+        """Return the content gzipped, None where that is not worth it."""
+        if len(self.body) < _WORTH_PACKING:
+            return None
+        return gzip.compress(self.body, compresslevel=6, mtime=0)
+
+
+def of_json(value: Any) -> Document:
+    """Return plain data as a document."""
+    return Document(contract.dumps(value).encode())
+
+
+class Library:
+    """All documents by their place, such as ``seasons/demo/events/league``."""
+
+    def __init__(self) -> None:
+        """Start without a document."""
+        self._documents: dict[str, Document] = {}
+        self.offset_ms = 0  # Redis' time of day less this host's
+        self.shown = ""  # the season that is shown to who names none
+
+    def now_ms(self) -> int:
+        """Return the time of day by Redis' clock."""
+        return self.offset_ms + time.time_ns() // 1_000_000
+
+    def put(self, documents: Mapping[str, Any]) -> list[str]:
+        """Render and keep documents; return the places of those that have changed."""
+        changed = []
+        for place, value in documents.items():
+            document = of_json(value)
+            known = self._documents.get(place)
+            if known is None or known.body != document.body:
+                self._documents[place] = document
+                changed.append(place)
+        return changed
+
+    def get(self, place: str) -> Document | None:
+        """Return the document at a place, None where there is none."""
+        return self._documents.get(place)
+
+    def places(self) -> list[str]:
+        """Return all places, sorted."""
+        return sorted(self._documents)

@@ -1,0 +1,213 @@
+// The page: the stream, the address bar, and which panels show what.
+
+import { byId, fill, h } from "./dom.js"
+import * as feed from "./feed.js"
+import { GameView } from "./game.js"
+import { draw, TABS } from "./tables.js"
+
+const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
+const WORDS = { orange: "not started", green: "running", red: "finished" }
+
+const state = { seasons: [], season: null, live: null, wanted: "", replay: "", event: "", tab: "standings" }
+const view = new GameView()
+let source = null
+
+// -- the stream -----------------------------------------------------------------------
+
+const mine = (data) => data.season === state.season?.season
+
+const handlers = {
+  snapshot(data) {
+    state.seasons = data.seasons ?? []
+    setSeason(data.season)
+    if (data.viewers) handlers.viewers({ count: data.viewers })
+    if (data.game) setLive(data.game)
+    drawTab()
+  },
+  game(data) { if (mine(data)) setLive(data) },
+  ply(data) {
+    if (!mine(data) || state.live?.game !== data.game) return
+    if (view.game === state.live) { if (!view.add(data)) reload() } else if (data.ply.n === state.live.plies.length + 1) state.live.plies.push(data.ply)
+  },
+  clock(data) { if (showsLive(data)) view.setClock(data) },
+  search(data) { if (showsLive(data)) view.setSearch(data) },
+  result(data) { if (showsLive(data)) view.finish(data) },
+  season(data) {
+    if (mine(data)) setSeason(data)
+    else if (!state.season || (!state.wanted && state.season.status === "finished")) connect() // a season was launched
+  },
+  tables(data) { if (mine(data)) later() },
+  viewers({ count }) { byId("viewers").textContent = count === 1 ? "1 spectator" : `${count} spectators` },
+}
+
+const showsLive = (data) => mine(data) && state.live?.game === data.game && view.game === state.live
+
+function connect() {
+  source?.close()
+  source = feed.listen(state.wanted, handlers, (on) => {
+    byId("link-state").textContent = on ? "live" : "reconnecting"
+    byId("link-state").classList.toggle("on", on)
+  })
+}
+
+async function reload() {
+  const game = await feed.get(`seasons/${state.season.season}/live`)
+  if (game) setLive(game)
+}
+
+function setLive(game) {
+  const followed = !state.replay
+  state.live = game
+  if (followed) {
+    view.set(game)
+    if (!state.chosen) state.event = game.event
+  }
+}
+
+function setSeason(season) {
+  state.season = season
+  if (!season) { byId("notice").hidden = false; byId("notice").textContent = "No season has been launched yet."; return }
+  byId("season-name").textContent = season.name
+  document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – live`
+  byId("season-pgn").href = `pgn/${season.season}.pgn`
+  const why = { paused: "The season is paused", held: "The season is held", finished: "The season is over" }[season.status]
+  const words = season.status === "finished" ? `${why}: ${season.champion} is the champion.` : season.decisions.length ? "The organizers have to decide before the season goes on." : why && `${why}: ${season.reason}`
+  byId("notice").hidden = !words
+  byId("notice").textContent = words ?? ""
+  byId("notice").classList.toggle("good", season.status === "finished")
+  if (!season.events.some(({ event }) => event === state.event)) {
+    const going = season.running?.event ?? season.events.findLast((event) => event.entrants.length)?.event
+    state.event = going ?? season.events[0].event
+  }
+  drawEvents()
+}
+
+// -- events and tabs ------------------------------------------------------------------
+
+function drawEvents() {
+  const { season } = state
+  fill(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === state.event ? "true" : null, "data-event": one.event },
+    h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${WORDS[one.colour]}`),
+    h("small", { class: "quiet" }, `${one.games.played}/${one.games.total}`))))
+}
+
+function drawTabs() {
+  const shown = TABS.filter((tab) => !tab.when || (state.season && tab.when(state.season)))
+  const have = [...byId("tabs").children].map((button) => button.dataset.tab).join()
+  if (have !== shown.map((tab) => tab.id).join()) {
+    fill(byId("tabs"), shown.map((tab) => h("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "data-tab": tab.id, "aria-controls": "panel", onclick: () => choose(tab.id) }, tab.title)))
+  }
+  for (const button of byId("tabs").children) {
+    const on = button.dataset.tab === state.tab
+    button.setAttribute("aria-selected", String(on))
+    button.tabIndex = on ? 0 : -1
+  }
+  byId("panel").setAttribute("aria-labelledby", `tab-${state.tab}`)
+}
+
+function choose(tab) {
+  state.tab = tab
+  drawTab()
+}
+
+let drawn = 0
+
+function drawTab() {
+  if (!state.season) return
+  drawTabs()
+  const turn = (drawn += 1)
+  const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
+  draw(byId("panel"), tab, state, () => turn === drawn)
+}
+
+let waiting = null
+
+function later() {
+  waiting ??= setTimeout(() => { waiting = null; drawTab() }, Math.random() * HERD_MS)
+}
+
+byId("tabs").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+  if (!step) return
+  event.stopPropagation()
+  const buttons = [...byId("tabs").children]
+  const at = buttons.findIndex((button) => button.dataset.tab === state.tab)
+  const next = buttons[(at + step + buttons.length) % buttons.length]
+  choose(next.dataset.tab)
+  byId(next.id).focus()
+})
+
+// -- the address bar: #/season, #/season/event/e, #/season/game/g -----------------------
+
+async function route() {
+  const [season = "", kind = "", name = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
+  if (season !== state.wanted && (season || state.wanted) && season !== (state.season?.season ?? "")) {
+    state.wanted = season
+    state.live = null
+    connect()
+  }
+  byId("to-live").hidden = kind !== "game"
+  if (kind === "event") {
+    state.chosen = true
+    state.event = name
+    if (state.season) { drawEvents(); drawTab() }
+    return
+  }
+  state.replay = kind === "game" ? name : ""
+  if (kind === "game") await replay(season, name)
+  else if (state.live) view.set(state.live)
+}
+
+async function replay(season, name) {
+  const game = await feed.get(`seasons/${encodeURIComponent(season)}/games/${encodeURIComponent(name)}`)
+  if (state.replay !== name) return
+  if (!game) {
+    byId("notice").hidden = false
+    byId("notice").textContent = `Game ${name} has no record to be replayed.`
+    return
+  }
+  if (game.status === "running" && state.live) { location.hash = "#/"; return }
+  view.set(game, { follow: false })
+  if (state.event !== game.event) { state.event = game.event; drawEvents(); drawTab() }
+  byId("main").focus({ preventScroll: true })
+  byId("main").scrollIntoView()
+}
+
+// -- keys, buttons, colours ---------------------------------------------------------
+
+for (const button of document.querySelectorAll("[data-go]")) {
+  button.addEventListener("click", () => view.game && view.key(button.dataset.go))
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(input|select|textarea)$/i.test(event.target.tagName)) return
+  if (event.target.closest?.("#panel, #tabs")) return
+  const go = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", f: "flip" }[event.key]
+  if (!go || !view.game) return
+  event.preventDefault()
+  view.key(go)
+})
+
+const DARK = matchMedia("(prefers-color-scheme: dark)")
+const THEMES = ["auto", "light", "dark"]
+
+function paint() {
+  const chosen = localStorage.getItem("farm-theme") ?? "auto"
+  const dark = chosen === "dark" || (chosen === "auto" && DARK.matches)
+  document.documentElement.dataset.theme = dark ? "dark" : "light"
+  byId("theme").setAttribute("aria-label", `Colours: ${chosen === "auto" ? "as the system has them" : chosen}`)
+  view.redraw()
+}
+
+byId("theme").addEventListener("click", () => {
+  const chosen = localStorage.getItem("farm-theme") ?? "auto"
+  localStorage.setItem("farm-theme", THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length])
+  paint()
+})
+DARK.addEventListener("change", paint)
+
+addEventListener("hashchange", route)
+paint()
+state.wanted = decodeURIComponent(location.hash.slice(2).split("/")[0] ?? "")
+connect()
+route()

@@ -1,0 +1,62 @@
+// Numbers and times as people read them.
+
+const NONE = "–"
+
+/** A clock: h:mm:ss, or tenths below a minute. */
+export function clock(ms) {
+  if (ms === null || ms === undefined) return NONE + ":" + NONE
+  const left = Math.max(0, ms)
+  if (left < 60000) return (Math.floor(left / 100) / 10).toFixed(1)
+  const seconds = Math.floor(left / 1000)
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  const rest = String(seconds % 60).padStart(2, "0")
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`
+}
+
+export function moveTime(ms) {
+  if (ms === null || ms === undefined) return NONE
+  return ms < 10000 ? `${(ms / 1000).toFixed(2)} s` : clock(ms)
+}
+
+/** A count: 1.2M, 45k. */
+export function count(value) {
+  if (value === null || value === undefined) return NONE
+  for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (value >= size) return (value / size).toFixed(value >= 100 * size ? 0 : 1) + unit
+  }
+  return String(value)
+}
+
+export const speed = (nps) => (nps === null || nps === undefined ? NONE : `${count(nps)}n/s`)
+
+export function evaluation(text) {
+  if (!text) return NONE
+  return text.startsWith("-") || text === "0.00" ? text : `+${text}`
+}
+
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
+
+export function moment(ms) {
+  if (!ms) return NONE
+  const when = new Date(ms)
+  return when.toDateString() === new Date().toDateString() ? TIME.format(when) : DATE.format(when)
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return NONE
+  if (seconds < 90) return `${Math.round(seconds)} s`
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`
+  if (seconds < 172800) return `${(seconds / 3600).toFixed(1)} h`
+  return `${(seconds / 86400).toFixed(1)} d`
+}
+
+export const points = (value) => (Number.isInteger(value) ? String(value) : String(Math.round(value * 100) / 100))
+
+/** A time control of PGN (seconds+seconds) as people say it. */
+export function control(text) {
+  const found = /^(\d+)\+([\d.]+)$/.exec(text)
+  if (!found) return text
+  const [base, increment] = [Number(found[1]), Number(found[2])]
+  return `${base < 60 ? `${base} s` : base % 60 ? clock(base * 1000) : `${base / 60} min`} + ${increment} s`
+}

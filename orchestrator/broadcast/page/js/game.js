@@ -1,0 +1,330 @@
+// The game panels: board, cards, counters, variations, moves, graphs; live or replayed.
+
+import { Board, EXPECTED, THINKING, hover, unhover } from "./board.js"
+import { byId, fill, h } from "./dom.js"
+import { get, now } from "./feed.js"
+import * as format from "./format.js"
+import { Graphs } from "./graphs.js"
+
+const SIDES = ["white", "black"]
+const NAME = { white: "White", black: "Black" }
+const DIAMONDS = 12 // shown one by one up to so many threads
+
+export class GameView {
+  constructor() {
+    this.board = new Board(byId("board"))
+    this.graphs = new Graphs(byId("graphs"), (ply) => this.go(ply))
+    this.game = null
+    this.at = null // ply that is looked at; null follows the last one
+    this.lines = new Map() // ply → its variation with positions
+    this.clocks = {}
+    setInterval(() => this.#tick(), 100)
+  }
+
+  get plies() { return this.game?.plies ?? [] }
+  get last() { return this.plies.length }
+  get cursor() { return this.at ?? this.last }
+  get following() { return this.at === null }
+
+  /** Show a game from its beginning or at its end. */
+  set(game, { follow = true } = {}) {
+    const same = this.game?.game === game.game && this.game?.season === game.season
+    this.game = game
+    if (!same) { this.lines.clear(); this.at = follow ? null : game.plies.length }
+    for (const ply of game.plies) if (ply.line) this.lines.set(ply.n, ply.line)
+    this.#cards()
+    this.#moves()
+    this.graphs.build()
+    this.update()
+  }
+
+  /** Add a ply of the game in flight; one that is known already changes nothing. */
+  add({ ply, clock, opening }) {
+    if (!this.game || ply.n > this.last + 1) return false
+    if (ply.n <= this.last) return true
+    this.game.plies.push(ply)
+    if (ply.line) this.lines.set(ply.n, ply.line)
+    this.game.clock = clock
+    this.game.search = null
+    if (opening?.name || opening?.eco) this.game.opening = opening
+    this.#move(ply)
+    if (this.following) byId("said").textContent = `${ply.move || "…"} ${ply.san}, eval ${format.evaluation(ply.eval)}`
+    this.update()
+    return true
+  }
+
+  setClock(clock) {
+    if (!this.game) return
+    const { thinking, since_ms, white_ms, black_ms } = clock
+    this.game.clock = { thinking, since_ms, white_ms, black_ms }
+    this.#thinking()
+    this.#tick()
+  }
+
+  setSearch(search) {
+    if (!this.game || search.ply !== this.last + 1) return
+    this.game.search = search
+    if (this.following) { this.#board(); this.#variations(); this.#figures() }
+  }
+
+  finish({ result, details }) {
+    if (!this.game) return
+    Object.assign(this.game, { status: "finished", result, details, search: null })
+    if (this.game.clock) this.game.clock.thinking = null
+    this.#end()
+    this.update()
+  }
+
+  go(ply) {
+    const wanted = Math.max(0, Math.min(this.last, ply))
+    const live = this.game?.status === "running"
+    this.at = wanted === this.last && live ? null : wanted
+    this.update()
+  }
+
+  key(name) {
+    const moves = { first: 0, back: this.cursor - 1, on: this.cursor + 1, last: this.last }
+    if (name === "flip") { this.board.turn(); this.#cards(); this.update() } else this.go(moves[name])
+  }
+
+  redraw() {
+    if (!this.game) return
+    this.graphs.build()
+    this.update()
+  }
+
+  /** Bring all panels up to the ply that is looked at. */
+  update() {
+    this.#head()
+    this.#figures()
+    this.#thinking()
+    this.#counters()
+    this.#board()
+    this.#variations()
+    this.#current()
+    this.graphs.show(this.plies, this.cursor)
+    this.#tick()
+    this.#fetchLines()
+  }
+
+  #ply(n) { return this.plies[n - 1] }
+  #own(side) { return this.plies.slice(0, this.cursor).findLast((ply) => ply.side === side && !ply.book) }
+
+  // -- heads ------------------------------------------------------------------------
+
+  #head() {
+    const { game } = this
+    const state = game.status === "running" ? "" : ` ${game.result}`
+    byId("game-title").textContent = `${game.white.name} – ${game.black.name}${state}`
+    const same = game.time_control.white === game.time_control.black
+    const facts = [
+      `${game.event_name}, round ${game.round}`,
+      (same ? ["white"] : SIDES).map((side) => format.control(game.time_control[side])).join(" / "),
+      [game.opening.eco, game.opening.name].filter(Boolean).join(" "),
+      game.start_number === null ? "" : `Chess960 position ${game.start_number}`,
+      game.details,
+    ]
+    byId("game-facts").textContent = facts.filter(Boolean).join(" · ")
+    byId("game-pgn").href = game.status === "running" ? `lichess/${game.season}/games/${game.game}.pgn` : `pgn/${game.season}/games/${game.game}.pgn`
+  }
+
+  #side(place) { return (place === "top") === !this.board.turned ? "black" : "white" }
+
+  #cards() {
+    for (const place of ["top", "bottom"]) {
+      const side = this.#side(place)
+      const engine = this.game[side]
+      const who = [engine.version, engine.author && `by ${engine.author}`, engine.country, engine.rating && `${engine.rating} Elo`]
+      const card = byId(`card-${place}`)
+      card.className = `card ${side}`
+      card.dataset.side = side
+      card.setAttribute("aria-label", `${NAME[side]}: ${engine.name}`)
+      fill(card,
+        h("div", { class: "card-head" },
+          h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [NAME[side], ...who].filter(Boolean).join(" · "))),
+          h("span", { class: "eval", "data-x": "eval" }, "–"),
+          h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": `Clock of ${NAME[side]}` }, "–:–")),
+        h("dl", { class: "stats", "data-x": "stats" }),
+        h("details", {}, h("summary", {}, `${engine.options.length} options`),
+          h("ul", {}, engine.options.map(({ name, value }) => h("li", {}, `${name} = ${value}`)))))
+    }
+  }
+
+  #card(side) { return document.querySelector(`.card[data-side="${side}"]`) }
+
+  #figures() {
+    for (const side of SIDES) {
+      const searching = this.following && this.game.search?.side === side ? this.game.search : null
+      const said = searching ?? this.#own(side)
+      const engine = this.game[side]
+      const card = this.#card(side)
+      card.querySelector('[data-x="eval"]').textContent = format.evaluation(said?.eval)
+      const depth = said?.depth ? `${said.depth}/${said.seldepth ?? said.depth}` : null
+      const threads = engine.threads
+      const diamonds = h("dd", { "data-x": "threads", title: `${threads} threads` },
+        h("span", { class: "diamonds", "aria-hidden": "true" }, "◆".repeat(Math.min(threads, DIAMONDS))), ` ${threads}`)
+      const rows = [
+        ["Depth", depth, "depth"], ["Speed", said ? format.speed(said.nps) : null, "speed"],
+        ["Nodes", said ? format.count(said.nodes) : null, "nodes"], ["TB hits", said ? format.count(said.tbhits) : null, "tbhits"],
+        ["Hash full", said?.hashfull === null || said?.hashfull === undefined ? null : `${(said.hashfull / 10).toFixed(1)} %`, "hashfull"],
+        ["Move", searching ? null : said ? format.moveTime(said.move_ms) : null, "move"],
+        ["Hash", `${engine.hash_mb} MB`, "hash"],
+      ]
+      fill(card.querySelector('[data-x="stats"]'),
+        rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
+        h("div", {}, h("dt", {}, "Threads"), diamonds), h("div", {}, h("dt", {}, engine.protocol.toUpperCase()), h("dd", {}, "")))
+    }
+    this.#bar()
+  }
+
+  #bar() {
+    const ply = this.plies.slice(0, this.cursor).findLast((one) => one.eval)
+    const value = !ply ? 0 : ply.mate !== null ? (ply.eval.startsWith("-") ? -10 : 10) : ply.cp / 100
+    byId("eval-bar").classList.toggle("turned", this.board.turned)
+    byId("eval-bar").firstElementChild.style.height = `${50 + 50 * Math.tanh(value / 4)}%`
+  }
+
+  #thinking() {
+    const thinking = this.following ? this.game.clock?.thinking : null
+    for (const side of SIDES) this.#card(side)?.classList.toggle("thinks", thinking === side)
+  }
+
+  #tick() {
+    if (!this.game) return
+    const { clock } = this.game
+    for (const side of SIDES) {
+      const shown = this.#card(side)?.querySelector('[data-x="clock"]')
+      if (!shown) continue
+      let left
+      if (this.following && clock) {
+        left = clock[`${side}_ms`]
+        if (clock.thinking === side && clock.since_ms && left !== null) left -= Math.max(0, now() - clock.since_ms)
+      } else {
+        const seen = this.plies.slice(0, this.cursor).findLast((ply) => !ply.book)
+        left = seen ? seen[`${side}_clock_ms`] : this.game.base_ms
+      }
+      const text = format.clock(left)
+      if (shown.textContent !== text) shown.textContent = text
+    }
+  }
+
+  #counters() {
+    const counters = this.plies.slice(0, this.cursor).findLast((ply) => ply.counters)?.counters
+    const plies = (n) => (n === null || n === undefined ? "not played" : `${n} plies`)
+    const rows = [
+      ["Draw rule", "draw", plies(counters?.plies_to_draw), counters?.plies_to_draw <= 10 && counters?.rd > 0],
+      ["Win rule", "win", plies(counters?.plies_to_win), counters?.plies_to_win <= 10 && counters?.rr > 0],
+      ["Fifty moves", "fifty", counters ? `${counters.moves_to_fifty} moves` : "50 moves", counters?.moves_to_fifty <= 10],
+    ]
+    fill(byId("counters"), rows.map(([title, name, text, near]) =>
+      h("div", { class: near ? "near" : null }, h("dt", {}, title), h("dd", { "data-x": `to-${name}` }, text))))
+  }
+
+  // -- board and variations ---------------------------------------------------------
+
+  #board() {
+    const ply = this.#ply(this.cursor)
+    const fen = ply?.fen ?? this.game.start_fen
+    const arrows = []
+    const reply = this.lines.get(this.cursor)?.[1]
+    if (reply) arrows.push([reply.uci, EXPECTED])
+    const search = this.following ? this.game.search : null
+    if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKING])
+    const where = ply ? `after ${ply.move || "…"} ${ply.san}` : "at the start"
+    this.board.show(fen, ply?.squares, arrows, `Board ${where}: ${spoken(fen)}`)
+  }
+
+  #variations() {
+    unhover()
+    const search = this.following ? this.game.search : null
+    fill(byId("lines"), [...SIDES].reverse().map((side) => {
+      const live = search?.side === side ? search : null
+      const ply = live ? null : this.#own(side)
+      const line = live ? live.line : (ply && this.lines.get(ply.n)) ?? []
+      const said = live ?? ply
+      const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${ply.move || `${Math.ceil(ply.n / 2)}…`} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
+      const first = live ? live.ply : ply?.n ?? 1
+      return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), line.map((step, k) => this.#step(step, first + k)))
+    }))
+  }
+
+  #step(step, n) {
+    const before = step.fen.split(" ")
+    const black = before[1] === "w"
+    const number = black ? "" : `${before[5]}.`
+    const show = (event) => hover(event.currentTarget, step.fen, this.board.turned)
+    return h("button", { type: "button", onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover, "aria-label": `${number || "…"} ${step.san}`, "data-n": n }, number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
+  }
+
+  async #fetchLines() {
+    if (!this.game || (this.following && this.game.status === "running")) return
+    const { season, game } = this.game
+    const wanted = SIDES.map((side) => this.#own(side)).filter((ply) => ply && !this.lines.has(ply.n))
+    if (!wanted.length) return
+    for (const ply of wanted) {
+      this.lines.set(ply.n, [])
+      const whole = await get(`seasons/${season}/games/${game}/plies/${ply.n}`)
+      if (this.game?.game === game && whole) this.lines.set(ply.n, whole.line ?? [])
+    }
+    this.#board()
+    this.#variations()
+  }
+
+  // -- moves ------------------------------------------------------------------------
+
+  #moves() {
+    const list = h("ol", {})
+    fill(byId("moves"), list)
+    this.list = list
+    for (const ply of this.plies) this.#move(ply)
+    this.#end()
+  }
+
+  #move(ply) {
+    const number = Math.ceil(this.#index(ply) / 2)
+    let row = this.list.lastElementChild
+    if (!row || row.dataset.number !== String(number)) {
+      row = h("li", { "data-number": number }, h("span", { class: "n" }, `${ply.fen.split(" ")[5] - (ply.side === "black" ? 1 : 0)}.`))
+      if (ply.side === "black") row.append(h("span", {}, "…"))
+      this.list.append(row)
+    }
+    const mark = ply.book ? "book" : format.evaluation(ply.eval)
+    row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, onclick: () => this.go(ply.n) }, ply.san, h("small", {}, mark)))
+  }
+
+  /** Rows begin with White, also where the start position has Black to move. */
+  #index(ply) { return this.plies[0]?.side === "black" ? ply.n + 1 : ply.n }
+
+  #end() {
+    this.list.querySelector(".end")?.remove()
+    if (this.game.status === "running" || !this.game.result) return
+    const judged = /rule|Syzygy|adjudic|organizer/i.test(this.game.details) ? "adjudicated: " : ""
+    this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${this.game.details}`)))
+  }
+
+  #current() {
+    const panel = byId("moves")
+    panel.querySelector('[aria-current="true"]')?.removeAttribute("aria-current")
+    const button = panel.querySelector(`[data-ply="${this.cursor}"]`)
+    if (!button) return
+    button.setAttribute("aria-current", "true")
+    panel.scrollTop = button.offsetTop - panel.offsetTop - panel.clientHeight / 2
+  }
+}
+
+const PIECES = { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" }
+
+/** A position in words, for those who hear the page. */
+function spoken(fen) {
+  const found = { white: [], black: [] }
+  fen.split(" ")[0].split("/").forEach((row, down) => {
+    let file = 0
+    for (const sign of row) {
+      if (/\d/.test(sign)) { file += Number(sign); continue }
+      const side = sign === sign.toUpperCase() ? "white" : "black"
+      found[side].push(`${PIECES[sign.toLowerCase()]} ${"abcdefgh"[file]}${8 - down}`)
+      file += 1
+    }
+  })
+  return `White ${found.white.join(", ")}; Black ${found.black.join(", ")}`
+}

@@ -1,0 +1,102 @@
+// Graphs over the game: eval, time, depth, speed; one line for each side.
+
+import uPlot from "../vendor/uplot/uPlot.esm.js"
+import { h } from "./dom.js"
+import * as format from "./format.js"
+
+const LIMIT = 8 // pawns: beyond it the line runs along the edge
+
+const clamp = (ply) => {
+  if (ply.mate !== null && ply.mate !== undefined) {
+    return ply.eval?.startsWith("-") ? -LIMIT : LIMIT
+  }
+  return ply.cp === null || ply.cp === undefined ? null : Math.max(-LIMIT, Math.min(LIMIT, ply.cp / 100))
+}
+
+const KINDS = [
+  { id: "eval", title: "Eval (White's view)", value: clamp, text: (v) => v.toFixed(1) },
+  { id: "time", title: "Time a move", value: (ply) => ply.move_ms / 1000, text: (v) => `${v}s` },
+  { id: "depth", title: "Depth", value: (ply) => ply.depth, text: String },
+  { id: "speed", title: "Speed", value: (ply) => ply.nps, text: format.count },
+]
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+export class Graphs {
+  constructor(element, chosen) {
+    this.element = element
+    this.chosen = chosen
+    this.plots = []
+    this.cursor = null
+    new ResizeObserver(() => this.#resize()).observe(element)
+  }
+
+  /** Draw everything anew: another game, other colours. */
+  build() {
+    this.plots.forEach(({ plot }) => plot.destroy())
+    this.plots = KINDS.map((kind) => this.#make(kind))
+    this.element.replaceChildren(...this.plots.map(({ box }) => box))
+    this.plots.forEach((one) => { one.plot = this.#plot(one) })
+  }
+
+  #make(kind) {
+    const holder = h("div", { role: "img" })
+    const title = h("h3", {}, kind.title, h("span", { class: "white" }, "● White"), h("span", { class: "black" }, "● Black"))
+    return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, title, holder) }
+  }
+
+  #plot({ kind, holder }) {
+    const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } }
+    const line = (name) => ({ stroke: colour(name), width: 1.6, points: { show: false }, spanGaps: true })
+    return new uPlot({
+      width: Math.max(220, holder.clientWidth), height: 128,
+      legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
+      scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => [Math.min(-1, low), Math.max(1, high)] } } : {}) },
+      axes: [{ ...axis, size: 26 }, { ...axis, size: 46, values: (_, all) => all.map(kind.text) }],
+      series: [{}, line("--white-side"), line("--black-side")],
+      hooks: { draw: [(plot) => this.#mark(plot)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
+    }, [[], [], []], holder)
+  }
+
+  #click(plot) {
+    const at = plot.posToVal(plot.cursor.left, "x")
+    this.chosen(Math.max(1, Math.round(at * 2)))
+  }
+
+  #mark(plot) {
+    if (this.cursor === null) return
+    const x = Math.round(plot.valToPos(this.cursor / 2, "x", true))
+    const { ctx, bbox } = plot
+    ctx.save()
+    ctx.strokeStyle = colour("--accent")
+    ctx.lineWidth = 2
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+    ctx.restore()
+  }
+
+  /** Show the plies of a game, with a mark at the one that is looked at. */
+  show(plies, cursor) {
+    if (!this.plots.length) this.build()
+    this.cursor = cursor
+    const engine = plies.filter((ply) => !ply.book)
+    const x = engine.map((ply) => ply.n / 2)
+    for (const { kind, plot, holder } of this.plots) {
+      const of = (side) => engine.map((ply) => (ply.side === side ? (kind.value(ply) ?? null) : null))
+      plot.setData([x, of("white"), of("black")])
+      const last = (side) => engine.findLast((ply) => ply.side === side)
+      const told = (side) => { const ply = last(side); const v = ply && kind.value(ply); return v === null || v === undefined ? "none" : kind.text(v) }
+      holder.setAttribute("aria-label", `${kind.title}: last White ${told("white")}, Black ${told("black")}`)
+    }
+  }
+
+  #resize() {
+    for (const { plot, holder } of this.plots) {
+      const width = Math.max(220, holder.clientWidth)
+      if (plot && Math.abs(plot.width - width) > 2) plot.setSize({ width, height: 128 })
+    }
+  }
+}
+

@@ -1,0 +1,182 @@
+// The tables of an event and of the season, made of the read API's documents.
+
+import { fill, h } from "./dom.js"
+import { get } from "./feed.js"
+import * as format from "./format.js"
+
+const TIEBREAKS = {
+  crashes: "Crashes", "direct-encounter": "Direct", wins: "Wins", "sonneborn-berger": "SB",
+  "opponents-score": "Opp. score", "black-games": "Black games", "black-wins": "Black wins",
+  "r-mobility": "r-mobility", seed: "Seed", organizers: "Organizers",
+}
+const SHOWN = { 1: "1", 0: "0", "=": "½" }
+const WORD = { 1: "won", 0: "lost", "=": "draw" }
+const SIGN = { 1: "r1", 0: "r0", "=": "rd" }
+
+const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent(game)}`
+const table = (caption, head, rows) => h("table", {},
+  h("caption", { class: "sr" }, caption),
+  h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col", class: text[1] ? "num" : null }, text[0] ?? text)))),
+  h("tbody", {}, rows))
+
+export const TABS = [
+  { id: "standings", title: "Standings", draw: standings },
+  { id: "crosstable", title: "Crosstable", draw: crosstable },
+  { id: "schedule", title: "Schedule", draw: schedule },
+  { id: "bracket", title: "Bracket", draw: bracket, when: (season) => season.events.some((event) => event.knockout) },
+  { id: "graph", title: "Event graph", draw: graph },
+  { id: "statistics", title: "Statistics", draw: statistics },
+  { id: "log", title: "Crashes and decisions", draw: log },
+  { id: "archive", title: "Archive", draw: archive },
+]
+
+const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)
+const empty = (text) => h("p", { class: "quiet" }, text)
+
+async function standings(context) {
+  const told = await event(context)
+  if (!told?.rows.length) return [empty("The event has not begun.")]
+  const chain = told.chain.filter((name) => name !== "seed" && name !== "organizers")
+  const head = [["#", true], ["Engine"], ["Points", true], ["Games", true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [TIEBREAKS[name] ?? name, true]), ["Decided by"]]
+  const rows = told.rows.map((row) => h("tr", { "data-engine": row.engine },
+    h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
+    h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
+    [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
+    chain.map((name) => h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, row.tiebreaks[name] === undefined ? "–" : format.points(row.tiebreaks[name]))),
+    h("td", {}, row.decided_by ? (TIEBREAKS[row.decided_by] ?? row.decided_by) : "level")))
+  return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows)]
+}
+
+async function crosstable(context) {
+  const told = await event(context)
+  if (!told?.rows.length) return [empty("The event has not begun.")]
+  const head = [["#", true], ["Engine"], ["Points", true], ...told.rows.map((row) => [String(row.rank), true])]
+  const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
+    h("td", { class: "num" }, format.points(row.points)),
+    row.cells.map((cell, other) => (cell === null || other === at ? h("td", { class: "self" }, "")
+      : h("td", {}, [...cell.text].map((sign, k) => h("a", { class: SIGN[sign], href: gameLink(context.season.season, cell.games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}), game ${cell.games[k]} against ${told.rows[other].name}` }, SHOWN[sign])))))))
+  return [h("h3", {}, told.name), table("Crosstable", head, rows)]
+}
+
+async function schedule(context) {
+  const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)
+  if (!rows?.length) {
+    const tab = context.season.events.find((one) => one.event === context.event)
+    return [empty(tab?.estimated_start_ms ? `Not paired yet; expected to begin about ${format.moment(tab.estimated_start_ms)}.` : "Not paired yet.")]
+  }
+  const head = [["#", true], ["Round"], ["White"], ["Result"], ["Black"], ["Start"], ["Ending"], ["Plies", true], ["Time", true], ["Opening"], ["PGN"]]
+  return [h("h3", {}, "Schedule"), table("Schedule", head, rows.map((row) => game(context.season.season, row)))]
+}
+
+function game(season, row) {
+  const state = row.result ?? (row.cancelled ? "not played" : row.running ? "running" : "")
+  const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
+  const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? `about ${format.moment(row.estimated_start_ms)}` : ""
+  return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
+    h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", {}, row.white), h("td", {}, result), h("td", {}, row.black),
+    h("td", {}, start), h("td", {}, row.details ?? "", row.annulled && row.result ? " (annulled)" : ""), h("td", { class: "num" }, row.plies ?? ""),
+    h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
+    h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": `PGN of game ${row.number}` }, "PGN") : ""))
+}
+
+async function bracket({ season }) {
+  const rounds = season.events.filter((one) => one.knockout)
+  const told = await Promise.all(rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`)))
+  return [h("h3", {}, "Bracket"), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
+    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one)) : empty("to be drawn")))))]
+}
+
+function match(season, one) {
+  const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}` },
+    h("span", { class: "seed", title: "Seed" }, who ? who.seed : ""), h("span", {}, who ? who.name : "bye"), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
+  const games = one.games.length ? h("div", { class: "sr" }, `${one.games.length} games`) : null
+  return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), games)
+}
+
+async function graph({ season }) {
+  const told = await get(`seasons/${season.season}/graph`)
+  if (!told) return [empty("No graph.")]
+  const eventOf = new Map(told.nodes.map((node) => [node.id, node.event]))
+  const leads = new Map(told.events.map(({ id }) => [id, new Set()]))
+  for (const { from, to } of told.edges) {
+    const [a, b] = [eventOf.get(from), eventOf.get(to)]
+    if (a && b && a !== b) leads.get(a).add(b)
+  }
+  const depth = new Map(told.events.map(({ id }) => [id, 0]))
+  for (let round = 0; round < told.events.length; round += 1) {
+    for (const [a, targets] of leads) for (const b of targets) depth.set(b, Math.max(depth.get(b), depth.get(a) + 1))
+  }
+  const names = new Map(told.events.map(({ id, name }) => [id, name]))
+  const layers = []
+  for (const { id } of told.events) (layers[depth.get(id)] ??= []).push(id)
+  const end = told.nodes.find((node) => node.kind === "end")
+  const box = (id) => {
+    const tab = season.events.find((one) => one.event === id)
+    const nodes = told.nodes.filter((node) => node.event === id)
+    return h("article", { class: tab?.colour ?? "orange" }, h("h4", {}, names.get(id)),
+      h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${node.state})`))),
+      leads.get(id).size ? h("p", { class: "to" }, `→ ${[...leads.get(id)].map((to) => names.get(to)).join(", ")}`) : null)
+  }
+  return [h("h3", {}, "How the events lead to each other"), h("div", { class: "flow" },
+    layers.filter(Boolean).map((ids) => h("div", { class: "layer" }, ids.map(box))),
+    h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange" }, h("h4", {}, end?.label ?? "Season's end"))))]
+}
+
+async function statistics(context) {
+  const [told, whole] = await Promise.all([event(context), get(`seasons/${context.season.season}/statistics`)])
+  return [...figures(told ? told.name : "Event", told?.statistics), ...figures("Whole season", whole)]
+}
+
+function figures(title, told) {
+  if (!told?.games) return [h("h3", {}, title), empty("No finished game yet.")]
+  const part = (name, count, text) => {
+    const element = h("span", { class: name }, count ? `${text} ${count} (${Math.round((100 * count) / told.games)} %)` : "")
+    element.style.flex = String(count)
+    return element
+  }
+  const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "num" }, value))
+  return [h("h3", {}, `${title}: ${told.games} games`),
+    h("div", { class: "bars" }, part("w", told.white_wins, "White"), part("d", told.draws, "draws"), part("b", told.black_wins, "Black")),
+    table("Endings", [["Ending"], ["Games", true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(name, count))),
+    h("p", {}, `Plies: ${told.plies.min} to ${told.plies.max}, ${told.plies.mean} on average. Time: ${format.duration(told.seconds.min)} to ${format.duration(told.seconds.max)}, ${format.duration(told.seconds.mean)} on average.`)]
+}
+
+async function log({ season }) {
+  const lines = (await get(`seasons/${season.season}/log`)) ?? []
+  const ask = season.decisions.map((one) => h("p", {}, `The organizers are asked: ${one.about} (${one.engines.join(", ")})`))
+  if (!lines.length) return [h("h3", {}, "Crashes and decisions"), ...ask, empty("Nothing has happened that had to be decided.")]
+  const rows = lines.toReversed().map((line) => h("tr", {}, h("td", {}, format.moment(line.at_ms)),
+    h("td", {}, line.game ? h("a", { href: gameLink(season.season, line.game) }, line.game) : line.event),
+    h("td", {}, line.engines.join(", ")), h("td", {}, line.text), h("td", {}, [line.reason, line.name && `(${line.name})`].filter(Boolean).join(" "))))
+  return [h("h3", {}, "Crashes and decisions"), ...ask, table("Log", [["When"], ["Game or event"], ["Engines"], ["What"], ["Reason"]], rows)]
+}
+
+async function archive({ season, seasons }) {
+  const link = h("a", { download: true, href: `pgn/${season.season}.pgn` }, "Download")
+  const fields = {}
+  const refresh = () => {
+    const asked = new URLSearchParams()
+    for (const [name, field] of Object.entries(fields)) if (field.value) asked.set(name, field.value)
+    link.href = `pgn/${season.season}.pgn${asked.size ? `?${asked}` : ""}`
+  }
+  const text = (name, title) => h("label", {}, title, (fields[name] = h("input", { type: "search", oninput: refresh })))
+  const choice = (name, title, values) => h("label", {}, title, (fields[name] = h("select", { onchange: refresh }, values.map(([value, shown]) => h("option", { value }, shown)))))
+  const all = [["", "all"]]
+  const list = (seasons ?? []).toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name)),
+    h("td", {}, one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
+    h("td", {}, h("a", { href: `pgn/${one.season}.pgn`, download: true, "aria-label": `PGN of ${one.name}` }, "PGN"))))
+  return [h("h3", {}, "Seasons"), table("Seasons", [["Season"], ["State"], ["Champion"], ["Games", true], ["Begun"], ["PGN"]], list),
+    h("h3", {}, `Games of ${season.name}`),
+    h("div", { class: "filters" }, choice("event", "Event", all.concat(season.events.map((one) => [one.event, one.name]))), text("engine", "Engine"),
+      choice("result", "Result", [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", "Ending"), text("eco", "ECO"), link),
+    h("p", { class: "quiet" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
+}
+
+/** Draw a tab into the panel, unless another one was chosen meanwhile. */
+export async function draw(panel, tab, context, current) {
+  const made = await tab.draw(context)
+  if (!current()) return
+  const scroll = [panel.scrollLeft, panel.scrollTop]
+  fill(panel, made)
+  ;[panel.scrollLeft, panel.scrollTop] = scroll
+}

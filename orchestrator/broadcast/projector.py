@@ -1,0 +1,188 @@
+"""The projector: reads journal and plies, derives documents, feeds and messages.
+
+Read only: of the ledger it knows nothing that writes. Every pass catches up with all
+journals, then looks at the games in flight. Killed and started again, it derives the
+same documents and files from the same journal; the season never waits for it (S16-15b i).
+"""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import structlog
+
+from orchestrator import contract, errors
+from orchestrator.broadcast import album, feeds, following, library, messages, tables, watched
+from orchestrator.broadcast.tcec import names
+from orchestrator.season import events, graph
+from orchestrator.season import state as season_state
+
+log = structlog.get_logger()
+
+LOOK_SECONDS: Final = 0.1  # s: between two looks at a game in flight
+BACKOFF_SECONDS: Final = 1.0  # s: while Redis is away
+CLOCK_SECONDS: Final = 5.0  # s: between two comparisons of this host's clock with Redis'
+PUSHED: Final = {  # TCEC's files that are pushed when they change, by their event's name
+    "schedule.json": "schedule",
+    "crosstable.json": "crosstable",
+    "tournament.json": "tournament",
+    "Eventcrosstable.json": "bracket",
+    "crash.json": "crash",
+}
+_OVERVIEW: Final = ("season", "name", "status", "champion", "launched_ms", "games")
+
+
+class Projector:
+    """Derives everything; ``publish`` takes the messages of each pass."""
+
+    def __init__(
+        self,
+        source: watched.Source,
+        archive: pathlib.Path,
+        shelf: library.Library,
+        directory: feeds.Directory,
+        publish: Callable[[Sequence[messages.Message]], None],
+    ) -> None:
+        """Read from ``source`` and ``archive``; write to ``shelf`` and ``directory``."""
+        self.seasons: dict[str, watched.Season] = {}
+        self.album = album.Album(archive, source)
+        self._follower = following.Follower(source, self.album, shelf, directory)
+        self._source, self._shelf, self._directory = source, shelf, directory
+        self._publish = publish
+        self._compared = float("-inf")
+
+    def run(self, stop: threading.Event) -> None:
+        """Look until told to stop, whatever happens to Redis meanwhile."""
+        while not stop.is_set():
+            try:
+                self.look()
+                stop.wait(LOOK_SECONDS)
+            except errors.LedgerAwayError as error:
+                log.warning("broadcast.ledger_away", error=str(error))
+                stop.wait(BACKOFF_SECONDS)
+            except Exception:  # the top of the loop: the next pass tries again
+                log.exception("broadcast.failed")
+                stop.wait(BACKOFF_SECONDS)
+
+    def look(self) -> None:
+        """Bring everything up to what ledger and archive say now."""
+        self._compare_clocks()
+        told: list[messages.Message] = []
+        for name in self._source.seasons():
+            season = self.seasons.setdefault(name, watched.Season(name, self.album))
+            changed = self._catch_up(season)
+            told += [*self._follower.drain(season), *changed]  # the last move, then the result
+        shown = feeds.shown_season(self._folded())
+        self._shelf.shown = shown.launched.id if shown else ""
+        for season in self.seasons.values():
+            if season.state.launch is not None:
+                told += self._follower.follow(season, front=season.state is shown)
+        if told:
+            self._publish(told)
+
+    def _folded(self) -> list[season_state.SeasonState]:
+        """Return the states of all seasons that have been launched, in that order."""
+        states = (season.state for season in self.seasons.values())
+        return [state for state in states if state.launch is not None]
+
+    def _compare_clocks(self) -> None:
+        if time.monotonic() - self._compared < CLOCK_SECONDS:
+            return
+        self._compared = time.monotonic()
+        self._shelf.offset_ms = self._source.now_ms() - time.time_ns() // 1_000_000
+        for name, season in list(self.seasons.items()):
+            if self._source.last(name) < season.state.seq:
+                del self.seasons[name]  # Redis was restored: this is another journal now
+
+    def _catch_up(self, season: watched.Season) -> list[messages.Message]:
+        """Fold what is new in a journal and render what it changes."""
+        touched: set[str] = set()
+        told: list[messages.Message] = []
+        before = season.state.seq
+        try:
+            while not season.damaged and (
+                entries := self._source.read(season.id, season.state.seq)
+            ):
+                for entry in entries:
+                    touched |= season.apply(entry)
+                    told += _results(season, entry)
+        except errors.LedgerDamagedError:
+            # By a newer farm, or damaged: it stands as it was, the others are shown on.
+            log.exception("broadcast.season_unreadable", season=season.id)
+            season.damaged = True
+        recorded = season.recorded()
+        touched |= {game.event for game in recorded}
+        if season.state.seq == before and not recorded:
+            return []
+        self._keep_games(season, recorded)
+        return [*told, *self._render(season, touched)]
+
+    def _keep_games(self, season: watched.Season, recorded: Sequence[events.Game]) -> None:
+        """Write the PGN of finished games into TCEC's archive."""
+        for game in recorded:
+            event = season.state.events[game.event]
+            if game.finished is None or game.id not in event.order:
+                continue
+            text = self.album.pgn(season.id, game.id, game.finished.attempt)
+            if text is not None:
+                number = event.order.index(game.id) + 1
+                name = f"archive/{names.stem(season.state, event)}_{number}.pgn"
+                self._directory.write({name: text})
+
+    def _render(self, season: watched.Season, touched: set[str]) -> list[messages.Message]:
+        state = season.state
+        changed = self._shelf.put(dict(self._documents(season, touched)))
+        told: list[messages.Message] = []
+        if f"seasons/{season.id}" in changed:
+            told.append(messages.Delta("season", tables.season(state)))
+        told.append(messages.Delta("tables", {"season": season.id, "events": sorted(touched)}))
+        files = feeds.of_cup(state)
+        for name in touched:
+            if state.events[name].entrants:
+                files |= feeds.of_event(state, state.events[name], season.log, season.brief)
+        self._directory.write(files)
+        return [*told, *self._front(season)]
+
+    def _documents(self, season: watched.Season, touched: set[str]) -> Iterator[tuple[str, Any]]:
+        """Yield the season's documents that may have changed, by their places."""
+        state, place = season.state, f"seasons/{season.id}"
+        yield place, tables.season(state)
+        yield f"{place}/graph", graph.build(state, by_round=True).data()
+        yield f"{place}/log", season.log.lines
+        results = (game.finished for game in state.games.values() if not game.cancelled)
+        yield f"{place}/statistics", tables.statistics(filter(None, results))
+        for name in state.events:
+            if name in touched or self._shelf.get(f"{place}/events/{name}") is None:
+                yield f"{place}/events/{name}", tables.event(state, name)
+            yield f"{place}/events/{name}/schedule", tables.schedule(state, name, season.brief)
+        yield "seasons", [_overview(one) for one in self._folded()]
+
+    def _front(self, season: watched.Season) -> list[messages.Message]:
+        """Write the files of the season that TCEC's viewers see, if it is this one."""
+        folded = self._folded()
+        if feeds.shown_season(folded) is not season.state:
+            return []
+        files = feeds.front(season.state, season.log, season.brief, folded)
+        changed = self._directory.write(files)
+        return [
+            messages.TcecFile(name, PUSHED[name], contract.loads(files[name]))
+            for name in changed
+            if name in PUSHED
+        ]
+
+
+def _results(season: watched.Season, entry: contract.Entry) -> list[messages.Message]:
+    if entry.kind != "game_finished":
+        return []
+    kept = ("game", "result", "details", "ending", "ended_ms", "plies")
+    told = {key: entry.data[key] for key in kept}
+    return [messages.Delta("result", {"season": season.id} | told)]
+
+
+def _overview(state: season_state.SeasonState) -> dict[str, Any]:
+    told = tables.season(state)
+    return {key: told[key] for key in _OVERVIEW}

@@ -1,0 +1,134 @@
+"""The read API: documents of the library, games ply by ply, the stream of what happens."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
+
+from starlette import concurrency, requests, responses, routing
+
+from orchestrator.broadcast import games, library, projector
+from orchestrator.broadcast.web import answers, hub, openapi
+
+_REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
+_ROOT: Final = "/api/v1"
+
+
+class Replay(NamedTuple):
+    """A finished game: its plies, and all of it as a document."""
+
+    line: games.GameLine
+    document: library.Document
+
+
+class Api:
+    """The answers of the API; ``told`` is the projector, of which only states are read."""
+
+    def __init__(self, shelf: library.Library, told: projector.Projector, center: hub.Hub) -> None:
+        """Answer from library, projector and hub."""
+        self._shelf, self._told, self._hub = shelf, told, center
+        self._replays: collections.OrderedDict[str, Replay] = collections.OrderedDict()
+        self._lock = threading.Lock()  # two threads need not read the same game at once
+        self._openapi = library.of_json(openapi.document())
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the routes below ``/api/v1``."""
+        place = f"{_ROOT}/seasons/{{season}}"
+        return [
+            routing.Route(f"{_ROOT}/openapi.json", self.openapi),
+            routing.Route(f"{_ROOT}/live", self.live),
+            routing.Route(f"{place}/games/{{game}}", self.game),
+            routing.Route(f"{place}/games/{{game}}/plies/{{ply:int}}", self.ply),
+            routing.Route(f"{_ROOT}/{{place:path}}", self.document),
+        ]
+
+    async def openapi(self, request: requests.Request) -> responses.Response:
+        """Return the description of this API."""
+        return answers.of_document(request, self._openapi)
+
+    async def document(self, request: requests.Request) -> responses.Response:
+        """Return a document of the library by its place."""
+        place = request.path_params["place"]
+        document = self._shelf.get(place)
+        return (
+            answers.missing(place) if document is None else answers.of_document(request, document)
+        )
+
+    async def live(self, request: requests.Request) -> responses.Response:
+        """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
+        season = request.query_params.get("season", "")
+        if season and self._shelf.get(f"seasons/{season}") is None:
+            return answers.missing(f"season {season!r}")
+        try:
+            listener, first = self._hub.open_page(request.headers.get("last-event-id", ""), season)
+        except hub.FullError as error:
+            return answers.full(str(error))
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return responses.StreamingResponse(
+            self._stream(listener, first), media_type="text/event-stream", headers=headers
+        )
+
+    async def _stream(self, listener: hub.Listener, first: bytes) -> AsyncIterator[bytes]:
+        try:
+            yield b"retry: 2000\n\n" + first
+            while (frames := await listener.get()) is not None:
+                yield frames
+        finally:
+            self._hub.leave(listener)
+
+    # -- games -------------------------------------------------------------------------
+
+    async def game(self, request: requests.Request) -> responses.Response:
+        """Return a game with all its plies: finished, or in flight as it stands."""
+        season, game = request.path_params["season"], request.path_params["game"]
+        running = self._running(season, game)
+        if running is not None:
+            document = self._shelf.get(f"seasons/{season}/live")
+            return answers.of_document(request, document) if document else answers.missing(game)
+        found = await concurrency.run_in_threadpool(self._replay, season, game)
+        if found is None:
+            return answers.missing(f"record of game {game!r} in season {season!r}")
+        return answers.of_document(request, found.document, "public, max-age=60")
+
+    def _replay(self, season: str, game: str) -> Replay | None:
+        """Return a finished game, read once and kept while it is asked for."""
+        attempt = self.attempt(season, game)
+        if attempt is None:
+            return None
+        with self._lock:
+            if attempt not in self._replays:
+                record = self._told.album.game(season, game, attempt)
+                if record is None:
+                    return None
+                line = games.of_record(record)
+                self._replays[attempt] = Replay(line, library.of_json(games.finished(record, line)))
+            self._replays.move_to_end(attempt)
+            while len(self._replays) > _REPLAYS:
+                self._replays.popitem(last=False)
+            return self._replays[attempt]
+
+    def attempt(self, season: str, game: str) -> str | None:
+        """Return the attempt whose result a game has, None without one."""
+        watched = self._told.seasons.get(season)
+        found = watched.state.games.get(game) if watched else None
+        return found.finished.attempt if found and found.finished else None
+
+    def _running(self, season: str, game: str) -> games.GameLine | None:
+        watched = self._told.seasons.get(season)
+        flying = watched.game if watched else None
+        return flying.line if flying and flying.order.game == game else None
+
+    async def ply(self, request: requests.Request) -> responses.Response:
+        """Return one ply with the positions of its variation."""
+        season, game = request.path_params["season"], request.path_params["game"]
+        number = request.path_params["ply"]
+        line = self._running(season, game)
+        if line is None:
+            replay = await concurrency.run_in_threadpool(self._replay, season, game)
+            line = replay and replay.line
+        if line is None or not 1 <= number <= line.last:
+            return answers.missing(f"ply {number} of game {game!r} in season {season!r}")
+        found = library.of_json(line.shown[number - 1].full())
+        return answers.of_document(request, found, "public, max-age=3600")

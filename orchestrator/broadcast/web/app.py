@@ -1,0 +1,89 @@
+"""The web application: page, API, streams, downloads and TCEC's files behind one guard."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+import threading
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from starlette import applications, requests, responses, routing, staticfiles, types
+
+from orchestrator.broadcast import feeds, library, messages, projector, watched
+from orchestrator.broadcast.web import answers, api, downloads, guard, hub, sockets
+
+PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
+_ENDING_SECONDS: Final = 5.0  # s: how long the projector may take to end its pass
+
+
+class Files(staticfiles.StaticFiles):
+    """Static files; names that begin with a dot are being written and not served."""
+
+    def lookup_path(self, path: str) -> tuple[str, object]:  # type: ignore[override]
+        """Find a file below the directory, links and hidden names excluded."""
+        if any(part.startswith(".") for part in pathlib.PurePosixPath(path).parts if part != "."):
+            return "", None
+        return super().lookup_path(path)
+
+    def file_response(self, *args: object, **kwargs: object) -> responses.Response:
+        """Return a file that is asked for again each time, and answered by 304 mostly."""
+        answer = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
+        answer.headers.setdefault("Cache-Control", answers.FRESH)
+        return answer
+
+
+def create(source: watched.Source, archive: pathlib.Path, directory: pathlib.Path) -> types.ASGIApp:
+    """Return the application; it reads ``source`` and ``archive``, writes into ``directory``."""
+    shelf = library.Library()
+    center = hub.Hub(shelf)
+    loop: list[asyncio.AbstractEventLoop] = []
+
+    def publish(told: Sequence[messages.Message]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop[0].call_soon_threadsafe(center.take, told)
+
+    told = projector.Projector(source, archive, shelf, feeds.Directory(directory), publish)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
+        loop.append(asyncio.get_running_loop())
+        stop = threading.Event()
+        thread = threading.Thread(target=told.run, args=(stop,), name="projector", daemon=True)
+        thread.start()
+        beat = asyncio.create_task(center.beat())
+        try:
+            yield
+        finally:
+            stop.set()
+            beat.cancel()
+            await asyncio.to_thread(thread.join, _ENDING_SECONDS)
+
+    socket_io = sockets.SocketIo(center)
+    routes: list[routing.BaseRoute] = [
+        *api.Api(shelf, told, center).routes(),
+        *downloads.Downloads(told, shelf).routes(),
+        routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
+        routing.WebSocketRoute("/socket.io/", socket_io.socket),
+        routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),
+        routing.Route("/healthz", _health(shelf)),
+        routing.Mount("/tcec", Files(directory=directory)),
+        routing.Mount("/", Files(directory=PAGE, html=True)),
+    ]
+    served = applications.Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={hub.FullError: _full}
+    )
+    return guard.Guard(served)
+
+
+def _health(shelf: library.Library) -> types.ASGIApp:
+    async def health(_: requests.Request) -> responses.Response:
+        """Say that documents are served, and how many."""
+        return responses.JSONResponse({"documents": len(shelf.places()), "season": shelf.shown})
+
+    return health  # type: ignore[return-value]
+
+
+async def _full(_: requests.Request, error: Exception) -> responses.Response:
+    return answers.full(str(error))

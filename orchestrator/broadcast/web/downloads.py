@@ -1,0 +1,210 @@
+"""PGN for download and for Lichess: per game, event and season, filtered, and in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final
+
+from starlette import concurrency, requests, responses, routing
+
+from orchestrator.arbiter import record as pgn_record
+from orchestrator.broadcast import games, library, lichess, projector, watched
+from orchestrator.broadcast.tcec import pgn as tcec_pgn
+from orchestrator.broadcast.web import answers
+from orchestrator.season import events
+
+PGN: Final = "application/x-chess-pgn"
+AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
+FILTERS: Final = ("event", "engine", "white", "black", "result", "ending", "eco")
+_ROUND_GAMES: Final = 64  # of a round: Lichess takes no more
+
+
+class Downloads:
+    """The answers that are PGN."""
+
+    def __init__(self, told: projector.Projector, shelf: library.Library) -> None:
+        """Answer from the projector's states and the album."""
+        self._told, self._shelf = told, shelf
+        self._busy = asyncio.Semaphore(AT_ONCE)
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the routes below ``/pgn`` and ``/lichess``."""
+        return [
+            routing.Route("/pgn/{season}.pgn", self.season),
+            routing.Route("/pgn/{season}/games/{game}.pgn", self.game),
+            routing.Route("/pgn/{season}/{event}.pgn", self.season),
+            routing.Route("/lichess/live.pgn", self.lichess_live),
+            routing.Route("/lichess/{season}/games/{game}.pgn", self.lichess_game),
+            routing.Route("/lichess/{season}/{event}/{round}.pgn", self.lichess_round),
+        ]
+
+    # -- downloads ---------------------------------------------------------------------
+
+    async def game(self, request: requests.Request) -> responses.Response:
+        """Return the PGN of one finished game, as its hall wrote it."""
+        season = self._season(request)
+        game = season and season.state.games.get(request.path_params["game"])
+        if not season or not game or game.finished is None:
+            return answers.missing(f"finished game {request.path_params['game']!r}")
+        text = await concurrency.run_in_threadpool(
+            self._told.album.pgn, season.id, game.id, game.finished.attempt
+        )
+        if text is None:
+            return answers.missing(f"record of game {game.id!r}")
+        return answers.of_document(request, answers.of_text(text, PGN), "public, max-age=60")
+
+    async def season(self, request: requests.Request) -> responses.Response:
+        """Return the finished games of a season or event that pass the filters."""
+        season, asked = self._season(request), dict(request.query_params)
+        if "event" in request.path_params:
+            asked["event"] = request.path_params["event"]
+        if season is None or asked.get("event", "") not in {"", *season.state.events}:
+            return answers.missing(f"season or event at {request.url.path}")
+        if unknown := sorted(set(asked) - set(FILTERS)):
+            return answers.wrong(f"unknown filter {unknown[0]!r}; filters: {', '.join(FILTERS)}")
+        if self._busy.locked():
+            return answers.full("too many downloads at this moment; try again in a minute")
+        chosen = [game for game in _played(season) if _passes(season, game, asked)]
+        headers = {
+            "ETag": _version(season.id, chosen),
+            "Cache-Control": answers.FRESH,
+            "Content-Disposition": f'attachment; filename="{_file_name(season.id, asked)}"',
+        }
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return responses.Response(status_code=304, headers=headers)
+        return responses.StreamingResponse(
+            self._texts(season, chosen), media_type=PGN, headers=headers
+        )
+
+    async def _texts(
+        self, season: watched.Season, chosen: list[events.Game]
+    ) -> AsyncIterator[bytes]:
+        async with self._busy:
+            for game in chosen:
+                if game.finished is None:
+                    continue
+                text = await concurrency.run_in_threadpool(
+                    self._told.album.pgn, season.id, game.id, game.finished.attempt
+                )
+                if text is not None:
+                    yield text.rstrip(b"\n") + b"\n\n"
+
+    def _season(self, request: requests.Request) -> watched.Season | None:
+        found = self._told.seasons.get(request.path_params["season"])
+        return None if found is None or found.state.launch is None else found
+
+    # -- Lichess -----------------------------------------------------------------------
+
+    async def lichess_live(self, request: requests.Request) -> responses.Response:
+        """Return the game in flight, else the one that was finished last."""
+        season = self._told.seasons.get(self._shelf.shown)
+        if season is None:
+            return answers.missing("season")
+        if season.game is not None:
+            return self._answer(request, [self._flying(season, season.game.order.game, request)])
+        last = season.last_finished()
+        texts = await self._finished(season, [last] if last else [], request)
+        return self._answer(request, texts)
+
+    async def lichess_game(self, request: requests.Request) -> responses.Response:
+        """Return one game, in flight or finished."""
+        season, name = self._season(request), request.path_params["game"]
+        game = season.state.games.get(name) if season else None
+        if season is None or game is None:
+            return answers.missing(f"game {name!r}")
+        if season.game is not None and season.game.order.game == name:
+            return self._answer(request, [self._flying(season, name, request)])
+        return self._answer(request, await self._finished(season, [game], request))
+
+    async def lichess_round(self, request: requests.Request) -> responses.Response:
+        """Return the games of a round that have begun."""
+        season, event = self._season(request), request.path_params["event"]
+        if season is None or event not in season.state.events:
+            return answers.missing(f"event {event!r}")
+        number = request.path_params["round"]
+        order = season.state.events[event].order
+        chosen = [g for g in map(season.state.games.__getitem__, order) if _round(g) == number]
+        texts = await self._finished(season, chosen[:_ROUND_GAMES], request)
+        flying = season.game
+        if flying is not None and any(game.id == flying.order.game for game in chosen):
+            texts.append(self._flying(season, flying.order.game, request))
+        return self._answer(request, texts)
+
+    @staticmethod
+    def _answer(request: requests.Request, texts: list[str]) -> responses.Response:
+        if not texts:
+            return answers.missing("game that has begun")
+        return answers.of_document(request, answers.of_text("".join(texts), PGN))
+
+    @staticmethod
+    def _flying(season: watched.Season, name: str, request: requests.Request) -> str:
+        game = season.game
+        assert game is not None
+        tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
+        return lichess.pgn(game.line, tags, _permalink(request, season.id, name))
+
+    async def _finished(
+        self, season: watched.Season, chosen: list[events.Game], request: requests.Request
+    ) -> list[str]:
+        def texts() -> list[str]:
+            found = []
+            for game in chosen:
+                attempt = game.finished.attempt if game.finished else ""
+                record = attempt and self._told.album.game(season.id, game.id, attempt)
+                if record:
+                    url = _permalink(request, season.id, game.id)
+                    line = games.of_record(record)
+                    found.append(lichess.pgn(line, pgn_record.tags(record), url))
+            return found
+
+        return await concurrency.run_in_threadpool(texts)
+
+
+def _permalink(request: requests.Request, season: str, game: str) -> str:
+    return f"{str(request.base_url).rstrip('/')}/#/{season}/game/{game}"
+
+
+def _round(game: events.Game) -> str:
+    return game.round.partition(".")[0]
+
+
+def _played(season: watched.Season) -> list[events.Game]:
+    """Return the finished games of a season in their order of play."""
+    found = (
+        season.state.games[name] for event in season.state.events.values() for name in event.order
+    )
+    return [game for game in found if game.finished is not None]
+
+
+def _passes(season: watched.Season, game: events.Game, asked: Mapping[str, str]) -> bool:
+    state, played = season.state, game.finished
+    assert played is not None
+    white, black = state.engines[game.white].name, state.engines[game.black].name
+    checks: dict[str, Callable[[str], bool]] = {
+        "event": lambda text: game.event == text,
+        "engine": lambda text: text.lower() in white.lower() or text.lower() in black.lower(),
+        "white": lambda text: text.lower() in white.lower(),
+        "black": lambda text: text.lower() in black.lower(),
+        "result": lambda text: played.result == text,
+        "ending": lambda text: text.lower() in played.details.lower(),
+        "eco": lambda text: _eco(season, game).startswith(text.upper()),
+    }
+    return all(checks[name](text) for name, text in asked.items() if text)
+
+
+def _eco(season: watched.Season, game: events.Game) -> str:
+    brief = season.brief(game)
+    return brief.eco if brief else ""
+
+
+def _version(season: str, chosen: list[events.Game]) -> str:
+    """Return the validator of a download: which results it is made of."""
+    attempts = ",".join(game.finished.attempt for game in chosen if game.finished)
+    return f'"{hashlib.sha256(f"{season}:{attempts}".encode()).hexdigest()[:24]}"'
+
+
+def _file_name(season: str, asked: Mapping[str, str]) -> str:
+    event = asked.get("event")
+    return f"{season}-{event}.pgn" if event else f"{season}.pgn"

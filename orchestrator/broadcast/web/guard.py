@@ -1,0 +1,131 @@
+"""Defence: what every answer carries, and what happens to clients that harm.
+
+There is no way to write: every method but GET, HEAD and OPTIONS is refused (socket.io's
+polling posts its pings). A connection that says nothing, or reads nothing, is cut, so
+that nobody holds what others need; behind nginx these limits come second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from starlette import datastructures, responses, types
+from uvicorn.protocols.http import h11_impl
+
+READ: Final = frozenset({"GET", "HEAD"})
+OPEN: Final = ("/api/", "/pgn/", "/tcec/", "/lichess/", "/socket.io/")  # for pages elsewhere too
+HEADER_BYTES: Final = 16_384  # request line and headers together
+SILENT_SECONDS: Final = 10.0  # s: from the connection to the end of its first request's head
+STALLED_SECONDS: Final = 20.0  # s: a client that takes nothing for so long is cut
+CONNECTIONS: Final = 6_000  # at once; nginx has a limit for each address
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), interest-cohort=()",
+}
+_CORS: Final = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": "Last-Event-ID, If-None-Match",
+    "Access-Control-Expose-Headers": "ETag",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+class Guard:
+    """ASGI middleware: refuses what is no reading, adds the headers of every answer."""
+
+    def __init__(self, app: types.ASGIApp) -> None:
+        """Stand before an application."""
+        self._app = app
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path, method = scope["path"], scope["method"]
+        open_to_all = path.startswith(OPEN)
+
+        async def send_guarded(message: types.Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = datastructures.MutableHeaders(scope=message)
+                for name, value in (_HEADERS | (_CORS if open_to_all else {})).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._refusal(path, method)
+        await (answer or self._app)(scope, receive, send_guarded)
+
+    @staticmethod
+    def _refusal(path: str, method: str) -> responses.Response | None:
+        if method in READ or (method == "POST" and path.startswith("/socket.io/")):
+            return None
+        if method == "OPTIONS":
+            return responses.Response(status_code=204)
+        return responses.PlainTextResponse(
+            "this server only tells\n", 405, headers={"Allow": "GET, HEAD, OPTIONS"}
+        )
+
+
+class PatientProtocol(h11_impl.H11Protocol):
+    """HTTP/1.1 with an end of patience: for a head that never comes, for bytes never taken."""
+
+    _silent: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; a whole request head ends the waiting."""
+        before = self.cycle
+        super().data_received(data)
+        if self.transport.get_protocol() is not self or self.cycle is not before:
+            _cancel(self._silent)
+            self._silent = None
+        elif self._between_requests and self._silent is None:
+            self._await_head()
+
+    @property
+    def _between_requests(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._silent = self.loop.call_later(SILENT_SECONDS, self._cut_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timers."""
+        _cancel(self._silent)
+        _cancel(self._stalled)
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the client to read."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        _cancel(self._stalled)
+        super().resume_writing()
+
+    def _cut_silent(self) -> None:
+        if self._between_requests:
+            self.transport.abort()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

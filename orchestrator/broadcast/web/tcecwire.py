@@ -1,0 +1,42 @@
+"""How TCEC's viewers are spoken to: socket.io 2 events, or arrays over a plain WebSocket."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.broadcast import messages
+
+_VIEWERS: Final = 2  # methods of the plain protocol
+_MOVES: Final = 6
+
+
+class Wire(enum.Enum):
+    """A push protocol of TCEC's viewers."""
+
+    SOCKET_IO = "socket.io"
+    PLAIN = "websocket"
+
+
+def encode(wire: Wire, message: messages.TcecFile | messages.TcecMoves) -> bytes:
+    """Return the text frame of a message in a protocol."""
+    if wire is Wire.SOCKET_IO:
+        if isinstance(message, messages.TcecMoves):
+            return event("pgn", message.data)
+        return event(message.event, message.data)
+    if isinstance(message, messages.TcecMoves):
+        return contract.dumps([_MOVES, message.text]).encode()
+    return contract.dumps([message.name, message.data]).encode()
+
+
+def event(name: str, data: Any) -> bytes:
+    """Return a socket.io event: packet 4 (message) of type 2 (event)."""
+    return b"42" + contract.dumps([name, data]).encode()
+
+
+def viewers(wire: Wire, count: int) -> bytes:
+    """Return the frame that tells how many watch."""
+    if wire is Wire.SOCKET_IO:
+        return event("users", {"count": count})
+    return contract.dumps([_VIEWERS, count]).encode()

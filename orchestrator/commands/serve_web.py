@@ -1,0 +1,72 @@
+"""``farm serve-web``: the broadcast as a process: page, read API, TCEC's and Lichess' feeds."""
+
+from __future__ import annotations
+
+import pathlib
+import socket
+
+import click
+
+from orchestrator import errors, logs
+from orchestrator.commands import common
+
+BACKLOG = 2_048  # connections that wait while all others are served
+PORT = 8080  # one of the ports that Lichess' broadcaster reads from
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raise ``HostError`` where that is not possible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise errors.HostError(
+            f"the web server cannot listen on {host}:{port}: {error.strerror};"
+            " choose another --host or --port"
+        ) from error
+    return listening
+
+
+@click.command("serve-web")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--feeds",
+    type=click.Path(path_type=pathlib.Path, file_okay=False),
+    help="Where TCEC's files are written; default: feeds/ in the data directory.",
+)
+@click.option(
+    "--archive",
+    type=click.Path(path_type=pathlib.Path, file_okay=False),
+    help="The archive directory to read; default: archive/ in the data directory.",
+)
+def serve_web(
+    host: str, port: int, feeds: pathlib.Path | None, archive: pathlib.Path | None
+) -> None:
+    """Show everything to the world: live page, read API, TCEC's and Lichess' feeds.
+
+    Reads journal, plies and archive, changes nothing, and may be stopped and started at
+    any time: the season never waits for it. Runs until ended; port 0 takes a free one.
+
+    Example: farm serve-web --host 0.0.0.0 --port 8080
+    """
+    from orchestrator.broadcast.web import app, server  # noqa: PLC0415 - the web's libraries
+
+    logs.configure()
+    data = common.data_directory()
+    listening = listen(host, port)
+    with common.open_ledger() as ledger, listening:
+        made = app.create(ledger, archive or data / "archive", feeds or data / "feeds")
+        click.echo(f"farm: the live page is at {url(listening)}", err=True)
+        server.make(made, host, port).run(sockets=[listening])
+
+
+def url(listening: socket.socket) -> str:
+    """Return the address of the page that a listening socket serves."""
+    host, port = listening.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - compared only
+    return f"http://{shown}:{port}/"

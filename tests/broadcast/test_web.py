@@ -1,0 +1,370 @@
+"""The web application beside a really running farm: streams, API, downloads, viewers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import chess.pgn
+import httpx
+import jsonschema
+import pytest
+import schemas
+import theatre
+from websockets.sync import client as websocket
+
+from orchestrator import contract
+from orchestrator.broadcast import games as broadcast_games
+from orchestrator.broadcast.tcec import pgn as tcec_pgn
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
+    """Run a farm that plays a league of three and its final."""
+    with theatre.stage(tmp_path_factory.mktemp("stage")) as stage:
+        theatre.season(stage.farm)
+        yield stage
+
+
+def listen(web: theatre.Web, last: str = "") -> contextlib.AbstractContextManager[httpx.Response]:
+    """Open the stream."""
+    headers = {"Last-Event-ID": last} if last else {}
+    return httpx.stream("GET", f"{web.url}/api/v1/live", headers=headers, timeout=60)
+
+
+def record(web: theatre.Web, game: str) -> contract.GameRecord:
+    """Return a game's record once it is archived."""
+    path = web.farm.archive / "stage" / "games" / game / "record.json"
+    web.farm.wait(path.exists, 60, f"the record of {game}")
+    return contract.GameRecord.decode(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def heard(web: theatre.Web) -> list[theatre.Event]:
+    """Return what a listener is told from the beginning to the end of a game."""
+    told: list[theatre.Event] = []
+    begun: set[str] = set()
+    with listen(web) as answer:
+        for event in theatre.events(answer):
+            told.append(event)
+            if event.kind == "game" and event.data["status"] == "running":
+                begun.add(event.data["game"])
+            elif event.kind == "game" and event.data["game"] in begun:
+                return told
+            assert event.kind != "season" or event.data["status"] != "finished"
+    raise AssertionError("the stream ended")
+
+
+def test_the_stream_tells_every_ply_of_a_game_as_it_was_recorded(
+    web: theatre.Web, heard: list[theatre.Event]
+) -> None:
+    """A snapshot, then deltas: together the plies, evals and clocks of the record."""
+    assert heard[0].kind == "snapshot"
+    ended = next(
+        event.data
+        for event in heard
+        if event.kind == "result" and event.data["game"] == heard[-1].data["game"]
+    )
+    plies: dict[int, dict[str, object]] = {}
+    for event in heard:
+        if event.kind == "game" and event.data["game"] == ended["game"]:
+            plies |= {ply["n"]: ply for ply in event.data["plies"]}
+        elif event.kind == "ply" and event.data["game"] == ended["game"]:
+            plies[event.data["ply"]["n"]] = event.data["ply"]
+    assert {"ply", "clock"} <= {event.kind for event in heard}
+    played = record(web, ended["game"])
+    told = [plies[n] for n in sorted(plies)]
+    engine = [ply for ply in told if not ply["book"]]
+    assert [ply["uci"] for ply in engine] == [ply.move for ply in played.plies]
+    assert [ply["san"] for ply in engine] == [ply.san for ply in played.plies]
+    clocks = [ply["white_clock_ms"] for ply in engine]
+    assert clocks == [ply.white_clock_ns // 1_000_000 for ply in played.plies]
+    evals = [ply["cp"] for ply in engine]
+    assert evals == [_white_view(ply) for ply in played.plies]
+    assert ended["result"] == played.outcome.result
+    assert told[-1]["fen"] == played.final_fen
+
+
+def _white_view(ply: contract.PlyRecord) -> int | None:
+    if ply.score is None or ply.score.cp is None:
+        return None
+    return ply.score.cp if ply.side == "white" else -ply.score.cp
+
+
+def test_who_comes_back_misses_nothing(web: theatre.Web, heard: list[theatre.Event]) -> None:
+    """Whoever resumes from any event is told exactly the events that came after it."""
+    numbered = [event for event in heard if event.id]
+    for back in (1, 4, 12):
+        missed: list[theatre.Event] = []
+        with listen(web, numbered[-1 - back].id) as answer:
+            for event in theatre.events(answer):
+                assert event.kind != "snapshot"
+                missed += [event] if event.id else []
+                if len(missed) == back:
+                    break
+        assert missed == numbered[-back:]
+    numbers = [int(event.id.rpartition("-")[2]) for event in numbered]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_a_stranger_to_this_server_gets_a_snapshot(web: theatre.Web) -> None:
+    """An event id of another boot, or nonsense, is answered by a snapshot."""
+    for last in ("0badf00d-3", "nonsense", "-", "0-99999999999999999999"):
+        with listen(web, last) as answer:
+            assert next(theatre.events(answer)).kind == "snapshot", last
+
+
+def test_every_path_of_the_description_answers(web: theatre.Web) -> None:
+    """OpenAPI's paths give what it says, with validator, CORS and no place for scripts."""
+    played = record(web, "league.1")
+    web.farm.wait(lambda: web.get("/pgn/stage/games/league.1.pgn").status_code == 200, 30, "PGN")
+    values = {"season": "stage", "event": "league", "game": "league.1", "ply": "12", "round": "1"}
+    for path, operations in web.json("openapi.json")["paths"].items():
+        if path == "/api/v1/live":
+            continue
+        asked = path.format(**values)
+        answer = web.get(asked)
+        assert answer.status_code == 200, asked
+        wanted = next(iter(operations["get"]["responses"]["200"]["content"]))
+        assert answer.headers["content-type"].startswith(wanted), asked
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["etag"]
+    again = web.get("/api/v1/seasons/stage/games/league.1")
+    assert (
+        web.get(
+            "/api/v1/seasons/stage/games/league.1", **{"If-None-Match": again.headers["etag"]}
+        ).status_code
+        == 304
+    )
+    assert [ply["san"] for ply in again.json()["plies"]][-1] == played.plies[-1].san
+    assert again.json()["white"]["country"] in {"NOR", "GER", "USA"}
+    line = web.json("seasons/stage/games/league.1/plies/12")["line"]
+    assert all(chess.Board(step["fen"]).is_valid() for step in line)
+
+
+def test_the_page_is_whole_without_any_other_server(web: theatre.Web) -> None:
+    """Every file that the page names is here, and none of them names another server."""
+    index = web.get("/")
+    assert index.headers["content-security-policy"]
+    asked = {*re.findall(r'(?:href|src)="([\w./-]+\.(?:js|css|svg))"', index.text)}
+    assert asked
+    seen: set[str] = set()
+    while asked:
+        name = asked.pop()
+        seen.add(name)
+        answer = web.get(f"/{name}")
+        assert answer.status_code == 200, name
+        if name.endswith(".js"):
+            base = pathlib.PurePosixPath(name).parent
+            found = re.findall(r'from "(\.[^"]+)"', answer.text)
+            asked |= {os.path.normpath(base / one) for one in found} - seen
+        if "vendor" not in name and not name.endswith(".svg"):
+            assert "http://" not in answer.text.replace("http://www.w3.org", ""), name
+            assert "https://" not in answer.text, name
+
+
+def test_downloads_hold_the_games_that_were_asked_for(web: theatre.Web) -> None:
+    """Season, event and filters give whole PGN of exactly those games."""
+    web.farm.finish("stage", 120)
+    web.farm.wait(lambda: games(web, "/pgn/stage.pgn") == 8, 30, "all games in the download")
+    assert games(web, "/pgn/stage/league.pgn") == 6
+    assert games(web, "/pgn/stage/final.pgn") == 2
+    results = [web.get(f"/pgn/stage.pgn?result={r}") for r in ("1-0", "0-1", "1/2-1/2")]
+    assert sum(len(all_games(answer.text)) for answer in results) == 8
+    white = all_games(web.get("/pgn/stage.pgn?event=league&white=scripted 3").text)
+    assert len(white) == 2
+    assert {game.headers["White"] for game in white} == {"Scripted 3"}
+    assert web.get("/pgn/stage.pgn?colour=red").status_code == 400
+    assert web.get("/pgn/stage/nowhere.pgn").status_code == 404
+    assert web.get("/pgn/other.pgn").status_code == 404
+
+
+def games(web: theatre.Web, path: str) -> int:
+    """Return how many games a download holds."""
+    return len(all_games(web.get(path).text))
+
+
+def all_games(text: str) -> list[chess.pgn.Game]:
+    """Read games without an error."""
+    stream, found = io.StringIO(text), []
+    while game := chess.pgn.read_game(stream):
+        assert not game.errors
+        found.append(game)
+    return found
+
+
+def test_lichess_reads_clocks_and_evals(web: theatre.Web) -> None:
+    """Every engine ply of the feed carries the clock and the eval of the record."""
+    web.farm.finish("stage", 120)
+    played = record(web, "league.1")
+    (game,) = all_games(web.get("/lichess/stage/games/league.1.pgn").text)
+    assert game.headers["GameURL"].endswith("/#/stage/game/league.1")
+    nodes = [node for node in game.mainline() if node.clock() is not None]
+    assert len(nodes) == len(played.plies)
+    for node, ply in zip(nodes, played.plies, strict=True):
+        left = ply.white_clock_ns if ply.side == "white" else ply.black_clock_ns
+        assert node.clock() == left // 1_000_000_000
+        told = node.eval()
+        if ply.score is not None and ply.score.cp is not None:
+            assert told is not None
+            assert told.pov(node.board().turn ^ True).score() == ply.score.cp
+    rounds = {
+        node.headers["Round"] for node in all_games(web.get("/lichess/stage/league/1.pgn").text)
+    }
+    assert rounds
+    assert all(one.startswith("1.") for one in rounds)
+
+
+def test_live_files_show_the_last_game_at_the_time_of_its_end(web: theatre.Web) -> None:
+    """live.pgn is the archive's text, its time the game's end, live.json fits its schema."""
+    over = web.farm.finish("stage", 120)
+    last = max(filter(None, (g.finished for g in over.games.values())), key=lambda f: f.ended_ms)
+    kept = web.farm.archive / "stage" / "games" / last.game / "game.pgn"
+    live = web.feeds / "live.pgn"
+    web.farm.wait(lambda: live.read_bytes() == kept.read_bytes(), 30, "the last game's PGN")
+    assert abs(live.stat().st_mtime * 1000 - last.ended_ms) < 1
+    answer = web.get("/tcec/live.pgn")
+    assert answer.headers["last-modified"]
+    assert answer.headers["date"]
+    told = json.loads((web.feeds / "live.json").read_bytes())
+    jsonschema.validate(told, schemas.LIVE)
+    whole = record(web, last.game)
+    assert [move["m"] for move in told["Moves"] if not move["book"]] == [
+        ply.san for ply in whole.plies
+    ]
+
+
+def test_a_game_in_flight_is_written_as_it_is_in_the_archive(web: theatre.Web) -> None:
+    """The comments of live.pgn's moves are those of the finished game's PGN."""
+    played = record(web, "league.1")
+    (kept,) = all_games((web.farm.archive / "stage/games/league.1/game.pgn").read_text())
+    line = broadcast_games.of_record(played)
+    tags = tcec_pgn.tags(line, played.started_ms, played.hall)
+    text = tcec_pgn.running(line, tags, [tcec_pgn.options("uci", [("Hash", "16")])] * 2)
+    (live,) = all_games(text)
+    assert live.headers["Result"] == "*"
+    assert live.headers["Termination"] == "unterminated"
+    words = [" ".join(node.comment.split()) for node in live.mainline()]
+    wanted = [" ".join(node.comment.split()) for node in kept.mainline()]
+    assert words[:-1] == wanted[:-1]
+    assert wanted[-1].startswith(words[-1])
+
+
+def test_farm_up_shows_the_season_and_ends_the_page_with_it(tmp_path: pathlib.Path) -> None:
+    """`farm up` prints the page's address; the page is there, and gone after SIGTERM."""
+    environment = {key: text for key, text in os.environ.items() if not key.startswith("FARM_")}
+    command = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "up"]
+    process = subprocess.Popen(
+        [*command, "--data", str(tmp_path), "--web", "0"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    told = next(line for line in process.stdout if "live page" in line)
+    address = told.split()[-1].rstrip("/")
+    for _ in range(200):
+        with contextlib.suppress(httpx.TransportError):
+            assert "Tournament Farm" in httpx.get(address, timeout=10).text
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the page is not served")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    with pytest.raises(httpx.TransportError):
+        httpx.get(address, timeout=10)
+
+
+def test_tcecs_viewers_are_spoken_to_in_both_protocols(web: theatre.Web) -> None:
+    """socket.io 2 shakes hands, upgrades, answers; the plain WebSocket keeps alive."""
+    web.farm.finish("stage", 120)
+    polling = web.get("/socket.io/?EIO=3&transport=polling").text
+    length, _, rest = polling.partition(":")
+    hello = json.loads(rest[1 : int(length)])
+    assert rest[int(length) :].startswith("2:40")
+    address = web.url.replace("http", "ws")
+    with websocket.connect(
+        f"{address}/socket.io/?EIO=3&transport=websocket&sid={hello['sid']}"
+    ) as socket_io:
+        socket_io.send("2probe")
+        assert socket_io.recv(10) == "3probe"
+        socket_io.send("5")
+        socket_io.send("2")
+        socket_io.send('42["refreshdata"]')
+        said = [socket_io.recv(10) for _ in range(2)]
+        assert "3" in said
+        (event,) = [json.loads(text[2:]) for text in said if str(text).startswith("42")]
+        assert event[0] == "pgn"
+        jsonschema.validate(event[1], schemas.LIVE)
+    with websocket.connect(f"{address}/api/") as plain:
+        assert json.loads(plain.recv(10))[0] == 2
+        plain.send(b"\0")
+        assert plain.recv(10) == b"\0"
+
+
+def test_tricks_with_paths_and_methods_lead_nowhere(web: theatre.Web) -> None:
+    """Nothing outside page, feeds and documents is served, nothing is written."""
+    secret = b"journal"
+    for path in (
+        *("/tcec/../archive/stage/journal.jsonl", "/tcec/%2e%2e/archive/stage/journal.jsonl"),
+        *("/..%2f..%2fetc/passwd", "/tcec//etc/passwd", "/vendor/../../../serve.py"),
+        *("/api/v1/seasons/..%2f..%2fx", "/pgn/stage/games/..%2f..%2fjournal.jsonl.pgn"),
+        *("/api/v1/seasons/stage/games/..", "/pgn/..%2f.pgn", "/tcec/.live.pgn.new", "/%00"),
+    ):
+        with socket.create_connection(("127.0.0.1", web.port), 10) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            answer = b"".join(iter(lambda: raw.recv(65_536), b""))
+        assert re.match(rb"HTTP/1.1 4\d\d", answer), (path, answer[:80])
+        assert secret not in answer.replace(b"journal.jsonl", b""), path
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        answer = httpx.request(method, f"{web.url}/api/v1/seasons", timeout=10)
+        assert answer.status_code == 405
+
+
+def test_harmful_clients_harm_nobody(web: theatre.Web) -> None:
+    """Silent connections, streams never read and huge heads leave everybody else served."""
+    web.farm.finish("stage", 120)
+    held = [socket.create_connection(("127.0.0.1", web.port), 10) for _ in range(400)]
+    try:
+        for raw in held[:200]:
+            raw.sendall(b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", web.port), 10) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000)
+            assert re.match(rb"HTTP/1.1 4\d\d", raw.recv(100))
+        assert web.get("/api/v1/seasons/stage").status_code == 200
+        assert web.get("/").status_code == 200
+        with listen(web) as answer:
+            assert next(theatre.events(answer)).kind == "snapshot"
+    finally:
+        for raw in held:
+            raw.close()
+
+
+def test_killed_and_started_again_it_derives_the_same(web: theatre.Web) -> None:
+    """After kill -9 and without its files, the server writes the same files again."""
+    web.farm.finish("stage", 120)
+    web.farm.wait(lambda: games(web, "/pgn/stage.pgn") == 8, 30, "all games in the download")
+    stem = web.feeds / "archive" / "Test_Season_-_Final_2.pgn"
+    web.farm.wait(stem.exists, 30, "the last game in TCEC's archive")
+    before = theatre.tree(web.feeds)
+    documents = web.json("seasons/stage/events/league"), web.json("seasons/stage/log")
+    web.kill()
+    for path in sorted(web.feeds.rglob("*.*")):
+        path.unlink()
+    web.start()
+    web.farm.wait(lambda: web.get("/healthz").json()["season"] == "stage", 30, "documents")
+    web.farm.wait(lambda: theatre.tree(web.feeds).keys() == before.keys(), 30, "all files")
+    assert theatre.tree(web.feeds) == before
+    assert documents == (web.json("seasons/stage/events/league"), web.json("seasons/stage/log"))

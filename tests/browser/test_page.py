@@ -1,0 +1,236 @@
+"""The live page in a real browser, against a really running farm."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+import pytest
+import theatre
+from playwright import sync_api
+
+from orchestrator import contract
+from orchestrator.arbiter import score
+
+AXE = pathlib.Path(__file__).parent / "vendor" / "axe.min.js"
+SERIOUS = {"serious", "critical"}
+PHONE = {"width": 390, "height": 844}
+SECONDS = 30_000  # ms: how long anything may take to show up
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
+    """Run a farm that plays slowly enough to be watched."""
+    with theatre.stage(tmp_path_factory.mktemp("page")) as stage:
+        theatre.season(stage.farm, delay_ms=40)
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[sync_api.Browser]:
+    """Run Chromium."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("package chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: sync_api.Browser, web: theatre.Web) -> Iterator[sync_api.Page]:
+    """Open the page; no error may be on its console when the test ends."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    opened = context.new_page()
+    opened.set_default_timeout(SECONDS)
+    complaints: list[str] = []
+    opened.on(
+        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+    )
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto(web.url)
+    yield opened
+    context.close()
+    assert not complaints
+    assert all(url.startswith((web.url, "data:")) for url in requests)
+
+
+def shown(page: sync_api.Page, chosen: str = "") -> list[str]:
+    """Return the moves that the page lists, all or those that a selector chooses."""
+    words: list[str] = page.locator(f"#moves button{chosen}").evaluate_all(
+        "all => all.map(one => one.firstChild.textContent)"
+    )
+    return words
+
+
+def first_finished(web: theatre.Web) -> contract.GameRecord:
+    """Return the record of the first game, once it is archived."""
+    path = web.farm.archive / "stage" / "games" / "league.1" / "record.json"
+    web.farm.wait(path.exists, 60, "the first game")
+    return contract.GameRecord.decode(path.read_bytes())
+
+
+def violations(page: sync_api.Page) -> list[str]:
+    """Return the serious faults that axe finds."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("async () => (await axe.run()).violations")
+    return [
+        f"{one['id']}: {node['html'][:160]}"
+        for one in found
+        if one["impact"] in SERIOUS
+        for node in one["nodes"][:3]
+    ]
+
+
+def test_moves_come_without_a_reload_and_are_those_of_the_journal(
+    page: sync_api.Page, web: theatre.Web
+) -> None:
+    """The list of moves grows by itself; what it shows is what the ledger holds."""
+    page.evaluate("window.kept = true")
+    engine = page.locator("#moves button:not(.book)")
+    sync_api.expect(engine.nth(3)).to_be_visible(timeout=SECONDS)
+    began = engine.count()
+    running = web.farm.state("stage").running
+    sync_api.expect(engine.nth(began + 4)).to_be_attached(timeout=SECONDS)
+    assert page.evaluate("window.kept") is True
+    sync_api.expect(page.locator("#link-state")).to_have_text("live")
+    sync_api.expect(page.locator(".card.thinks")).to_have_count(1)
+    assert running is not None
+    known = [
+        contract.PlyRecord.decode(text).san for _, text in web.farm.ledger.plies(running.attempt)
+    ]
+    now = shown(page, ":not(.book)")
+    both = min(len(known), len(now))
+    assert known[:both] == now[:both]
+
+
+def test_a_finished_game_is_replayed_with_all_its_figures(
+    page: sync_api.Page, web: theatre.Web
+) -> None:
+    """A cell of the crosstable opens the game; evals, clocks, counters are the record's."""
+    record = first_finished(web)
+    page.get_by_role("tab", name="Crosstable").click()
+    cell = page.locator('#panel a[href="#/stage/game/league.1"]').first
+    sync_api.expect(cell).to_be_visible(timeout=SECONDS)
+    cell.click()
+    title = (
+        f"{record.order.white.name} \N{EN DASH} {record.order.black.name} {record.outcome.result}"
+    )
+    sync_api.expect(page.locator("#game-title")).to_have_text(title)
+    book = len(record.order.opening.moves)
+    assert shown(page)[book:] == [ply.san for ply in record.plies]
+    sync_api.expect(page.locator("#moves .end").last).to_contain_text(record.outcome.details)
+    check_figures(page, record, len(record.plies))
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    check_figures(page, record, len(record.plies) - 3)
+    page.keyboard.press("Home")
+    sync_api.expect(page.locator('#moves [aria-current="true"]')).to_have_count(0)
+    page.keyboard.press("End")
+    step = page.locator(".line button").first
+    sync_api.expect(step).to_be_visible(timeout=SECONDS)
+    step.hover()
+    sync_api.expect(page.locator("#hover")).to_be_visible()
+    page.get_by_role("link", name="Back to the live game").click()
+    sync_api.expect(page.locator("#to-live")).to_be_hidden()
+
+
+def check_figures(page: sync_api.Page, record: contract.GameRecord, played: int) -> None:
+    """Hold evals, clocks and counters on the page against the record's plies."""
+    plies = record.plies[:played]
+    last = plies[-1]
+    sync_api.expect(page.locator('#moves [aria-current="true"]')).to_contain_text(last.san)
+    for side in ("white", "black"):
+        own = next(ply for ply in reversed(plies) if ply.side == side)
+        card = page.locator(f'.card[data-side="{side}"]')
+        text = score.text(own.score, own.side) if own.score else ""
+        plain = (
+            "\N{EN DASH}"
+            if not text
+            else text
+            if text.startswith("-") or text == "0.00"
+            else f"+{text}"
+        )
+        sync_api.expect(card.locator('[data-x="eval"]')).to_have_text(plain)
+        left = (last.white_clock_ns if side == "white" else last.black_clock_ns) // 1_000_000
+        clock = (
+            f"{left // 60_000}:{left // 1000 % 60:02}"
+            if left >= 60_000
+            else f"{left // 100 / 10:.1f}"
+        )
+        sync_api.expect(card.locator('[data-x="clock"]')).to_have_text(clock)
+    assert last.counters is not None
+    fifty = f"{last.counters.moves_to_fifty} moves"
+    sync_api.expect(page.locator('[data-x="to-fifty"]')).to_have_text(fifty)
+
+
+def test_tables_are_those_of_the_journal(page: sync_api.Page, web: theatre.Web) -> None:
+    """Standings hold every tiebreak number, and the schedule every game."""
+    first_finished(web)
+    page.get_by_role("tab", name="Schedule").click()
+    page.locator('#events [data-event="league"]').click()
+    sync_api.expect(page.locator('#panel tr[data-game="league.1"]')).to_be_visible(timeout=SECONDS)
+    assert page.locator("#panel tbody tr").count() == 6
+    page.get_by_role("tab", name="Standings").click()
+    row = page.locator("#panel tr[data-engine]").first
+    sync_api.expect(row).to_be_visible()
+    table = web.json("seasons/stage/events/league")
+    told = page.locator("#panel tr[data-engine]").evaluate_all(
+        "all => all.map(row => [row.dataset.engine, ...['points', 'sonneborn-berger'].map("
+        "name => row.querySelector(`[data-x=${name}]`).textContent)])"
+    )
+    if table == web.json("seasons/stage/events/league"):
+        wanted = [
+            [one["engine"], f"{one['points']:g}", f"{one['tiebreaks']['sonneborn-berger']:g}"]
+            for one in table["rows"]
+        ]
+        assert told == wanted or page.locator("#panel").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(
+    browser: sync_api.Browser, web: theatre.Web, scheme: sync_api.ColorScheme | str
+) -> None:
+    """Every tab, in both colour schemes, is fit for those who do not see or use no mouse."""
+    first_finished(web)
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    opened.goto(f"{web.url}/#/stage/game/league.1")
+    sync_api.expect(opened.locator("#moves .end").last).to_be_visible(timeout=SECONDS)
+    found: list[str] = []
+    for tab in opened.get_by_role("tab").all():
+        tab.click()
+        sync_api.expect(opened.locator("#panel h3").first).to_be_visible(timeout=SECONDS)
+        found += violations(opened)
+    context.close()
+    assert not found, "\n".join(dict.fromkeys(found))
+
+
+def test_a_phone_shows_it_all_without_sideways_scrolling(
+    browser: sync_api.Browser, web: theatre.Web
+) -> None:
+    """On a narrow screen the page is as wide as the screen, and the board fills it."""
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    opened = context.new_page()
+    opened.goto(web.url)
+    sync_api.expect(opened.locator("#board svg")).to_be_visible(timeout=SECONDS)
+    sync_api.expect(opened.locator("#moves button").first).to_be_visible(timeout=SECONDS)
+    assert opened.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
+    box = opened.locator("#board").bounding_box()
+    assert box is not None
+    assert box["width"] > 0.8 * PHONE["width"]
+    context.close()
+
+
+def test_the_api_has_a_page(page: sync_api.Page, web: theatre.Web) -> None:
+    """The page of the read API names every path of its description."""
+    page.goto(f"{web.url}/api.html")
+    sync_api.expect(page.locator("#paths h3").first).to_be_visible()
+    told = page.locator("#paths h3").all_inner_texts()
+    paths = json.loads(web.get("/api/v1/openapi.json").text)["paths"]
+    assert told == [f"GET {path}" for path in paths]

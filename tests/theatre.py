@@ -1,0 +1,204 @@
+"""A stage for tests of the broadcast: journals as sources, a farm with its web server."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import harness
+import httpx
+
+from orchestrator import contract, processes, simulation
+from orchestrator.broadcast import feeds, library, messages, projector
+from orchestrator.commands import launch
+from orchestrator.season import files
+
+SEED = "5eed5eed5eed5eed5eed5eed5eed5eed"
+
+
+class Tape:
+    """A journal as far as it has been played: what the projector reads of a ledger."""
+
+    def __init__(self, journal: Sequence[contract.Entry]) -> None:
+        self.journal = journal
+        self.shown = 0
+        self.season = str(journal[0].data["id"])
+
+    def now_ms(self) -> int:
+        """Return the time of the last entry."""
+        return self.journal[self.shown - 1].at_ms
+
+    def seasons(self) -> tuple[str, ...]:
+        """Return the one season."""
+        return (self.season,) if self.shown else ()
+
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Return entries that have been played."""
+        return list(self.journal[after : min(self.shown, after + limit)])
+
+    def last(self, journal: str) -> int:
+        """Return the number of the last entry played."""
+        return self.shown
+
+    def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:
+        """Return nothing: simulated games have no plies."""
+        return []
+
+    def live(self, hall: str) -> str | None:
+        """Return nothing: nobody plays."""
+        return None
+
+    def record(self, attempt: str) -> bytes | None:
+        """Return nothing: nobody kept simulated games."""
+        return None
+
+
+def simulated(name: str, seed: int = 7) -> Tape:
+    """Return the whole journal of a simulated season."""
+    loaded = files.load(launch.season_file(name))
+    return Tape(simulation.Simulation.launched(loaded, seed).run().journal)
+
+
+@dataclasses.dataclass
+class Projected:
+    """A projector with what it has made."""
+
+    projector: projector.Projector
+    shelf: library.Library
+    told: list[messages.Message]
+
+
+def projected(tape: Tape, root: pathlib.Path) -> Projected:
+    """Return a projector of a tape that writes below ``root``."""
+    shelf, told = library.Library(), list[messages.Message]()
+    made = projector.Projector(
+        tape, root / "archive", shelf, feeds.Directory(root / "feeds"), told.extend
+    )
+    return Projected(made, shelf, told)
+
+
+def tree(root: pathlib.Path) -> dict[str, bytes]:
+    """Return all files below a directory."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+# -- a real farm with its web server --------------------------------------------------
+
+
+class Web:
+    """``farm serve-web`` beside a test farm."""
+
+    def __init__(self, farm: harness.Farm) -> None:
+        self.farm = farm
+        self.feeds = farm.root / "feeds"
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it, on the port that it had before."""
+        environment = processes.environment(self.farm.redis.url, self.farm.root, harness.HALL)
+        command = processes.web_command("127.0.0.1", self.port)
+        log = (self.farm.root / "web.log").open("a")
+        self.process = subprocess.Popen(
+            command,
+            env=environment | {"FARM_LOG": "json", "PYTHONWARNINGS": "default"},
+            stdout=log,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        log.close()
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert "live page is at" in line, line + self.process.stderr.read()
+        self.port = int(line.rstrip().rstrip("/").rpartition(":")[2])
+        self._drain()
+
+    def _drain(self) -> None:
+        """Let the server's log go to a file, so that it is never blocked by us."""
+        assert self.process is not None
+        assert self.process.stderr is not None
+        descriptor = self.process.stderr.fileno()
+        self._cat = subprocess.Popen(
+            ["tee", "-a", str(self.farm.root / "web.log")],
+            stdin=descriptor,
+            stdout=subprocess.DEVNULL,
+        )
+
+    @property
+    def url(self) -> str:
+        """Return the address of the page."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        self._cat.wait()
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """Ask for a path."""
+        return httpx.get(self.url + path, headers=headers, timeout=20)
+
+    def json(self, path: str) -> Any:
+        """Return a document of the API."""
+        answer = self.get(f"/api/v1/{path}")
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+
+@contextlib.contextmanager
+def stage(root: pathlib.Path) -> Iterator[Web]:
+    """Run a farm with its web server; nothing is launched yet."""
+    with harness.running(root) as farm:
+        web = Web(farm)
+        web.start()
+        try:
+            yield web
+        finally:
+            web.kill()
+
+
+def season(farm: harness.Farm, delay_ms: int = 4, strengths: Sequence[int] = (1, 2, 3)) -> str:
+    """Launch a league and its final between engines that take their time."""
+    extra = ("--delay-ms", str(delay_ms))
+    rows = [harness.scripted(farm.life, strength, *extra) for strength in strengths]
+    for row, country in zip(rows, ("NOR", "GER", "USA", "FRA"), strict=False):
+        row |= {"author": "The Author", "country": country, "version": "1.0", "rating": 3000}
+    file = harness.league(farm.root / "season.toml", rows, control="60s+1s", final_games=2)
+    farm.launch(file, "stage", seed=SEED)
+    return "stage"
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    kind: str
+    data: Any
+
+
+def events(answer: httpx.Response) -> Iterator[Event]:
+    """Read a stream's events."""
+    fields: dict[str, str] = {}
+    for line in answer.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield Event(fields.get("id", ""), fields.get("event", ""), json.loads(fields["data"]))
+            fields = {}
+        else:
+            fields = {}
