@@ -1,0 +1,121 @@
+"""``farm doctor`` and ``farm preflight``: what must hold before a season, and before an event."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pathlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import click
+import rich.table
+
+from orchestrator import contract, errors, version
+from orchestrator.commands import common, engine_trial
+from orchestrator.doctor import farm, report, season
+from orchestrator.ledger import store, vitals
+from orchestrator.season import state as season_state
+
+CHECKS = "farm.checks"
+Check: TypeAlias = Callable[[], Iterator[contract.Finding]]
+
+
+def _only(function: common.Function) -> common.Function:
+    return click.option("--only", multiple=True, help="Only this area, such as redis or host.")(
+        function
+    )
+
+
+@click.command()
+@_only
+@common.json_option
+def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
+    """Look at everything that must hold before a season, each with its reason.
+
+    Redis, journals, halls and hosts as they tell of themselves; this machine's sandbox,
+    cores, memory, disk and speed where it is a hall's. Exit code 3 where something failed.
+
+    Example: farm doctor --only redis --json
+    """
+    with common.open_ledger() as ledger:
+        found = [*_farm(ledger), *_here()]
+        told = _report(ledger.now_ms(), report.only(found, only))
+    _print(told, as_json=as_json)
+
+
+@click.command()
+@click.argument("event")
+@click.option("--season", "name", help="The season; default: the one that runs.")
+@click.option("--archive", type=click.Path(path_type=pathlib.Path, file_okay=False))
+@common.json_option
+def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_json: bool) -> None:
+    """Look at everything before EVENT, start its engines, and keep the report with it.
+
+    Run it on the hall's host while the season is at a gate or paused: each engine plays
+    two plies as in a game. The report is kept in the archive and its SHA-256 in the farm's
+    journal. Exit code 3 where something failed.
+
+    Example: farm preflight superfinal
+    """
+    with common.open_ledger() as ledger:
+        state = common.choose(ledger, name)
+        if event not in state.events:
+            known = ", ".join(state.events)
+            raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
+        found = [*_farm(ledger), *farm.hall(ledger, state.hall), *_here(), *_event(state, event)]
+        told = _report(ledger.now_ms(), tuple(found), state.launched.id, event)
+        path, digest = report.keep(archive or common.data_directory() / "archive", told)
+        fact = {"season": told.season, "event": event, "sha256": digest}
+        fact["failed"] = ", ".join(f"{one.area} {one.name}" for one in told.failed)
+        draft = contract.Draft(report.PREFLIGHT, fact)
+        common.append_farm(ledger, draft, common.author(ledger, "preflight"))
+    _print(told, as_json=as_json, path=path)
+
+
+def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
+    yield from farm.redis(ledger)
+    yield from farm.journals(ledger)
+    yield from farm.hosts(vitals.read(ledger), ledger.now_ms())
+
+
+def _here() -> Iterator[contract.Finding]:
+    """Yield what the packages on this machine find of it: a hall's cores, sandbox, speed."""
+    for entry in importlib.metadata.entry_points(group=CHECKS):
+        check: Check = entry.load()
+        yield from check()
+
+
+def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
+    yield from season.tables(state, event)
+    trial = season.trials(state, event, engine_trial.OWN)
+    player = engine_trial.player()
+    yield from season.engines(trial, player, state.hall, common.redis_url())
+
+
+def _report(
+    now_ms: int, found: tuple[contract.Finding, ...], season_id: str = "", event: str = ""
+) -> report.Report:
+    host = socket.gethostname()
+    return report.Report(
+        at_ms=now_ms,
+        host=host,
+        version=version.VERSION,
+        season=season_id,
+        event=event,
+        findings=found,
+    )
+
+
+def _print(told: report.Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
+    if as_json:
+        common.print_json(told.model_dump(mode="json") | {"file": str(path) if path else None})
+    else:
+        table = rich.table.Table("area", "what", "", "found", "why; what to do")
+        for one in told.findings:
+            advice = one.why if one.status == "ok" else f"{one.why}\n→ {one.do}"
+            table.add_row(one.area, one.name, one.status, one.found, advice)
+        common.console().print(table)
+    if told.failed:
+        names = ", ".join(f"{one.area} {one.name}" for one in told.failed)
+        raise errors.RefusedError(f"not ready: {names}")

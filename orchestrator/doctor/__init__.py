@@ -1,0 +1,1 @@
+"""What must hold before a season: looked at, told with its reason and what to do."""

@@ -1,0 +1,109 @@
+"""Checks of a season on this host: tables, files, and each engine started for two plies."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+from orchestrator import contract, errors
+from orchestrator.season import orders
+from orchestrator.season import state as season_state
+
+Play: TypeAlias = Callable[
+    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
+]
+
+WHOLE: Final = {3: 5, 4: 35, 5: 145, 6: 510, 7: 1511}  # WDL tables up to so many men
+TRIAL: Final = contract.TimeControl(base_ms=60_000, increment_ms=1_000)
+TWO_PLIES: Final = contract.Adjudication(max_moves=1)
+
+
+def tables(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
+    """Look whether the event's tablebases are whole here."""
+    spec = state.events[event].spec
+    rule = spec.adjudication.syzygy
+    paths = {"engines": spec.limits.syzygy_path, "adjudication": rule.path if rule else None}
+    for whose, path in paths.items():
+        if path:
+            men = rule.men if rule and whose == "adjudication" else 6
+            yield _tables(f"{whose}: {path}", path.split(":"), men)
+
+
+def _tables(name: str, directories: Sequence[str], men: int) -> contract.Finding:
+    found = {
+        file.stem
+        for directory in directories
+        for file in pathlib.Path(directory).glob("*.rtbw")
+        if len(file.stem) - 1 <= men
+    }
+    missing = WHOLE[men] - len(found)
+    return contract.Finding(
+        area="tables",
+        name=name,
+        status="ok" if missing <= 0 else "failed",
+        found=f"{len(found)} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
+        why="tablebase adjudication and equal tables (S16-6)",
+        do="fetch them and compare checksums: ansible role syzygy",
+    )
+
+
+def trials(
+    state: season_state.SeasonState, event: str, own: contract.EngineSpec
+) -> list[contract.GameOrder]:
+    """Return an order a roster engine of the event: two plies against the farm's own."""
+    spec = state.events[event].spec
+    field = state.events[event].entrants or tuple(state.engines)
+    made = []
+    for number, engine in enumerate(field, start=1):
+        order = contract.GameOrder(
+            season="preflight",
+            season_name="Preflight",
+            event="preflight",
+            event_name="Preflight",
+            game=f"preflight-{number}",
+            number=number,
+            round=str(number),
+            white=orders.engine_in(state.engines[engine], event),
+            black=own,
+            time_control=TRIAL,
+            journaled=False,
+            limits=spec.limits,
+            timeouts=spec.timeouts,
+            adjudication=TWO_PLIES,
+        )
+        made.append(order)
+    return made
+
+
+def engines(
+    trial: Sequence[contract.GameOrder], play: Play, hall: str, url: str | None
+) -> Iterator[contract.Finding]:
+    """Start each engine as in a game, in its sandbox, with the event's limits."""
+    for order in trial:
+        yield _engine(order, play, hall, url)
+
+
+def _engine(order: contract.GameOrder, play: Play, hall: str, url: str | None) -> contract.Finding:
+    status: Literal["ok", "failed", "unknown"] = "failed"
+    found = "it did not play"
+    try:
+        for record in play([order], hall, url):
+            whole = record.outcome.ending is contract.Ending.MAX_MOVES
+            status = "ok" if whole else "failed"
+            found = record.white.id_name if whole else record.outcome.details
+            lowered = [one.remark for one in record.white.options if one.remark]
+            found += f" ({'; '.join(lowered)})" if whole and lowered else ""
+            found += f"; {record.white.sandbox}" if record.white.sandbox else ""
+    except errors.RefusedError as error:
+        status, found = "unknown", str(error)
+    except errors.FarmError as error:
+        found = str(error)
+    return contract.Finding(
+        area="engine",
+        name=order.white.id,
+        status=status,
+        found=found,
+        why="every engine starts, takes its options and answers (S16-14)",
+        do=f"farm engine show {order.white.id}; farm evidence; correct its entry or files",
+    )

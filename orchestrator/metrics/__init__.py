@@ -1,0 +1,1 @@
+"""The exporter: what Prometheus reads of the farm, computed from Redis' state alone."""

@@ -1,0 +1,205 @@
+"""Metrics of seasons, events and engines: all of them follow from a season's journal.
+
+Counters are counts over the journal, so they never go back but by a restore or an undone
+event, and survive any restart of the exporter.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.arbiter import interruption
+from orchestrator.metrics import families, histogram
+from orchestrator.season import (
+    decisions,
+    entries,
+    events,
+    hidden_books,
+    openings,
+    pairing,
+    progress,
+    tally,
+    views,
+)
+from orchestrator.season import state as season_state
+
+STATUSES: Final = ("running", "waiting", "paused", "held", "finished")
+SCENARIOS: Final = {one.value: one.name.lower() for one in interruption.Scenario}
+ORGANIZERS: Final = "decided"  # what they answered
+DURATIONS: Final = (10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 14400.0)  # s
+
+
+class Watched:
+    """One season: its fold, and counts of what the fold does not keep."""
+
+    def __init__(self, season: str) -> None:
+        """Start before the launch."""
+        self.id = season
+        self.state = season_state.SeasonState()
+        self.ended_ms: int | None = None
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.scenarios: collections.Counter[tuple[str, str]] = collections.Counter()
+
+    def apply(self, entry: contract.Entry) -> None:
+        """Fold an entry and count it; raise ``LedgerDamagedError``."""
+        self.state.apply(entry)
+        if entry.kind in {entries.PAUSED, entries.HELD}:
+            self.counts[entry.kind] += 1
+        elif entry.kind == entries.ATTEMPT_JUDGED:
+            event = self.state.game(entry.data["game"]).event
+            self.scenarios[event, SCENARIOS.get(entry.data["scenario"], ORGANIZERS)] += 1
+        elif entry.kind == entries.SEASON_FINISHED:
+            self.ended_ms = entry.at_ms
+
+
+def write(sheet: families.Sheet, season: Watched, now_ms: int, mirrored: int) -> None:
+    """Write all samples of a season."""
+    state, name = season.state, season.id
+    whole = progress.of_season(state)
+    ends_ms = season.ended_ms or now_ms + whole.remaining_seconds * 1000
+    launched = state.launched
+    sheet.set("farm_season_info", 1, season=name, name=launched.season.name, hall=state.hall)
+    gauges: Mapping[str, float | None] = {
+        "launch_timestamp_seconds": state.launched_ms / 1000,
+        "progress_ratio": whole.share,
+        "games_expected": whole.total,
+        "end_timestamp_seconds": ends_ms / 1000,
+        "journal_entries": state.seq,
+        "mirror_lag_entries": state.seq - mirrored,
+        "decisions_open": len(list(decisions.outstanding(state))),
+        "flags_open": len(list(hidden_books.standing(state))),
+        "hosts_away": len(state.away),
+        "next_gate_timestamp_seconds": _seconds(state.next_deadline_ms()),
+        "ready_since_timestamp_seconds": _ready_since(state),
+    }
+    for gauge, value in gauges.items():
+        sheet.set(f"farm_season_{gauge}", value, season=name)
+    status = views.status(state)
+    for known in STATUSES:
+        sheet.set("farm_season_status", known == status, season=name, status=known)
+    sheet.set("farm_pauses_total", season.counts[entries.PAUSED], season=name)
+    sheet.set("farm_holds_total", season.counts[entries.HELD], season=name)
+    for event in state.events.values():
+        _event(sheet, season, event, now_ms)
+
+
+def _seconds(at_ms: int | None) -> float | None:
+    return None if at_ms is None else at_ms / 1000
+
+
+def _ready_since(state: season_state.SeasonState) -> float | None:
+    waits = state.ready_game() is not None and state.running is None
+    return state.at_ms / 1000 if waits else None
+
+
+def _event(sheet: families.Sheet, season: Watched, event: events.EventState, now_ms: int) -> None:
+    labels = {"season": season.id, "event": event.id}
+    done = progress.of_event(season.state, event.id)
+    ends_ms = event.ranked_ms or now_ms + done.remaining_seconds * 1000
+    sheet.set("farm_event_progress_ratio", done.share, **labels)
+    sheet.set("farm_event_games_expected", done.total, **labels)
+    if event.entrants:
+        sheet.set("farm_event_end_timestamp_seconds", ends_ms / 1000, **labels)
+    for status in events.Status:
+        sheet.set("farm_event_status", status is event.status, status=status.value, **labels)
+    for scenario in (*SCENARIOS.values(), ORGANIZERS) if event.entrants else ():
+        count = season.scenarios[event.id, scenario]
+        sheet.set("farm_interruptions_total", count, scenario=scenario, **labels)
+    games = [season.state.games[game] for game in event.order]
+    played = [game for game in games if game.finished is not None]
+    _games(sheet, played, labels)
+    _engines(sheet, season.state, event, played, labels)
+
+
+def _games(sheet: families.Sheet, played: list[events.Game], labels: dict[str, str]) -> None:
+    ends: collections.Counter[tuple[str, str]] = collections.Counter()
+    lengths = histogram.Histogram(DURATIONS)
+    for game in played:
+        assert game.finished is not None
+        ends[game.finished.result, game.finished.ending.value] += 1
+        if not game.finished.imported:
+            lengths.add((game.finished.ended_ms - game.finished.started_ms) / 1000)
+    for (result, ending), count in sorted(ends.items()):
+        sheet.set("farm_games_finished_total", count, result=result, termination=ending, **labels)
+    if lengths.count:
+        sheet.buckets("farm_game_duration_seconds", lengths.buckets(), lengths.total, **labels)
+
+
+_LOST: Final = {
+    contract.Ending.TIME: "farm_engine_time_losses_total",
+    contract.Ending.ILLEGAL: "farm_engine_illegal_moves_total",
+    **dict.fromkeys(tally.CRASHES, "farm_engine_crashes_total"),
+}
+
+
+def _engines(
+    sheet: families.Sheet,
+    state: season_state.SeasonState,
+    event: events.EventState,
+    played: list[events.Game],
+    labels: dict[str, str],
+) -> None:
+    faults: collections.Counter[tuple[str, str]] = collections.Counter()
+    used: collections.Counter[str] = collections.Counter()
+    given: collections.Counter[str] = collections.Counter()
+    games: collections.Counter[str] = collections.Counter()
+    for game in played:
+        fact = game.finished
+        assert fact is not None
+        games.update((game.white, game.black))
+        if fact.loser and fact.ending in _LOST:
+            loser = game.white if fact.loser == "white" else game.black
+            faults[_LOST[fact.ending], loser] += 1
+        for engine, had, left in _clocks(state, event, game, fact):
+            given[engine] += had
+            used[engine] += had - left
+    for engine in event.entrants:
+        told = labels | {"engine": engine}
+        sheet.set("farm_engine_games_total", games[engine], **told)
+        for name in dict.fromkeys(_LOST.values()):
+            sheet.set(name, faults[name, engine], **told)
+        sheet.set("farm_engine_time_given_seconds_total", given[engine] / 1e9, **told)
+        sheet.set("farm_engine_time_used_seconds_total", used[engine] / 1e9, **told)
+        sheet.set("farm_engine_strikes", event.tally.crashed.get(engine, 0), **told)
+        sheet.set("farm_engine_excluded", engine in event.excluded, **told)
+    for row in event.rows or pairing.table(state, event):
+        told = labels | {"engine": row.engine}
+        sheet.set("farm_engine_points", row.points, **told)
+        sheet.set("farm_engine_rank", row.rank, **told)
+
+
+def _clocks(
+    state: season_state.SeasonState,
+    event: events.EventState,
+    game: events.Game,
+    fact: contract.GameFinished,
+) -> list[tuple[str, int, int]]:
+    """Return of both engines what their clocks were given and what was left, in ns.
+
+    Only of controls without periods, whose games were begun on a full clock.
+    """
+    control = game.time_control or event.spec.time_control
+    if fact.imported or not control.base_ms or control.moves:
+        return []
+    opening = openings.of_game(state, game)
+    first = len(opening.moves)
+    black_begins = opening.fen is not None and opening.fen.split()[1] == "b"
+    sides = ((game.white, fact.white_clock_ns), (game.black, fact.black_clock_ns))
+    found = []
+    for side, (engine, left) in enumerate(sides):
+        had = given(control, own_moves(first, fact.plies, side ^ black_begins))
+        found.append((engine, had, min(left, had)))
+    return found
+
+
+def own_moves(first: int, plies: int, side: int) -> int:
+    """Return how many of the plies after the book's are of a side (0: who began the game)."""
+    return len(range(first + (first + side) % 2, plies, 2))
+
+
+def given(control: contract.TimeControl, moves: int) -> int:
+    """Return the nanoseconds of a clock for so many moves."""
+    return (control.base_ms + moves * control.increment_ms) * 1_000_000

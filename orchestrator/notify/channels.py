@@ -1,0 +1,86 @@
+"""Sending: a mail by SMTP, or a POST of JSON. What fails is a ``HostError`` and tried again."""
+
+from __future__ import annotations
+
+import email.message
+import email.utils
+import hashlib
+import hmac
+import smtplib
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Final
+
+from orchestrator import contract, errors
+from orchestrator.notify import notices, settings
+
+TIMEOUT_SECONDS: Final = 15.0  # s: a channel that hangs delays the others, never the season
+
+
+def send(
+    channel: settings.Mail | settings.Webhook, notice: notices.Notice, subject: str, body: str
+) -> None:
+    """Send a notice by a channel; raise ``HostError``, ``UsageError``."""
+    if isinstance(channel, settings.Mail):
+        _mail(channel, notice, subject, body)
+    else:
+        _post(channel, notice, subject, body)
+
+
+def _mail(channel: settings.Mail, notice: notices.Notice, subject: str, body: str) -> None:
+    message = email.message.EmailMessage()
+    message["From"], message["To"] = channel.sender, ", ".join(channel.to)
+    message["Subject"] = subject
+    message["Date"] = email.utils.localtime()
+    message["X-Farm-Notice"] = notice.id
+    hint = f"\nfarm notify ack {notice.id}\n" if notice.asks else ""
+    message.set_content(body + hint)
+    password = settings.secret(channel.password_file)
+    try:
+        with _server(channel) as server:
+            if channel.user:
+                server.login(channel.user, password)
+            server.send_message(message)
+    except (OSError, smtplib.SMTPException) as error:
+        raise errors.HostError(f"mail by {channel.host}:{channel.port}: {error}") from error
+
+
+def _server(channel: settings.Mail) -> smtplib.SMTP:
+    context = ssl.create_default_context()
+    if channel.tls == "tls":
+        return smtplib.SMTP_SSL(
+            channel.host, channel.port, timeout=TIMEOUT_SECONDS, context=context
+        )
+    server = smtplib.SMTP(channel.host, channel.port, timeout=TIMEOUT_SECONDS)
+    if channel.tls == "starttls":
+        server.starttls(context=context)
+    return server
+
+
+def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body: str) -> None:
+    told = {
+        "id": notice.id,
+        "kind": notice.kind.value,
+        "at_ms": notice.at_ms,
+        "asks": notice.asks,
+        "subject": subject,
+        "text": f"{subject}\n{body}",
+        "facts": dict(notice.facts),
+    }
+    payload = contract.dumps(told).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "tournament-farm"}
+    if secret := settings.secret(channel.secret_file):
+        signed = hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest()
+        headers["X-Farm-Signature"] = f"sha256={signed}"
+    url = channel.url or settings.secret(channel.url_file)
+    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+        raise errors.UsageError(f"webhook {channel.name}: its address is no http(s) address")
+    request = urllib.request.Request(url, payload, headers)  # noqa: S310 - http(s), checked above
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - as above
+            return
+    except OSError as error:  # its address may be a secret, and is not told
+        reason = getattr(error, "reason", error)
+        raise errors.HostError(f"webhook {channel.name}: {reason}") from error

@@ -1,0 +1,163 @@
+"""What is worth a notice: a pure function of the journal's entries, the state and the time.
+
+A notice is told once; one that ``asks`` is told again until somebody acknowledges it, or
+until what it is about is over (a question answered, a season resumed, a host back).
+Nothing tells a coming opening or the seed: only counts, names and reasons are taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.ledger import vitals
+from orchestrator.season import amendments, entries, events, tally
+from orchestrator.season import state as season_state
+
+
+class Kind(enum.StrEnum):
+    """What a notice is about."""
+
+    DECISION = "decision-needed"
+    CRASH = "crash"
+    SECOND_CRASH = "second-crash"
+    DISQUALIFIED = "disqualification"
+    EVENT_OVER = "event-over"
+    SEASON_OVER = "season-over"
+    DEADLINE = "deadline-near"
+    HOST_AWAY = "host-away"
+    HELD = "season-held"
+    FLAGGED = "hidden-book"
+
+
+ASKING: Final = frozenset(
+    {Kind.DECISION, Kind.SECOND_CRASH, Kind.DISQUALIFIED, Kind.HOST_AWAY, Kind.HELD, Kind.FLAGGED}
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Notice:
+    """One notice; ``about`` is what it is over with, ``facts`` fill the template."""
+
+    id: str
+    kind: Kind
+    at_ms: int
+    about: str
+    facts: Mapping[str, str]
+
+    @property
+    def asks(self) -> bool:
+        """Say whether somebody has to acknowledge it."""
+        return self.kind in ASKING
+
+
+def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[Notice]:
+    """Yield the notices of an entry that the state has just applied."""
+    for kind, about, facts in _told(state, entry):
+        season = state.launched
+        shown = {"season": season.id, "season_name": season.season.name, **facts}
+        found = f"{season.id}:{entry.seq}:{kind.value}"
+        yield Notice(found, kind, entry.at_ms, f"{season.id}:{about}", shown)
+
+
+_Told = tuple[Kind, str, dict[str, str]]
+
+
+def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_Told]:
+    data = entry.data
+    if entry.kind == entries.DECISION_NEEDED:
+        facts = {"decision": data["decision"], "question": data["about"]}
+        yield Kind.DECISION, f"decision:{data['decision']}", facts
+    elif entry.kind == entries.ATTEMPT_JUDGED and data["asks"]:
+        named = f"{data['game']}:interruption"
+        facts = {"decision": named, "question": data["evidence"]}
+        yield Kind.DECISION, f"decision:{named}", facts
+    elif entry.kind == entries.GAME_FINISHED:
+        yield from _crash(state, contract.GameFinished.model_validate(data))
+    elif entry.kind == entries.ENGINE_EXCLUDED:
+        facts = {"engine": data["engine"], "event": data["event"], "reason": data["reason"]}
+        yield Kind.DISQUALIFIED, f"excluded:{data['event']}:{data['engine']}", facts
+    elif entry.kind == entries.EVENT_RANKED:
+        best = ", ".join(row["engine"] for row in data["rows"][:3])
+        yield Kind.EVENT_OVER, f"event:{data['event']}", {"event": data["event"], "best": best}
+    elif entry.kind == entries.SEASON_FINISHED:
+        yield Kind.SEASON_OVER, "season", {"champion": data["champion"]}
+    elif entry.kind == entries.HELD:
+        yield Kind.HELD, "held", {"reason": data["reason"]}
+    elif entry.kind == amendments.HOST_AWAY:
+        facts = {"host": data["host"], "reason": data["reason"]}
+        yield Kind.HOST_AWAY, f"away:{data['host']}", facts
+    elif entry.kind == amendments.ENGINE_FLAGGED:
+        facts = {"engine": data["engine"], "event": data["event"]}
+        yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", facts
+
+
+def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iterator[_Told]:
+    if fact.ending not in tally.CRASHES or fact.loser is None:
+        return
+    game = state.game(fact.game)
+    engine = game.white if fact.loser == "white" else game.black
+    event = state.events[game.event]
+    count, limit = event.tally.crashed.get(engine, 0), event.spec.disqualify_after
+    facts = {
+        "engine": engine,
+        "event": event.id,
+        "game": game.id,
+        "details": fact.details,
+        "crashes": str(count),
+        "limit": str(limit or "no limit"),
+    }
+    last = bool(limit) and count == (limit or 0) - 1
+    yield (Kind.SECOND_CRASH if last else Kind.CRASH), f"crash:{game.id}", facts
+
+
+def closed_by(entry: contract.Entry, season: str) -> str:
+    """Return what an entry settles (a notice's ``about``), '' when nothing."""
+    data: Mapping[str, Any] = entry.data
+    about = ""
+    if entry.kind == entries.DECIDED:
+        about = f"decision:{data['decision']}"
+    elif entry.kind == entries.GAME_ADJUDICATED:
+        about = f"decision:{data['game']}:interruption"
+    elif entry.kind == entries.RESUMED:
+        about = "held"
+    elif entry.kind == amendments.HOST_BACK:
+        about = f"away:{data['host']}"
+    elif entry.kind == amendments.FLAG_DISMISSED:
+        about = f"flag:{data['event']}:{data['engine']}"
+    return about and f"{season}:{about}"
+
+
+def of_deadlines(state: season_state.SeasonState, now_ms: int, ahead_ms: int) -> Iterator[Notice]:
+    """Yield a notice for every gate and submission deadline that is near."""
+    season = state.launched
+    for event in state.events.values():
+        for what, at_ms in _deadlines(event):
+            if now_ms <= at_ms <= now_ms + ahead_ms:
+                found = f"{season.id}:deadline:{event.id}:{at_ms}"
+                minutes = str((at_ms - now_ms) // 60_000)
+                facts = {"season": season.id, "season_name": season.season.name}
+                facts |= {"event": event.id, "what": what, "minutes": minutes}
+                yield Notice(found, Kind.DEADLINE, now_ms, found, facts)
+
+
+def _deadlines(event: events.EventState) -> Iterator[tuple[str, int]]:
+    if event.status is events.Status.GATE and event.opens_at_ms is not None:
+        yield "its gate opens", event.opens_at_ms
+    if event.status in {events.Status.WAITING, events.Status.GATE}:
+        for engine, at_ms in event.deadlines.items():
+            yield f"the deadline of {engine or 'all engines'} for updates", at_ms
+
+
+def of_hosts(told: Mapping[str, vitals.Vitals], now_ms: int, silent_ms: int) -> Iterator[Notice]:
+    """Yield a notice for every host that has been silent for too long."""
+    for host, seen in told.items():
+        if now_ms - seen.at_ms > silent_ms:
+            silent = str((now_ms - seen.at_ms) // 1000)
+            facts = {"season": "", "season_name": "the farm", "host": host}
+            facts["reason"] = f"it has been silent for {silent} s"
+            found = f"silent:{host}:{seen.at_ms}"
+            yield Notice(found, Kind.HOST_AWAY, now_ms, f"silent:{host}", facts)

@@ -1,0 +1,95 @@
+"""What is still to be told: kept on disk, so that a restart tells nothing twice and nothing not.
+
+A notice leaves the outbox when every channel has it and, where it asks, somebody has
+acknowledged it or what it is about is over.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable, Mapping
+
+import pydantic
+
+from orchestrator import contract, errors
+from orchestrator.ledger import files
+from orchestrator.notify import notices
+
+REMEMBERED = 500  # ids of notices by time that were told: a host's, a deadline's
+
+
+class Waiting(contract.Message):
+    """One notice that is not done; ``sent_ms`` by channel is when it was told last."""
+
+    id: str
+    kind: notices.Kind
+    at_ms: int
+    about: str
+    facts: Mapping[str, str]
+    sent_ms: Mapping[str, int] = {}
+    failed: Mapping[str, str] = {}
+    tried_ms: int = 0
+
+    @property
+    def notice(self) -> notices.Notice:
+        """Return the notice itself."""
+        return notices.Notice(self.id, self.kind, self.at_ms, self.about, self.facts)
+
+
+class Kept(contract.Message):
+    """The outbox' file: how far each journal was read, and what waits."""
+
+    schema_version: int = contract.SCHEMA
+    read: Mapping[str, int] = {}
+    waiting: tuple[Waiting, ...] = ()
+    told: tuple[str, ...] = ()
+
+
+class Outbox:
+    """The notices that wait, in the order they came."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        """Read the file, if there is one; raise ``HostError`` for a damaged one."""
+        self._path = path
+        self.fresh = not path.exists()
+        kept = Kept() if self.fresh else _load(path)
+        self.read = dict(kept.read)
+        self.waiting = {one.id: one for one in kept.waiting}
+        self._told = dict.fromkeys(kept.told)
+
+    def save(self) -> None:
+        """Write the file, whole or not at all."""
+        told = tuple(self._told)[-REMEMBERED:]
+        kept = Kept(read=self.read, waiting=tuple(self.waiting.values()), told=told)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(self._path, kept.encode().encode())
+
+    def add(self, found: Iterable[notices.Notice]) -> None:
+        """Take notices that were not taken before."""
+        for one in found:
+            if one.id not in self._told and not self._asked(one):
+                self._told[one.id] = None
+                self.waiting[one.id] = Waiting(
+                    id=one.id, kind=one.kind, at_ms=one.at_ms, about=one.about, facts=one.facts
+                )
+
+    def _asked(self, one: notices.Notice) -> bool:
+        return one.asks and any(other.about == one.about for other in self.waiting.values())
+
+    def close(self, about: str) -> None:
+        """Drop what is over, told or not: it asks nobody any more."""
+        for one in [one for one in self.waiting.values() if one.about == about]:
+            del self.waiting[one.id]
+
+    def acknowledge(self, notice: str) -> None:
+        """Drop a notice that somebody has taken upon himself; no error for an unknown one."""
+        self.waiting.pop(notice, None)
+
+
+def _load(path: pathlib.Path) -> Kept:
+    try:
+        return Kept.decode(path.read_bytes())
+    except (OSError, pydantic.ValidationError) as error:
+        raise errors.HostError(
+            f"{path} is damaged: {error}; move it away, and notices begin with what comes"
+        ) from error

@@ -1,0 +1,136 @@
+"""The notifying loop: read what is new, take notices, send, remind.
+
+A process of its own beside ``farm serve``: it only reads the ledger, so a mail server
+that hangs delays no game. Redis away, a channel away: it goes on and tries again.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+from typing import Final
+
+import structlog
+
+from orchestrator import errors
+from orchestrator.ledger import api, vitals
+from orchestrator.notify import channels, notices, outbox, settings, templates
+from orchestrator.season import state as season_state
+
+log = structlog.get_logger()
+
+WAIT_MS: Final = 1_000  # ms: a pass at least this often
+RETRY_MS: Final = 60_000  # ms: a channel that failed is tried again
+ACKNOWLEDGED: Final = "notice_acknowledged"  # a fact of the farm's own journal
+
+
+class Runner:
+    """Turns journals into notices and sends them."""
+
+    def __init__(self, ledger: api.Ledger, told: settings.Settings, box: outbox.Outbox) -> None:
+        """Begin where the outbox ended; one without a past begins with what comes."""
+        self._ledger, self._settings, self._box = ledger, told, box
+        self._states: dict[str, season_state.SeasonState] = {}
+        self._damaged: set[str] = set()
+        self._first = box.fresh
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until ``stop`` is set."""
+        while not stop.is_set():
+            try:
+                self.once()
+                self._ledger.wait(dict(self._box.read), WAIT_MS)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+                stop.wait(WAIT_MS / 1000)
+
+    def once(self) -> None:
+        """Read, take and send what there is now."""
+        now_ms = self._ledger.now_ms()
+        self._read()
+        self._look(now_ms)
+        self._send(now_ms)
+        self._box.save()
+
+    def _read(self) -> None:
+        for season in self._ledger.seasons():
+            try:
+                self._season(season)
+            except errors.LedgerDamagedError as error:
+                self._damaged.add(season)
+                self._box.read[season] = self._ledger.last(season)
+                log.error("season.damaged", season=season, error=str(error))  # noqa: TRY400 - no bug
+        seen = self._box.read.get(api.FARM, 0)
+        while entries := self._ledger.read(api.FARM, seen):
+            for entry in entries:
+                if entry.kind == ACKNOWLEDGED:
+                    self._box.acknowledge(str(entry.data.get("notice")))
+            seen = self._box.read[api.FARM] = entries[-1].seq
+        self._first = False
+
+    def _season(self, season: str) -> None:
+        if season in self._damaged:
+            self._box.read[season] = self._ledger.last(season)
+            return
+        state = self._states.setdefault(season, season_state.SeasonState())
+        told = self._box.read.get(season, self._ledger.last(season) if self._first else 0)
+        while entries := self._ledger.read(season, state.seq):
+            for entry in entries:
+                state.apply(entry)
+                if entry.seq > told:
+                    self._box.add(notices.of_entry(state, entry))
+                    if about := notices.closed_by(entry, season):
+                        self._box.close(about)
+        self._box.read[season] = state.seq
+
+    def _look(self, now_ms: int) -> None:
+        ahead_ms = round(self._settings.deadline_hours * 3_600_000)
+        for state in self._states.values():
+            if state.seq and not state.finished:
+                self._box.add(notices.of_deadlines(state, now_ms, ahead_ms))
+        hosts = vitals.read(self._ledger)
+        silent_ms = round(self._settings.host_silent_seconds * 1000)
+        silent = list(notices.of_hosts(hosts, now_ms, silent_ms))
+        self._box.add(silent)
+        for host in hosts.keys() - {one.facts["host"] for one in silent}:
+            self._box.close(f"silent:{host}")
+
+    def _send(self, now_ms: int) -> None:
+        for one in list(self._box.waiting.values()):
+            self._box.waiting[one.id] = sent = self._told(one, now_ms)
+            wanted = [channel for channel in self._settings.channel if channel.wants(one.notice)]
+            whole = all(channel.name in sent.sent_ms for channel in wanted)
+            if whole and not one.notice.asks:
+                del self._box.waiting[one.id]
+
+    def _told(self, one: outbox.Waiting, now_ms: int) -> outbox.Waiting:
+        """Send a notice by every channel that is due; return it with what came of it."""
+        sent, failed = dict(one.sent_ms), dict(one.failed)
+        for channel in self._settings.channel:
+            if not channel.wants(one.notice) or not self._due(one, channel.name, now_ms):
+                continue
+            try:
+                subject, body = templates.render(one.notice, self._settings.templates)
+                again = "Reminder: " if channel.name in sent else ""
+                channels.send(channel, one.notice, again + subject, body)
+            except errors.FarmError as error:
+                failed[channel.name] = str(error)
+                log.warning("notice.failed", channel=channel.name, error=str(error))
+            else:
+                sent[channel.name] = now_ms
+                failed.pop(channel.name, None)
+                log.info("notice.sent", channel=channel.name, notice=one.id)
+        return one.model_copy(update={"sent_ms": sent, "failed": failed, "tried_ms": now_ms})
+
+    def _due(self, one: outbox.Waiting, channel: str, now_ms: int) -> bool:
+        if channel in one.failed:
+            return now_ms - one.tried_ms >= RETRY_MS
+        if channel not in one.sent_ms:
+            return True
+        remind_ms = self._settings.remind_minutes * 60_000
+        return one.notice.asks and now_ms - one.sent_ms[channel] >= remind_ms
+
+
+def paths(data: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """Return where the settings and the outbox are by default."""
+    return data / "notify.toml", data / "notify" / "outbox.json"

@@ -1,0 +1,119 @@
+"""``notify.toml``: by which channels whom is told of what. Secrets stand in files of their own."""
+
+from __future__ import annotations
+
+import pathlib
+import tomllib
+from typing import Annotated, Literal
+
+import pydantic
+
+from orchestrator import contract, errors
+from orchestrator.notify import notices
+
+EXAMPLE = """\
+remind_minutes = 60          # notices that ask are told again so often, until acknowledged
+deadline_hours = 24          # gates and submission deadlines are told so long before
+host_silent_seconds = 120
+
+[[channel]]
+kind = "mail"
+name = "organizers"
+host = "mail.example.org"
+port = 587
+tls = "starttls"             # or "tls", or "none" on one host
+user = "farm"
+password_file = "/etc/farm/mail-password"
+sender = "farm@example.org"
+to = ["organizers@example.org"]
+
+[[channel]]
+kind = "webhook"
+name = "chat"
+url_file = "/etc/farm/webhook-url"
+secret_file = "/etc/farm/webhook-secret"   # signs the body: X-Farm-Signature
+only = ["event-over", "season-over"]
+"""
+
+
+class _Channel(contract.Message):
+    name: str = pydantic.Field(min_length=1)
+    only: tuple[notices.Kind, ...] = ()
+
+    def wants(self, notice: notices.Notice) -> bool:
+        """Say whether the channel is for this kind of notice."""
+        return not self.only or notice.kind in self.only
+
+
+class Mail(_Channel):
+    """A mailbox, by SMTP."""
+
+    kind: Literal["mail"]
+    host: str
+    port: int = 587
+    tls: Literal["starttls", "tls", "none"] = "starttls"
+    user: str = ""
+    password_file: pathlib.Path | None = None
+    sender: str
+    to: tuple[str, ...] = pydantic.Field(min_length=1)
+
+
+class Webhook(_Channel):
+    """An address that takes JSON by POST; where it is a secret, it stands in a file."""
+
+    kind: Literal["webhook"]
+    url: str = ""
+    url_file: pathlib.Path | None = None
+    secret_file: pathlib.Path | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _one_address(self) -> Webhook:
+        if bool(self.url) == (self.url_file is not None):
+            raise ValueError("either url or url_file is wanted")
+        return self
+
+
+Channel = Annotated[Mail | Webhook, pydantic.Field(discriminator="kind")]
+
+
+class Settings(contract.Message):
+    """The whole file."""
+
+    remind_minutes: float = pydantic.Field(default=60, gt=0)
+    deadline_hours: float = pydantic.Field(default=24, gt=0)
+    host_silent_seconds: float = pydantic.Field(default=120, gt=0)
+    templates: pathlib.Path | None = None
+    channel: tuple[Channel, ...] = pydantic.Field(min_length=1)
+
+    @pydantic.model_validator(mode="after")
+    def _names(self) -> Settings:
+        names = [channel.name for channel in self.channel]
+        if len(set(names)) < len(names):
+            raise ValueError("two channels have one name")
+        return self
+
+
+def load(path: pathlib.Path) -> Settings:
+    """Read the file; raise ``UsageError`` with the place that is wrong."""
+    try:
+        return Settings.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except FileNotFoundError as error:
+        raise errors.UsageError(
+            f"{path} does not exist; `farm notify example > {path}` writes one to begin with"
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise errors.UsageError(f"{path} cannot be read: {error}") from error
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise errors.UsageError(f"{path}: {where}: {first['msg']}") from error
+
+
+def secret(path: pathlib.Path | None) -> str:
+    """Return what a secret's file holds, '' without one; raise ``UsageError``."""
+    if path is None:
+        return ""
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.UsageError(f"secret {path} cannot be read: {error}") from error

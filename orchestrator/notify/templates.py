@@ -1,0 +1,82 @@
+"""The words of notices: subject and body by kind; a directory of files may replace any.
+
+A file ``<kind>.txt`` holds the subject in its first line and the body below; ``$name`` is
+a fact of the notice (``string.Template``). An unknown name is left as it stands.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import string
+from typing import Final
+
+from orchestrator import errors
+from orchestrator.notify import notices
+
+WORDS: Final = {
+    notices.Kind.DECISION: (
+        "$season_name: the organizers must decide $decision",
+        "$question\n\nfarm decisions\nfarm decide $decision --choose ... --reason ...",
+    ),
+    notices.Kind.CRASH: (
+        "$season_name: $engine crashed in $game",
+        (
+            "$details\nCrashes in $event: $crashes (disqualified after $limit).\n\n"
+            "farm evidence $game --for $engine"
+        ),
+    ),
+    notices.Kind.SECOND_CRASH: (
+        "$season_name: $engine is one crash from disqualification",
+        (
+            "$details ($game)\nCrashes in $event: $crashes of $limit.\n\n"
+            "farm evidence $game --for $engine"
+        ),
+    ),
+    notices.Kind.DISQUALIFIED: (
+        "$season_name: $engine is out of $event",
+        "$reason\nIts results there count for nobody.\n\nfarm standings --event $event",
+    ),
+    notices.Kind.EVENT_OVER: (
+        "$season_name: $event is over",
+        "First: $best\n\nfarm standings --event $event",
+    ),
+    notices.Kind.SEASON_OVER: (
+        "$season_name is over",
+        "Champion: $champion\n\nfarm outcome $season\nfarm backup --to ...",
+    ),
+    notices.Kind.DEADLINE: (
+        "$season_name: $event in $minutes minutes",
+        "In $minutes minutes $what.\n\nfarm status",
+    ),
+    notices.Kind.HOST_AWAY: (
+        "$season_name: $host is away",
+        "$reason\n\nfarm status\ndocs: runbooks/FarmHostSilent",
+    ),
+    notices.Kind.HELD: (
+        "$season_name is held",
+        "$reason\n\nfarm status\nfarm resume\ndocs: runbooks/FarmSeasonHeld",
+    ),
+    notices.Kind.FLAGGED: (
+        "$season_name: $engine is flagged for a hidden book",
+        "In $event.\n\nfarm flags\nfarm dismiss $engine ...",
+    ),
+}
+
+
+def render(notice: notices.Notice, directory: pathlib.Path | None) -> tuple[str, str]:
+    """Return subject (one line) and body of a notice; raise ``UsageError`` for a bad file."""
+    subject, body = _words(notice.kind, directory)
+    shown = {name: value.replace("\r", " ") for name, value in notice.facts.items()}
+    told = string.Template(subject).safe_substitute(shown)
+    return " ".join(told.split()), string.Template(body).safe_substitute(shown) + "\n"
+
+
+def _words(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, str]:
+    path = directory / f"{kind.value}.txt" if directory else None
+    if path is None or not path.exists():
+        return WORDS[kind]
+    try:
+        subject, _, body = path.read_text("utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.UsageError(f"template {path} cannot be read: {error}") from error
+    return subject, body.strip("\n")

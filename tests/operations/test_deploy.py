@@ -1,0 +1,197 @@
+"""What is deployed: units, compose file, images' build steps, nginx; held by their own tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+
+import jsonschema
+import pytest
+import watched_run
+import yaml
+
+from orchestrator import processes, watchdog
+
+DEPLOY = watched_run.ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+SERVICES = [path for path in UNITS if path.suffix == ".service"]
+VENDOR = pathlib.Path(__file__).parent / "vendor"
+EXPOSURE = 35  # tenths of systemd's points: the hall must be able to make sandboxes
+
+
+def named(path: pathlib.Path) -> str:
+    """Return a unit's name, of a template an instance of it."""
+    return path.name.replace("@.", "@main.")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a root directory that holds the units, systemd's own, and the programs."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed (scripts/system-packages.txt)")
+    made = tmp_path_factory.mktemp("root")
+    place = made / "etc/systemd/system"
+    place.mkdir(parents=True)
+    for path in UNITS:
+        shutil.copy(path, place)
+    shutil.copytree("/usr/lib/systemd/system", made / "usr/lib/systemd/system", symlinks=True)
+    for program in (
+        "opt/farm/venv/bin/farm",
+        "opt/farm/venv/bin/celery",
+        "usr/local/sbin/farm-quiet",
+    ):
+        (made / program).parent.mkdir(parents=True, exist_ok=True)
+        (made / program).write_text("#!/bin/sh\n")
+        (made / program).chmod(0o755)
+    return made
+
+
+def analyze(root: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run systemd-analyze on the root."""
+    return subprocess.run(
+        ["systemd-analyze", *words, f"--root={root}"],
+        cwd=root / "etc/systemd/system",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_unit_is_valid(root: pathlib.Path) -> None:
+    """``systemd-analyze verify`` says nothing of the units; of a broken one it does."""
+    done = analyze(root, "verify", *map(named, UNITS))
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    broken = root / "etc/systemd/system/broken.service"
+    broken.write_text("[Service]\nExecStart=/nowhere\nNonsense=1\n")
+    assert "Nonsense" in analyze(root, "verify", "broken.service").stderr
+    broken.unlink()
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.name)
+def test_every_service_is_hardened(root: pathlib.Path, path: pathlib.Path) -> None:
+    """``systemd-analyze security --offline`` stays below the threshold."""
+    words = ("security", "--offline=true", f"--threshold={EXPOSURE}", "--no-pager", named(path))
+    done = analyze(root, *words)
+    assert done.returncode == 0, done.stdout[-400:]
+
+
+def test_a_stop_of_a_hall_is_told_to_its_main_process_alone() -> None:
+    """KillMode=mixed: SIGTERM to engines and dead man would kill the game that may end."""
+    text = (DEPLOY / "systemd" / "farm-hall@.service").read_text()
+    assert "KillMode=mixed" in text
+    assert "Slice=farm-hall.slice" in text
+    assert "AllowedCPUs=" in (DEPLOY / "systemd" / "farm-hall.slice").read_text()
+
+
+def test_units_start_what_farm_up_starts() -> None:
+    """The command lines of serve and worker are those of ``processes``, that tests run."""
+    worker = " ".join(processes.worker_command("%i")[3:]).replace("%h", "%H")
+    worker = worker.partition(" --loglevel")[0]
+    assert f"celery {worker}" in (DEPLOY / "systemd" / "farm-hall@.service").read_text()
+    serve = " ".join(processes.serve_command()[3:])
+    text = (DEPLOY / "systemd" / "farm-serve.service").read_text()
+    assert f"celery {serve}" in text
+    assert "WatchdogSec=" in text
+
+
+def test_no_unit_carries_a_secret() -> None:
+    """Passwords come as credentials, never in a unit or an environment."""
+    for path in SERVICES:
+        text = path.read_text()
+        assert "PASSWORD=" not in text
+        assert ("LoadCredential=" in text) == ("FARM_REDIS_USER=" in text), path.name
+
+
+def test_the_loop_feeds_the_watchdog(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first pass says READY=1, each WATCHDOG=1; without a socket nothing is said."""
+    watchdog.Watchdog().alive()
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(path))
+        systemd.settimeout(5)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(path))
+        told = watchdog.Watchdog()
+        told.alive()
+        told.alive()
+        assert [systemd.recv(100) for _ in range(2)] == [b"READY=1\nWATCHDOG=1", b"WATCHDOG=1"]
+
+
+def test_the_compose_file_keeps_its_schema() -> None:
+    """It is valid by the Compose specification; its files, volumes and secrets are there."""
+    told = yaml.safe_load((DEPLOY / "compose" / "compose.yml").read_text())
+    schema = json.loads((VENDOR / "compose-spec.json").read_text())
+    jsonschema.Draft7Validator(schema).validate(told)
+    wanted = {"redis", "serve", "web", "prometheus", "alertmanager", "grafana", "exporter"}
+    assert wanted <= told["services"].keys()
+    for name, service in told["services"].items():
+        for mount in service.get("volumes", []):
+            source = mount.split(":")[0]
+            if source.startswith("../"):
+                assert (DEPLOY / "compose" / source).exists(), mount
+            elif not source.startswith("./"):
+                assert source in told["volumes"], mount
+        assert set(service.get("secrets", [])) <= told["secrets"].keys(), name
+        assert ":latest" not in service["image"]
+
+
+def test_image_steps_are_the_install_scripts() -> None:
+    """The image runs the script that ansible and the test below run, and nothing of its own."""
+    lines = (DEPLOY / "compose" / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    runs = [line for line in lines if line.startswith("RUN ")]
+    kinds = [
+        re.match(r"RUN (apt-get update|/usr/src/farm/deploy/install/install-farm|useradd)", r)
+        for r in runs
+    ]
+    assert all(kinds), runs
+    assert any("install-farm --source /usr/src/farm --prefix /opt/farm" in run for run in runs)
+
+
+def test_the_install_script_refuses_what_it_does_not_know(tmp_path: pathlib.Path) -> None:
+    """A wrong argument or source is named, exit code 2, and nothing is made."""
+    script = DEPLOY / "install" / "install-farm"
+    for words in (["--nonsense", "x"], ["--source", str(tmp_path)]):
+        done = subprocess.run([script, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert words[0] in done.stderr
+
+
+@pytest.mark.skipif(os.environ.get("FARM_LONG") != "1", reason="long: FARM_LONG=1")
+def test_the_install_script_installs_and_then_changes_nothing(tmp_path: pathlib.Path) -> None:
+    """What it made runs ``farm``; a second run says unchanged."""
+    script, prefix = DEPLOY / "install" / "install-farm", tmp_path / "opt"
+    words = [script, "--source", watched_run.ROOT, "--prefix", prefix]
+    first = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert first.stdout.split()[-1:] == ["installed"], first.stderr
+    shown = subprocess.run(
+        [prefix / "venv/bin/farm", "--help"], capture_output=True, text=True, check=False
+    )
+    assert "launch" in shown.stdout
+    again = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert again.stdout.split() == ["unchanged"]
+
+
+def test_nginx_accepts_its_configuration(tmp_path: pathlib.Path) -> None:
+    """``nginx -t`` passes with the site in an http block."""
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    if not pathlib.Path(program).exists():
+        pytest.skip("nginx-light is not installed (scripts/system-packages.txt)")
+    site = (
+        (DEPLOY / "nginx" / "farm.conf")
+        .read_text()
+        .replace("server web:8080", "server 127.0.0.1:8080")
+    )
+    (tmp_path / "site.conf").write_text(site)
+    main = tmp_path / "nginx.conf"
+    main.write_text(
+        f"pid {tmp_path}/pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; include {tmp_path}/site.conf; }}\n"
+    )
+    done = subprocess.run([program, "-t", "-c", main], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

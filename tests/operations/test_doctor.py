@@ -1,0 +1,113 @@
+"""``farm doctor`` and ``farm preflight``: what they find, what they say to do, what is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pathlib
+from collections.abc import Iterator
+
+import click.testing
+import harness
+import pytest
+
+from orchestrator import commands, contract, embedded
+from orchestrator.doctor import farm as checks
+from orchestrator.doctor import season as season_checks
+from orchestrator.ledger import api, store, vitals
+
+
+class Ground:
+    """A Redis, a data directory, and a way to run commands on both."""
+
+    def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Start Redis."""
+        self.root = root
+        self.redis = embedded.EmbeddedRedis(root / "redis")
+        self.redis.start()
+        self.ledger = store.connect(self.redis.url)
+        for name, value in (("FARM_REDIS_URL", self.redis.url), ("FARM_DATA", str(root))):
+            monkeypatch.setenv(name, value)
+
+    def run(self, *words: str) -> click.testing.Result:
+        """Run a command of the farm."""
+        return click.testing.CliRunner().invoke(commands.farm, list(words))
+
+
+@pytest.fixture
+def ground(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    """Return a started ground."""
+    made = Ground(tmp_path, monkeypatch)
+    yield made
+    made.ledger.close()
+    made.redis.stop()
+
+
+def found(text: str) -> dict[str, dict[str, str]]:
+    """Return the findings of a JSON report by area and name."""
+    whole = json.loads(text[: text.rindex("}") + 1])
+    return {f"{one['area']} {one['name']}": one for one in whole["findings"]}
+
+
+def test_every_failure_says_why_and_what_to_do(ground: Ground) -> None:
+    """A Redis that may lose facts and a silent host fail; exit code 3 names them."""
+    with ground.ledger.server.asked():
+        ground.ledger.server.client.config_set("appendfsync", "everysec")
+    ground.ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=1, version="0").encode())
+    done = ground.run("doctor", "--json")
+    told = found(done.stdout)
+    assert done.exit_code == 3
+    for name in ("redis appendfsync", "host cpu: alive", "versions farm"):
+        assert told[name]["status"] == "failed", name
+        assert name in done.stderr
+    assert all(one["why"] for one in told.values())
+    assert all(one["do"] for one in told.values() if one["status"] in {"failed", "warning"})
+
+
+def test_a_sound_farm_passes(ground: Ground) -> None:
+    """With Redis as it should be nothing of Redis fails; the table names every area."""
+    done = ground.run("doctor", "--only", "redis")
+    assert done.exit_code == 0, done.output
+    assert "appendfsync always" in done.output
+    done = ground.run("doctor", "--json")
+    assert {"redis", "versions", "here"} <= {one["area"] for one in found(done.stdout).values()}
+
+
+def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground) -> None:
+    """A good engine plays its two plies, one that is missing fails; the report is journaled."""
+    good = harness.scripted(ground.root / "life", 2)
+    bad = harness.scripted(ground.root / "life", 1)
+    bad["command"] = ["/nonexistent/engine"]
+    farm = harness.Farm(ground.root)
+    farm.ledger = ground.ledger
+    farm.launch(harness.league(ground.root / "s.toml", [good, bad]), "s")
+    paused = ground.run("pause", "--reason", "preflight")
+    assert paused.exit_code == 0, paused.output
+    done = ground.run("preflight", "league", "--json")
+    told = found(done.stdout)
+    assert done.exit_code == 3
+    assert told["engine scripted-2"]["status"] == "ok", told["engine scripted-2"]
+    assert told["engine scripted-1"]["status"] == "failed"
+    [path] = (ground.root / "archive" / "s" / "preflight").glob("league-*.json")
+    fact = ground.ledger.read(api.FARM)[-1]
+    assert fact.kind == "preflight_done"
+    assert fact.data["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert "engine scripted-1" in fact.data["failed"]
+
+
+def test_missing_tables_are_counted(tmp_path: pathlib.Path) -> None:
+    """Of the 145 tables to five men the ones that are not there are told."""
+    (tmp_path / "KQvK.rtbw").touch()
+    (tmp_path / "KQRBNvKQ.rtbw").touch()
+    told = season_checks._tables("x", [str(tmp_path)], 5)
+    assert (told.status, told.found) == ("failed", "1 tables to 5 men, 144 missing")
+
+
+def test_a_throttled_gpu_fails() -> None:
+    """What a host tells of its GPUs is judged."""
+    gpu = vitals.Gpu(index=0, uuid="u", throttled=True)
+    told = {"box": vitals.Vitals(host="box", at_ms=5, gpus=(gpu,))}
+    judged = {one.name: one for one in checks.hosts(told, 6)}
+    assert judged["box: GPU 0"].status == "failed"
+    assert judged["box: alive"].status == "ok"
+    assert isinstance(judged["box: alive"], contract.Finding)

@@ -1,0 +1,156 @@
+"""The documents' commands: each is parsed by the farm's own options; all are run in the long form.
+
+Blocks marked ``sh`` are run in their order in one folder by one shell each. A comment before
+a block says how: ``background`` (kept until the document's end), ``until it succeeds``, or
+``ansible`` (a playbook that exists and parses; hosts are made by ``make hosts``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import click
+import pytest
+import watched_run
+
+from orchestrator import commands
+
+DOCS = watched_run.ROOT / "docs"
+DOCUMENTS = [DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
+SHORT = {"add-an-engine", "run-a-cup"}
+LONG = os.environ.get("FARM_LONG") == "1"
+BLOCK = re.compile(r"(?:<!-- (?P<how>[\w ]+) -->\n)?```sh\n(?P<text>.*?)```", re.DOTALL)
+PATIENCE = 240.0  # s: the demo season takes two minutes on a free machine
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A block of commands and how it is run."""
+
+    how: str
+    text: str
+
+
+def blocks(path: pathlib.Path) -> list[Block]:
+    """Return a document's blocks in their order."""
+    return [Block(one["how"] or "", one["text"]) for one in BLOCK.finditer(path.read_text())]
+
+
+def lines(path: pathlib.Path) -> Iterator[list[str]]:
+    """Yield the words of each command line of the farm in a document."""
+    for block in blocks(path):
+        bare = re.sub(r"<<'TOML'\n.*?\nTOML\n", "\n", block.text, flags=re.DOTALL)
+        for line in bare.splitlines():
+            for part in re.split(r"\s*(?:\||>|&&)\s*", line):
+                words = shlex.split(part)
+                if words[:1] == ["farm"]:
+                    yield words[1:]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_command_is_one_the_farm_understands(path: pathlib.Path) -> None:
+    """Command, options and arguments of each line are parsed by the program itself."""
+    told = list(lines(path))
+    assert told, f"{path.name} shows no command"
+    for line in told:
+        words = line
+        command: click.Command = commands.farm
+        context = click.Context(command, info_name="farm")
+        while isinstance(command, click.Group):
+            name, found, words = command.resolve_command(context, words)
+            assert found is not None, line
+            command = found
+            context = click.Context(command, info_name=name, parent=context)
+        if "--help" not in words:
+            command.parse_args(context, list(words))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_command_of_a_document_runs(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """In order, in an empty folder, each block ends with exit code 0."""
+    if path.stem not in SHORT and not LONG:
+        pytest.skip("long: FARM_LONG=1")
+    programs = pathlib.Path(sys.executable).parent
+    hidden = {"FARM_REDIS_URL", "FARM_DATA", "FARM_HALL"}
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    env |= {"PATH": f"{programs}:{env['PATH']}:/usr/games", "FARM_LOG": "json"}
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for number, block in enumerate(blocks(path)):
+            if block.how == "background":
+                log = (tmp_path / f"background-{number}.log").open("wb")
+                shell = ["bash", "-ec", f"exec {block.text.strip()}"]
+                started = subprocess.Popen(
+                    shell, cwd=tmp_path, env=env, stdout=log, stderr=log, start_new_session=True
+                )
+                running.append(started)
+                log.close()
+            elif block.how == "ansible":
+                ansible(block.text)
+            else:
+                run(block, tmp_path, env)
+    finally:
+        for process in running:
+            end(process)
+
+
+def run(block: Block, folder: pathlib.Path, env: dict[str, str]) -> None:
+    """Run a block; one that may take its time is tried again."""
+    deadline = time.monotonic() + (PATIENCE if block.how == "until it succeeds" else 0)
+    while True:
+        shell = ["bash", "-eo", "pipefail", "-c", block.text]
+        done = subprocess.run(
+            shell, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+        if done.returncode in {0, 141}:  # 141: head has seen enough
+            return
+        logs = "".join(path.read_text()[-2000:] for path in folder.glob("background-*.log"))
+        told = f"{block.text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}\n{logs}"
+        assert time.monotonic() < deadline, told
+        time.sleep(1)
+
+
+def ansible(text: str) -> None:
+    """Hold the playbooks of a block against what is there."""
+    for line in text.splitlines():
+        program, playbook, *_ = shlex.split(line)
+        assert program == "ansible-playbook"
+        assert (watched_run.ROOT / "ansible" / playbook).exists(), line
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End `farm up` at once, as two Ctrl-C do."""
+    for _ in range(2):
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def test_the_reference_pages_are_complete() -> None:
+    """The generated parts name every command, every metric and every message."""
+    sys.path.insert(0, str(watched_run.ROOT / "scripts"))
+    try:
+        import docs_hooks  # type: ignore[import-not-found]  # noqa: PLC0415 - a script
+    finally:
+        sys.path.pop(0)
+    told = docs_hooks.on_page_markdown("<!-- generated: commands -->")
+    assert all(f"## farm {name}\n" in told for name in commands.COMMANDS)
+    assert "`farm_redis_up`" in docs_hooks.on_page_markdown("<!-- generated: metrics -->")
+    assert "## GameFinished" in docs_hooks.on_page_markdown("<!-- generated: contract -->")
+    for path in DOCS.rglob("*.md"):
+        for name in re.findall(r"<!-- generated: (\w+) -->", path.read_text()):
+            assert name in docs_hooks.PAGES

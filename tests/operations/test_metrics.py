@@ -1,0 +1,134 @@
+"""The exporter: what it says without Redis, of damage, and of a clock's use."""
+
+from __future__ import annotations
+
+import pathlib
+
+import harness
+import prometheus_client
+import pytest
+import redis
+
+from orchestrator import contract
+from orchestrator.ledger import keys, store, vitals
+from orchestrator.metrics import collector, families, halls, hosts, seasons
+from worker_cpu import settings
+from worker_cpu import vitals as sampling
+
+
+@pytest.fixture
+def farm(tmp_path: pathlib.Path) -> harness.Farm:
+    """Return a farm whose processes are not started."""
+    return harness.Farm(tmp_path)
+
+
+def scrape(made: collector.FarmCollector) -> dict[str, float]:
+    """Return the samples by their text without labels' order."""
+    told = prometheus_client.CollectorRegistry()
+    told.register(made)
+    found = {}
+    for family in told.collect():
+        for sample in family.samples:
+            labels = ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()))
+            found[f"{sample.name}{{{labels}}}"] = sample.value
+    return found
+
+
+def test_a_scrape_without_redis_says_so_and_raises_nothing(tmp_path: pathlib.Path) -> None:
+    """While Redis is away the exporter answers: up 0, an error counted, its own version."""
+    with store.connect(f"unix://{tmp_path}/nobody") as ledger:
+        made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+        scrape(made)
+        found = scrape(made)
+    assert found["farm_redis_up{}"] == 0
+    assert found["farm_scrape_errors_total{}"] == 2
+    assert any(name.startswith("farm_build_info") for name in found)
+    assert not any(name.startswith("farm_season") for name in found)
+
+
+def test_a_damaged_journal_hides_no_other(farm: harness.Farm, tmp_path: pathlib.Path) -> None:
+    """Of two seasons the one that cannot be folded is left out and counted once."""
+    farm.redis.start()
+    try:
+        with store.connect(farm.redis.url) as farm.ledger:
+            entries = [harness.scripted(farm.life, strength) for strength in (1, 2)]
+            farm.launch(harness.league(tmp_path / "s.toml", entries), "good")
+            with redis.Redis.from_url(farm.redis.url) as client:
+                client.rpush(keys.Keys().seasons, "bad")
+                fields = {"v": 1, "kind": "nonsense", "at": 1, "by": "x", "data": "{}", "token": ""}
+                client.xadd(keys.Keys().journal("bad"), fields, id="1-0")  # type: ignore[arg-type]
+            made = collector.FarmCollector(farm.ledger, tmp_path, tmp_path)
+            scrape(made)
+            found = scrape(made)
+    finally:
+        farm.redis.stop()
+    assert found["farm_season_journal_entries{season=good}"] >= 1
+    assert not any("season=bad" in name for name in found)
+    assert found["farm_scrape_errors_total{}"] == 1
+    assert found["farm_redis_up{}"] == 1
+
+
+def test_counters_of_a_clock_count_own_moves() -> None:
+    """Of 10 plies behind a book of 3, White made 3 and Black 4; each adds its increment."""
+    assert seasons.own_moves(3, 10, 0) == 3
+    assert seasons.own_moves(3, 10, 1) == 4
+    control = contract.TimeControl(base_ms=60_000, increment_ms=1_000)
+    assert seasons.given(control, 3) == 63_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("score", "pawns"),
+    [
+        (contract.Score(cp=-150), -1.5),
+        (contract.Score(mate=3), 100.0),
+        (contract.Score(mate=-1), -100.0),
+        (contract.Score(), None),
+    ],
+)
+def test_evals_are_pawns_and_mates_are_bounded(score: contract.Score, pawns: float | None) -> None:
+    """A mate is drawn at the edge of the scale, on its side; no score is no sample."""
+    assert halls.pawns(score) == pawns
+
+
+def test_a_host_that_was_silent_for_a_week_is_no_more() -> None:
+    """Metrics of hosts end when they are gone, so that labels stay bounded."""
+    told = {"old": vitals.Vitals(host="old", at_ms=0), "new": vitals.Vitals(host="new", at_ms=1)}
+    sheet = families.Sheet()
+    hosts.write(sheet, told, hosts.GONE_MS)
+    shown = [sample.labels["host"] for one in sheet.families() for sample in one.samples]
+    assert set(shown) == {"new"}
+
+
+def test_a_sheet_knows_its_labels() -> None:
+    """A label that is not the metric's, or one that is missing, is a mistake of ours."""
+    sheet = families.Sheet()
+    with pytest.raises(KeyError):
+        sheet.set("farm_redis_up", 1, host="x")
+    with pytest.raises(KeyError):
+        sheet.set("farm_hall_playing", 1)
+
+
+def test_a_sample_reads_the_host(tmp_path: pathlib.Path) -> None:
+    """Governor, frequency, heat and throttles come from the sysfs tree that is named."""
+    cpu = tmp_path / "sys/devices/system/cpu/cpu0"
+    for name, text in (
+        ("cpufreq/scaling_governor", "powersave"),
+        ("cpufreq/scaling_cur_freq", "2000000"),
+        ("thermal_throttle/core_throttle_count", "7"),
+    ):
+        (cpu / name).parent.mkdir(parents=True, exist_ok=True)
+        (cpu / name).write_text(f"{text}\n")
+    sensor = tmp_path / "sys/class/hwmon/hwmon0/temp1_input"
+    sensor.parent.mkdir(parents=True)
+    sensor.write_text("61500\n")
+    env = {"FARM_REDIS_URL": "redis://x", "FARM_DATA": str(tmp_path), "FARM_HOST": "cpu"}
+    sampler = sampling.Sampler(settings.from_environment(env), tmp_path / "sys")
+    sampler.sample(1)
+    told = sampler.sample(2)
+    assert (told.governor, told.frequency_hertz) == ("powersave", 2e9)
+    assert (told.temperature_celsius, told.throttles) == (61.5, 7)
+    assert told.quiet is False
+    assert told.memory_total_bytes is not None
+    assert told.foreign_cpu_ratio is not None
+    assert 0 <= told.foreign_cpu_ratio <= 1
+    assert vitals.Vitals.decode(told.encode()) == told

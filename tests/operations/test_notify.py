@@ -1,0 +1,309 @@
+"""Notices: each kind from a real journal, sent by SMTP and webhook, reminded, acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import pathlib
+import socketserver
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import click.testing
+import harness
+import pytest
+
+from orchestrator import commands, contract, errors
+from orchestrator.commands import launch
+from orchestrator.ledger import api, memory, vitals
+from orchestrator.notify import notices, outbox, runner, settings, templates
+from orchestrator.season import files
+
+
+class _Smtp(socketserver.StreamRequestHandler):
+    """The few words of SMTP that a sender needs."""
+
+    mails: ClassVar[list[str]] = []
+    refuse: ClassVar[bool] = False
+
+    def handle(self) -> None:
+        """Take one mail."""
+        self.wfile.write(b"220 test\r\n")
+        while line := self.rfile.readline():
+            word = line[:4].upper().strip()
+            if word == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                text = b""
+                while not text.endswith(b"\r\n.\r\n"):
+                    text += self.rfile.readline()
+                self.mails.append(text.decode())
+            if self.refuse and word == b"MAIL":
+                self.wfile.write(b"451 later\r\n")
+                continue
+            self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
+            if word == b"QUIT":
+                return
+
+
+class _Hook(http.server.BaseHTTPRequestHandler):
+    """A webhook that keeps what it is told."""
+
+    told: ClassVar[list[tuple[bytes, str]]] = []
+
+    def do_POST(self) -> None:
+        """Keep body and signature."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.told.append((body, self.headers.get("X-Farm-Signature", "")))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def listening(handler: type[socketserver.BaseRequestHandler]) -> Iterator[int]:
+    """Serve in a thread; yield the port."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def channels(tmp_path: pathlib.Path) -> Iterator[settings.Settings]:
+    """Return settings of a mailbox and a webhook that really listen."""
+    _Smtp.mails.clear()
+    _Hook.told.clear()
+    _Smtp.refuse = False
+    (tmp_path / "secret").write_text("s3cret\n")
+    with listening(_Smtp) as smtp, listening(_Hook) as hook:
+        file = tmp_path / "notify.toml"
+        file.write_text(
+            f"""remind_minutes = 60
+[[channel]]
+kind = "mail"
+name = "mail"
+host = "127.0.0.1"
+port = {smtp}
+tls = "none"
+sender = "farm@example.org"
+to = ["anna@example.org"]
+[[channel]]
+kind = "webhook"
+name = "hook"
+url = "http://127.0.0.1:{hook}/x"
+secret_file = "{tmp_path}/secret"
+only = ["crash", "second-crash"]
+"""
+        )
+        yield settings.load(file)
+
+
+class Clock:
+    """Redis' time of day, moved by hand."""
+
+    def __init__(self) -> None:
+        """Start at some moment."""
+        self.ms = 1_800_000_000_000
+
+    def __call__(self) -> int:
+        """Return the moment."""
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock that stands."""
+    return Clock()
+
+
+@pytest.fixture
+def ledger(clock: Clock, tmp_path: pathlib.Path) -> memory.MemoryLedger:
+    """Return a ledger with a launched league, its event started, a crash journaled."""
+    made = memory.MemoryLedger(clock)
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
+    path = harness.league(tmp_path / "season.toml", engines, double_rounds=2)
+    text = path.read_text().replace('id = "league"', 'id = "league"\ndisqualify_after = 3')
+    path.write_text(text)
+    launch.start(made, files.load(path), "s", harness.HALL, "00", "test")
+    return made
+
+
+def crash(ledger: memory.MemoryLedger, root: pathlib.Path, number: int) -> None:
+    """Let the next game be lost by a crash of Black, through the loop and the hall's verbs."""
+    from orchestrator import serve  # noqa: PLC0415 - a loop only where it is wanted
+
+    server = serve.Server(ledger, root / "archive", lambda _: None)
+    server.once()
+    game = ledger.offered(harness.HALL)["s"]
+    claim = harness.claim("s", game, f"a{number}")
+    claimed = ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed)
+    order = contract.GameOrder.decode(claimed.order)
+    finished, record = harness.invented(order, claim, claimed.token)
+    ledger.complete(harness.HALL, claimed.token, "s", finished, record)
+    server.once()
+    server.close()
+
+
+def made(ledger: memory.MemoryLedger, told: settings.Settings, root: pathlib.Path) -> runner.Runner:
+    """Return a runner on the outbox that a runner before it has left."""
+    return runner.Runner(ledger, told, outbox.Outbox(root / "outbox.json"))
+
+
+def test_a_crash_is_told_once_by_every_channel(
+    ledger: memory.MemoryLedger, channels: settings.Settings, tmp_path: pathlib.Path
+) -> None:
+    """Mail and webhook get it, signed; a restart tells nothing again; the past is not told."""
+    made(ledger, channels, tmp_path).once()
+    assert _Smtp.mails == []
+    crash(ledger, tmp_path, 1)
+    made(ledger, channels, tmp_path).once()
+    made(ledger, channels, tmp_path).once()
+    [mail] = _Smtp.mails
+    assert "Subject: Test Season: scripted-" in mail
+    assert "farm evidence league.1" in mail
+    [(body, signature)] = _Hook.told
+    wanted = hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
+    assert signature == f"sha256={wanted}"
+    assert json.loads(body)["kind"] == "crash"
+
+
+def test_an_asking_notice_is_told_again_until_it_is_acknowledged(
+    ledger: memory.MemoryLedger,
+    channels: settings.Settings,
+    clock: Clock,
+    tmp_path: pathlib.Path,
+) -> None:
+    """The second crash of three is reminded each hour, and no more after the journaled ack."""
+    made(ledger, channels, tmp_path).once()
+    for number in range(1, 4):
+        crash(ledger, tmp_path, number)
+    running = made(ledger, channels, tmp_path)
+    running.once()
+    asking = [mail for mail in _Smtp.mails if "one crash from" in mail]
+    assert len(asking) == 1, "two engines, three crashes: one engine has two"
+    before = len(_Smtp.mails)
+    clock.ms += 59 * 60_000
+    running.once()
+    assert len(_Smtp.mails) == before
+    clock.ms += 2 * 60_000
+    running.once()
+    assert len(_Smtp.mails) == before + 1
+    assert "Subject: Reminder: " in _Smtp.mails[-1]
+    [waiting] = outbox.Outbox(tmp_path / "outbox.json").waiting
+    fact = contract.Draft(runner.ACKNOWLEDGED, {"notice": waiting, "name": "anna", "reason": ""})
+    ledger.append(api.FARM, ledger.last(api.FARM), [fact], "anna")
+    clock.ms += 120 * 60_000
+    running.once()
+    assert len(_Smtp.mails) == before + 1
+    assert not outbox.Outbox(tmp_path / "outbox.json").waiting
+
+
+def test_a_channel_that_fails_is_tried_again_and_delays_no_other(
+    ledger: memory.MemoryLedger,
+    channels: settings.Settings,
+    clock: Clock,
+    tmp_path: pathlib.Path,
+) -> None:
+    """While the mail server refuses, the webhook is told; the mail follows a minute later."""
+    running = made(ledger, channels, tmp_path)
+    running.once()
+    _Smtp.refuse = True
+    crash(ledger, tmp_path, 1)
+    running.once()
+    assert (len(_Smtp.mails), len(_Hook.told)) == (0, 1)
+    [waiting] = outbox.Outbox(tmp_path / "outbox.json").waiting.values()
+    assert "451" in waiting.failed["mail"]
+    _Smtp.refuse = False
+    running.once()
+    assert _Smtp.mails == []
+    clock.ms += runner.RETRY_MS
+    running.once()
+    assert (len(_Smtp.mails), len(_Hook.told)) == (1, 1)
+
+
+def test_a_silent_host_is_told_until_it_is_back(
+    ledger: memory.MemoryLedger,
+    channels: settings.Settings,
+    clock: Clock,
+    tmp_path: pathlib.Path,
+) -> None:
+    """Silence is told once and reminded; the host's next word ends it."""
+    running = made(ledger, channels, tmp_path)
+    ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=clock.ms).encode())
+    running.once()
+    assert _Smtp.mails == []
+    clock.ms += 200_000
+    running.once()
+    running.once()
+    assert len(_Smtp.mails) == 1
+    assert "cpu is away" in _Smtp.mails[0]
+    ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=clock.ms).encode())
+    running.once()
+    clock.ms += 10_000
+    running.once()
+    assert not outbox.Outbox(tmp_path / "outbox.json").waiting
+
+
+FACTS: dict[str, Any] = {
+    name: name.upper()
+    for name in (
+        *("season", "season_name", "event", "engine", "game", "details", "crashes", "limit"),
+        *("decision", "question", "reason", "best", "champion", "what", "minutes", "host"),
+    )
+}
+
+
+@pytest.mark.parametrize("kind", notices.Kind)
+def test_each_kind_has_words_without_gaps(kind: notices.Kind, tmp_path: pathlib.Path) -> None:
+    """Every name in a template is a fact; a file replaces the words of its kind alone."""
+    notice = notices.Notice("n", kind, 0, "x", FACTS)
+    subject, body = templates.render(notice, None)
+    assert "$" not in subject + body
+    (tmp_path / f"{kind.value}.txt").write_text("Own $season\n\nBody $nobody\n")
+    assert templates.render(notice, tmp_path) == ("Own SEASON", "Body $nobody\n")
+
+
+def test_a_name_breaks_no_header() -> None:
+    """A line end in a fact stays in one subject line: no header can be smuggled in."""
+    facts = FACTS | {"engine": "a\r\nBcc: all@example.org"}
+    subject, _ = templates.render(notices.Notice("n", notices.Kind.CRASH, 0, "x", facts), None)
+    assert "\n" not in subject
+    assert "\r" not in subject
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("channel = []", "channel"),
+        ('[[channel]]\nkind = "pigeon"\nname = "p"', "pigeon"),
+        ('[[channel]]\nkind = "webhook"\nname = "h"', "url"),
+        ("= 1", "cannot be read"),
+    ],
+)
+def test_bad_settings_are_refused_by_their_place(
+    text: str, told: str, tmp_path: pathlib.Path
+) -> None:
+    """The message names the file and what is wrong in it."""
+    path = tmp_path / "notify.toml"
+    path.write_text(text)
+    with pytest.raises(errors.UsageError, match=rf"(?s)notify\.toml.*{told}"):
+        settings.load(path)
+
+
+def test_the_example_is_valid(tmp_path: pathlib.Path) -> None:
+    """What ``farm notify example`` prints can be read back."""
+    done = click.testing.CliRunner().invoke(commands.farm, ["notify", "example"])
+    path = tmp_path / "notify.toml"
+    path.write_text(done.output)
+    assert len(settings.load(path).channel) == 2

@@ -1,0 +1,64 @@
+"""Prometheus' configuration and rules: checked and tested by promtool itself."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+import watched_run
+import yaml
+
+ALERTS = yaml.safe_load((watched_run.PROMETHEUS / "rules" / "alerts.yml").read_text())
+RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+RUNBOOKS = watched_run.ROOT / "docs" / "runbooks"
+
+
+def promtool(*words: str) -> str:
+    """Run promtool in the rules' directory; fail with what it prints."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("Debian's prometheus is not installed (scripts/system-packages.txt)")
+    done = subprocess.run(
+        [program, *words], cwd=watched_run.PROMETHEUS, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_configuration_and_rules_are_valid() -> None:
+    """``promtool check config`` and ``check rules`` find nothing."""
+    promtool("check", "config", "prometheus.yml")
+    assert "FAILED" not in promtool("check", "rules", "rules/alerts.yml", "rules/recording.yml")
+
+
+def test_each_alert_fires_and_stays_quiet() -> None:
+    """``promtool test rules`` passes, and tests both ways of every alert."""
+    promtool("test", "rules", "tests/alerts.yml")
+    told = yaml.safe_load((watched_run.PROMETHEUS / "tests" / "alerts.yml").read_text())["tests"]
+    fires, quiet = set(), set()
+    for test in told:
+        for case in test["alert_rule_test"]:
+            (fires if case.get("exp_alerts") else quiet).add(case["alertname"])
+    assert fires == quiet == {rule["alert"] for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, object]) -> None:
+    """Severity, ``for``, summary, description, and a runbook that shows the same query."""
+    name, notes = str(rule["alert"]), rule["annotations"]
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}  # type: ignore[index]
+    assert re.fullmatch(r"\d+[smh]", str(rule["for"]))
+    assert set(notes) == {"summary", "description", "runbook_url"}  # type: ignore[call-overload]
+    assert notes["runbook_url"].endswith(f"/runbooks/{name}/")  # type: ignore[index]
+    text = (RUNBOOKS / f"{name}.md").read_text()
+    assert str(rule["expr"]) in text
+    assert text.count("**What to do.**") == 1
+
+
+def test_no_runbook_is_without_an_alert() -> None:
+    """The runbooks' index and files are those of the rules."""
+    names = {rule["alert"] for rule in RULES}
+    assert {path.stem for path in RUNBOOKS.glob("Farm*.md")} == names
+    assert set(re.findall(r"\]\((\w+)\.md\)", (RUNBOOKS / "index.md").read_text())) == names
