@@ -54,7 +54,18 @@ class EngineEnds:
 
 
 class LocalSeat:
-    """The referee's ends of one engine's pipes."""
+    """The referee's ends of one engine's pipes.
+
+    ``slack_ns`` is what a deadline kept elsewhere has beyond the referee's,
+    ``quit_slack_ns`` likewise of the end, ``network_ns`` what the network took of the last
+    move, ``gave_up`` that whoever keeps the deadline says that it has passed: a local seat
+    has none of it.
+    """
+
+    slack_ns: int = 0
+    quit_slack_ns: int = 0
+    network_ns: int | None = None
+    gave_up: bool = False
 
     def __init__(self, side: contract.Side, name: str = "") -> None:
         self.side = side
@@ -117,10 +128,17 @@ class LocalSeat:
 
     def read(self) -> bytes | None:
         """Return output that is there, ``b''`` at its end, ``None`` when there is none."""
-        chunk = _read(self.stdout)
+        chunk = read(self.stdout)
         if chunk:
             self.at_line_start = chunk.endswith(b"\n")
         return chunk
+
+    def arm(self, allowance_ns: int, stop: bytes) -> None:
+        """Take the deadline of the search that the next write starts; kept by the referee."""
+
+    def charged_ns(self, start_ns: int, stop_ns: int) -> int:
+        """Return what a search took, by the stamps of whoever stands beside the engine."""
+        return stop_ns - start_ns
 
     def set_aside(self, output: bytes) -> None:
         """Keep output that came when it was not this engine's turn: no answer to ``go``."""
@@ -134,7 +152,7 @@ class LocalSeat:
 
     def read_stderr(self) -> bytes | None:
         """Return what came on stderr, as ``read``; its tail is kept."""
-        chunk = _read(self.stderr)
+        chunk = read(self.stderr)
         if chunk:
             self.stderr_tail = (self.stderr_tail + chunk)[-STDERR_BYTES:]
         return chunk
@@ -147,7 +165,8 @@ class LocalSeat:
         self.stdin = self.stdout = self.stderr = self.pidfd = -1
 
 
-def _read(fd: int) -> bytes | None:
+def read(fd: int) -> bytes | None:
+    """Return what is there to read, ``b''`` at the end, ``None`` when there is nothing."""
     try:
         return os.read(fd, READ_BYTES)
     except BlockingIOError:

@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 import urllib.parse
@@ -45,6 +46,10 @@ FIRST_USER = 64_000  # of the numbers that are given to nobody: two for each gam
 USERS = 700  # games at once on a host, at most
 MIB = 1 << 20
 _NAMESPACES = ("pid", "net", "ipc", "uts", "cgroup-try")
+
+
+class UnreadableError(errors.HostError):
+    """A root's sandbox cannot show an engine its own files: no engine's fault."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,6 +162,8 @@ def confined(
     search = environment.get("PATH", os.defpath)
     granted = _grants(spec, other, search) + tables
     own = [path for path in granted if not any(_within(path, one) for one in confinement.hidden)]
+    if os.geteuid() == 0:
+        _check_readable(own)
     others = (path for path in _grants(other, spec, search) if not _of_system(path))
     hidden = [*confinement.hidden, *others]
     inside = {"HOME": SCRATCH, "TMPDIR": SCRATCH}
@@ -168,6 +175,18 @@ def confined(
     }
     found = describe()
     return {**plain, "sandbox": [*wrapper(found.program, confinement, own, hidden), *_init(init)]}
+
+
+def _check_readable(paths: Sequence[str]) -> None:
+    """Refuse files that only root may read: root's engines are another user."""
+    for path in paths:
+        mode = pathlib.Path(path).stat().st_mode
+        wanted = 0o5 if stat.S_ISDIR(mode) else 0o4
+        if mode & wanted != wanted:
+            raise UnreadableError(
+                f"{path} cannot be read by all, and a hall of root runs its engines as nobody:"
+                f" `chmod -R a+rX {path}`, or run the hall as a user of its own"
+            )
 
 
 def _init(order: Mapping[str, Any]) -> list[str]:

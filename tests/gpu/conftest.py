@@ -1,0 +1,34 @@
+"""A fake of NVIDIA's management library, built once: GPUs as a file tells of them."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+os.environ.setdefault("FARM_SANDBOX", "plain")
+LONG = os.environ.get("FARM_LONG") == "1"
+SOURCE = pathlib.Path(__file__).with_name("fake_nvml.c")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is marked as long to ``make gpu``."""
+    if LONG:
+        return
+    left = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture(scope="session")
+def nvml(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Build the library and return the directory that the loader has to search."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    place = tmp_path_factory.mktemp("nvml")
+    library = str(place / "libnvidia-ml.so.1")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, str(SOURCE)], check=True)
+    return place

@@ -1,0 +1,88 @@
+"""Games of a remote probe against a local one, refereed for real, and what is done meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import bed
+import hall
+
+from orchestrator import contract
+from worker_cpu import frames
+
+PROBE = pathlib.Path(__file__).with_name("probe.py")
+
+
+@dataclasses.dataclass
+class Played:
+    """A game, and how long the remote engine says that it thought (ns)."""
+
+    game: Any
+    seat: contract.SeatAddress
+    thought_ns: list[int]
+
+    @property
+    def remote(self) -> list[contract.PlyRecord]:
+        """Return the remote engine's plies."""
+        return [ply for ply in self.game.plies if ply.side == "white"]
+
+    def excess_ms(self) -> list[float]:
+        """Return what the remote engine was charged beyond its own figure, sorted."""
+        pairs = zip(self.remote, self.thought_ns, strict=True)
+        return sorted((ply.think_ns - own) / 1e6 for ply, own in pairs)
+
+
+@dataclasses.dataclass
+class At:
+    """Something to do once, when the remote engine thinks at a ply or later."""
+
+    ply: int
+    deed: Callable[[], object]
+    done: bool = False
+
+    def __call__(self, frame: frames.Frame) -> None:
+        """Take a frame of the referee's."""
+        if frame.kind is frames.Kind.THINK and not self.done:
+            told = contract.loads(frame.payload)
+            if told["side"] == "white" and told["ply"] >= self.ply:
+                self.done = True
+                self.deed()
+
+
+def later(seconds: float, deed: Callable[[], object]) -> None:
+    """Do something after a while."""
+    timer = threading.Timer(seconds, deed)
+    timer.daemon = True
+    timer.start()
+
+
+def play(
+    root: pathlib.Path,
+    box: bed.Box,
+    think_ms: str = "5",
+    moves: int = 8,
+    meanwhile: Callable[[contract.SeatAddress], Callable[[frames.Frame], None]] | None = None,
+    patience: float = hall.PATIENCE,
+    **fields: Any,
+) -> Played:
+    """Play one game, White on the box; nothing of it may be left on either side."""
+    log = root / "probe.log"
+    command = [sys.executable, str(PROBE), str(log), "--think-ms", think_ms]
+    seat = box.seat(command)
+    white = contract.EngineSpec(id="far", name="Far", command=tuple(command), box="box")
+    near = (sys.executable, str(PROBE), str(root / "near.log"), "--name", "Near")
+    black = contract.EngineSpec(id="near", name="Near", command=near)
+    values = {"adjudication": contract.Adjudication(max_moves=moves), "seats": {"white": seat}}
+    order = hall.order(white, black, **values | fields)
+    place = root / f"hall-{order.game}"
+    place.mkdir()
+    on_frame = meanwhile(seat) if meanwhile else lambda _: None
+    with hall.opened(place) as opened:
+        game = opened.play(order, on_frame, patience)
+    thought = [int(word) for word in log.read_text().split()] if log.exists() else []
+    return Played(game, seat, thought)

@@ -1,0 +1,162 @@
+"""A remote seat: an engine on a GPU box, with the interface of a local one.
+
+The process at the end of the pipes is the bridge (``seats.bridge``); what it carries are
+the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
+
+* the engine is charged the time between the agent's stamp of ``go`` and that of its answer,
+  on the engine's own clock; what remains of the referee's time is the network's, recorded
+  and never charged;
+* the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only ends a
+  game whose bridge is frozen;
+* a bridge that ends without having told of the engine's end is an interruption, no verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from orchestrator import contract
+from worker_cpu import interrupted
+from worker_cpu.seats import deadman, local, records
+
+LINK, HOST = "link", "host"  # causes of interruptions
+SLACK_NS = 30_000_000_000  # ns beyond the grace: a handshake, and the kill it may find
+QUIT_SLACK_NS = 2_000_000_000  # ns: the way there and back, and the agent's look for a cause
+ANSWERS: dict[contract.ProtocolName, tuple[str, ...]] = {
+    "uci": ("bestmove",),
+    "xboard": ("move", "resign", "1-0", "0-1", "1/2-1/2", "tellics resign"),
+}
+_QUIT = b"quit\n"
+_NS = 1_000_000  # ns per ms
+
+
+class RemoteSeat(local.LocalSeat):
+    """The referee's end of an engine that runs elsewhere."""
+
+    def __init__(
+        self,
+        side: contract.Side,
+        address: contract.SeatAddress,
+        order: contract.GameOrder,
+        name: str = "",
+    ) -> None:
+        super().__init__(side, name)
+        self.address = address
+        self.slack_ns = address.grace_ms * _NS + SLACK_NS
+        self.quit_slack_ns = QUIT_SLACK_NS
+        self.over: deadman.EngineEnd | None = None  # how the engine ended, as the agent told
+        self._quit_ms = order.timeouts.quit_ms
+        self._answers = ANSWERS[order.engine(side).protocol]
+        self._timeouts = order.timeouts
+        self._parser = records.Parser()
+        self._number = 0
+        self._armed: dict[str, object] | None = None
+        self._begun = False
+        self._went_ns = 0
+        self._answered_ns = 0
+        self._heard_ns = 0
+
+    @property
+    def command(self) -> list[str]:
+        """Return the bridge's command line."""
+        return [sys.executable, "-m", "worker_cpu.seats.bridge", self.address.encode()]
+
+    def arm(self, allowance_ns: int, stop: bytes) -> None:
+        """Give the agent the deadline of the search that the next write starts."""
+        stop_ns = allowance_ns + self._timeouts.stop_ms * _NS
+        self._armed = {
+            "stop_ns": stop_ns,
+            "stall_ns": stop_ns + self._timeouts.stall_ms * _NS,
+            "stop": stop.decode(),
+            "answers": self._answers,
+        }
+        self.gave_up = False
+        self.network_ns = None
+        self._went_ns = self._answered_ns = self._heard_ns = 0
+
+    def write(self, data: bytes) -> bool:
+        """Send words to the engine; ``quit`` also bounds how long it may take."""
+        kind, payload = "in", data
+        if self._armed is not None:
+            kind, payload = "go", contract.dumps(self._armed).encode() + b"\n" + data
+            self._armed, self._begun = None, True
+        elif data == _QUIT:
+            told = {"quit": data.decode(), "quit_ms": self._quit_ms}
+            kind, payload = "end", contract.dumps(told).encode()
+        self._number += 1
+        return super().write(records.Message(kind, self._number, 0, payload).encode())
+
+    def resume(self) -> bool:
+        """Send what is left of earlier writes; False when nobody reads any more."""
+        data, self._unsent = self._unsent, b""
+        return super().write(data)
+
+    def read(self) -> bytes | None:
+        """Return output of the engine; raise ``InterruptedGameError`` when the link is lost."""
+        chunk = local.read(self.stdout)
+        if not chunk:
+            return chunk
+        try:
+            output = b"".join(self._take(message) for message in self._parser.feed(chunk))
+        except records.StreamError as error:
+            raise interrupted.InterruptedGameError(LINK, str(error)) from error
+        if output:
+            self.at_line_start = output.endswith(b"\n")
+        return output or None
+
+    def _take(self, message: records.Message) -> bytes:
+        """Note what a record tells; return what the engine wrote."""
+        match message.kind:
+            case "out" if self._begun and not self._went_ns:
+                self.set_aside(message.payload)  # from before the search: it is no answer
+                return b""
+            case "out" | "ans":
+                self._heard_ns = message.stamp
+                if message.kind == "ans" and not self._answered_ns:
+                    self._answered_ns = message.stamp
+                return message.payload
+            case "went":
+                self._went_ns = message.stamp
+            case "late":
+                self._heard_ns = message.stamp
+                self.gave_up = True
+            case "over":
+                self.over = _end(contract.loads(message.payload))
+            case "lost":
+                told = contract.loads(message.payload)
+                raise interrupted.InterruptedGameError(told["cause"], told["evidence"])
+        return b""
+
+    def charged_ns(self, start_ns: int, stop_ns: int) -> int:
+        """Return what the engine took on its own clock; the rest was the network's."""
+        until_ns = self._answered_ns or self._heard_ns
+        if not self._went_ns or until_ns < self._went_ns:
+            raise interrupted.InterruptedGameError(LINK, "an answer without the agent's stamps")
+        charged_ns = until_ns - self._went_ns
+        self.network_ns = stop_ns - start_ns - charged_ns
+        return charged_ns
+
+    def end(self, bridge: deadman.EngineEnd) -> deadman.EngineEnd:
+        """Return how the engine is; its bridge's end alone says nothing of it."""
+        if self.over is not None or bridge.running:
+            return self.over or bridge
+        how = bridge.reason or bridge.status
+        evidence = f"{self.address.box}: the bridge to the engine ended: {how}"
+        raise interrupted.InterruptedGameError(LINK, evidence)
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the bridge's environment: an engine's, and where this program lies."""
+    own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return {**given, **own}
+
+
+def _end(told: dict[str, str]) -> deadman.EngineEnd:
+    return deadman.EngineEnd(
+        running=False,
+        status=str(told["status"]),
+        by_farm=told["by"] == "farm",
+        reason=str(told["reason"]),
+    )

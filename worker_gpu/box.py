@@ -1,0 +1,249 @@
+"""The box: answers what halls want of it, and watches its GPUs while their games run.
+
+Invariants: GPUs are taken in the ledger, under the hall's token, before anything is ended or
+prepared on them; a seat is prepared only when its files are the pinned ones and its GPUs are
+there, free of foreign processes, cool and not throttled; an answer says why it is a refusal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pathlib
+import secrets
+import threading
+from collections.abc import Mapping
+
+import pydantic
+import structlog
+
+from orchestrator import contract, errors, version
+from orchestrator.ledger import api, seat_store, seats, store, vitals
+from worker_gpu import files, gpus, settings, speed, sweeping
+
+log = structlog.get_logger()
+
+
+class Box:
+    """One GPU box."""
+
+    def __init__(self, configured: settings.BoxSettings) -> None:
+        self._settings = configured
+        self._ledger = store.connect(configured.redis_url)
+        self._seats: seats.Seats = seat_store.RedisSeats(self._ledger.server)
+        self._runs = sweeping.Runs(configured.directory)
+        self._files = files.Files(configured.engines, configured.directory / "incoming")
+        self._busy = threading.Lock()
+        self._running: dict[str, tuple[seats.Seating, contract.SeatAnswer]] = {}
+
+    def look(self) -> None:
+        """Answer all that is wanted and not answered yet; never raises for Redis."""
+        with self._busy:
+            try:
+                for attempt, text in self._seats.wanted_seats(self._settings.box).items():
+                    self._serve(attempt, text)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+
+    def _serve(self, attempt: str, text: str) -> None:
+        try:
+            request = contract.SeatRequest.decode(text)
+        except pydantic.ValidationError as error:
+            log.error("request.unreadable", attempt=attempt, error=str(error))  # noqa: TRY400 - its text says all
+            self._seats.free_seats(self._settings.box, attempt)
+            return
+        token = None if request.token == "trial" else contract.Token.parse(request.token)  # noqa: S105 - no password
+        seating = seats.Seating(self._settings.box, request.hall, attempt, token)
+        answer = self._prepared(seating, request)
+        plays = answer.state == "ready" and answer.bench is None
+        taken = self._wanted() if plays else ()
+        reply = self._seats.take_seats(seating, taken, answer.encode())
+        log.info("seats.answered", attempt=attempt, state=answer.state, reason=answer.reason)
+        if plays and isinstance(reply, api.Written):
+            self._running = {attempt: (seating, answer)}
+        self._runs.prune()
+
+    def _prepared(
+        self, seating: seats.Seating, request: contract.SeatRequest
+    ) -> contract.SeatAnswer:
+        if not request.engines:
+            return self._bench(request)
+        try:
+            found = {side: self._files.find(spec) for side, spec in request.engines.items()}
+            missing = {key: path for one in found.values() for key, path in one.missing.items()}
+            if missing:
+                return contract.SeatAnswer(state="missing", missing=missing)
+            shown = self._inventory()
+            self._own_gpus(seating, shown)
+            return self._write_seats(request, found, shown)
+        except errors.HostError as error:
+            return contract.SeatAnswer(state="refused", reason=str(error))
+
+    def _bench(self, request: contract.SeatRequest) -> contract.SeatAnswer:
+        """Measure this host, and give a seat that runs nothing, for the way to it."""
+        name = f"{request.attempt}-bench"
+        idle = contract.EngineSpec(id="idle", name="Idle", command=("cat",))
+        found = files.Found("cat", {}, {}, {})
+        self._runs.write(name, self._order(name, request, idle, found, ()))
+        nps, signature = speed.measure()
+        told = contract.HostBench(host=self._settings.host, nps=nps, signature=signature)
+        return contract.SeatAnswer(state="ready", seats={"white": name}, bench=told)
+
+    def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
+        """Take the GPUs, end what earlier attempts left on them, then look at them."""
+        wanted = self._wanted()
+        problem = gpus.refusal(
+            list(shown.values()), wanted, self._runs.engines(), self._settings.max_celsius
+        )
+        if problem:
+            raise errors.HostError(problem)
+        preparing = contract.SeatAnswer(state="preparing").encode()
+        reply = self._seats.take_seats(seating, wanted, preparing)
+        if isinstance(reply, seats.Taken):
+            raise errors.HostError(f"GPU {reply.gpu} is {reply.hall}'s, for {reply.attempt}")
+        if isinstance(reply, api.Fenced):
+            raise errors.HostError("the attempt has lost its hall")
+        self._runs.end_stale(seating.hall, seating.attempt, frozenset(wanted))
+
+    def _write_seats(
+        self,
+        request: contract.SeatRequest,
+        found: Mapping[contract.Side, files.Found],
+        shown: Mapping[str, gpus.Gpu],
+    ) -> contract.SeatAnswer:
+        names: dict[contract.Side, str] = {}
+        labels: dict[contract.Side, tuple[str, ...]] = {}
+        for number, (side, spec) in enumerate(sorted(request.engines.items(), reverse=True)):
+            own = self._share(request, number)
+            name = f"{request.attempt}-{side}-{secrets.token_hex(3)}"
+            self._runs.write(name, self._order(name, request, spec, found[side], own))
+            names[side] = name
+            labels[side] = tuple(shown[uuid].label for uuid in own)
+        fresh = {side: one.fresh for side, one in found.items()}
+        return contract.SeatAnswer(state="ready", seats=names, gpus=labels, files=fresh)
+
+    def _share(self, request: contract.SeatRequest, number: int) -> tuple[str, ...]:
+        """Return the GPUs of a game's first or second engine here."""
+        wanted = self._wanted()
+        if request.gpus == "shared" or not wanted:
+            return wanted
+        if len(wanted) < 2:
+            raise errors.HostError(f"each engine is to have a GPU; this box has {len(wanted)}")
+        return (wanted[number],)
+
+    def _order(
+        self,
+        name: str,
+        request: contract.SeatRequest,
+        spec: contract.EngineSpec,
+        found: files.Found,
+        own: tuple[str, ...],
+    ) -> dict[str, object]:
+        """Return what the agent needs to start an engine."""
+        scratch = str(self._runs.scratch(name))
+        handed = {key: os.environ[key] for key in ("PATH", "LANG", "TZ") if key in os.environ}
+        cuda = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(own)}
+        mine = {"HOME": scratch, "TMPDIR": scratch, "FARM_SEAT": name, "FARM_GAME": request.game}
+        return {
+            "hall": request.hall,
+            "attempt": request.attempt,
+            "argv": [found.program, *spec.command[1:]],
+            "cwd": spec.directory or scratch,
+            "env": {**handed, **cuda, **mine},
+            "gpus": list(own),
+            "cpus": list(self._settings.cpus),
+            "cgroup": self._cgroup(name),
+            "limits": {"CORE": 0},
+            "checksums": found.checksums,
+            "grace_ms": request.grace_ms,
+            "beat_ms": request.beat_ms,
+        }
+
+    def _cgroup(self, name: str) -> str:
+        """Make a control group that bounds the engine's memory; '' where there is none.
+
+        Never by RLIMIT_AS: CUDA reserves far more address space than it uses.
+        """
+        place, limit = self._settings.cgroup, self._settings.memory_mb
+        if place is None or limit is None:
+            return ""
+        for old in place.glob("seat-*"):
+            with contextlib.suppress(OSError):  # somebody still runs in it
+                old.rmdir()
+        group = place / f"seat-{name}"
+        try:
+            group.mkdir()
+            (group / "memory.max").write_text(str(limit << 20))
+            with contextlib.suppress(OSError):  # a host without swap has no such file
+                (group / "memory.swap.max").write_text("0")
+        except OSError as error:
+            raise errors.HostError(f"no control group can be made in {place}: {error}") from error
+        return str(group)
+
+    # -- the GPUs --------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _all(self) -> tuple[str, ...]:
+        return tuple(gpu.uuid for gpu in gpus.inventory())
+
+    def _wanted(self) -> tuple[str, ...]:
+        """Return the GPUs that games get: what the host was told, or all there are."""
+        told = self._settings.gpu_uuids
+        return self._all if told is None else told
+
+    def _inventory(self) -> dict[str, gpus.Gpu]:
+        if not self._wanted():
+            return {}
+        return {gpu.uuid: gpu for gpu in gpus.inventory()}
+
+    def sample(self) -> None:
+        """Look at the GPUs: into the running game's answer, and into this host's vitals."""
+        try:
+            shown = self._inventory()
+        except gpus.NvmlError as error:
+            log.warning("nvml.silent", error=str(error))
+            shown = {}
+        try:
+            for attempt in list(self._running):
+                self._add_use(attempt, shown)
+            self._tell_vitals(shown)
+        except errors.LedgerAwayError as error:
+            log.debug("vitals.failed", error=str(error))
+
+    def _add_use(self, attempt: str, shown: Mapping[str, gpus.Gpu]) -> None:
+        seating, answer = self._running[attempt]
+        before = {use.uuid: use for use in answer.use}
+        now = tuple(
+            gpus.used(before.get(uuid), shown[uuid]) for uuid in self._wanted() if uuid in shown
+        )
+        answer = answer.model_copy(update={"use": now})
+        with self._busy:
+            if self._running.get(attempt) is None or self._seats.seat_answer(attempt) is None:
+                self._running.pop(attempt, None)  # freed: the game is over
+                return
+            reply = self._seats.take_seats(seating, self._wanted(), answer.encode())
+            if isinstance(reply, api.Written):
+                self._running[attempt] = (seating, answer)
+            else:
+                self._running.pop(attempt, None)
+
+    def _tell_vitals(self, shown: Mapping[str, gpus.Gpu]) -> None:
+        told = vitals.Vitals(
+            host=self._settings.host,
+            at_ms=self._ledger.now_ms(),
+            version=version.VERSION,
+            role="gpu",
+            cpus=os.cpu_count() or 0,
+            disk_free_bytes=_free(self._settings.directory),
+            gpus=tuple(gpu.vitals() for gpu in shown.values()),
+        )
+        self._ledger.set_vitals(told.host, told.encode())
+
+
+def _free(path: pathlib.Path) -> int | None:
+    try:
+        told = os.statvfs(path)
+    except OSError:
+        return None
+    return told.f_bavail * told.f_frsize

@@ -1,0 +1,115 @@
+"""Engines' files on the GPU box: held against their checksums, put in place when pushed.
+
+The hall pushes what is missing by SFTP as ``incoming/<SHA-256>``; nothing there is believed
+before its checksum is computed here. Invariants: only the engines' directory is written to,
+and whole files only (write beside, sync, rename).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+from orchestrator import contract, errors
+
+READ_BYTES = 1 << 20  # bytes: one read of a file
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """An engine's files: checksums by path, those that nobody has pinned, those missing."""
+
+    program: str
+    checksums: dict[str, str]
+    fresh: dict[str, str]
+    missing: dict[str, str]
+
+
+class Files:
+    """Knows the checksums of files it has read before, while they are unchanged."""
+
+    def __init__(self, engines: pathlib.Path, incoming: pathlib.Path) -> None:
+        self._engines, self._incoming = engines, incoming
+        self._known: dict[tuple[int, ...], str] = {}
+
+    def find(self, spec: contract.EngineSpec) -> Found:
+        """Verify an engine's files; raise ``HostError`` for what pushing cannot mend."""
+        checksums: dict[str, str] = {}
+        fresh: dict[str, str] = {}
+        missing: dict[str, str] = {}
+        program = ""
+        for name, path in _files(spec):
+            wanted = spec.checksums.get(name, "")
+            found = self._sum(path) or ""
+            if wanted and found != wanted and self._install(path, wanted):
+                found = wanted
+            if wanted and found != wanted:
+                self._pushable(spec, name, path)
+                missing[wanted] = str(path)
+            elif not found:
+                raise errors.HostError(f"{spec.name}: {name} ({path}) is not on this box")
+            elif not wanted:
+                fresh[name] = found
+            checksums[str(path)] = found
+            program = program or str(path)
+        return Found(program, checksums, fresh, missing)
+
+    def _pushable(self, spec: contract.EngineSpec, name: str, path: pathlib.Path) -> None:
+        if not pathlib.Path(os.path.normpath(path)).is_relative_to(self._engines):
+            raise errors.HostError(
+                f"{spec.name}: {name} ({path}) is not the pinned file, and files are put into"
+                f" {self._engines} only; install it by hand"
+            )
+
+    def _install(self, path: pathlib.Path, wanted: str) -> bool:
+        """Put a pushed file in place; say whether that was done."""
+        pushed = self._incoming / wanted
+        if not pushed.is_file() or not pathlib.Path(os.path.normpath(path)).is_relative_to(
+            self._engines
+        ):
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        shutil.copyfile(pushed, part)
+        if self._sum(part) != wanted:
+            part.unlink()
+            pushed.unlink()
+            return False
+        part.chmod(0o755)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+        pushed.unlink()
+        return True
+
+    def _sum(self, path: pathlib.Path) -> str | None:
+        """Return a file's SHA-256, None for one that cannot be read."""
+        try:
+            with path.open("rb") as file:
+                seen = os.fstat(file.fileno())
+                key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+                if key not in self._known:
+                    digest = hashlib.sha256()
+                    while chunk := file.read(READ_BYTES):
+                        digest.update(chunk)
+                    self._known[key] = digest.hexdigest()
+                return self._known[key]
+        except OSError:
+            return None
+
+
+def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path]]:
+    """Yield the engine's files, its program first: as the roster names them, and where they are."""
+    others = {command[0] for command in spec.builds.values()} - {spec.command[0]}
+    named = [spec.command[0], *([spec.network] if spec.network else []), *spec.checksums]
+    for name in dict.fromkeys(named):
+        if name in others:
+            continue
+        if name == spec.command[0] and "/" not in name:
+            yield name, pathlib.Path(shutil.which(name) or f"/{name} (not in PATH)")
+        else:
+            yield name, pathlib.Path(spec.directory or ".").absolute() / name

@@ -1,0 +1,156 @@
+"""End agents whose attempt is over: their engines must be gone before the GPU is given on.
+
+An agent that lost its hall ends by itself at the end of its grace; the next attempt need not
+wait for that. Invariants: only an agent is signalled, and only while its process is known to
+be one of this box; what a killed agent's engine left is found by the seat that its
+environment names, and killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import structlog
+
+from worker_gpu import agent
+
+log = structlog.get_logger()
+
+END_SECONDS = 3.0  # s: an agent kills and reaps within milliseconds
+KEPT_RUNS = 400  # seats whose logs are kept: a GPU league's last days
+LOOK_SECONDS = 0.02  # s: between two looks
+
+
+class Runs:
+    """The seats of a box on its disk: ``seats/<seat>.json`` and ``run/<seat>/``."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self._root = root
+        for name in ("seats", "run", "gpus", "incoming", "scratch"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, seat: str, order: dict[str, object]) -> None:
+        """Prepare a seat: from now on its agent can be started."""
+        path = self._root / "seats" / f"{seat}.json"
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(order), encoding="utf-8")
+        part.replace(path)
+
+    def scratch(self, seat: str) -> pathlib.Path:
+        """Make the directory that an engine may write to."""
+        path = self._root / "scratch" / seat
+        path.mkdir(exist_ok=True)
+        return path
+
+    def engines(self) -> set[int]:
+        """Return the process ids of all engines and agents of this box, with their children."""
+        found: set[int] = set()
+        for seat, _ in self._orders():
+            identity = self._identity(seat)
+            for pid in (identity.get("agent", 0), identity.get("engine", 0)):
+                if pid:
+                    found |= {pid, *agent.members(pid)}
+        return found
+
+    def end_stale(self, hall: str, attempt: str, gpus: frozenset[str]) -> None:
+        """End every agent that has one of the GPUs, or is of the same hall, for another attempt."""
+        for seat, order in list(self._orders()):
+            ours = order.get("hall") == hall or gpus.intersection(order.get("gpus", ()))
+            if ours and order.get("attempt") != attempt:
+                self.end(seat)
+
+    def end(self, seat: str) -> None:
+        """End a seat for good: its order goes first, so that nobody starts it again."""
+        (self._root / "seats" / f"{seat}.json").unlink(missing_ok=True)
+        pid = self._agent(seat)
+        if pid is not None:
+            log.warning("agent.ended", seat=seat, agent=pid)
+            with contextlib.suppress(OSError, ValueError):
+                self._tell(seat)
+            if not _gone(pid, END_SECONDS):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                _gone(pid, END_SECONDS)
+        for left in _named(seat):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+
+    def prune(self) -> None:
+        """Forget the oldest seats; those whose agent runs are none of them."""
+        runs = sorted((self._root / "run").iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in runs[:-KEPT_RUNS]:
+            if self._agent(path.name) is None:
+                (self._root / "seats" / f"{path.name}.json").unlink(missing_ok=True)
+                shutil.rmtree(path, ignore_errors=True)
+                shutil.rmtree(self._root / "scratch" / path.name, ignore_errors=True)
+
+    def _orders(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for path in (self._root / "seats").glob("*.json"):
+            with contextlib.suppress(OSError, ValueError):
+                yield path.stem, json.loads(path.read_bytes())
+
+    def _identity(self, seat: str) -> dict[str, int]:
+        try:
+            told: dict[str, int] = json.loads((self._root / "run" / seat / "identity").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return told if self._is_agent(told.get("agent", 0)) else {}
+
+    def _agent(self, seat: str) -> int | None:
+        return self._identity(seat).get("agent")
+
+    def _is_agent(self, pid: int) -> bool:
+        """Say whether a process is an agent of this box, not one that has got its number."""
+        try:
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        named = any(word.endswith(b"agent.py") for word in command)
+        return named and str(self._root).encode() in command
+
+    def _tell(self, seat: str) -> None:
+        """Tell an agent to end its engine at once."""
+        here = os.open(self._root / "run" / seat, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with socket.socket(socket.AF_UNIX) as channel:
+                channel.settimeout(END_SECONDS)
+                channel.connect(f"/proc/self/fd/{here}/socket")  # a socket's path must be short
+                channel.sendall(agent.encode("stop", 0, 0, b"the box has given its GPU on"))
+                while channel.recv(1 << 16):
+                    pass
+        finally:
+            os.close(here)
+
+
+def _gone(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        state = pathlib.Path(f"/proc/{pid}/stat")
+        try:
+            if state.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (OSError, IndexError):
+            return True
+        time.sleep(LOOK_SECONDS)
+    return False
+
+
+def _named(seat: str) -> list[int]:
+    """Return the processes whose environment names a seat."""
+    mark = f"FARM_SEAT={seat}\0".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes() + b"\0":
+                    found.append(int(entry.name))
+    return found
