@@ -1,10 +1,11 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV := .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,7 +30,7 @@ tables: $(VENV)/.dev
 	@scripts/fetch-syzygy
 
 test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/.dev ## Check style
 	$(BIN)/ruff check .
@@ -56,8 +57,14 @@ games: system $(VENV)/.dev ## Let every real engine play 20 games in both protoc
 seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times (FARM_SEASONS=n)
 	FARM_SEASONS=$${FARM_SEASONS:-200} $(BIN)/python -m pytest tests/season/test_season_simulation.py -s
 
-bench: system $(VENV)/.dev ## Print the benchmarks' figures
-	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s
+gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
+	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s
+
+bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 2 hours; FARM_FASTCHESS, FARM_CUTECHESS, FARM_ORDO
+	@mkdir -p .farm
+	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s > .farm/bench.txt || { cat .farm/bench.txt; false; }
+	@cat .farm/bench.txt
+	$(BIN)/python tests/benchmarks/bench_report.py .farm/bench.txt
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
@@ -68,6 +75,12 @@ clock: system $(VENV)/.dev ## Measure every match runner's clock: an hour; FARM_
 lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, with hashes, without a registry's address
 	$(BIN)/$(LOCK) -o requirements.lock pyproject.toml
 	$(BIN)/$(LOCK) --extra dev -o requirements-dev.lock pyproject.toml
+
+hosts: system $(VENV)/.dev ## Run the playbooks against a host in a namespace, twice; let it play (root)
+	FARM_HOSTS=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s
+
+docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
+	$(BIN)/mkdocs build --strict -q
 
 clean: ## Remove what the targets above have made
 	rm -rf $(VENV) .farm .syzygy .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

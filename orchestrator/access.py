@@ -4,8 +4,8 @@ Each role is given the keys and commands its work needs, and no more (``docs/sec
 has the table in words). Invariants:
 
 * nobody but ``admin`` configures the server, empties it or reads its users;
-* nobody but ``operator`` and ``admin`` can take entries out of a stream or rename a key:
-  the journal only grows;
+* nobody but ``operator`` and ``admin`` can take entries out of a season's journal or rename
+  a key: it only grows;
 * ``broadcast`` and ``exporter`` can write nothing;
 * passwords stand here as SHA-256 only, as Redis keeps them.
 
@@ -23,7 +23,18 @@ from orchestrator.ledger import keys
 
 READ = (
     *("get", "mget", "strlen", "exists", "type", "ttl", "pttl", "hget", "hmget", "hgetall"),
-    *("hkeys", "hlen", "hexists", "llen", "lrange", "smembers", "scard", "sismember"),
+    *(
+        "hkeys",
+        "hvals",
+        "hlen",
+        "hexists",
+        "hscan",
+        "llen",
+        "lrange",
+        "smembers",
+        "scard",
+        "sismember",
+    ),
     *("xrange", "xrevrange", "xread", "xlen", "zcard", "zrange", "zrevrangebyscore"),
 )
 CONNECT = ("auth", "hello", "ping", "select", "echo", "quit", "client|setinfo", "acl|whoami")
@@ -32,7 +43,7 @@ ASK = ("info", "time", "multi", "exec", "discard")
 SCRIPTS = ("eval", "evalsha", "script|load", "script|exists")
 LEDGER = (
     *("set", "setnx", "incr", "del", "hset", "hsetnx", "hdel", "rpush", "sadd", "srem"),
-    *("xadd", "expire", "pexpire"),
+    *("hincrby", "incrby", "decr", "lpop", "lrem", "persist", "xadd", "expire", "pexpire"),
 )
 BROKER = (
     *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "srem", "watch"),
@@ -51,10 +62,12 @@ class Role:
     keys: tuple[str, ...]
     channels: tuple[str, ...]
     commands: tuple[str, ...]
+    besides: tuple[str, ...] = ()  # selectors: commands on keys of their own
 
     def rules(self) -> tuple[str, ...]:
         """Return the rules as Redis reads them, without name and password."""
-        return ("resetkeys", *self.keys, "resetchannels", *self.channels, "-@all", *self.commands)
+        keys_and_channels = ("resetkeys", *self.keys, "resetchannels", *self.channels)
+        return (*keys_and_channels, "-@all", *self.commands, *self.besides)
 
 
 def roles(database: int = 0) -> dict[str, Role]:
@@ -73,6 +86,7 @@ def roles(database: int = 0) -> dict[str, Role]:
             (ledger, broker),
             channels,
             _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, "config|get", *CONNECT_6),
+            (f"(~{names.journal('test:*')} +xtrim)",),  # those of test matches are cut
         ),
         Role(
             "worker",
@@ -115,6 +129,8 @@ def _of_hall(names: keys.Keys) -> tuple[str, ...]:
         *(names.journal("*"), names.holds("*")),
         *(names.results("*"), names.latest("*"), names.attempts("*")),
         *(names.hall("*"), names.plies("*"), names.record("*")),
+        *(names.wants("*"), names.gpus, names.seats("*")),
+        *(names.tests(), names.tests("*")),
     )
 
 

@@ -15,11 +15,17 @@ from orchestrator.ledger import address
 
 KEYS = "farm:celery:"  # what the names of all of Celery's keys and channels begin with
 PLAY = "farm.play"  # the one task: look at your hall, and play what is ready there
+PREPARE = "farm.prepare"  # the one task of a GPU box: look at what is wanted of it
 
 
 def queue(hall: str) -> str:
     """Return the queue of a hall's doorbell."""
     return f"farm.play.{hall}"
+
+
+def box_queue(box: str) -> str:
+    """Return the queue of a GPU box's doorbell."""
+    return f"farm.prepare.{box}"
 
 
 _address = address.url() or "redis://localhost:6379/0"

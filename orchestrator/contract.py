@@ -212,6 +212,82 @@ class EngineSpec(Message):
     network: str | None = None  # its network file
     checksums: Mapping[str, str] = {}  # SHA-256 by file, as the commands name it
     provisional: bool = False  # its rating comes from tests, until it has finished an event
+    box: str = ""  # the GPU box that it runs on; '': the hall itself
+
+
+class SeatAddress(Message):
+    """Where the hall finds a prepared seat of a GPU box; never part of a record.
+
+    ``key`` is the hall's private key (a path), ``host_key`` the box's pinned one as
+    ``known_hosts`` writes it (type and key). ``gpus`` are shown.
+    """
+
+    box: str
+    seat: str
+    address: str
+    port: int = 22
+    user: str
+    key: str
+    host_key: str
+    grace_ms: int
+    beat_ms: int
+    gpus: tuple[str, ...] = ()
+
+
+class SeatRequest(Message):
+    """What an attempt wants of a GPU box: seats for these engines.
+
+    ``gpus`` says whether both sides think in turn on all GPUs or have one each; ``token``
+    is ``trial`` for games that count nowhere. Without engines it asks for a bench.
+    """
+
+    schema_version: int = SCHEMA
+    hall: str
+    attempt: str
+    token: str
+    game: str
+    engines: Mapping[Side, EngineSpec]
+    gpus: Literal["shared", "each"] = "shared"
+    grace_ms: int
+    beat_ms: int
+
+
+class GpuUse(Message):
+    """What a GPU did during a game, as its driver told every few seconds; Hz, °C, W."""
+
+    uuid: str
+    name: str
+    samples: int
+    sm_clock_min_hertz: float | None = None
+    sm_clock_max_hertz: float | None = None
+    temperature_max_celsius: float | None = None
+    power_max_watts: float | None = None
+    throttled: tuple[str, ...] = ()  # every reason that was seen
+
+
+class HostBench(Message):
+    """A host's speed, and a signature that is the same on every sound one."""
+
+    host: str
+    nps: int
+    signature: str
+
+
+class SeatAnswer(Message):
+    """What a GPU box answers: seats, files it lacks (path by SHA-256), or why not.
+
+    ``files`` are checksums that nobody had pinned, ``use`` grows while the game runs.
+    """
+
+    schema_version: int = SCHEMA
+    state: Literal["preparing", "ready", "missing", "refused"]
+    reason: str = ""
+    seats: Mapping[Side, str] = {}
+    gpus: Mapping[Side, tuple[str, ...]] = {}
+    missing: Mapping[str, str] = {}
+    files: Mapping[Side, Mapping[str, str]] = {}
+    use: tuple[GpuUse, ...] = ()
+    bench: HostBench | None = None  # to a request without engines
 
 
 class Limits(Message):
@@ -379,6 +455,8 @@ class GameOrder(Message):
     keep: tuple[Side, ...] = ()  # whose engine may stay for the next order (``farm match``)
     sandbox: Literal["", "bubblewrap"] = ""  # a host that cannot give it must not play
     progress: Progress | None = None  # what an interrupted game goes on from
+    gpus: Literal["shared", "each"] = "shared"  # both think in turn on all, or have their own
+    seats: Mapping[Side, SeatAddress] = {}  # engines that are elsewhere, for the referee
 
     def engine(self, side: Side) -> EngineSpec:
         """Return the engine that plays a side."""
@@ -426,7 +504,8 @@ class PlyRecord(Message):
     ``ply`` counts from the game's start position, book plies included. ``margin_ns`` is
     the time that was left when the move arrived, before the increment. ``overhead_ns`` is
     the referee's own time since the move before, ``waited_ns`` all of the time between
-    that move and the start of this clock, the link's included. ``pv`` is in the engine's
+    that move and the start of this clock, the link's included. ``network_ns`` is what lay
+    between the referee's clock and that of the engine's own host. ``pv`` is in the engine's
     notation (XBoard engines may write SAN), ``said`` what it said beside its move.
     """
 
@@ -452,6 +531,7 @@ class PlyRecord(Message):
     counters: Counters | None = None
     waited_ns: int | None = None
     said: str = ""
+    network_ns: int | None = None  # of a remote engine: what was not charged
 
 
 class Interruption(Message):
@@ -545,6 +625,9 @@ class EngineReport(Message):
     sandbox: Literal["", "bubblewrap", "plain"] = ""  # what it was confined by
     exit: str = ""
     stderr_tail: str = ""
+    box: str = ""  # the host whose clock it was charged by; '': the hall's
+    gpus: tuple[str, ...] = ()  # what it ran on, by name and UUID
+    gpu_use: tuple[GpuUse, ...] = ()
 
 
 class RMobility(Message):
@@ -716,3 +799,21 @@ class GameFinished(Message):
     white_unsearched: int = 0  # moves out of the book played at once, without a node
     black_unsearched: int = 0
     imported: bool = False  # played elsewhere: the record is a PGN
+
+
+# -- what must hold before a season --------------------------------------------------
+
+
+class Finding(Message):
+    """One thing that was looked at before a season.
+
+    ``why`` is the rule's clause or the reason it must hold, ``do`` what to do where it
+    does not. ``unknown`` could not be looked at from here; it stops nothing.
+    """
+
+    area: str
+    name: str
+    status: Literal["ok", "warning", "failed", "unknown"]
+    found: str
+    why: str
+    do: str = ""

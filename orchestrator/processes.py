@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from orchestrator import errors
 RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
 RESTART_WINDOW_SECONDS = 60.0
 LOG_TAIL_LINES = 15
+LANE = re.compile(r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?")
 
 
 def serve_command() -> list[str]:
@@ -28,12 +30,30 @@ def serve_command() -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve"]
 
 
-def worker_command(hall: str) -> list[str]:
-    """Return the command line of a hall's worker: prefork, one game, no prefetch."""
+def web_command(host: str, port: int) -> list[str]:
+    """Return the command line of the live page and the feeds."""
+    serve_web = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web"]
+    return [*serve_web, "--host", host, "--port", str(port)]
+
+
+def worker_command(hall: str, lane: str = "") -> list[str]:
+    """Return the command line of a hall's or lane's worker: prefork, one game, no prefetch."""
+    place = f"{hall}.{lane}" if lane else hall
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
-        *("--queues", f"farm.play.{hall}", "--hostname", f"{hall}@%h"),
+        *("--queues", f"farm.play.{place}", "--hostname", f"{place}@%h"),
+        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
+    ]
+
+
+def box_command(box: str) -> list[str]:
+    """Return the command line of a GPU box's worker: it plays nothing, so one process will do."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
+        *("--pool", "solo", "--include", "worker_gpu.tasks"),
+        *("--queues", f"farm.prepare.{box}", "--hostname", f"{box}@%h"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
@@ -50,6 +70,22 @@ def environment(redis_url: str, data: pathlib.Path, hall: str) -> dict[str, str]
         "FARM_DATA": str(data),
         "FARM_HALL": hall,
     }
+
+
+def lane(text: str, worker: Supervised, hall: str) -> Supervised:
+    """Return the worker of a lane beside a hall's worker, not started yet.
+
+    ``text`` is NAME=CORES[:MB], as ``b=2-3:4096``; raise ``UsageError`` for anything else.
+    """
+    found = LANE.fullmatch(text)
+    if found is None:
+        raise errors.UsageError(f"--lane: found {text!r}; allowed: NAME=CORES[:MB], as b=2-3:4096")
+    name, cores, memory = found.group("name"), found.group("cores"), found.group("memory")
+    own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
+    log = worker.log.with_name(f"worker-{hall}.{name}.log")
+    return Supervised(
+        f"lane {name}", worker_command(hall, name), {**worker.environment, **own}, log
+    )
 
 
 @dataclasses.dataclass

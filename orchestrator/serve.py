@@ -167,10 +167,18 @@ class HallDesk:
 class Server:
     """The loop over all seasons and halls."""
 
-    def __init__(self, ledger: api.Ledger, root: pathlib.Path, ring: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        ledger: api.Ledger,
+        root: pathlib.Path,
+        ring: Callable[[str], None],
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare; ``alive`` is called once a pass, so that a loop that hangs is noticed."""
         self._ledger = ledger
         self._root = root
         self._ring = ring
+        self._alive = alive
         self._runners: dict[str, SeasonRunner] = {}
         self._damaged: set[str] = set()
         self._desks: dict[str, HallDesk] = {}
@@ -195,6 +203,7 @@ class Server:
     def _loop(self, stop: threading.Event) -> None:
         failures = 0
         while not stop.is_set():
+            self._alive()
             try:
                 self.once()
                 self._ledger.wait(self._positions(), self._wait_ms())

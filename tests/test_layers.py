@@ -21,9 +21,15 @@ ALLOWED = {
     "orchestrator.ledger": {"orchestrator.arbiter"},
     "orchestrator.season": {"orchestrator.arbiter"},
     "orchestrator.audit": {"orchestrator.arbiter", "orchestrator.season"},
+    "orchestrator.broadcast": {
+        "orchestrator.arbiter",
+        "orchestrator.rating",
+        "orchestrator.season",
+        "orchestrator.version",
+    },
     "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger"},
     "worker_cpu.match": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.rating"},
-    "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger"},
+    "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},
 }
 
 

@@ -6,18 +6,23 @@ import contextlib
 import dataclasses
 import json
 import pathlib
+import secrets
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import harness
 import httpx
+import redis
 
-from orchestrator import contract, processes, simulation
+from orchestrator import access, contract, processes, simulation
 from orchestrator.broadcast import feeds, library, messages, projector
-from orchestrator.commands import launch
+from orchestrator.broadcast.web import app, server
+from orchestrator.commands import launch, serve_web
 from orchestrator.season import files
 
+ROLE = "broadcast"
 SEED = "5eed5eed5eed5eed5eed5eed5eed5eed"
 
 
@@ -82,6 +87,21 @@ def projected(tape: Tape, root: pathlib.Path) -> Projected:
     return Projected(made, shelf, told)
 
 
+@contextlib.contextmanager
+def served(tape: Tape, root: pathlib.Path) -> Iterator[str]:
+    """Serve a tape's broadcast from a thread; the address of its page."""
+    made = app.create(tape, root / "archive", root / "feeds")
+    with serve_web.listen("127.0.0.1", 0) as listening:
+        running = server.make(made, "127.0.0.1", 0)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield serve_web.url(listening).rstrip("/")
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
 def tree(root: pathlib.Path) -> dict[str, bytes]:
     """Return all files below a directory."""
     return {
@@ -94,8 +114,19 @@ def tree(root: pathlib.Path) -> dict[str, bytes]:
 # -- a real farm with its web server --------------------------------------------------
 
 
+def spectators_role(farm: harness.Farm) -> dict[str, str]:
+    """Make the Redis user that may only read; return what a process of it is given."""
+    file = farm.root / f"{ROLE}.password"
+    if not file.exists():
+        file.write_text(secrets.token_hex(16))
+    user = access.User(ROLE, access.roles()[ROLE], access.sha256(file.read_text()))
+    with redis.Redis.from_url(farm.redis.url) as client:
+        client.execute_command("ACL", "SETUSER", user.name, *user.rules())
+    return {"FARM_REDIS_USER": ROLE, "FARM_REDIS_PASSWORD_FILE": str(file)}
+
+
 class Web:
-    """``farm serve-web`` beside a test farm."""
+    """``farm serve-web`` beside a test farm, as the Redis user ``broadcast``."""
 
     def __init__(self, farm: harness.Farm) -> None:
         self.farm = farm
@@ -106,6 +137,7 @@ class Web:
     def start(self) -> None:
         """Start it, on the port that it had before."""
         environment = processes.environment(self.farm.redis.url, self.farm.root, harness.HALL)
+        environment |= spectators_role(self.farm)
         command = processes.web_command("127.0.0.1", self.port)
         log = (self.farm.root / "web.log").open("a")
         self.process = subprocess.Popen(
@@ -168,6 +200,7 @@ def stage(root: pathlib.Path) -> Iterator[Web]:
             yield web
         finally:
             web.kill()
+        assert "NOPERM" not in (root / "web.log").read_text()
 
 
 def season(farm: harness.Farm, delay_ms: int = 4, strengths: Sequence[int] = (1, 2, 3)) -> str:

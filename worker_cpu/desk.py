@@ -17,10 +17,10 @@ import select
 import time
 from typing import Literal, NamedTuple
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import verdict
-from worker_cpu import frames
-from worker_cpu.seats import deadman, local
+from worker_cpu import frames, interrupted
+from worker_cpu.seats import deadman, local, remote
 
 FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, for display
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
@@ -31,12 +31,7 @@ SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 
-class InterruptedGameError(errors.HostError):
-    """The game ends without a verdict: ``cause`` in a word, ``evidence`` for the record."""
-
-    def __init__(self, cause: str, evidence: str = "") -> None:
-        self.cause, self.evidence = cause, evidence
-        super().__init__(f"{cause}: {evidence}")
+InterruptedGameError = interrupted.InterruptedGameError
 
 
 def interruption(
@@ -210,6 +205,8 @@ class Desk:
             end = self.dead_man.ask(seat.name, wait_ms)
         except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
             raise interruption(error) from error
+        if isinstance(seat, remote.RemoteSeat):
+            end = seat.end(end)
         if end.by_farm:
             raise InterruptedGameError(end.reason, f"{seat.side}'s engine: {end.status}")
         return end

@@ -91,10 +91,41 @@ class HallDirectory:
         locked until the last engine is gone, whatever happens to this process.
         """
         descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            yield descriptor if _lock(descriptor, wait_seconds) else None
-        finally:
-            os.close(descriptor)
+        with contextlib.ExitStack() as lanes:
+            lanes.callback(os.close, descriptor)
+            free = _lock(descriptor, wait_seconds) and self._empty_lanes(lanes, wait_seconds)
+            yield descriptor if free else None
+
+    def _empty_lanes(self, lanes: contextlib.ExitStack, wait_seconds: float) -> bool:
+        """Take the locks of all lanes: a lane's engines may outlive its worker by a moment."""
+        for path in sorted(self.root.glob("lanes/*/lock")):
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            lanes.callback(os.close, descriptor)
+            if not _lock(descriptor, wait_seconds):
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def lane_locked(self, lane: str, wait_seconds: float) -> Iterator[int | None]:
+        """Hold a lane's lock, beside other lanes; yield None while the whole hall is taken.
+
+        The hall's lock is shared with the other lanes, so that whoever wants the whole
+        hall waits for all of them; the lane's own descriptor goes to its dead man.
+        """
+        (self.root / "lanes" / lane).mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as held:
+            wanted = ((self.root / "lock", fcntl.LOCK_SH), (self._lane_lock(lane), fcntl.LOCK_EX))
+            descriptor: int | None = None
+            for path, kind in wanted:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                held.callback(os.close, descriptor)
+                if not _lock(descriptor, wait_seconds, kind):
+                    descriptor = None
+                    break
+            yield descriptor
+
+    def _lane_lock(self, lane: str) -> pathlib.Path:
+        return self.root / "lanes" / lane / "lock"
 
     def spooled(self) -> list[pathlib.Path]:
         """Return the spool files, oldest first."""
@@ -207,11 +238,11 @@ def _last_words(directory: HallDirectory, attempt: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _lock(descriptor: int, wait_seconds: float) -> bool:
+def _lock(descriptor: int, wait_seconds: float, kind: int = fcntl.LOCK_EX) -> bool:
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False

@@ -12,8 +12,23 @@ import time
 import structlog
 
 from orchestrator import errors
-from orchestrator.ledger import api, store
-from worker_cpu import hall, link, pins, processes, retention, settings, stalls, suspicion, witness
+from orchestrator.ledger import api, keys, lane_store, seat_store, store
+from worker_cpu import (
+    bench,
+    boxes,
+    hall,
+    holds,
+    lane,
+    link,
+    pins,
+    processes,
+    retention,
+    seating,
+    settings,
+    stalls,
+    suspicion,
+    witness,
+)
 
 log = structlog.get_logger()
 
@@ -27,9 +42,15 @@ class HallKeeper:
         self._settings = configured
         self._directory = hall.HallDirectory(configured.directory)
         self._ledger = store.connect(configured.redis_url)
+        self._lanes = lane_store.RedisLanes(self._ledger.server)
         self._cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
         self._nursery = processes.Nursery(configured.confinement())
         self._pins = pins.Pins()
+        self._places = seating.Places(
+            seat_store.RedisSeats(self._ledger.server),
+            boxes.load(configured.boxes, configured.dead_man_seconds),
+        )
+        self._gate = bench.Gate(configured, self._places)
         self._host = stalls.Host(configured.engine_cpus)
         self._memory = suspicion.Memory(configured.directory / "last-fault.json")
 
@@ -61,6 +82,7 @@ class HallKeeper:
 
     def _settle(self) -> None:
         hall.settle(self._settings, self._directory, self._ledger)
+        lane.settle(self._lanes, self._settings.hall, self._settings.host)
         retention.prune(self._directory, self._settings.keep_attempts_days, time.time())
 
     def _enters(self) -> bool:
@@ -77,15 +99,28 @@ class HallKeeper:
             structlog.contextvars.bind_contextvars(
                 season=season, game=game, attempt=claim.attempt, hall=claim.hall
             )
+            if self._shut(claim):
+                return
             referee = self._nursery.referee(self._cores)
             try:
                 probe = suspicion.Probe(self._nursery, self._cores, self._directory.root, lock)
                 seen = witness.Witness(self._host, self._memory, probe)
-                player = link.Link(self._settings, self._directory, self._ledger, self._pins, seen)
+                player = link.Link(
+                    self._settings, self._directory, self._ledger, self._pins, seen, self._places
+                )
                 player.play(claim, lock, referee)
             finally:
                 referee.end()
             return
+
+    def _shut(self, claim: api.Claim) -> bool:
+        """Say whether the hall is held, now or since its hosts were measured for the event."""
+        if self._ledger.holds(keys.hall_scope(claim.hall)):
+            return True
+        why = self._gate.why_shut(claim.season, claim.game)
+        if why:
+            holds.hold_hall(self._ledger, claim, why)
+        return bool(why)
 
     def _claim(self, season: str, game: str) -> api.Claim:
         return api.Claim(

@@ -14,13 +14,13 @@ start of a process and the loading of a network. Invariants:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchestrator import contract
 from worker_cpu import desk
 from worker_cpu.protocols import base
-from worker_cpu.seats import deadman, local
+from worker_cpu.seats import deadman, local, remote
 
 FAULTS = frozenset(
     {
@@ -126,6 +126,8 @@ def let_go(
         _quit(table, leaving, quit_ms)
         for seat in leaving:
             end = table.dead_man.kill(seat.name, f"did not quit within {quit_ms} ms")
+            if isinstance(seat, remote.RemoteSeat):
+                end = seat.over or end  # what was killed was its bridge
             ends[seat] = f"{end.status} ({end.reason})" if end.by_farm else end.status or end.reason
         _last_stderr(leaving)
     except desk.InterruptedGameError as error:
@@ -135,11 +137,12 @@ def let_go(
     return ends
 
 
-def _quit(table: desk.Desk, seats: Iterable[local.LocalSeat], quit_ms: int) -> None:
+def _quit(table: desk.Desk, seats: Sequence[local.LocalSeat], quit_ms: int) -> None:
     for seat in seats:
         if seat not in table.ended:
             table.say(seat, b"quit\n")
-    deadline = time.monotonic_ns() + quit_ms * _NS
+    slack_ns = max((seat.quit_slack_ns for seat in seats), default=0)
+    deadline = time.monotonic_ns() + quit_ms * _NS + slack_ns
     while any(map(table.runs, seats)) and time.monotonic_ns() < deadline:
         table.hear(deadline - time.monotonic_ns())
 

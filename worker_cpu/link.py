@@ -33,6 +33,7 @@ from worker_cpu import (
     pins,
     processes,
     protocol_log,
+    seating,
     settings,
     witness,
 )
@@ -59,12 +60,14 @@ class Link:
         ledger: api.Ledger,
         pinned: pins.Pins,
         seen: witness.Witness,
+        places: seating.Places,
     ) -> None:
         self._settings = configured
         self._directory = directory
         self._ledger = ledger
         self._pins = pinned
         self._witness = seen
+        self._places = places
 
     def play(self, claim: api.Claim, lock: int, referee: processes.RefereeProcess) -> None:
         """Claim the hall and see one attempt through; the hall's lock is held.
@@ -97,6 +100,7 @@ class Link:
                 referee.channel,
                 self._pins,
                 self._witness,
+                self._places.of(claim.hall, claim.attempt, reply.token),
             ).run()
         finally:
             dead_man.wait()
@@ -117,11 +121,13 @@ class Attempt:
         channel: frames.Channel,
         pinned: pins.Pins,
         seen: witness.Witness,
+        elsewhere: seating.Seating,
     ) -> None:
         self._settings = configured
         self._directory = directory
         self._ledger = ledger
         self._claim = claim
+        self._elsewhere = elsewhere
         self._token = token
         self._order = order
         self._dead_man = dead_man
@@ -149,8 +155,9 @@ class Attempt:
             self._witness.begin()
             self._renew()
             self._write_history()
-            if self._engines_are_pinned():
-                self._channel.send(frames.Kind.ORDER, self._order.encode().encode())
+            seated = self._seated_order() if self._engines_are_pinned() else None
+            if seated is not None:
+                self._channel.send(frames.Kind.ORDER, seated.encode().encode())
             while not self._ended:
                 self._serve_channel()
                 if time.monotonic() >= self._next_beat:
@@ -158,8 +165,20 @@ class Attempt:
         except frames.ChannelClosedError:
             self._give_up("referee lost", "the referee's channel closed without an outcome")
         finally:
+            self._elsewhere.free()
             self._ply_log.close()
             self._protocol.close()
+
+    def _seated_order(self) -> contract.GameOrder | None:
+        """Return the order with the seats of engines on GPU boxes, or give up."""
+        try:
+            seated = self._elsewhere.seat(self._order, self._beat)
+        except errors.HostError as error:
+            log.warning("seat.refused", reason=str(error))
+            self._give_up(HOST, str(error))
+            return None
+        self._files = {**self._files, **seated.files}
+        return seated.order
 
     def _write_history(self) -> None:
         """Let the stream of a resumed game hold all its plies: whoever reads it sees the game."""
@@ -375,6 +394,8 @@ class Attempt:
     def _spooled(self, told: dict[str, Any]) -> hall.Spooled:
         for remark in told.get("remarks", ()):
             log.warning("game.remark", remark=remark)
+        for side, use in self._elsewhere.use_by_side(told).items():
+            told[side]["gpu_use"] = use
         game = finished.game_record(
             told,
             self._order,

@@ -59,6 +59,7 @@ class LiveBoard:
         """Both engines are ready."""
         for side, report in contract.loads(payload).items():
             self._picture[side]["engine"] = report.get("id_name", "")
+            self._picture[side]["author"] = report.get("id_author", "")
             options = report.get("options", ())
             told = [[one["name"], one["set"]] for one in options if one["set"] is not None]
             self._picture[side]["options"] = told

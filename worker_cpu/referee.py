@@ -128,6 +128,7 @@ class Game:
         allowance_ns, timeouts = self._clocks[side].allowance_ns(), self._order.timeouts
         now = time.monotonic_ns()
         stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
+        stall_ns += seat.slack_ns
         announcement = self._announcement(side, now, stall_ns)
         self._thinking = side
         thought = thinking.think(
@@ -156,12 +157,11 @@ class Game:
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
         self._table.asked(self._table.seats[side], wait_ms=0)
-        think_ns = thought.stop_ns - thought.start_ns
-        late_ns = think_ns - self._clocks[side].allowance_ns()
-        self.late = {"think_ns": think_ns, "late_ns": late_ns}
+        think_ns = self._charged(side, thought)
+        self._note_late(side, think_ns, think_ns - self._clocks[side].allowance_ns())
         if thought.begun:  # it did answer, but never ended its line
             return verdict.time(side, "an answer without a line end")
-        waited = (thought.stop_ns - thought.start_ns) // _NS
+        waited = think_ns // _NS
         return verdict.stall(side, f"no answer within {waited} ms")
 
     def _ended_by(self, side: contract.Side, reply: base.Reply) -> contract.Outcome:
@@ -174,9 +174,9 @@ class Game:
     def _answered(self, side: contract.Side, thought: thinking.Answered) -> contract.Outcome | None:
         own = self._clocks[side]
         allowed = own.allowance_ns()
-        charge = own.charge(thought.stop_ns - thought.start_ns)
+        charge = own.charge(self._charged(side, thought))
         if charge.flagged:
-            self.late = {"think_ns": charge.think_ns, "late_ns": charge.think_ns - allowed}
+            self._note_late(side, charge.think_ns, charge.think_ns - allowed)
             text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
             return verdict.time(side, text)
         player = self._players[side]
@@ -201,6 +201,17 @@ class Game:
             self._wait_for_link()
         return outcome
 
+    def _charged(
+        self, side: contract.Side, thought: thinking.Answered | thinking.Unanswered
+    ) -> int:
+        """Return what the engine took, by the clock that stands beside it."""
+        return self._table.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
+
+    def _note_late(self, side: contract.Side, think_ns: int, late_ns: int) -> None:
+        """Note a flag that this host may be to blame for: of an engine that runs here."""
+        if not self._order.engine(side).box:
+            self.late = {"think_ns": think_ns, "late_ns": late_ns}
+
     def _played(
         self,
         side: contract.Side,
@@ -223,6 +234,7 @@ class Game:
             black_clock_ns=self._clocks["black"].remaining_ns,
             counters=self._judge.counters(self.board.position(), self.board.ply),
             offers_draw=self._offers[side],
+            network_ns=self._table.seats[side].network_ns,
         )
 
     def _hear_offer(self, side: contract.Side, thought: thinking.Answered) -> None:

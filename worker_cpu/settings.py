@@ -20,6 +20,7 @@ from worker_cpu.seats import sandbox
 BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
 DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
 LEASE_SECONDS = 120.0  # s: only after this can a lease be suspected
+WHOLE = "whole"  # the lane of a worker that plays official games: it takes the hall alone
 KEEP_ATTEMPTS_DAYS = 30.0  # days: logs of interrupted attempts, for authors who ask for evidence
 
 
@@ -32,7 +33,9 @@ class HallSettings:
     redis_url: str
     host: str
     worker: str
-    lane: str = "whole"
+    lane: str = WHOLE
+    lane_memory_mb: int | None = None
+    lane_gpus: int = 0
     beat_seconds: float = BEAT_SECONDS
     dead_man_seconds: float = DEAD_MAN_SECONDS
     lease_seconds: float = LEASE_SECONDS
@@ -43,6 +46,7 @@ class HallSettings:
     engine_processes: int = sandbox.Confinement.processes
     engine_scratch_mb: int = sandbox.Confinement.scratch_mb
     keep_attempts_days: float = KEEP_ATTEMPTS_DAYS
+    boxes: pathlib.Path | None = None  # how the GPU boxes are reached: ``boxes.load``
 
     def __post_init__(self) -> None:
         """Refuse numbers with which an engine could outlive its lease."""
@@ -87,10 +91,14 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         redis_url=url,
         host=host,
         worker=env.get("FARM_WORKER", host),
+        lane=env.get("FARM_LANE") or WHOLE,
+        lane_memory_mb=_count(env, "FARM_LANE_MEMORY_MB"),
+        lane_gpus=_count(env, "FARM_LANE_GPUS") or 0,
         beat_seconds=_seconds(env, "FARM_BEAT_SECONDS", BEAT_SECONDS),
         dead_man_seconds=_seconds(env, "FARM_DEAD_MAN_SECONDS", DEAD_MAN_SECONDS),
         lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),
         keep_attempts_days=_seconds(env, "FARM_KEEP_ATTEMPTS_DAYS", KEEP_ATTEMPTS_DAYS),
+        boxes=pathlib.Path(env["FARM_BOXES"]) if env.get("FARM_BOXES") else None,
         referee_cpus=_cpus(env, "FARM_REFEREE_CPUS"),
         engine_cpus=_cpus(env, "FARM_ENGINE_CPUS"),
         engine_sandbox=sandbox.wish(env.get("FARM_SANDBOX") or "auto", "FARM_SANDBOX"),

@@ -16,12 +16,13 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from orchestrator import contract
 from orchestrator.arbiter import board, verdict
 from worker_cpu import desk, kept
 from worker_cpu.protocols import base, registry
-from worker_cpu.seats import deadman, local, sandbox
+from worker_cpu.seats import deadman, local, remote, sandbox
 
 SIDES = desk.SIDES
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
@@ -83,9 +84,16 @@ class Start:
                 self._hands[side].report(seats[side].pid)
                 if side in self._hands
                 else contract.EngineReport()
-            ).model_copy(update={"sandbox": self._confinement.kind})
+            ).model_copy(update=self._place(side))
             for side in SIDES
         }
+
+    def _place(self, side: contract.Side) -> dict[str, Any]:
+        """Return where an engine runs, whose clock it is charged by, and what confines it."""
+        address = self._order.seats.get(side)
+        if address is None:
+            return {"sandbox": self._confinement.kind}
+        return {"sandbox": "plain", "box": address.box, "gpus": address.gpus}
 
     def _begin(
         self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
@@ -115,17 +123,48 @@ class Start:
     def _spawn(
         self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
     ) -> str:
+        address = self._order.seats.get(side)
+        if address is not None:
+            return self._bridge(side, address, environment)
+        box = self._order.engine(side).box
+        if box:
+            raise desk.InterruptedGameError(remote.HOST, f"no seat was taken on GPU box {box}")
         seat = local.LocalSeat(side, kept.free_name(self._table.seats.values(), side))
         try:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
             problem = self._table.dead_man.spawn(seat, spec, environment, cpus, confined)
-        except deadman.SandboxFailedError as error:
+        except (deadman.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
             raise desk.InterruptedGameError(desk.SANDBOX_FAILED, str(error)) from error
         except (deadman.DeadManKillsError, deadman.DeadManLostError):
             seat.close()
             raise
+        return self._take_seat(seat, problem)
+
+    def _bridge(
+        self,
+        side: contract.Side,
+        address: contract.SeatAddress,
+        environment: Mapping[str, str],
+    ) -> str:
+        """Start the bridge to an engine on a GPU box; a fault of it is never the engine's."""
+        if self._order.sandbox:
+            needed = f"the season needs {self._order.sandbox}, GPU box {address.box} gives none"
+            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, needed)
+        name = kept.free_name(self._table.seats.values(), side)
+        seat = remote.RemoteSeat(side, address, self._order, name)
+        spec = self._order.engine(side)
+        given = remote.environment(environment)
+        words = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
+        problem = self._table.dead_man.spawn(seat, spec, given, None, words)
+        if problem:
+            seat.close()
+            raise desk.InterruptedGameError(remote.LINK, f"no bridge to {address.box}: {problem}")
+        return self._take_seat(seat, problem)
+
+    def _take_seat(self, seat: local.LocalSeat, problem: str) -> str:
+        side = seat.side
         if problem:
             seat.close()
             return problem

@@ -18,13 +18,13 @@ from celery import signals
 
 from orchestrator import errors
 from orchestrator.ledger import store
-from worker_cpu import keeper, settings
+from worker_cpu import keeper, lane, settings, vitals
 
 log = structlog.get_logger()
 
 DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
 
-_keepers: list[keeper.HallKeeper] = []  # one in a child, none in the main process
+_keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
 
 
 @celery.shared_task(name="farm.play")
@@ -47,7 +47,9 @@ def _open_hall(**_: object) -> None:
     # The children end when their worker ends: Celery asks the kernel for that. Ctrl-C is
     # the main process' business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    hall_keeper = keeper.HallKeeper(settings.from_environment())
+    hall = settings.from_environment()
+    of_lane = hall.lane != settings.WHOLE
+    hall_keeper = lane.LaneKeeper(hall) if of_lane else keeper.HallKeeper(hall)
     _keepers.append(hall_keeper)
     hall_keeper.open()
 
@@ -57,6 +59,13 @@ def _watch_for_drain(**_: object) -> None:
     """End this worker when the operator drains it, also when no game runs."""
     hall = settings.from_environment()
     threading.Thread(target=_end_when_drained, args=(hall,), daemon=True).start()
+
+
+@signals.worker_ready.connect
+def _tell_of_this_host(**_: object) -> None:
+    """Publish how this host is, for the exporter, as long as the worker lives."""
+    hall, never = settings.from_environment(), threading.Event()
+    threading.Thread(target=vitals.beat, args=(hall, never), daemon=True).start()
 
 
 def _end_when_drained(hall: settings.HallSettings) -> None:

@@ -90,8 +90,9 @@ def think(
     tail = _Tail()
     if announcement:  # before the write: nothing is done behind it that could delay it
         table.channel.offer(frames.Kind.THINK, announcement)
+    seat.arm(allowance_ns, player.stop)
     start_ns = table.start(seat, command)
-    deadline = stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS
+    deadline = stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS + seat.slack_ns
     stall_at = stop_at + timeouts.stall_ms * _NS
     while True:
         for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
@@ -105,7 +106,7 @@ def think(
         if table.ended:
             return Left(table.ended[0])
         now = time.monotonic_ns()
-        if now >= stall_at:
+        if now >= stall_at or seat.gave_up:
             return Unanswered(start_ns, now, finder.begun())
         if now >= stop_at and deadline == stop_at:
             table.say(seat, player.stop)

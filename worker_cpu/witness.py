@@ -106,6 +106,11 @@ class Witness:
         if not doubt:
             return None
         log.warning("host.doubted", reason=doubt)
+        box = order.engine(outcome.loser).box if outcome.loser else ""
+        if box:
+            remark = f"{doubt}; it ran on GPU box {box}, where no probe is made"
+            told["remarks"] = [*told.get("remarks", ()), remark]
+            return None
         failed = self._probe.run(meanwhile)
         if failed:
             evidence = f"{doubt}; the farm's own engine fails here, too: {failed}"

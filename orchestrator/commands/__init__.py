@@ -24,6 +24,10 @@ COMMANDS = {
     "serve": "orchestrator.commands.serve:serve",
     "serve-web": "orchestrator.commands.serve_web:serve_web",
     "exporter": "orchestrator.commands.exporter:exporter",
+    "notify": "orchestrator.commands.notify:notify",
+    "hosts": "orchestrator.commands.hosts:hosts",
+    "doctor": "orchestrator.commands.doctor:doctor",
+    "preflight": "orchestrator.commands.doctor:preflight",
     "up": "orchestrator.commands.up:up",
     "status": "orchestrator.commands.look:status",
     "standings": "orchestrator.commands.look:standings",
@@ -49,6 +53,9 @@ COMMANDS = {
     "disqualify": "orchestrator.commands.conduct:disqualify",
     "import": "orchestrator.commands.importing:import_",
     "log": "orchestrator.commands.log:log",
+    "test": "orchestrator.commands.test:test",
+    "lanes": "orchestrator.commands.lanes:lanes",
+    "set-aside": "orchestrator.commands.lanes:set_aside",
     "engine": "orchestrator.commands.engine:engine",
     "outcome": "orchestrator.commands.rules:outcome",
     "simulate": "orchestrator.commands.simulate:simulate",
@@ -63,6 +70,7 @@ COMMANDS = {
     "restore": "orchestrator.commands.recover:restore",
     "fsck": "orchestrator.commands.fsck:fsck",
     "evidence": "orchestrator.commands.evidence:evidence",
+    "rehearse": "orchestrator.commands.rehearse:rehearse",
 }
 ENTRY_POINTS = "farm.commands"
 

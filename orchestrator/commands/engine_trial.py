@@ -67,7 +67,7 @@ def test(
     written = [_order(number, pair, clock, rules) for number in range(games)]
     url = None if chosen is None else common.redis_url()
     played = []
-    for record in _player()(written, hall, url):
+    for record in player()(written, hall, url):
         played.append(_facts(record))
         if not as_json:
             click.echo(_sentence(played[-1]))
@@ -172,7 +172,8 @@ def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
     return exits[pair % len(exits)]
 
 
-def _player() -> Play:
+def player() -> Play:
+    """Return who plays games on this machine; raise ``HostError`` where nobody does."""
     found = list(importlib.metadata.entry_points(group=PLAYERS))
     if not found:
         raise errors.HostError(

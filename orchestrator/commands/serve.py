@@ -8,7 +8,7 @@ import threading
 
 import click
 
-from orchestrator import doorbell, logs
+from orchestrator import doorbell, logs, watchdog
 from orchestrator import serve as server
 from orchestrator.commands import common
 
@@ -30,4 +30,4 @@ def serve(archive: pathlib.Path | None) -> None:
         signal.signal(number, lambda *_: stop.set())
     with common.open_ledger() as ledger:
         root = archive or common.data_directory() / "archive"
-        server.Server(ledger, root, doorbell.ring).run(stop)
+        server.Server(ledger, root, doorbell.ring, watchdog.Watchdog().alive).run(stop)

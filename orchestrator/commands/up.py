@@ -1,4 +1,4 @@
-"""``farm up``: the whole farm on one machine: Redis, orchestrator, one hall's worker.
+"""``farm up``: the whole farm on one machine: Redis, orchestrator, one hall's worker, the page.
 
 Everything it starts it also ends. What it leaves behind is the data directory: started
 again on the same one, the farm goes on where its journal ends.
@@ -19,26 +19,36 @@ import click
 import rich.console
 
 from orchestrator import embedded, errors, processes
-from orchestrator.commands import common, launch, tables
+from orchestrator.commands import common, launch, serve_web, tables
 from orchestrator.ledger import address, connection, store
 from orchestrator.season import files, state, views
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
+WEB_HOST = "127.0.0.1"  # the page of one's own machine; `farm serve-web` serves the world
 QUICK_SECONDS = 10.0  # s: how long a process may take to end when no game is waited for
 
 
 @dataclasses.dataclass
 class Farm:
-    """The running processes of ``farm up``; ``redis`` where it is the farm's own."""
+    """The running processes of ``farm up``; ``redis`` where it is the farm's own.
+
+    ``web`` shows the season; when it fails, the games go on without it (S16-15b i).
+    """
 
     redis: embedded.EmbeddedRedis | None
     serve: processes.Supervised
     worker: processes.Supervised
+    web: processes.Supervised | None = None
+    lanes: tuple[processes.Supervised, ...] = ()
 
     def start(self) -> None:
         """Start all."""
         self.serve.start()
         self.worker.start()
+        for lane in self.lanes:
+            lane.start()
+        if self.web is not None:
+            self.web.start()
 
     def keep_alive(self) -> None:
         """Start again what has ended; raise ``HostError`` for what keeps ending."""
@@ -46,9 +56,25 @@ class Farm:
             self.redis.start()
         self.serve.keep_alive()
         self.worker.keep_alive()
+        for lane in self.lanes:
+            lane.keep_alive()
+        self._keep_showing()
+
+    def _keep_showing(self) -> None:
+        try:
+            if self.web is not None:
+                self.web.keep_alive()
+        except errors.HostError as error:
+            click.echo(f"farm: the live page is given up: {error}", err=True)
+            self.web = None
 
     def stop(self, *, give_up: bool) -> None:
-        """End all: after the running game, or at once when it is given up."""
+        """End all: after the running game, or at once when it is given up.
+
+        Games in lanes are given up at once: they are test games, and played again.
+        """
+        for lane in self.lanes:
+            lane.kill()
         if give_up:
             self.worker.kill()  # its child dies with it, and the dead man ends the engines
         else:
@@ -56,6 +82,8 @@ class Farm:
             while not self.worker.wait(LOOK_SECONDS):
                 self.serve.keep_alive()
         self.serve.stop(QUICK_SECONDS)
+        if self.web is not None:
+            self.web.stop(QUICK_SECONDS)
 
 
 @click.command()
@@ -68,20 +96,31 @@ class Farm:
     help="Where the farm keeps everything.",
 )
 @click.option("--hall", default="hall-1", show_default=True, help="The name of the hall.")
+@click.option("--lane", "lanes", multiple=True, help="NAME=CORES[:MB], for test matches.")
 @click.option("--launch", "season_file", help="Launch this season file first (or: demo).")
 @click.option("--id", "season_id", help="The launched season's id; default: the file's.")
 @click.option("--seed", help="The launched season's seed; default: a fresh secret one.")
 @click.option("--until-finished", is_flag=True, help="End when the launched season is over.")
+@click.option(
+    "--web",
+    "web_port",
+    type=click.IntRange(0, 65535),
+    help="The live page's port; default: 8080, or a free one where that is taken.",
+)
+@click.option("--no-web", is_flag=True, help="Serve no live page.")
 @click.option("--quiet", is_flag=True, help="Show no live screen, a line a game only.")
 @common.json_option
 def up(
     data: pathlib.Path,
     hall: str,
+    lanes: tuple[str, ...],
     season_file: str | None,
     season_id: str | None,
     seed: str | None,
+    web_port: int | None,
     *,
     until_finished: bool,
+    no_web: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -106,8 +145,12 @@ def up(
             secret = seed or launch.fresh_seed()
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
-        farm = _farm(redis, data, hall)
+        port = None if no_web else _web_port(web_port)
+        farm = _farm(redis, data, hall, port)
+        farm.lanes = tuple(processes.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {connection.masked(url)}, hall {hall}, data {data}")
+        if port is not None:
+            console.print(f"farm: the live page is at http://127.0.0.1:{port}/")
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
         _report(season, data, console, tables_shown=not quiet, as_json=as_json)
@@ -127,7 +170,22 @@ def _url(redis: embedded.EmbeddedRedis | None) -> str:
     return address.url() if redis is None else redis.url
 
 
-def _farm(redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str) -> Farm:
+def _web_port(wanted: int | None) -> int:
+    """Return the live page's port: the one that is wanted, else the usual or a free one."""
+    for port in (serve_web.PORT, 0) if wanted is None else (wanted,):
+        try:
+            with serve_web.listen(WEB_HOST, port) as free:
+                found: int = free.getsockname()[1]
+                return found
+        except errors.HostError:
+            if wanted is not None:
+                raise
+    raise errors.HostError("no port of this machine is free for the live page; try --no-web")
+
+
+def _farm(
+    redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str, port: int | None
+) -> Farm:
     environment = processes.environment(_url(redis), data, hall)
     logs = data / "logs"
     return Farm(
@@ -137,6 +195,11 @@ def _farm(redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str) -
         ),
         worker=processes.Supervised(
             "worker", processes.worker_command(hall), environment, logs / f"worker-{hall}.log"
+        ),
+        web=None
+        if port is None
+        else processes.Supervised(
+            "serve-web", processes.web_command(WEB_HOST, port), environment, logs / "web.log"
         ),
     )
 

@@ -25,8 +25,24 @@ key                    type    meaning; life
 ``hall:<h>:orders``    hash    season to the JSON order of its ready game; as ``offers``
 ``hall:<h>:drains``    hash    worker id to the reason why it should end; for ever
 ``hall:<h>:live``      string  what is going on at this moment; its own short time to live
+``hall:<h>:lanes``     hash    lane to what it has (JSON); until closed
+``hall:<h>:leases``    hash    lane to the lease of its test game (JSON); while it runs
+``hall:<h>:lane-ended`` hash   lane to ``<attempt> <seq>`` of the test game it ended last
+``hall:<h>:lane-tokens`` string counter: the n of the last token of a lane; for ever
+``tests``              hash    open test match to what claims look at (JSON); while open
+``tests:specs``        hash    open test match to its specification (JSON); while open
+``tests:next``         hash    open test match to the next game to deal; while open
+``tests:again``        hash    open test match to games to deal again, with blanks between
+``tests:served``       hash    open test match to games dealt by its share; while open
+``tests:last``         hash    open test match to the last entry of its journal; while open
+``tests:mirrored``     hash    open test match to the last entry in its mirror; while open
+``tests:runs``         string  counter: how often a test match was opened; for ever
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived
 ``record:<a>``         string  the finished game's record; until archived
+``box:<b>:wants``      hash    attempt to the JSON of the seats it wants of a GPU box; until
+                               answered or freed
+``gpus``               hash    GPU UUID to ``<h> <a> <token> <deadline>``; until freed
+``seats:<a>``          string  the box's JSON answer to an attempt; until freed
 =====================  ======  ==========================================================
 
 Only ``hall:<h>:live`` ever expires by time.
@@ -145,6 +161,26 @@ class Keys:
         """Name what is shown of a hall at this moment."""
         return f"{self.hall(hall)}:live"
 
+    def lanes(self, hall: str) -> str:
+        """Name a hall's lanes."""
+        return f"{self.hall(hall)}:lanes"
+
+    def leases(self, hall: str) -> str:
+        """Name the leases of a hall's lanes."""
+        return f"{self.hall(hall)}:leases"
+
+    def lane_ended(self, hall: str) -> str:
+        """Name the test games that a hall's lanes ended last."""
+        return f"{self.hall(hall)}:lane-ended"
+
+    def lane_tokens(self, hall: str) -> str:
+        """Name the counter of a hall's lane tokens."""
+        return f"{self.hall(hall)}:lane-tokens"
+
+    def tests(self, what: str = "") -> str:
+        """Name the open test matches, or one thing that is kept of each."""
+        return f"{self.prefix}tests:{what}" if what else f"{self.prefix}tests"
+
     def plies(self, attempt: str) -> str:
         """Name an attempt's ply stream."""
         return f"{self.prefix}plies:{attempt}"
@@ -152,3 +188,16 @@ class Keys:
     def record(self, attempt: str) -> str:
         """Name an attempt's finished record."""
         return f"{self.prefix}record:{attempt}"
+
+    def wants(self, box: str) -> str:
+        """Name what is wanted of a GPU box."""
+        return f"{self.prefix}box:{box}:wants"
+
+    @property
+    def gpus(self) -> str:
+        """Name the hash of who has which GPU."""
+        return f"{self.prefix}gpus"
+
+    def seats(self, attempt: str) -> str:
+        """Name a box's answer to an attempt."""
+        return f"{self.prefix}seats:{attempt}"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from orchestrator import contract
-from orchestrator.ledger import api, keys, requests, restoring
+from orchestrator.ledger import api, keys, lanes, requests, restoring
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,6 +112,7 @@ class MemoryLedger:
         self._mirrored: dict[str, int] = {}
         self._plies: dict[str, dict[int, str]] = {}
         self._records: dict[str, bytes] = {}
+        self.lane_leases: defaultdict[str, dict[str, lanes.Lease]] = defaultdict(dict)
         self._vitals: dict[str, str] = {}
 
     def whoami(self) -> str:
@@ -378,6 +379,9 @@ class MemoryLedger:
             return api.Foreign(room.host or "")
         if lease:
             return api.Busy(lease.claim.attempt)
+        tested = self._playing_in_lane(claim.hall)
+        if tested:
+            return api.Busy(tested)
         hold = self._hold_against(claim)
         if hold:
             return api.Held(hold)
@@ -386,6 +390,13 @@ class MemoryLedger:
         if game != claim.game or game in season.results or claim.attempt in season.attempts:
             return api.NotReady()
         return self._grant(claim, order)
+
+    def _playing_in_lane(self, hall: str) -> str:
+        now = self._clock()
+        for lease in self.lane_leases[hall].values():
+            if lease.deadline_ms >= now and lease.token.epoch == self.epoch:
+                return lease.attempt
+        return ""
 
     def _hold_against(self, claim: api.Claim) -> str:
         for scope in (claim.season, keys.hall_scope(claim.hall)):

@@ -70,6 +70,11 @@ def read(path: pathlib.Path) -> list[contract.Entry]:
     return [entry for _, entry in _entries(path) if entry is not None]
 
 
+def entries(path: pathlib.Path) -> Iterator[contract.Entry]:
+    """Yield what ``read`` returns one by one, for journals too large for memory."""
+    return (entry for _, entry in _entries(path) if entry is not None)
+
+
 class Mirror:
     """One journal's mirror, open for extension.
 

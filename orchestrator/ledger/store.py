@@ -287,6 +287,7 @@ class RedisLedger:
             self._keys.epoch,
             self._keys.tokens(hall),
             self._keys.journal(season),
+            self._keys.leases(hall),
         ]
         words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
         fact = requests.started(claim).encode()

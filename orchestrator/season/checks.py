@@ -31,6 +31,7 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
             allowed = ", ".join(season.books) or "no [books] table is there"
             yield problems.Problem(f"[event {event.id}] book", repr(event.book), allowed)
     yield from _circle(season)
+    yield from _boxes(season)
 
 
 def _promotions(event: model.Event, ids: Sequence[str]) -> Iterator[problems.Problem]:
@@ -101,6 +102,14 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
 def _adjudication(event: model.Event) -> Iterator[problems.Problem]:
     for rule, found, allowed in adjudications.doubts(event.adjudication, event.limits):
         yield problems.Problem(f"[event {event.id}] adjudication.{rule}", found, allowed)
+
+
+def _boxes(season: model.Season) -> Iterator[problems.Problem]:
+    for entry in (*season.roster.engines, *season.roster.fill):
+        if entry.box and season.sandbox:
+            where = f"[roster.engine {roster.id_of(entry)}] box"
+            found = f"{entry.box!r} in a season with sandbox = {season.sandbox!r}"
+            yield problems.Problem(where, found, "no box: none gives its engines a sandbox")
 
 
 def _circle(season: model.Season) -> Iterator[problems.Problem]:

@@ -161,6 +161,7 @@ class EngineEntry(contract.Message):
     network: Text | None = None
     checksums: Mapping[str, Sha256] = {}  # by file, as ``command`` and ``network`` name it
     competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
+    box: Id | None = None  # the GPU box that it runs on; None: the hall itself
     neural: NeuralParts | None = None
     exception: str = ""  # the organizers' reason to admit it all the same (S16-16)
     dropped: str = ""  # the organizers' reason to leave it out: the next moves up (CUP-1c)
@@ -345,6 +346,7 @@ class Event(contract.Message):
     promote: tuple[Promotion, ...] = ()
     tier: Id | None = None  # events of one tier are one step of the final standings
     competition: Literal["cpu", "gpu"] | None = None  # S17-2: who may enter; None: everybody
+    gpus: Literal["shared", "each"] = "shared"  # of a box: both think in turn on all, or one each
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
     updates: Updates | None = None  # None: the season's

@@ -33,6 +33,7 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         adjudication=spec.adjudication,
         progress=game.progress,
         sandbox=launched.season.sandbox,
+        gpus=spec.gpus,
     )
 
 

@@ -89,6 +89,7 @@ def spec(entry: model.EngineEntry) -> contract.EngineSpec:
         builds={} if on_gpu else others,
         network=entry.network,
         checksums=entry.checksums,
+        box=entry.box or "",
     )
 
 

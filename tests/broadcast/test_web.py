@@ -19,13 +19,16 @@ import chess.pgn
 import httpx
 import jsonschema
 import pytest
+import redis
 import schemas
 import theatre
+from redis import exceptions
 from websockets.sync import client as websocket
 
 from orchestrator import contract
 from orchestrator.broadcast import games as broadcast_games
 from orchestrator.broadcast.tcec import pgn as tcec_pgn
+from orchestrator.ledger import address, keys, store
 
 
 @pytest.fixture(scope="module")
@@ -350,6 +353,32 @@ def test_harmful_clients_harm_nobody(web: theatre.Web) -> None:
     finally:
         for raw in held:
             raw.close()
+
+
+def test_its_redis_user_reads_and_cannot_write(web: theatre.Web) -> None:
+    """All of this module is served under the role ``broadcast``, which no writing verb is given."""
+    with redis.Redis.from_url(web.farm.redis.url) as client:
+        names = [one["user"] for one in client.client_list()]
+        assert theatre.ROLE in names
+        writing = {
+            name.decode()
+            for kind in ("write", "admin", "scripting", "pubsub")
+            for name in client.execute_command("ACL", "CAT", kind)
+        }
+        assert len(writing) > 100
+        rules = client.acl_getuser(theatre.ROLE)
+    allowed = {word[1:] for word in rules["commands"] if word.startswith("+")}
+    assert {"get", "xrange"} <= allowed
+    assert allowed & writing == set()
+    assert rules["keys"]
+    assert all(pattern.startswith("%R~") for pattern in rules["keys"])
+    assert not rules["channels"]
+    environment = {"FARM_REDIS_URL": web.farm.redis.url, **theatre.spectators_role(web.farm)}
+    with (
+        store.connect(address.url(environment)) as ledger,
+        pytest.raises(exceptions.NoPermissionError),
+    ):
+        ledger.server.client.set(keys.Keys().epoch, "9")
 
 
 def test_killed_and_started_again_it_derives_the_same(web: theatre.Web) -> None:

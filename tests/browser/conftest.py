@@ -1,7 +1,27 @@
-"""TCEC's own viewer is no part of this repository: its tests run where a checkout is named."""
+"""A browser for the tests of the page.
+
+TCEC's own viewer is no part of this repository: its tests run where a checkout is named.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright import sync_api
 
 collect_ignore = [] if os.environ.get("FARM_TCECGUI") else ["test_tcecgui.py"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[sync_api.Browser]:
+    """Run Chromium."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("package chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield running
+        running.close()

@@ -13,8 +13,10 @@ import itertools
 import json
 import pathlib
 from collections import Counter
+from collections.abc import Iterable
 
 import chess.pgn
+import faults
 
 from orchestrator import contract
 from orchestrator.season import state, views
@@ -67,12 +69,14 @@ def check_season(archive: pathlib.Path, season: str) -> state.SeasonState:
     assert folded.finished, f"{season} is not finished"
     finished = [entry for entry in entries if entry.kind == "game_finished"]
     counted = Counter(entry.data["game"] for entry in finished)
-    assert set(counted) == set(folded.games), "a game is missing in the journal"
+    played = {game.id for game in folded.games.values() if not game.cancelled}
+    assert set(counted) == played, "a game is missing in the journal"
     assert set(counted.values()) == {1}, f"a game is counted twice: {counted.most_common(1)}"
-    order = [game for event in folded.events.values() for game in event.order]
+    order = [game for event in folded.events.values() for game in event.order if game in played]
     assert [entry.data["game"] for entry in finished] == order, "the order of play is broken"
     _check_tokens(entries)
     _check_plies(folder, entries)
+    _check_resumed(folder, entries)
     for event in folded.events.values():
         _check_pgn(folder / f"{event.id}.pgn", folded, event.id)
     return folded
@@ -100,6 +104,45 @@ def _check_plies(folder: pathlib.Path, entries: list[contract.Entry]) -> None:
             assert json.loads(lines[-1])["ply"] == entry.data["ply"], "journaled plies are lost"
 
 
+def _check_resumed(folder: pathlib.Path, entries: list[contract.Entry]) -> None:
+    """Assert that a resumed game is one record that begins with what was journaled before."""
+    for entry in entries:
+        if entry.kind != "attempt_judged" or entry.data["scenario"] != "resumed":
+            continue
+        game = folder / "games" / entry.data["game"]
+        record = contract.GameRecord.decode((game / "record.json").read_bytes())
+        given_up = game / "given-up" / f"{entry.data['attempt']}.jsonl"
+        if not given_up.exists():
+            continue  # it had no ply, which is asserted above
+        before = [contract.PlyRecord.decode(line) for line in given_up.read_text().splitlines()]
+        assert [(ply.ply, ply.move) for ply in record.plies[: len(before)]] == [
+            (ply.ply, ply.move) for ply in before
+        ], f"{entry.data['game']} went on from other moves than were journaled"
+
+
+def check_wounds(
+    calm: state.SeasonState, wounded: state.SeasonState, killed: Iterable[faults.Killed]
+) -> int:
+    """Assert that killed engines lost just their games; return how many did.
+
+    An engine that was killed after its game's last move has lost nothing.
+    """
+    lost = 0
+    hit = {one.game: one for one in killed}
+    for game in wounded.games.values():
+        now, before = game.finished, calm.game(game.id).finished
+        assert now is not None
+        assert before is not None
+        if now.ending is contract.Ending.DISCONNECT:
+            assert game.id in hit, f"{game.id} was lost by a crash that nobody made"
+            loser = game.white if now.loser == "white" else game.black
+            assert loser == hit[game.id].name, f"{game.id}: the wrong engine has lost"
+            lost += 1
+        else:
+            assert (now.result, now.plies) == (before.result, before.plies), game.id
+    return lost
+
+
 def _check_pgn(path: pathlib.Path, folded: state.SeasonState, event: str) -> None:
     """Assert that python-chess reads the event's PGN cleanly, with the table's results."""
     text = io.StringIO(path.read_text(encoding="utf-8"))
@@ -108,7 +151,9 @@ def _check_pgn(path: pathlib.Path, folded: state.SeasonState, event: str) -> Non
         assert not game.errors, game.errors
         results.append((game.headers["White"], game.headers["Black"], game.headers["Result"]))
     expected = [
-        (row["white"], row["black"], row["result"]) for row in views.schedule(folded, event, 0)
+        (row["white"], row["black"], row["result"])
+        for row in views.schedule(folded, event, 0)
+        if not row["cancelled"]
     ]
     assert results == expected, f"{path.name} and the journal disagree"
 

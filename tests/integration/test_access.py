@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fnmatch
+import inspect
 import json
 import os
 import pathlib
+import re
 import socket
 import stat
 import subprocess
@@ -169,6 +172,25 @@ def test_each_forbidden_act_is_refused(server: Server) -> None:
                 continue
             allowed.append((user, words))
     assert allowed == []
+
+
+def test_every_command_of_the_ledger_is_allowed() -> None:
+    """A script or verb that asks for a new command needs it in the table of roles as well."""
+    text = "".join(path.read_text() for path in store.SCRIPTS.iterdir())  # type: ignore[attr-defined]
+    called = {word.lower() for word in re.findall(r"redis\.call\(\s*'(\w+)'", text)}
+    assert len(called) > 10
+    for name in ("orchestrator", "worker"):
+        assert called - {word[1:] for word in access.roles()[name].commands} == set()
+
+
+def test_every_key_of_playing_is_the_workers() -> None:
+    """A new kind of key needs a pattern in the table, but for what only the orchestrator writes."""
+    patterns = [pattern.removeprefix("~") for pattern in access.roles()["worker"].keys]
+    for name, member in inspect.getmembers(keys.Keys):
+        if name.startswith("_") or name in ("prefix", "mirrored"):
+            continue
+        key = getattr(KEYS, name) if isinstance(member, property) else getattr(KEYS, name)("x")
+        assert any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns), key
 
 
 def test_there_is_no_default_user(server: Server) -> None:

@@ -34,6 +34,7 @@ def up(root: pathlib.Path, *words: str) -> subprocess.Popen[str]:
             "--data",
             str(root),
             "--json",
+            "--no-web",
             *words,
         ],
         env=environment | harness.LEASE,

@@ -44,17 +44,18 @@ class Seated:
         cores: processes.Cores,
         scratch: pathlib.Path,
         lock: int | None = None,
+        limit_seconds: float = LIMIT_SECONDS,
     ) -> None:
         """Start both; raise ``HostError`` when they cannot be started.
 
-        ``lock`` is the hall's, where the game is played in one.
+        ``lock`` is the hall's, or its lane's, where the game is played in one.
         """
         self.referee = nursery.referee(cores)
         self.dead_man = processes.DeadMan(
             log=scratch / "deadman.jsonl",
             scratch=scratch,
             lock=lock,
-            limit_seconds=LIMIT_SECONDS,
+            limit_seconds=limit_seconds,
             referee=self.referee,
         )
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import secrets
 import select
 import tempfile
 from collections.abc import Iterator, Sequence
 
 from orchestrator import contract, errors
-from orchestrator.ledger import store
-from worker_cpu import hall, pins, processes, settings
+from orchestrator.ledger import seat_store, store
+from worker_cpu import boxes, hall, pins, processes, seating, settings
 from worker_cpu.match import game
 
 LOCK_SECONDS = 1.0  # s: an official game that has just ended needs so long to clean up
@@ -67,6 +68,13 @@ class _Official:
         """Say whether a game is offered to the hall."""
         return self._ledger is not None and bool(self._ledger.offered(self._hall))
 
+    def places(self, configured: settings.HallSettings) -> seating.Places:
+        """Return where engines may play beside the hall: nowhere without a ledger."""
+        server = (self._ledger or store.connect(NOWHERE)).server
+        known = boxes.load(configured.boxes, configured.dead_man_seconds)
+        wishes = seat_store.RedisSeats(server)
+        return seating.Places(wishes, {} if self._ledger is None else known)
+
     def require_none(self) -> None:
         """Raise ``RefusedError`` unless the hall is this host's, and free."""
         if self._ledger is None:
@@ -89,16 +97,20 @@ def _games(
     official: _Official,
 ) -> Iterator[contract.GameRecord]:
     nursery, pinned = processes.Nursery(), pins.Pins()
+    places = official.places(configured)
     cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
     try:
         for order in orders:
             if official.waits:
                 return
             seated = game.Seated(nursery, cores, scratch, lock)
+            elsewhere = places.of(configured.hall, f"trial-{secrets.token_hex(8)}", None)
             try:
-                yield _played(seated, pinned.verify(order).order, configured.hall)
+                ready = elsewhere.seat(pinned.verify(order).order, seated.feed).order
+                yield _played(seated, ready, configured.hall)
             finally:
                 seated.leave()
+                elsewhere.free()
     finally:
         nursery.end()
 

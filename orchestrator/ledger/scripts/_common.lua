@@ -65,3 +65,28 @@ end
 local function may_write(slot, epoch, attempt, token)
   return is_holder(slot, attempt, token) and epoch_of(token) == current_epoch(epoch)
 end
+
+-- The attempt that plays a test game in a lane of the hall, under a lease that still runs.
+local function playing_in_lane(leases, epoch)
+  local now, found = now_ms(), redis.call('HVALS', leases)
+  for _, raw in ipairs(found) do
+    local lease = cjson.decode(raw)
+    if tonumber(lease.deadline) >= now and epoch_of(lease.token) == epoch then
+      return lease.attempt
+    end
+  end
+end
+
+-- Whether a lease's match is open since before its game was dealt: one that was closed
+-- and opened again has dealt the game anew.
+local function still_open(tests, lease)
+  local told = redis.call('HGET', tests, lease.match)
+  return told and cjson.decode(told).run == lease.run
+end
+
+-- Give a test match's game back, to be dealt before any new one.
+local function deal_again(again, match, game)
+  local listed = redis.call('HGET', again, match)
+  local more = listed and listed ~= ''
+  redis.call('HSET', again, match, more and listed .. ' ' .. game or game)
+end

@@ -14,6 +14,7 @@
 --      12 epoch         string  set to 1 by the first claim ever
 --      13 tokens        string  counter of the hall
 --      14 journal       stream  the season's
+--      15 leases        hash    lane -> lease of a test game (JSON)
 -- ARGV  1 hall  2 season  3 game  4 attempt  5 worker  6 host  7 lane  8 ttl (ms)
 --       9 attempt_started (JSON)  10 schema version
 -- Reply {'claimed', token, order}  now, or earlier by the same attempt
@@ -35,6 +36,8 @@ if holder[1] == attempt then return {'claimed', holder[2], holder[3]} end
 local owner = redis.call('HGET', KEYS[2], 'host')
 if owner and owner ~= host then return {'foreign', owner} end
 if holder[1] then return {'busy', holder[1]} end
+local tested = playing_in_lane(KEYS[15], current_epoch(KEYS[12]))
+if tested then return {'busy', tested} end
 local hold = first_hold(KEYS[4]) or first_hold(KEYS[5])
 if hold then return {'held', hold} end
 local drain = redis.call('HGET', KEYS[6], worker)

@@ -43,7 +43,7 @@ async function standings(context) {
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
     chain.map((name) => h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, row.tiebreaks[name] === undefined ? "–" : format.points(row.tiebreaks[name]))),
-    h("td", {}, row.decided_by ? (TIEBREAKS[row.decided_by] ?? row.decided_by) : "level")))
+    h("td", { "data-x": "decided-by" }, row.decided_by ? (TIEBREAKS[row.decided_by] ?? row.decided_by) : "level")))
   return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows)]
 }
 

@@ -1,0 +1,60 @@
+"""``farm hosts``: what each host told of itself last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import errors
+from orchestrator.commands import common
+
+
+@click.group()
+def hosts() -> None:
+    """Look at the hosts: who tells of itself, what it runs, how it is.
+
+    Example: farm hosts list
+    """
+
+
+@hosts.command("list")
+@common.json_option
+def list_(*, as_json: bool) -> None:
+    """Show each host with what it told last.
+
+    Example: farm hosts list --json
+    """
+    from orchestrator.ledger import vitals  # noqa: PLC0415 - keeps other commands light
+
+    with common.open_ledger() as ledger:
+        told, now_ms = vitals.read(ledger), ledger.now_ms()
+    if as_json:
+        common.print_json({host: one.model_dump(mode="json") for host, one in told.items()})
+        return
+    table = rich.table.Table("host", "role", "hall", "version", "silent", "governor", "quiet")
+    for host, one in sorted(told.items()):
+        quiet = {True: "yes", False: "NO", None: "unknown"}[one.quiet]
+        silent = f"{(now_ms - one.at_ms) / 1000:.0f} s"
+        governor = one.governor or "unknown"
+        table.add_row(host, one.role, one.hall, one.version, silent, governor, quiet)
+    common.console().print(table)
+
+
+@hosts.command()
+@click.argument("host")
+@common.json_option
+def forget(host: str, *, as_json: bool) -> None:
+    """Forget a host that is no more, so that nobody is alarmed by its silence.
+
+    Example: farm hosts forget old-server
+    """
+    with common.open_ledger() as ledger:
+        known = ledger.vitals()
+        if host not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise errors.RefusedError(f"no host {host!r} has told of itself; there are: {names}")
+        ledger.forget_host(host)
+    facts: dict[str, Any] = {"host": host}
+    common.report(as_json, facts, f"{host} is forgotten; if it lives, it tells of itself again")

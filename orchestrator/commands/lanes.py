@@ -1,0 +1,105 @@
+"""``farm lanes`` and ``farm set-aside``: the lanes of the halls, and results of a bad host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import errors, testmatches
+from orchestrator.commands import common
+from orchestrator.ledger import lane_store, store
+
+
+@click.command()
+@click.option("--close", help="Forget the lane HALL.NAME: its cores are free for another.")
+@common.json_option
+def lanes(close: str | None, *, as_json: bool) -> None:
+    """Show the lanes of all halls, what they play, and the open test matches.
+
+    Example: farm lanes --close hall-1.b
+    """
+    with common.open_ledger() as ledger:
+        known = lane_store.RedisLanes(ledger.server)
+        if close is not None:
+            _close(ledger, known, close)
+        rows, matches = _lanes(ledger, known), _matches(known)
+    if as_json:
+        common.print_json({"lanes": rows, "matches": matches})
+        return
+    table = rich.table.Table("lane", "host", "cores", "MB", "GPUs", "NUMA", "nps", "plays")
+    for row in rows:
+        facts = (row["memory_mb"], row["gpus"], row["node"], row["nps"])
+        cores = ",".join(map(str, row["cpus"]))
+        plays = f"{row['match']} {row['game']}" if row["match"] else ""
+        table.add_row(f"{row['hall']}.{row['lane']}", row["host"], cores, *map(str, facts), plays)
+    common.console().print(table)
+    for match in matches:
+        click.echo(
+            f"{match['match']}: {match['dealt']} of {match['games']} games dealt,"
+            f" priority {match['priority']}, share {match['share']}"
+        )
+
+
+def _close(ledger: store.RedisLedger, known: lane_store.RedisLanes, place: str) -> None:
+    hall, _, name = place.rpartition(".")
+    if name not in {lane.name for lane in known.lanes_of(hall)}:
+        every = [f"{one}.{lane.name}" for one in ledger.halls() for lane in known.lanes_of(one)]
+        raise errors.RefusedError(f"no lane {place!r}; lanes: {', '.join(every) or 'none'}")
+    known.close_lane(hall, name)
+
+
+def _lanes(ledger: store.RedisLedger, known: lane_store.RedisLanes) -> list[dict[str, Any]]:
+    rows = []
+    for hall in ledger.halls():
+        leases = {lease.lane: lease for lease in known.leases(hall)}
+        for lane in known.lanes_of(hall):
+            facts: dict[str, Any] = lane.facts()
+            facts["lane"] = facts.pop("name")
+            lease = leases.get(lane.name)
+            plays = (
+                {"match": lease.match, "game": lease.game} if lease else {"match": "", "game": 0}
+            )
+            rows.append(facts | plays)
+    return rows
+
+
+def _matches(known: lane_store.RedisLanes) -> list[dict[str, Any]]:
+    return [
+        {
+            "match": match.id,
+            "games": match.games,
+            "dealt": match.next - 1,
+            "again": list(match.again),
+            "priority": match.priority,
+            "share": match.share,
+        }
+        for match in known.matches().values()
+    ]
+
+
+@click.command("set-aside")
+@click.argument("match")
+@click.option("--host", required=True, help="The host whose results are not to count.")
+@common.audited
+@common.json_option
+def set_aside(match: str, host: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Set aside what HOST has played in an open test MATCH; its games are played again.
+
+    The results stay in the match's journal and in set-aside.pgn, marked with the reason.
+
+    Example: farm set-aside dev-1 --host box-3 --reason "a fan was broken"
+    """
+    directory = common.data_directory() / "tests" / match
+    spec, _ = testmatches.load(directory)
+    folded = testmatches.folded(directory, spec)
+    with common.open_ledger() as ledger:
+        known = lane_store.RedisLanes(ledger.server)
+        games = folded.of_host(host)
+        if not dry_run:
+            who = common.author(ledger, by)
+            testmatches.set_aside(known, match, folded, host, who, reason)
+    facts = {"match": match, "host": host, "games": games, "dry_run": dry_run}
+    would = "would be" if dry_run else "are"
+    common.report(as_json, facts, f"{len(games)} results of {host} {would} set aside")

@@ -1,0 +1,263 @@
+"""``farm test``: a test match in a hall's lanes, with the sequential test as it goes.
+
+This process opens the match, mirrors its results and says when it is over; the games are
+played by the workers of the lanes. Stopped, it goes on with ``farm test --id NAME``.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from orchestrator import contract, doorbell, errors, testmatches
+from orchestrator.arbiter import chess960, openings, testmatch
+from orchestrator.commands import common, launch, rosters
+from orchestrator.ledger import lane_store, store
+from orchestrator.rating import elo, sprt
+from orchestrator.season import files, model, orders, roster
+
+WAIT_MS = 1_000  # ms: a look at the lanes at least this often
+TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
+PLIES = 8  # of the demo book's lines, as in the demo season
+CHECK_GAMES = 4  # of a self-check: both colours twice
+STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
+NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
+
+
+@click.command()
+@click.argument("engine", required=False)
+@click.argument("words", nargs=-1)
+@click.option("--against", multiple=True, help="An opponent's id; several make a gauntlet.")
+@click.option("--self-check", is_flag=True, help="Against itself; any fault is an error.")
+@click.option("--sprt", "tested", is_flag=True, help="Stop by elo0= elo1= [alpha= beta= model=].")
+@click.option("--games", type=click.IntRange(1, 10_000_000), help="Default: 1000; self-check: 4.")
+@click.option("--tc", "control", default="10s+100ms", show_default=True, help="Time control.")
+@click.option("--book", type=click.Path(path_type=pathlib.Path), help="Openings, PGN or EPD.")
+@click.option("--plies", type=int, help="Cut the lines of a PGN book.")
+@click.option("--variant", type=click.Choice(["standard", "fischerandom"]), default="standard")
+@click.option("--hall", "halls", multiple=True, help="In these halls; default: in any.")
+@click.option("--priority", default=0, show_default=True, help="Higher ones are dealt first.")
+@click.option("--share", default=1, show_default=True, type=click.IntRange(1), help="Of the lanes.")
+@click.option("--min-nps", default=0, type=click.IntRange(0), help="Only lanes at least so fast.")
+@click.option("--gpus", default=0, type=click.IntRange(0), help="GPUs that a lane must have.")
+@click.option("--one-node", is_flag=True, help="Only lanes on one NUMA node.")
+@click.option("--id", "name", help="The match's name; an old one goes on.")
+@click.option("--seed", default="", help="Deal openings in another order.")
+@common.season_option
+@rosters.file_option
+@common.json_option
+def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
+    """Test ENGINE against others in the lanes of the farm's halls.
+
+    Two games make a pair: one opening, colours swapped. --sprt stops when the pentanomial
+    test has decided; bounds are in normalized Elo unless model=logistic.
+
+    Example: farm test dev --against base --file engines.toml --sprt elo0=0 elo1=5
+    """
+    with common.open_ledger() as ledger:
+        spec, terms = _match(engine, words, told)
+        directory = common.data_directory() / "tests" / spec.id
+        known = lane_store.RedisLanes(ledger.server)
+        keeper = testmatches.Keeper(ledger, known, directory, spec, terms)
+        standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
+        keeper.close()
+    _report(standing, spec, terms, directory, as_json=told["as_json"])
+    if stopped:
+        click.echo(f"stopped; `farm test --id {spec.id}` goes on", err=True)
+        raise click.exceptions.Exit(STOPPED)
+    if told["self_check"] and standing.faults:
+        raise errors.RefusedError(f"{spec.engines[0].name}: " + "; ".join(standing.faults))
+
+
+# -- what is asked -------------------------------------------------------------------
+
+
+def _match(
+    engine: str | None, words: Sequence[str], told: dict[str, Any]
+) -> tuple[testmatch.Spec, testmatches.Terms]:
+    """Return a new match, or the old one of ``--id`` where no engine is named."""
+    name = told["name"] or f"test-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    if not NAME.fullmatch(name):
+        raise errors.UsageError(f"--id: found {name!r}; allowed: letters, digits, . _ -")
+    if engine is None:
+        if told["name"] is None:
+            raise errors.UsageError("name an ENGINE to test, or an old match with --id")
+        return testmatches.load(common.data_directory() / "tests" / name)
+    test = _test(words, asked=told["tested"])
+    names = [engine, *([engine] if told["self_check"] else told["against"])]
+    if len(names) < 2 or (told["self_check"] and told["against"]):
+        raise errors.UsageError("give --against ENGINE (several make a gauntlet) or --self-check")
+    if test is not None and len(names) > 2:
+        raise errors.UsageError("--sprt: a gauntlet has no one difference to test; one --against")
+    return _spec(name, names, told), testmatches.Terms(
+        test=test,
+        priority=told["priority"],
+        share=told["share"],
+        halls=told["halls"],
+        min_nps=told["min_nps"],
+        gpus=told["gpus"],
+        one_node=told["one_node"],
+    )
+
+
+def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch.Spec:
+    try:
+        control = contract.TimeControl.parse(told["control"])
+    except ValueError:
+        allowed = f"allowed: {model.TIME_CONTROL}"
+        raise errors.UsageError(f"--tc: found {told['control']!r}; {allowed}") from None
+    engines = _engines(told["season"], told["file"])
+    missing = [one for one in names if one not in engines]
+    if missing:
+        raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
+    return testmatch.Spec(
+        id=name,
+        engines=tuple(orders.engine_in(engines[one], "") for one in names),
+        time_control=control,
+        games=told["games"] or (CHECK_GAMES if told["self_check"] else 1000),
+        openings=_openings(told["book"], told["plies"], told["variant"]),
+        seed=told["seed"],
+        variant=told["variant"],
+    )
+
+
+def _engines(season: str | None, file: str | None) -> dict[str, contract.EngineSpec]:
+    """Return the engines of a roster file, else those of a season."""
+    if file is not None:
+        return {
+            roster.id_of(one): roster.spec(one) for one in files.load_engines(pathlib.Path(file))
+        }
+    with common.open_ledger() as ledger:
+        return dict(common.choose(ledger, season).engines)
+
+
+def _openings(
+    book: pathlib.Path | None, plies: int | None, variant: str
+) -> tuple[contract.Opening, ...]:
+    if book is None and variant == "fischerandom":
+        return tuple(chess960.opening(number) for number in range(chess960.POSITIONS))
+    path = book or launch.SEASONS / "books" / "demo.pgn"
+    kind: openings.Kind = "epd" if path.suffix in {".epd", ".fen"} else "pgn"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise errors.BookError(f"--book {path}: cannot be read: {error}") from error
+    return tuple(openings.parse(text, kind, plies or (None if book else PLIES), str(path)))
+
+
+def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:
+    """Read ``elo0=0 elo1=5 alpha=0.05 beta=0.05 model=normalized``."""
+    allowed = "--sprt elo0=N elo1=N [alpha=0.05] [beta=0.05] [model=normalized|logistic]"
+    found = dict(word.partition("=")[::2] for word in words)
+    if not asked and not found:
+        return None
+    numbers = {"elo0", "elo1", "alpha", "beta"}
+    wrong = found.keys() - numbers - {"model"}
+    if not asked or wrong or not found.keys() >= {"elo0", "elo1"}:
+        raise errors.UsageError(f"--sprt: found {' '.join(words)!r}; allowed: {allowed}")
+    if found.get("model", "normalized") not in sprt.MODELS:
+        raise errors.UsageError(f"--sprt model: found {found['model']!r}; allowed: {allowed}")
+    try:
+        values = {key: float(text) for key, text in found.items() if key in numbers}
+    except ValueError as error:
+        raise errors.UsageError(f"--sprt: {error}; allowed: {allowed}") from None
+    chosen = found.get("model", "normalized")
+    return sprt.Test(**values, model=chosen)  # type: ignore[arg-type] # checked above
+
+
+# -- while it is played --------------------------------------------------------------
+
+
+def _run(
+    ledger: store.RedisLedger,
+    keeper: testmatches.Keeper,
+    spec: testmatch.Spec,
+    terms: testmatches.Terms,
+    *,
+    quiet: bool,
+) -> tuple[testmatches.Standing, bool]:
+    """Keep the match until it is over or stopped; return its standing and whether it was."""
+    keeper.open(common.author(ledger, "farm test"))
+    if not keeper.able():
+        click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
+    if not quiet:
+        names = ", ".join(one.name for one in spec.engines[1:])
+        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {spec.games} games")
+    told, shown = 0.0, -1
+    ring = doorbell.at(common.redis_url())
+    try:
+        while True:
+            standing = keeper.step(ring, WAIT_MS)
+            due = time.monotonic() - told > TELL_SECONDS and standing.games != shown
+            if not quiet and (due or standing.over):
+                click.echo(_line(standing, terms))
+                told, shown = time.monotonic(), standing.games
+            if standing.over:
+                return standing, False
+    except KeyboardInterrupt:
+        return keeper.step(lambda _: None, 1), True
+    finally:
+        keeper.finish()
+
+
+def _lacking(keeper: testmatches.Keeper, ledger: store.RedisLedger) -> str:
+    known = lane_store.RedisLanes(ledger.server)
+    every = [lane for hall in ledger.halls() for lane in known.lanes_of(hall)]
+    told = [f"{one.hall}.{one.name}: {keeper.needs().unmet(one) or 'fits'}" for one in every]
+    return "; ".join(told) or "no lane is open: `farm up --lane NAME=CORES`, docs/test-matches.md"
+
+
+def _line(standing: testmatches.Standing, terms: testmatches.Terms) -> str:
+    counts = standing.counts
+    estimate = elo.logistic(counts)
+    parts = [
+        f"{standing.games}/{standing.total}",
+        f"+{counts.wins} ={counts.draws} -{counts.losses}",
+        f"pairs {' '.join(map(str, counts.pairs))}",
+        f"Elo {estimate.elo:+.1f} ± {estimate.error:.1f}",
+    ]
+    if terms.test is not None and standing.llr is not None:
+        bounds = f"[{terms.test.lower:.2f}, {terms.test.upper:.2f}]"
+        parts.append(f"LLR {standing.llr:+.2f} {bounds} {terms.test.model}")
+    if standing.lost or standing.set_aside:
+        parts.append(f"lost {standing.lost}, set aside {standing.set_aside}")
+    return "  ".join(parts)
+
+
+def _report(
+    standing: testmatches.Standing,
+    spec: testmatch.Spec,
+    terms: testmatches.Terms,
+    directory: pathlib.Path,
+    *,
+    as_json: bool,
+) -> None:
+    if as_json:
+        names = [one.name for one in spec.engines]
+        test = None if terms.test is None else terms.facts()["test"]
+        facts = {
+            "match": spec.id,
+            "engines": names,
+            "sprt": test,
+            "pgn": str(directory / "games.pgn"),
+        }
+        common.print_json(facts | standing.facts())
+        return
+    if standing.verdict is not None:
+        better = {"H1": "accepted: it is better", "H0": "accepted: it is not"}
+        click.echo(f"{standing.verdict} {better[standing.verdict]}")
+    for opponent, counts in zip(spec.engines[1:], standing.opponents, strict=True):
+        estimate = elo.logistic(counts)
+        figures = (
+            f"{counts.points:g}/{counts.games}, Elo {estimate.elo:+.1f} ± {estimate.error:.1f}"
+        )
+        click.echo(f"against {opponent.name}: {figures}")
+    for fault in standing.faults:
+        click.echo(f"fault: {fault}")
+    click.echo(f"games: {directory / 'games.pgn'}")

@@ -1,0 +1,269 @@
+"""Lanes and test matches in memory: the twin of ``lane_store``, on a ``MemoryLedger``.
+
+It shares the ledger's lock, epoch and lane leases, so that claims of lanes and of the
+whole hall exclude each other as the scripts do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Sequence
+
+from orchestrator import contract
+from orchestrator.ledger import api, keys, lanes, memory
+
+
+@dataclasses.dataclass
+class _Open:
+    match: lanes.Match
+    next: int
+    again: list[int]
+    served: int
+    last: int = 0
+    mirrored: int = 0
+
+
+class MemoryLanes:
+    """The verbs of ``lanes.Lanes``, kept in this process."""
+
+    def __init__(self, ledger: memory.MemoryLedger) -> None:
+        self._ledger = ledger
+        self._lanes: defaultdict[str, dict[str, lanes.Lane]] = defaultdict(dict)
+        self._ended: dict[tuple[str, str], tuple[str, int]] = {}
+        self._tokens: defaultdict[str, int] = defaultdict(int)
+        self._ttl_ms: dict[str, int] = {}
+        self._dealt_by: dict[str, _Open] = {}
+        self._open: dict[str, _Open] = {}
+
+    # -- lanes -------------------------------------------------------------------------
+
+    def open_lane(self, lane: lanes.Lane) -> api.Opened | api.Foreign | lanes.Overlap:
+        """Make a lane known, or change it; refused where its cores are another's."""
+        with self._ledger.grown:
+            reply = self._ledger.open_hall(lane.hall, lane.host, self._ledger.worker(lane.hall))
+            if isinstance(reply, api.Foreign):
+                return reply
+            known = self._lanes[lane.hall]
+            plays = lane.name in self._ledger.lane_leases[lane.hall]
+            if plays and known.get(lane.name, lane) != lane:
+                return lanes.Overlap(lane.name)
+            for name in sorted(known.keys() - {lane.name}):
+                if known[name].cpus & lane.cpus:
+                    return lanes.Overlap(name)
+            known[lane.name] = lane
+            return api.Opened()
+
+    def close_lane(self, hall: str, lane: str) -> None:
+        """Forget a lane; a game that runs there goes on."""
+        with self._ledger.grown:
+            self._lanes[hall].pop(lane, None)
+
+    def lanes_of(self, hall: str) -> list[lanes.Lane]:
+        """Return the lanes of a hall by name."""
+        with self._ledger.grown:
+            return [self._lanes[hall][name] for name in sorted(self._lanes[hall])]
+
+    def leases(self, hall: str) -> list[lanes.Lease]:
+        """Return the games that run in a hall's lanes."""
+        with self._ledger.grown:
+            held = self._ledger.lane_leases[hall]
+            return [held[name] for name in sorted(held)]
+
+    # -- matches -----------------------------------------------------------------------
+
+    def open_match(self, match: lanes.Match, by: str = api.FARM, seq: int = 0) -> None:  # noqa: ARG002 - no mirror outlives this twin
+        """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
+        with self._ledger.grown:
+            known = self._open.get(match.id)
+            if known is None:
+                peers = [
+                    one.served / one.match.share
+                    for one in self._open.values()
+                    if one.match.priority == match.priority
+                ]
+                served = int(min(peers, default=0) * match.share)
+                known = _Open(match, match.next, list(match.again), served)
+                self._open[match.id] = known
+            known.match = match
+            if self._last(match.id) == 0:
+                data: dict[str, object] = {"match": match.id, "next": match.next}
+                known.last = self._journal(match.id, contract.Draft("test_opened", data), by)
+
+    def _last(self, match: str) -> int:
+        return self._ledger.last(lanes.journal(match))
+
+    def _journal(self, match: str, draft: contract.Draft, by: str, token: str = "") -> int:
+        seq = self._last(match) + 1
+        at_ms = self._ledger.now_ms()
+        entry = contract.Entry(seq, at_ms, draft.kind, by, draft.data, token)
+        return self._ledger.load(lanes.journal(match), [entry]).last
+
+    def close_match(self, match: str) -> None:
+        """End a match: nothing more is dealt or recorded. Its journal stays readable here."""
+        with self._ledger.grown:
+            self._open.pop(match, None)
+
+    def matches(self) -> dict[str, lanes.Match]:
+        """Return the open matches, their progress included."""
+        with self._ledger.grown:
+            return {
+                name: dataclasses.replace(one.match, next=one.next, again=tuple(one.again))
+                for name, one in sorted(self._open.items())
+            }
+
+    def spec(self, match: str) -> str | None:
+        """Return the specification of an open match."""
+        with self._ledger.grown:
+            known = self._open.get(match)
+            return None if known is None else known.match.spec
+
+    # -- games -------------------------------------------------------------------------
+
+    def claim_lane(
+        self, claim: lanes.LaneClaim
+    ) -> lanes.Dealt | api.Busy | api.Held | api.NotReady:
+        """Take a lane for the next game of the match whose turn it is; see ``lanes``."""
+        with self._ledger.grown:
+            held = self._ledger.lane_leases[claim.hall]
+            for lease in list(held.values()):
+                if lease.attempt == claim.attempt and lease.token.epoch == self._ledger.epoch:
+                    return lanes.Dealt(lease.token, lease.match, lease.game)
+                self._drop_if_over(lease)
+            refused = self._refusal(claim)
+            if refused is not None:
+                return refused
+            lane = self._lanes[claim.hall].get(claim.lane)
+            over = self._ended.get((claim.hall, claim.lane), ("", 0))[0] == claim.attempt
+            if lane is None or lane.host != claim.host or over:
+                return api.NotReady()
+            turn = self._turn(lane)
+            return api.NotReady() if turn is None else self._deal(claim, turn)
+
+    def _drop_if_over(self, lease: lanes.Lease) -> None:
+        old = lease.token.epoch != self._ledger.epoch
+        if old or lease.deadline_ms < self._ledger.now_ms():
+            del self._ledger.lane_leases[lease.hall][lease.lane]
+            known = self._still_open(lease)
+            if known is not None:
+                known.again.append(lease.game)
+
+    def _still_open(self, lease: lanes.Lease) -> _Open | None:
+        """Return the match of a lease; a match opened anew has dealt its game again."""
+        known = self._open.get(lease.match)
+        return known if known is self._dealt_by.get(lease.attempt) else None
+
+    def _refusal(self, claim: lanes.LaneClaim) -> api.Busy | api.Held | None:
+        slot = self._ledger.slot(claim.hall)
+        if slot is not None:
+            return api.Busy(slot.attempt)
+        if self._ledger.offered(claim.hall):
+            return api.Held(lanes.OFFICIAL)
+        holds = self._ledger.holds(keys.hall_scope(claim.hall))
+        if holds:
+            return api.Held(f"{min(holds)}: {holds[min(holds)]}")
+        drain = self._ledger.drained(claim.hall, claim.worker)
+        if drain:
+            return api.Held(f"drain: {drain}")
+        running = self._ledger.lane_leases[claim.hall].get(claim.lane)
+        return None if running is None else api.Busy(running.attempt)
+
+    def _turn(self, lane: lanes.Lane) -> _Open | None:
+        able = [one for one in self._open.values() if self._may_play(one, lane)]
+
+        def rank(one: _Open) -> tuple[int, float, str]:
+            return -one.match.priority, one.served / one.match.share, one.match.id
+
+        return min(able, key=rank, default=None)
+
+    def _may_play(self, one: _Open, lane: lanes.Lane) -> bool:
+        match = one.match
+        waiting = one.last - one.mirrored
+        here = not match.halls or lane.hall in match.halls
+        has_game = bool(one.again) or one.next <= match.games
+        return here and has_game and waiting <= lanes.LEAD and not match.needs.unmet(lane)
+
+    def _deal(self, claim: lanes.LaneClaim, turn: _Open) -> lanes.Dealt:
+        fresh = not turn.again
+        game = turn.next if fresh else turn.again.pop(0)
+        turn.next += fresh
+        turn.served += 1
+        self._tokens[claim.hall] += 1
+        token = contract.Token(self._ledger.epoch, self._tokens[claim.hall])
+        self._ttl_ms[claim.attempt] = claim.ttl_ms
+        self._dealt_by[claim.attempt] = turn
+        self._ledger.lane_leases[claim.hall][claim.lane] = lanes.Lease(
+            hall=claim.hall,
+            lane=claim.lane,
+            attempt=claim.attempt,
+            token=token,
+            match=turn.match.id,
+            game=game,
+            worker=claim.worker,
+            host=claim.host,
+            deadline_ms=self._ledger.now_ms() + claim.ttl_ms,
+        )
+        return lanes.Dealt(token, turn.match.id, game)
+
+    def _held(
+        self, hall: str, lane: str, token: contract.Token, attempt: str
+    ) -> lanes.Lease | None:
+        lease = self._ledger.lane_leases[hall].get(lane)
+        known = lease is not None and (lease.attempt, lease.token) == (attempt, token)
+        return lease if known and token.epoch == self._ledger.epoch else None
+
+    def renew_lane(
+        self, hall: str, lane: str, token: contract.Token, attempt: str
+    ) -> api.Renewed | api.Fenced:
+        """Extend the lease by its ttl; ``abort`` tells that the match is over."""
+        with self._ledger.grown:
+            lease = self._held(hall, lane, token, attempt)
+            if lease is None or self._ledger.slot(hall) is not None:
+                return api.Fenced()
+            deadline = self._ledger.now_ms() + self._ttl_ms[attempt]
+            renewed = dataclasses.replace(lease, deadline_ms=deadline)
+            self._ledger.lane_leases[hall][lane] = renewed
+            abort = lanes.STOPPED if self._still_open(lease) is None else ""
+            return api.Renewed(abort, self._ledger.drained(hall, lease.worker))
+
+    def complete_lane(
+        self, lease: lanes.Lease, data: str, kind: str = lanes.GAME
+    ) -> api.Recorded | api.Fenced:
+        """Journal a result and free the lane. Of kind ``LOST`` the game is dealt again."""
+        with self._ledger.grown:
+            place = (lease.hall, lease.lane)
+            attempt, seq = self._ended.get(place, ("", 0))
+            if attempt == lease.attempt:
+                return api.Recorded(seq)
+            held = self._held(*place, lease.token, lease.attempt)
+            if held is None or (held.match, held.game) != (lease.match, lease.game):
+                return api.Fenced()
+            del self._ledger.lane_leases[lease.hall][lease.lane]
+            known = self._still_open(held)
+            if known is None:
+                return api.Fenced()
+            draft = contract.Draft(kind, contract.loads(data))
+            known.last = self._journal(lease.match, draft, lease.worker, str(lease.token))
+            self._ended[place] = (lease.attempt, known.last)
+            if kind == lanes.LOST:
+                known.again.append(lease.game)
+            return api.Recorded(known.last)
+
+    def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
+        """Journal that results are set aside and deal their games again; False: not open."""
+        with self._ledger.grown:
+            known = self._open.get(match)
+            if known is None:
+                return False
+            known.last = self._journal(match, draft, by)
+            known.again += games
+            return True
+
+    def forget(self, match: str, upto: int) -> None:
+        """Say that entries are in the mirror; this twin keeps them all the same."""
+        with self._ledger.grown:
+            if match in self._open:
+                self._open[match].mirrored = upto
+
+    def close(self) -> None:
+        """Do nothing: there is no socket to close."""

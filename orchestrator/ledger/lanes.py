@@ -1,0 +1,207 @@
+"""Lanes of a hall, and the test matches they play: verbs, replies, invariants.
+
+A hall may be split into lanes, each with cores and memory of its own. A test match has
+numbered games; a lane's worker claims the next one of the match whose turn it is. Two
+implementations pass one contract suite: ``lane_store.RedisLanes`` and
+``lane_memory.MemoryLanes``. Invariants:
+
+* lanes of a hall have disjoint cores, and a lane plays one game at a time;
+* no lane is claimed while an official game runs or waits in its hall, and no official
+  game is claimed while a lane's lease runs: each claim looks at both in one script;
+* a game of a test match has at most one result that nobody has set aside;
+* what a claim costs does not grow with the games of a match: they are numbers, dealt by a
+  counter; only lost and replayed ones are listed.
+
+A lane's lease that has run out is dropped by the next claim in the hall, and its game
+dealt again: other than an official game, a test game may be played for nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+from orchestrator import contract
+from orchestrator.ledger import api
+
+OFFICIAL = "official: a game of a season waits for the whole hall"
+STOPPED = "the test match is over"
+LEAD = 1_000  # games: results that may wait for the mirror; bounds what Redis keeps of a match
+GAME, LOST, ASIDE = "test_game", "test_game_lost", "test_games_set_aside"  # kinds of entries
+
+
+@dataclasses.dataclass(frozen=True)
+class Lane:
+    """A part of a hall: its cores, memory, GPUs, NUMA node (-1: several), and its speed."""
+
+    hall: str
+    name: str
+    host: str
+    cpus: frozenset[int]
+    memory_mb: int
+    gpus: int = 0
+    node: int = -1
+    nps: int = 0
+
+    def facts(self) -> dict[str, str | int | list[int]]:
+        """Return the lane as Redis keeps it."""
+        return {**dataclasses.asdict(self), "cpus": sorted(self.cpus)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What a lane must have for a game of a match."""
+
+    threads: int = 1
+    memory_mb: int = 0
+    gpus: int = 0
+    one_node: bool = False
+    nps: int = 0
+
+    def unmet(self, lane: Lane) -> str:
+        """Say what a lane lacks, '' when its games may be played there."""
+        wanted = (
+            ("cores", self.threads, len(lane.cpus)),
+            ("MB", self.memory_mb, lane.memory_mb),
+            ("GPUs", self.gpus, lane.gpus),
+            ("nps", self.nps, lane.nps),
+        )
+        lacks = [f"{has} of {needed} {what}" for what, needed, has in wanted if has < needed]
+        if self.one_node and lane.node < 0:
+            lacks.append("cores of several NUMA nodes")
+        return ", ".join(lacks)
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    """A test match as claims see it; ``again`` are games to deal before ``next``.
+
+    ``halls`` empty means any hall. A higher priority goes first; among equals games are
+    dealt in proportion to ``share``. ``spec`` is the JSON from which orders are made.
+    """
+
+    id: str
+    games: int
+    spec: str
+    halls: tuple[str, ...] = ()
+    priority: int = 0
+    share: int = 1
+    needs: Needs = Needs()
+    next: int = 1
+    again: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what would stand still or divide by nothing."""
+        if self.games < 1 or self.share < 1 or self.next < 1:
+            raise ValueError(f"test match {self.id}: games, share and next count from 1")
+
+    def facts(self) -> dict[str, object]:
+        """Return what claims look at, as Redis keeps it."""
+        return {
+            "games": self.games,
+            "halls": " ".join(self.halls),
+            "priority": self.priority,
+            "share": self.share,
+            **dataclasses.asdict(self.needs),
+        }
+
+
+def journal(match: str) -> str:
+    """Name the journal of a test match."""
+    return f"test:{match}"
+
+
+@dataclasses.dataclass(frozen=True)
+class LaneClaim:
+    """A request of a lane's worker; ``attempt`` is made before the first try."""
+
+    hall: str
+    lane: str
+    attempt: str
+    worker: str
+    host: str
+    ttl_ms: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Dealt:
+    """The lane holds game ``game`` of a match under ``token``."""
+
+    token: contract.Token
+    match: str
+    game: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlap:
+    """The lane's cores are another lane's already, or it plays and cannot change."""
+
+    lane: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """Who plays in a lane."""
+
+    hall: str
+    lane: str
+    attempt: str
+    token: contract.Token
+    match: str
+    game: int
+    worker: str
+    host: str
+    deadline_ms: int
+
+
+class Lanes(Protocol):
+    """The verbs. Any of them may raise ``LedgerUnreachableError``."""
+
+    def open_lane(self, lane: Lane) -> api.Opened | api.Foreign | Overlap:
+        """Make a lane known, or change it; refused where its cores are another's."""
+
+    def close_lane(self, hall: str, lane: str) -> None:
+        """Forget a lane; a game that runs there goes on."""
+
+    def lanes_of(self, hall: str) -> list[Lane]:
+        """Return the lanes of a hall by name."""
+
+    def leases(self, hall: str) -> list[Lease]:
+        """Return the games that run in a hall's lanes."""
+
+    def open_match(self, match: Match, by: str = api.FARM, seq: int = 0) -> None:
+        """Let a match be dealt, or change how; one that is open keeps what was dealt.
+
+        ``seq`` is the last entry of its mirror, where it was played before.
+        """
+
+    def close_match(self, match: str) -> None:
+        """End a match: nothing more is dealt or recorded; its journal is forgotten."""
+
+    def matches(self) -> dict[str, Match]:
+        """Return the open matches, their progress included."""
+
+    def spec(self, match: str) -> str | None:
+        """Return the specification of an open match."""
+
+    def claim_lane(self, claim: LaneClaim) -> Dealt | api.Busy | api.Held | api.NotReady:
+        """Take a lane for the next game of the match whose turn it is.
+
+        ``NotReady`` where no match has a game that the lane may play, or the lane is not
+        known on this host; ``Busy`` while an official game runs in the hall.
+        """
+
+    def renew_lane(
+        self, hall: str, lane: str, token: contract.Token, attempt: str
+    ) -> api.Renewed | api.Fenced:
+        """Extend the lease by its ttl; ``abort`` tells that the match is over."""
+
+    def complete_lane(self, lease: Lease, data: str, kind: str = GAME) -> api.Recorded | api.Fenced:
+        """Journal a result and free the lane. Of kind ``LOST`` the game is dealt again."""
+
+    def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
+        """Journal that results are set aside and deal their games again; False: not open."""
+
+    def forget(self, match: str, upto: int) -> None:
+        """Drop journal entries below ``upto``: all up to it are in the mirror."""

@@ -1,0 +1,41 @@
+-- Let a test match be dealt in lanes, or change how; what was dealt stays.
+--
+-- KEYS 1 tests    hash    match -> what claims look at (JSON)
+--      2 specs    hash    match -> specification (JSON)
+--      3 next     hash    match -> next game
+--      4 again    hash    match -> games to deal again
+--      5 served   hash    match -> games dealt
+--      6 last     hash    match -> last entry of its journal
+--      7 journal  stream  the match's
+--      8 runs     string  counter of openings
+--      9 mirrored hash    match -> last entry in its mirror
+-- ARGV 1 match  2 what claims look at (JSON)  3 specification  4 next  5 again  6 entry that
+--      its mirror ends at  7 test_opened (JSON)  8 schema version  9 by
+-- Reply {'opened'}
+
+local match = ARGV[1]
+-- A newcomer begins beside the others of its priority: what they had before is no debt.
+local facts, least = cjson.decode(ARGV[2]), nil
+for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
+  local told = cjson.decode(redis.call('HGET', KEYS[1], other))
+  local turns = tonumber(redis.call('HGET', KEYS[5], other)) / told.share
+  if other ~= match and told.priority == facts.priority and (not least or turns < least) then
+    least = turns
+  end
+end
+local before = redis.call('HGET', KEYS[1], match)
+facts.run = before and cjson.decode(before).run or text(redis.call('INCR', KEYS[8]))
+redis.call('HSET', KEYS[1], match, cjson.encode(facts))
+redis.call('HSET', KEYS[2], match, ARGV[3])
+if redis.call('HSETNX', KEYS[3], match, ARGV[4]) == 1 then
+  redis.call('HSET', KEYS[4], match, ARGV[5])
+  redis.call('HSET', KEYS[9], match, ARGV[6])
+  redis.call('HSET', KEYS[5], match, text(math.floor((least or 0) * facts.share)))
+end
+if last_entry(KEYS[7]) == 0 then
+  redis.call('XADD', KEYS[7], text(tonumber(ARGV[6]) + 1) .. '-0', 'v', ARGV[8],
+    'kind', 'test_opened', 'at', text(now_ms()), 'by', ARGV[9], 'token', '',
+    'data', ARGV[7], 'op', '')
+end
+redis.call('HSET', KEYS[6], match, text(last_entry(KEYS[7])))
+return {'opened'}

@@ -1,0 +1,86 @@
+"""Seats of GPU boxes in Redis: every verb is one script of ``scripts`` or one read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.ledger import api, connection, keys, replies, seats, store
+
+TRIES = 20  # of a take whose holders change between reading and taking
+
+
+class RedisSeats:
+    """The verbs of ``seats.Seats`` on one Redis server."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self._server = server
+        self._keys = keys.Keys(prefix)
+
+    def _run(self, verb: str, names: Sequence[str], *words: str | int) -> Any:
+        with self._server.asked():
+            script = self._server.client.register_script(store.script_text(verb))
+            return script(names, words)
+
+    def _hash(self, key: str) -> dict[str, str]:
+        with self._server.asked():
+            raw: Any = self._server.client.hgetall(key)
+        return {replies.text(name): replies.text(value) for name, value in raw.items()}
+
+    def want_seats(self, seating: seats.Seating, request: str) -> api.Written | api.Fenced:
+        """Write down what an attempt wants of a box."""
+        raw = self._run("want_seats", self._names(seating), seating.attempt, seating.word, request)
+        return api.Written() if replies.word(raw) == "wanted" else api.Fenced()
+
+    def wanted_seats(self, box: str) -> dict[str, str]:
+        """Return what is wanted of a box and not answered yet."""
+        return self._hash(self._keys.wants(box))
+
+    def take_seats(
+        self, seating: seats.Seating, gpus: Sequence[str], answer: str
+    ) -> api.Written | seats.Taken | api.Fenced:
+        """Take GPUs and answer in one step."""
+        for _ in range(TRIES):
+            halls = sorted({holder.hall for holder in self.gpu_holders().values()})
+            names = [*self._names(seating), self._keys.gpus, *map(self._keys.slot, halls)]
+            words: list[str | int] = [
+                seating.attempt,
+                seating.word,
+                seating.hall,
+                answer,
+                seats.TRIAL_MS,
+            ]
+            raw = self._run("take_seats", names, *words, len(gpus), *gpus, *halls)
+            match replies.word(raw):
+                case "seated":
+                    return api.Written()
+                case "fenced":
+                    return api.Fenced()
+                case "taken":
+                    return seats.Taken(*(replies.text(word) for word in raw[1:4]))
+        raise errors.LedgerRefusedError("the GPUs change hands too often; try again")
+
+    def seat_answer(self, attempt: str) -> str | None:
+        """Return the answer to an attempt's wish."""
+        with self._server.asked():
+            raw: Any = self._server.client.get(self._keys.seats(attempt))
+        return None if raw is None else replies.text(raw)
+
+    def gpu_holders(self) -> dict[str, seats.Holder]:
+        """Return who has each GPU that was taken and not freed."""
+        held = self._hash(self._keys.gpus)
+        return {uuid: seats.Holder.parse(text) for uuid, text in held.items()}
+
+    def free_seats(self, box: str, attempt: str) -> None:
+        """Free all of an attempt's GPUs and forget its wish and its answer."""
+        names = [self._keys.wants(box), self._keys.seats(attempt), self._keys.gpus]
+        self._run("free_seats", names, attempt)
+
+    def _names(self, seating: seats.Seating) -> list[str]:
+        return [
+            self._keys.slot(seating.hall),
+            self._keys.epoch,
+            self._keys.wants(seating.box),
+            self._keys.seats(seating.attempt),
+        ]

@@ -1,0 +1,267 @@
+"""A farm to be broken: its parts in namespaces of their own, Redis with a clock and a disk.
+
+As root the orchestrator, Redis and the hall live in three network namespaces and Redis'
+data on a small tmpfs; else all talk through one unix socket and the faults that need root
+are left out. Redis' clock is libfaketime's, where that is installed. What the tests look at
+Redis with is its unix socket, which no fault of the network reaches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+import harness
+import namespaces
+import redis
+
+from orchestrator import embedded, processes
+from orchestrator.ledger import store
+
+FAKETIME = "*/faketime/libfaketime.so.1"  # below /usr/lib
+DISK_MB = 256  # the tmpfs while it is not full; only what is written takes memory
+SEASON = """schema = 1
+id = "test"
+name = "Chaos"
+hold_after_attempts = 1000
+[books.b]
+file = "{book}"
+repeat = true
+[roster]
+{roster}
+[[event]]
+id = "league"
+name = "League"
+format = {{ kind = "round-robin", double_rounds = 1 }}
+entrants = "roster"
+time_control = "90s+1s"
+book = "b"
+{promotion}
+"""
+FINAL = """
+[[event]]
+id = "final"
+name = "Final"
+format = { kind = "match", games = 4 }
+time_control = "90s+1s"
+book = "b"
+"""
+
+
+class Stage(harness.Farm):
+    """A farm whose hosts, links, disk and clock can be broken."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        super().__init__(root)
+        self.rooted = namespaces.available()
+        # libfaketime and the jemalloc of Debian's redis-server call each other for ever;
+        # the wheel's server has the C library's malloc.
+        libraries = [*map(str, pathlib.Path("/usr/lib").glob(FAKETIME)), ""]
+        self.faketime = libraries[0] if embedded.wheel_server() else ""
+        self._made = contextlib.ExitStack()
+        self.nets = namespaces.Namespaces()
+        self.offset = root / "redis-clock"
+        self.socket = root / "proxy.sock"
+        self.spool = root / "halls" / harness.HALL / "spool"
+        self.attempts = root / "halls" / harness.HALL / "attempts"
+        self._disk = root / "redis"
+        self.redis = embedded.EmbeddedRedis(self._disk, binary=root / "redis-server")
+
+    # -- start and end -----------------------------------------------------------------
+
+    def start(self) -> None:
+        """Make the hosts and start everything."""
+        if self.rooted:
+            self._made.callback(self.nets.remove)
+            self.nets.make()
+            self._mount()
+        self.offset.write_text("+0")
+        self._write_server()
+        self._made.callback(self.redis.stop)
+        self.redis.start()
+        self.ledger = store.connect(self.redis.url)
+        self._made.callback(self.ledger.close)
+        self.proxy = self._process("proxy", self._proxy_command(), namespaces.HALL)
+        self.serve = self._process("serve", processes.serve_command(), namespaces.SERVE)
+        worker = processes.worker_command(harness.HALL)
+        self.worker = self._process("worker", worker, namespaces.HALL)
+        for process in (self.proxy, self.serve, self.worker):
+            self._made.callback(process.kill)
+            process.start()
+
+    def stop(self) -> None:
+        """End everything, and remove what was made of the machine."""
+        self._made.close()
+
+    def _mount(self) -> None:
+        """Put Redis' data on a file system of its own."""
+        self._disk.mkdir(mode=0o700)
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "farm-chaos"]
+        subprocess.run([*mount, str(self._disk)], check=True)
+        self._made.callback(subprocess.run, ["umount", str(self._disk)], check=False)
+
+    def keep_alive(self) -> None:
+        """Start again whatever has ended."""
+        if not self.proxy.running:
+            self.proxy.start()
+        super().keep_alive()
+
+    def _write_server(self) -> None:
+        """Write the program that is Redis here: the server, its clock, its namespace."""
+        server = embedded.wheel_server() if self.faketime else embedded.find_server()[0]
+        words = [str(server), '"$@"']
+        if self.rooted:
+            within = self.nets.within(namespaces.REDIS)
+            words = [*within, *words, f"--port {namespaces.PORT} --protected-mode no"]
+        clock = {
+            "LD_PRELOAD": self.faketime,
+            "FAKETIME_TIMESTAMP_FILE": str(self.offset),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DISABLE_SHM": "1",
+        }
+        lines = ["#!/bin/sh"]
+        if self.faketime:
+            lines += [f"export {name}={shlex.quote(value)}" for name, value in clock.items()]
+        program = self.root / "redis-server"
+        program.write_text("\n".join([*lines, f"exec {' '.join(words)}", ""]))
+        program.chmod(0o755)
+
+    def _process(self, name: str, command: list[str], host: str) -> processes.Supervised:
+        url = self.nets.url(host) if self.rooted else self.redis.url
+        environment = processes.environment(url, self.root, harness.HALL) | self._extra
+        within = self.nets.within(host) if self.rooted else []
+        log = self.root / "logs" / f"{name}.log"
+        return processes.Supervised(name, [*within, *command], environment, log)
+
+    def _proxy_command(self) -> list[str]:
+        program = pathlib.Path(__file__).with_name("lossy_proxy.py")
+        address = f"{self.nets.redis_address(namespaces.HALL)}:{namespaces.PORT}"
+        upstream = address if self.rooted else str(self.redis.socket)
+        return [sys.executable, str(program), str(self.socket), upstream]
+
+    def use_proxy(self, *, wanted: bool) -> None:
+        """Let the hall reach Redis through the proxy, or no more; restarts its worker."""
+        url = self.nets.url(namespaces.HALL) if self.rooted else self.redis.url
+        url = f"unix://{self.socket}" if wanted else url
+        self.worker.stop(20)
+        self.worker.environment = {**self.worker.environment, "FARM_REDIS_URL": url}
+        self.worker.start()
+
+    # -- what can be broken --------------------------------------------------------------
+
+    def fill_disk(self) -> None:
+        """Take away every free page of Redis' disk."""
+        used = shutil.disk_usage(self._disk).used
+        self._resize(f"{max(used, 4096)}")
+
+    def empty_disk(self) -> None:
+        """Give Redis' disk its room again."""
+        self._resize(f"{DISK_MB}m")
+
+    def _resize(self, size: str) -> None:
+        command = ["mount", "-o", f"remount,size={size}", str(self._disk)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def set_clock(self, seconds: int) -> None:
+        """Step Redis' clock: so far away from the machine's is it from now on."""
+        fresh = self.offset.with_suffix(".new")
+        fresh.write_text(f"{seconds:+d}")
+        fresh.rename(self.offset)
+
+    def lose_replies(self, way: str) -> None:
+        """Let the proxy lose replies: ``close``, ``silence``, '' for no more."""
+        path = pathlib.Path(f"{self.socket}.lose")
+        if way:
+            path.write_text(way)
+        else:
+            path.unlink(missing_ok=True)
+
+    def purge_queues(self) -> int:
+        """Delete all that waits in the doorbells' queues; return how many keys that were."""
+        with redis.Redis.from_url(self.redis.url, socket_timeout=5) as client:
+            names = [name for name in client.scan_iter("farm:celery:*") if b"binding" not in name]
+            return int(client.delete(*names)) if names else 0
+
+    # -- what is seen --------------------------------------------------------------------
+
+    def moves(self) -> dict[str, int]:
+        """Return the bytes of each attempt's ply log on the hall's disk."""
+        found = {}
+        for path in self.attempts.glob("*.plies.jsonl"):
+            with contextlib.suppress(FileNotFoundError):
+                found[path.name] = path.stat().st_size
+        return found
+
+    def season_file(self, *, final: bool = True, delay_ms: int = 0) -> pathlib.Path:
+        """Write the season of a storm; without gates, whose times a stepped clock would move."""
+        rows = []
+        for strength in range(4):
+            words = ("--delay-ms", str(delay_ms)) if delay_ms else ()
+            entry = harness.scripted(self.life, strength, *words)
+            rows += ["[[roster.engine]]"]
+            rows += [f"{key} = {value!r}".replace("'", '"') for key, value in entry.items()]
+        promotion = 'promote = [{ top = 2, to = "final" }]' if final else ""
+        book = harness.launch.SEASONS / "books" / "demo.pgn"
+        text = SEASON.format(book=book, roster="\n".join(rows), promotion=promotion)
+        path = self.root / f"season-{final}.toml"
+        path.write_text(text + (FINAL if final else ""), encoding="utf-8")
+        return path
+
+
+@contextlib.contextmanager
+def built() -> Iterator[Stage]:
+    """Run a stage for the length of a block, in a directory with a short path."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="farm-chaos-"))
+    stage = Stage(root)
+    try:
+        stage.start()
+        yield stage
+    finally:
+        stage.stop()
+        if not os.environ.get("FARM_CHAOS_KEEP"):
+            shutil.rmtree(root, ignore_errors=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """The ply logs at a moment: how far the hall has come since."""
+
+    stage: Stage
+    before: dict[str, int]
+
+    @classmethod
+    def begin(cls, stage: Stage) -> Watch:
+        """Look at the ply logs now."""
+        return cls(stage, stage.moves())
+
+    def moved(self) -> bool:
+        """Say whether at least two plies were made since: the first may have been under way."""
+        return self.plies() >= 2
+
+    def plies(self) -> int:
+        """Return how many plies were made since."""
+        made = 0
+        for name, size in self.stage.moves().items():
+            start = self.before.get(name, 0)
+            if size > start:
+                with contextlib.suppress(FileNotFoundError):
+                    made += (self.stage.attempts / name).read_bytes()[start:].count(b"\n")
+        return made
+
+
+def until(seconds: float) -> Iterator[None]:
+    """Yield every few milliseconds for so many seconds."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        yield
+        time.sleep(0.004)

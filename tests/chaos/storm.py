@@ -1,0 +1,196 @@
+"""A storm: faults at named moments of a season, and how soon the farm plays on after each.
+
+Moments are seen from outside: a lease has appeared (claim), a ply has been logged, a game
+has been spooled, its result stands in the journal (complete), its folder stands in the
+archive. Recovery is the time from the strike to the second ply after it, the first having
+perhaps been under way; it is taken only of faults that met a farm that was whole.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import pathlib
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import faults
+import harness
+import stage as stages
+
+from orchestrator import errors
+
+MOMENTS = ("claim", "ply", "spool", "complete", "archive")
+MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes
+RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer
+Wanted = tuple[faults.Fault, str]  # and its moment
+HASTE = 0.3  # the share of faults that are followed by the next before the farm plays on
+
+
+@dataclasses.dataclass
+class Tally:
+    """What a storm has done."""
+
+    struck: collections.Counter[tuple[str, str]] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    recovered: dict[str, list[float]] = dataclasses.field(
+        default_factory=lambda: collections.defaultdict(list)
+    )
+    seasons: int = 0
+    games: int = 0
+    attempts: int = 0
+
+    @property
+    def injections(self) -> int:
+        """Return how many faults have struck."""
+        return self.struck.total()
+
+    def report(self, seed: int, seconds: float) -> str:
+        """Write a line a fault, and the totals."""
+        names = dict.fromkeys(name for name, _ in self.struck)
+        heads = " ".join(f"{moment:>8}" for moment in MOMENTS)
+        lines = [f"{'fault':26} {'all':>4} {heads}   p50     p99  (s, fault to next move)"]
+        for name in names:
+            counts = [self.struck[name, moment] for moment in MOMENTS]
+            cells = " ".join(f"{count:8}" for count in counts)
+            lines.append(f"{name:26} {sum(counts):4} {cells} {quantiles(self.recovered[name])}")
+        lines.append(
+            f"{self.injections} injections, seed {seed}, {seconds:.0f} s: {self.games} games in"
+            f" {self.seasons} seasons, {self.attempts} attempts with engines,"
+            " 0 lost, 0 duplicated, 0 overlapping"
+        )
+        return "\n".join(lines)
+
+    def save(self, path: pathlib.Path) -> None:
+        """Write the recovery times, for another to look at."""
+        path.write_text(json.dumps(self.recovered))
+
+
+def quantiles(seconds: Sequence[float]) -> str:
+    """Return median and 99th percentile, as far as there are samples."""
+    if not seconds:
+        return f"{'-':>6} {'-':>7}"
+    ordered = sorted(seconds)
+    last = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    return f"{statistics.median(ordered):6.2f} {last:7.2f}"
+
+
+class Storm:
+    """Faults that are still wanted, each with its moment, and the farm they strike."""
+
+    def __init__(
+        self,
+        farm: stages.Stage,
+        wanted: list[Wanted],
+        dice: random.Random,
+        tally: Tally,
+        share: float = 1.0,
+    ) -> None:
+        self._farm, self._wanted, self._dice, self._tally = farm, wanted, dice, tally
+        self._share = share  # of the time that a fault that lasts would last
+        self._whole = True  # whether the farm has played on since the last fault
+
+    def strike(self, season: str) -> None:
+        """Strike until nothing is wanted any more or the season is over."""
+        moments = Moments(self._farm, season)
+        while self._wanted:
+            self._farm.keep_alive()
+            if self._over(season):
+                return
+            fault, moment = self._wanted[-1]
+            if moments.reached(moment):
+                self._inject(fault, moment, season)
+
+    def _inject(self, fault: faults.Fault, moment: str, season: str) -> None:
+        watch, began = stages.Watch.begin(self._farm), time.monotonic()
+        held = fault.strike(self._farm, self._dice)
+        if held is None:
+            time.sleep(0.02)
+            return
+        self._wanted.pop()
+        self._tally.struck[fault.name, moment] += 1
+        try:
+            time.sleep(held.seconds * self._share)
+        finally:
+            held.mend()
+        if self._dice.random() < HASTE:
+            self._whole = False
+            time.sleep(self._dice.uniform(0.0, 0.6))
+            return
+        alone, self._whole = self._whole, True
+        if self._plays_on(watch, began, season) and alone:
+            self._tally.recovered[fault.name].append(time.monotonic() - began)
+
+    def _plays_on(self, watch: stages.Watch, began: float, season: str) -> bool:
+        """Wait for the next moves; False when the season is over instead."""
+        checked = began
+        while not watch.moved():
+            now = time.monotonic()
+            if now - began > RECOVERY_SECONDS:
+                tails = f"{self._farm.serve.log_tail()}\n--\n{self._farm.worker.log_tail()}"
+                raise AssertionError(f"no move for {RECOVERY_SECONDS:g} s after a fault:\n{tails}")
+            if now - checked > 0.2:
+                checked = now
+                self._farm.keep_alive()
+                if self._over(season):
+                    return False
+            time.sleep(0.004)
+        return True
+
+    def _over(self, season: str) -> bool:
+        try:
+            return self._farm.state(season).finished
+        except errors.FarmError:
+            return False
+
+
+class Moments:
+    """Waits for the moments of games, through Redis' own socket and the disk."""
+
+    def __init__(self, farm: stages.Stage, season: str) -> None:
+        self._farm, self._season = farm, season
+        self._see: dict[str, Callable[[], object]] = {
+            "claim": self._attempt,
+            "ply": lambda: sum(farm.moves().values()),
+            "spool": lambda: frozenset(farm.spool.iterdir()),
+            "complete": lambda: farm.ledger.last(season),
+            "archive": self._archived,
+        }
+
+    def reached(self, moment: str) -> bool:
+        """Wait until a moment comes; False when it does not within a game's time."""
+        try:
+            before = self._see[moment]()
+            for _ in stages.until(MOMENT_SECONDS):
+                now = self._see[moment]()
+                if now != before and self._is(moment, before, now):
+                    return True
+                before = now
+        except (errors.LedgerAwayError, FileNotFoundError):
+            time.sleep(0.05)
+        return False
+
+    def _is(self, moment: str, before: object, now: object) -> bool:
+        """Say whether a change is the one meant: a new lease, not its end."""
+        if moment == "claim":
+            return now is not None
+        if moment == "spool":
+            return bool(now - before)  # type: ignore[operator]
+        return moment != "complete" or self._finished()
+
+    def _attempt(self) -> str | None:
+        slot = self._farm.ledger.slot(harness.HALL)
+        return slot.attempt if slot else None
+
+    def _finished(self) -> bool:
+        last = self._farm.ledger.last(self._season)
+        newest = self._farm.ledger.read(self._season, max(0, last - 3))
+        return any(entry.kind == "game_finished" for entry in newest)
+
+    def _archived(self) -> int:
+        games = self._farm.archive / self._season / "games"
+        return sum(1 for _ in games.glob("*/record.json"))

@@ -1,0 +1,112 @@
+"""The checker itself: a fence, a lock, a dead man or a journal broken on purpose is found."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+import signal
+import sys
+
+import checker
+import faults
+import harness
+import pytest
+
+# A wrapper that takes back what the dead man asked of the kernel: to die with him.
+IMMORTAL = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+def _launch(farm: harness.Farm, *, deaf: bool = False, immortal: bool = False) -> None:
+    """Launch a season of slow engines and wait for its first game."""
+    words = ("--delay-ms", "30", *(("--fault", "ignore-quit") if deaf else ()))
+    entries = [harness.scripted(farm.life, strength, *words) for strength in range(4)]
+    if immortal:
+        for entry in entries:
+            entry["command"] = [sys.executable, "-c", IMMORTAL, *entry["command"]]
+    farm.launch(harness.league(farm.root / "season.toml", entries), "broken")
+    farm.wait(lambda: harness.game_process(farm, "deadman.py") is not None, 30, "a game")
+    farm.wait(farm.life.exists, 30, "engines")
+
+
+def _overlap(life: pathlib.Path) -> bool:
+    try:
+        checker.check_lives(life)
+    except AssertionError:
+        return True
+    except json.JSONDecodeError:
+        pass  # a line is being written
+    return False
+
+
+def _expect_overlap(farm: harness.Farm) -> None:
+    farm.wait(lambda: _overlap(farm.life), 40, "an overlap")
+    with pytest.raises(AssertionError, match="overlap"):
+        checker.check_lives(farm.life)
+
+
+@pytest.mark.chaos
+def test_the_checker_sees_a_broken_fence(tmp_path: pathlib.Path) -> None:
+    """A slot taken away behind the scripts' back lets a second hall play: that is found."""
+    with harness.running(tmp_path) as farm:
+        _launch(farm)
+        guards = [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
+        intruder = farm.second_worker(tmp_path / "elsewhere")  # a lock file of its own
+        try:
+            for pid in guards:
+                harness.kill(pid, signal.SIGSTOP)  # nobody ends the first game's engines
+            farm.delete_slot()
+            _expect_overlap(farm)
+        finally:
+            for pid in guards:
+                harness.kill(pid, signal.SIGCONT)
+            intruder.kill()
+
+
+@pytest.mark.chaos
+def test_the_checker_sees_a_broken_lock(tmp_path: pathlib.Path) -> None:
+    """With the lock file gone a new link starts engines while the old ones live: found."""
+    with harness.running(tmp_path) as farm:
+        _launch(farm, deaf=True)
+        guard = harness.game_process(farm, "deadman.py")
+        try:
+            harness.kill(guard, signal.SIGSTOP)  # it still holds the lock that nobody sees
+            (tmp_path / "halls" / harness.HALL / "lock").unlink()
+            harness.kill(harness.link_pid(farm), signal.SIGKILL)
+            _expect_overlap(farm)
+        finally:
+            harness.kill(guard, signal.SIGCONT)
+
+
+@pytest.mark.chaos
+def test_the_checker_sees_a_broken_dead_man(tmp_path: pathlib.Path) -> None:
+    """Engines that outlive their dead man meet those of the next attempt: found."""
+    with harness.running(tmp_path) as farm:
+        try:
+            _launch(farm, deaf=True, immortal=True)
+            harness.kill(harness.game_process(farm, "deadman.py"), signal.SIGKILL)
+            _expect_overlap(farm)
+        finally:
+            farm.worker.kill()
+            with contextlib.suppress(FileNotFoundError):
+                faults.reap_orphans(farm.life)
+
+
+@pytest.mark.chaos
+def test_the_checker_sees_a_game_counted_twice(tmp_path: pathlib.Path) -> None:
+    """A second result of a game in the journal, written past the scripts, is found."""
+    with harness.running(tmp_path) as farm:
+        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
+        farm.launch(harness.league(tmp_path / "season.toml", engines), "twice")
+        farm.finish("twice")
+    checker.check_season(farm.archive, "twice")
+    mirror = farm.archive / "twice" / "journal.jsonl"
+    lines = mirror.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if '"game_finished"' in line)
+    doubled = [*lines[: place + 1], *lines[place:]]
+    renumbered = [json.loads(line) | {"seq": n} for n, line in enumerate(doubled, start=1)]
+    mirror.write_text("".join(json.dumps(line) + "\n" for line in renumbered))
+    with pytest.raises(Exception, match=r"result already|counted twice"):
+        checker.check_season(farm.archive, "twice")

@@ -1,0 +1,102 @@
+"""Every fault at every moment of a season: nothing is lost, doubled, overlapping or reordered.
+
+The short form strikes each fault twice; ``make chaos`` (``KILLS=n``) strikes each n times,
+prints what happened and how soon the farm played on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import random
+import time
+
+import checker
+import faults
+import pytest
+import stage as stages
+import storm
+
+from orchestrator.season import state
+
+TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))
+SHORT = 0.4 if TIMES <= 2 else 1.0  # the share of their time that lasting faults get
+SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
+
+
+def wanted(farm: stages.Stage, dice: random.Random, *, proxy: bool) -> list[storm.Wanted]:
+    """Return each fault of a set so many times, its moments in turn, in a drawn order."""
+    chosen = [fault for fault in faults.possible(farm) if (fault.needs == "proxy") == proxy]
+    start = itertools.count(dice.randrange(len(storm.MOMENTS)))
+    found = [
+        (fault, storm.MOMENTS[next(start) % len(storm.MOMENTS)])
+        for fault in chosen
+        for _ in range(TIMES)
+    ]
+    dice.shuffle(found)
+    return found
+
+
+@pytest.mark.chaos
+def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
+    """After faults of every kind each season ends with the table of an undisturbed one."""
+    dice, tally, began = random.Random(SEED), storm.Tally(), time.monotonic()
+    with stages.built() as farm:
+        file = farm.season_file()
+        farm.launch(file, "calm")
+        farm.finish("calm")
+        calm = checker.check_season(farm.archive, "calm")
+        assert len({points for _, points, _ in checker.table(calm)}) > 2, "results are all alike"
+        for proxy in (False, True):
+            farm.use_proxy(wanted=proxy)
+            left = wanted(farm, dice, proxy=proxy)
+            while left:
+                tally.seasons += 1
+                season = f"storm-{tally.seasons}"
+                farm.launch(file, season)
+                storm.Storm(farm, left, dice, tally, SHORT).strike(season)
+                _check(farm, season, calm, tally)
+        tally.attempts = checker.check_lives(farm.life)
+    print(f"\n{tally.report(SEED, time.monotonic() - began)}")
+    if not farm.rooted:
+        print("not root: no namespaces and no full disk, their faults were left out")
+    if path := os.environ.get("FARM_CHAOS_FIGURES"):
+        tally.save(pathlib.Path(path))
+
+
+def _check(farm: stages.Stage, season: str, calm: state.SeasonState, tally: storm.Tally) -> None:
+    farm.set_clock(0)
+    farm.finish(season, 300)
+    after = checker.check_season(farm.archive, season)
+    assert checker.table(after) == checker.table(calm)
+    tally.games += len(after.games)
+
+
+@pytest.mark.chaos
+def test_a_killed_engine_loses_its_game_and_no_other() -> None:
+    """Each killed engine has crashed in just its game; all other results stay as they were."""
+    dice, killed = random.Random(SEED), dict[str, faults.Killed]()
+    with stages.built() as farm:
+        file = farm.season_file(final=False, delay_ms=5)
+        farm.launch(file, "calm")
+        farm.finish("calm")
+        calm = checker.check_season(farm.archive, "calm")
+        wounds = games = number = 0
+        while wounds < TIMES * 3:
+            number += 1
+            season = f"wounded-{number}"
+            farm.launch(file, season)
+            killed.clear()
+            while wounds + len(killed) < TIMES * 3 and not farm.state(season).finished:
+                farm.keep_alive()
+                time.sleep(dice.uniform(0.1, 1.0))
+                if (one := faults.kill_engine(farm, dice)) is not None:
+                    killed.setdefault(one.game, one)
+                    time.sleep(0.2)
+            farm.finish(season, 120)
+            wounded = checker.check_season(farm.archive, season)
+            wounds += checker.check_wounds(calm, wounded, killed.values())
+            games += len(wounded.games)
+        checker.check_lives(farm.life)
+    print(f"\n{wounds} engines killed in {games} games, seed {SEED}: each lost its game, no other")

@@ -1,0 +1,197 @@
+"""Lanes with real processes: a watcher outside Redis looks at cores, engines and games."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+
+import harness
+
+from orchestrator import contract, doorbell, processes, testmatches
+from orchestrator.arbiter import testmatch
+from orchestrator.ledger import lane_store, lanes, mirror, store
+
+
+@dataclasses.dataclass
+class Watcher:
+    """Looks at the process table all the time; knows nothing of ledger and locks.
+
+    Engines are known by the files that they record their lives in.
+    """
+
+    tests_file: pathlib.Path
+    official_file: pathlib.Path
+    stop: threading.Event = dataclasses.field(default_factory=threading.Event)
+    faults: list[str] = dataclasses.field(default_factory=list)
+    together: int = 0  # looks that saw two lanes at play
+    official: int = 0  # looks that saw an official engine
+
+    def watch(self) -> None:
+        """Look until told to stop."""
+        while not self.stop.wait(0.02):
+            engines = {pid: words for pid, words in _commands() if "scripted.py" in words}
+            tests = [pid for pid, words in engines.items() if str(self.tests_file) in words]
+            officials = [pid for pid, words in engines.items() if str(self.official_file) in words]
+            self.official += bool(officials)
+            self._check_alone(tests, officials)
+            self._check_cores(tests)
+
+    def _check_alone(self, tests: list[int], officials: list[int]) -> None:
+        # Alive after the look as well: a process that ended during it overlaps nobody.
+        alive = [[pid for pid in pids if harness.alive(pid)] for pids in (officials, tests)]
+        if all(alive) and all(harness.alive(pid) for pid in alive[0]):
+            self.faults.append(f"official engines {alive[0]} beside test engines {alive[1]}")
+
+    def _check_cores(self, tests: list[int]) -> None:
+        games: defaultdict[str, set[str]] = defaultdict(set)  # a game's engines: one parent
+        for pid in tests:
+            with contextlib.suppress(OSError, StopIteration, ValueError):
+                games[_status(pid, "PPid")].add(_status(pid, "Cpus_allowed_list"))
+        cores = list(games.values())
+        self.together += len(cores) > 1
+        if len(cores) > 1 and set.intersection(*cores) and all(map(harness.alive, tests)):
+            self.faults.append(f"two games on the same cores: {dict(games)}")
+
+
+def _commands() -> Iterator[tuple[int, str]]:
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        yield int(path.name), harness.command(int(path.name))
+
+
+def _status(pid: int, field: str) -> str:
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split(":")[1].strip() for line in lines if line.startswith(f"{field}:"))
+
+
+@contextlib.contextmanager
+def watched(folder: pathlib.Path) -> Iterator[Watcher]:
+    """Watch for the length of a block."""
+    watcher = Watcher(folder / "tests.jsonl", folder / "life.jsonl")
+    thread = threading.Thread(target=watcher.watch)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop.set()
+        thread.join()
+
+
+def spec(games: int, folder: pathlib.Path) -> testmatch.Spec:
+    """Describe a test match of two scripted engines."""
+    engines = []
+    for strength in (1, 2):
+        entry = harness.scripted(folder / "tests.jsonl", strength)
+        command = [f"Lane {strength}" if "Scripted" in word else word for word in entry["command"]]
+        told = {**entry, "name": f"Lane {strength}", "command": tuple(command)}
+        engines.append(contract.EngineSpec.model_validate(told))
+    clock = contract.TimeControl(base_ms=20_000, increment_ms=1_000)
+    return testmatch.Spec(id="watched", engines=tuple(engines), time_control=clock, games=games)
+
+
+class Kept:
+    """A test match that is kept by a thread, and the workers of two lanes."""
+
+    def __init__(self, farm: harness.Farm, games: int) -> None:
+        self.ledger = store.connect(farm.redis.url)
+        known = lane_store.connect(farm.redis.url)
+        self.directory = farm.root / "tests" / "watched"
+        described, terms = spec(games, farm.root), testmatches.Terms()
+        self.keeper = testmatches.Keeper(self.ledger, known, self.directory, described, terms)
+        self._ring = doorbell.at(farm.redis.url)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep)
+        own = dict(farm.worker.environment) | {"FARM_LANE_GPUS": ""}
+        worker = dataclasses.replace(farm.worker, environment=own)
+        self.lanes = [processes.lane(text, worker, harness.HALL) for text in ("a=0", "b=1")]
+
+    def start(self) -> None:
+        """Start the lanes and deal games."""
+        for lane in self.lanes:
+            lane.start()
+        self.keeper.open("test")
+        self._thread.start()
+
+    def _keep(self) -> None:
+        while not self._stop.is_set():
+            self.keeper.step(self._ring, 200)
+
+    def stop(self) -> None:
+        """End all."""
+        self._stop.set()
+        self._thread.join()
+        for lane in self.lanes:
+            lane.kill()
+        self.keeper.finish()
+        self.keeper.close()
+        self.ledger.close()
+
+    def results(self) -> list[contract.Entry]:
+        """Return what the mirror on disk tells."""
+        return mirror.read(self.directory / "journal.jsonl")
+
+    def played_by(self, lane: str) -> int:
+        """Return how many results came from a lane."""
+        told = (entry.data for entry in self.results() if entry.kind == lanes.GAME)
+        return sum(data["lane"] == lane for data in told)
+
+
+def test_lanes_share_no_core_and_an_official_event_is_alone(tmp_path: pathlib.Path) -> None:
+    """Both lanes full, a worker killed, then a season: it waits, plays alone, lanes go on."""
+    engines = [harness.scripted(tmp_path / "life.jsonl", n) for n in (1, 2)]
+    file = harness.league(tmp_path / "season.toml", engines, final_games=2)
+    with harness.running(tmp_path) as farm, watched(tmp_path) as watcher:
+        kept = Kept(farm, games=100_000)
+        kept.start()
+        try:
+            farm.wait(lambda: watcher.together > 2, 90, "both lanes at play")
+            os.kill(kept.lanes[1].pid, signal.SIGKILL)
+            kept.lanes[1].process.wait()  # type: ignore[union-attr]
+            kept.lanes[1].start()
+            before = kept.played_by("b")
+            farm.wait(lambda: kept.played_by("b") > before, 60, "games in lane b again")
+            farm.launch(file, "official")
+            farm.finish("official")
+            before = kept.played_by("a")
+            farm.wait(lambda: kept.played_by("a") > before, 60, "lanes after the season")
+        finally:
+            kept.stop()
+    assert watcher.faults == []
+    assert watcher.official > 0
+    lost = [entry.data for entry in kept.results() if entry.kind == lanes.LOST]
+    assert {data["lane"] for data in lost} <= {"b"}, lost
+    games = [entry.data["game"] for entry in kept.results() if entry.kind == lanes.GAME]
+    assert len(games) == len(set(games))
+    assert set(range(1, max(games) - 2)) <= set(games), "a game was skipped"
+
+
+def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathlib.Path) -> None:
+    """A second keeper takes up the mirror; results set aside are kept, marked and replayed."""
+    with harness.running(tmp_path) as farm:
+        first = Kept(farm, games=6)
+        first.start()
+        farm.wait(lambda: len(first.results()) >= 3, 90, "two results")
+        first.stop()
+        second = Kept(farm, games=6)
+        folded = testmatches.folded(second.directory, spec(6, tmp_path))
+        host = next(iter(folded.hosts()))
+        second.start()
+        known = lane_store.connect(farm.redis.url)
+        try:
+            farm.wait(lambda: "watched" in known.matches(), 10, "an open match")
+            aside = testmatches.set_aside(known, "watched", folded, host, "op", "a broken fan")
+            farm.wait(lambda: second.keeper.standing().games == 6, 90, "six games")
+        finally:
+            second.stop()
+    kinds = [entry.kind for entry in second.results()]
+    assert kinds.count(lanes.ASIDE) == 1
+    assert kinds.count(lanes.GAME) == 6 + len(aside)
+    assert second.keeper.standing().set_aside == len(aside) > 0
+    for name, count in (("games", 6), ("set-aside", len(aside))):
+        text = (second.directory / f"{name}.pgn").read_text()
+        assert text.count("[Event ") == count, name

@@ -1,0 +1,105 @@
+"""``farm test`` as an operator uses it: real lanes of a real farm, and its refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+
+import harness
+import pytest
+from click import testing
+
+from orchestrator import commands, processes
+
+ROSTER = """
+schema = 1
+[[engine]]
+id = "dev"
+name = "Dev"
+command = {dev}
+[[engine]]
+id = "base"
+name = "Base"
+command = {base}
+[[engine]]
+id = "broken"
+name = "Broken"
+command = {broken}
+"""
+
+
+def roster(folder: pathlib.Path) -> pathlib.Path:
+    """Write a roster file: a strong engine, a weak one, one that crashes."""
+    told = {
+        name: json.dumps(harness.scripted(folder / "life.jsonl", strength, *extra)["command"])
+        for name, strength, extra in (
+            ("dev", 3, ()),
+            ("base", 1, ()),
+            ("broken", 2, ("--fault", "crash@6")),
+        )
+    }
+    path = folder / "engines.toml"
+    path.write_text(ROSTER.format(**told), encoding="utf-8")
+    return path
+
+
+def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path) -> None:
+    """The games are played and counted, a gauntlet too; a crash fails the self-check."""
+    file = roster(tmp_path)
+    with harness.running(tmp_path) as farm:
+        lane = processes.lane("a=0", farm.worker, harness.HALL)
+        lane.start()
+        try:
+            told = _run(farm, "dev", "--against", "base", "--file", str(file), "--games", "4")
+            assert told.exit_code == 0, told.output
+            facts = json.loads(told.stdout)
+            assert (facts["games"], facts["wins"] + facts["draws"] + facts["losses"]) == (4, 4)
+            assert sum(facts["pairs"]) == 2
+            assert pathlib.Path(facts["pgn"]).read_text().count("[Event ") == 4
+            checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
+            assert checked.exit_code == 3, checked.output
+            assert "disconnect" in checked.output
+            shown = _farm(farm, "lanes", "--json")
+            assert [one["lane"] for one in json.loads(shown.stdout)["lanes"]] == ["a"]
+        finally:
+            lane.kill()
+
+
+def _run(farm: harness.Farm, *words: str) -> testing.Result:
+    return _farm(farm, "test", *words, "--tc", "20s+1s", "--json")
+
+
+def _farm(farm: harness.Farm, *words: str) -> testing.Result:
+    environment = dict(farm.worker.environment)
+    return testing.CliRunner().invoke(commands.farm, list(words), env=environment)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrong:
+    """A command line and what its refusal must name."""
+
+    words: tuple[str, ...]
+    names: str
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Wrong((), "name an ENGINE"),
+        Wrong(("dev",), "--against"),
+        Wrong(("dev", "--against", "base", "--sprt", "elo0=0"), "elo1"),
+        Wrong(("dev", "--against", "base", "--sprt", "elo0=5", "elo1=0"), "elo0 below elo1"),
+        Wrong(("dev", "--against", "base", "elo0=0", "elo1=5"), "--sprt"),
+        Wrong(("dev", "--against", "nobody"), "nobody"),
+        Wrong(("dev", "--against", "base", "--tc", "soon"), "--tc"),
+        Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_by_name(tmp_path: pathlib.Path, wrong: Wrong) -> None:
+    """Exit code 2, and the message says which word is wrong; nothing is opened."""
+    file = ("--file", str(roster(tmp_path))) if wrong.words else ()
+    environment = {"FARM_REDIS_URL": f"unix://{tmp_path}/no.sock", "FARM_DATA": str(tmp_path)}
+    words = ["test", *wrong.words, *file]
+    told = testing.CliRunner().invoke(commands.farm, words, env=environment)
+    assert (told.exit_code, wrong.names in told.output) == (2, True), told.output

@@ -1,0 +1,407 @@
+"""The contract of lanes and test matches: one suite for the twin in memory and for Redis."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+import scene
+
+from orchestrator import access, contract, embedded
+from orchestrator.ledger import api, lane_memory, lane_store, lanes, memory, store
+
+HALL = "main"
+
+
+@dataclasses.dataclass
+class Scene:
+    """A ledger and the lanes on it."""
+
+    ledger: scene.Twin
+    lanes: lanes.Lanes
+    numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+
+    def open(self, *names: str, cpus: int = 1, **other: int) -> None:
+        """Open lanes with cores of their own."""
+        for at, name in enumerate(names):
+            own = frozenset(range(at * cpus, (at + 1) * cpus))
+            assert self.lanes.open_lane(lane(name, own, **other)) == api.Opened()
+
+    def claim(self, name: str, attempt: str = "", ttl_ms: int = scene.LONG) -> object:
+        """Claim a lane as its worker does."""
+        return self.lanes.claim_lane(a_claim(name, attempt, ttl_ms))
+
+    def lease(self, name: str) -> lanes.Lease:
+        """Return who plays in a lane."""
+        return next(one for one in self.lanes.leases(HALL) if one.lane == name)
+
+    def finish(self, name: str, kind: str = lanes.GAME) -> object:
+        """Complete what runs in a lane."""
+        return self.lanes.complete_lane(self.lease(name), '{"game":1}', kind)
+
+    def dealt(self, turns: int, lane_name: str = "a") -> list[tuple[str, int]]:
+        """Play games in one lane, one after the other; return match and number of each."""
+        found = []
+        for _ in range(turns):
+            reply = self.claim(lane_name, f"turn-{next(self.numbers)}")
+            assert isinstance(reply, lanes.Dealt), reply
+            found.append((reply.match, reply.game))
+            self.finish(lane_name)
+        return found
+
+
+def lane(name: str, cpus: frozenset[int], host: str = "h1", **other: int) -> lanes.Lane:
+    """Describe a lane of the test's hall."""
+    return lanes.Lane(HALL, name, host, cpus, **{"memory_mb": 100, **other})  # type: ignore[arg-type]
+
+
+def match(name: str = "m", games: int = 10, again: Sequence[int] = (), **other: int) -> lanes.Match:
+    """Describe a test match."""
+    return lanes.Match(name, games, "{}", again=tuple(again), **other)  # type: ignore[arg-type]
+
+
+def a_claim(name: str, attempt: str = "", ttl_ms: int = scene.LONG) -> lanes.LaneClaim:
+    """Claim a lane as worker w-NAME of host h1."""
+    return lanes.LaneClaim(HALL, name, attempt or f"{name}-1", f"w-{name}", "h1", ttl_ms)
+
+
+@pytest.fixture
+def place(ledger: scene.Twin) -> Scene:
+    """Give each of the twins in turn, empty."""
+    if isinstance(ledger, memory.MemoryLedger):
+        return Scene(ledger, lane_memory.MemoryLanes(ledger))
+    assert isinstance(ledger, store.RedisLedger)
+    return Scene(ledger, lane_store.RedisLanes(ledger.server))
+
+
+# -- lanes ---------------------------------------------------------------------------
+
+
+def test_lanes_never_share_a_core(place: Scene) -> None:
+    """A lane with a core of another is refused by the other's name; closing it frees its cores."""
+    place.open("a", "b", cpus=2)
+    assert place.lanes.open_lane(lane("c", frozenset({3, 4}))) == lanes.Overlap("b")
+    assert [one.name for one in place.lanes.lanes_of(HALL)] == ["a", "b"]
+    place.lanes.close_lane(HALL, "b")
+    assert place.lanes.open_lane(lane("c", frozenset({3, 4}))) == api.Opened()
+    assert place.lanes.lanes_of(HALL)[1] == lane("c", frozenset({3, 4}))
+
+
+def test_a_lane_does_not_change_while_it_plays(place: Scene) -> None:
+    """Its worker may open it again as it is, but not with other cores, during a game."""
+    place.open("a")
+    place.lanes.open_match(match())
+    assert isinstance(place.claim("a"), lanes.Dealt)
+    assert place.lanes.open_lane(lane("a", frozenset({0}))) == api.Opened()
+    assert place.lanes.open_lane(lane("a", frozenset({7}))) == lanes.Overlap("a")
+
+
+def test_a_hall_has_one_host_for_its_lanes_too(place: Scene) -> None:
+    """Another host opens no lane, and claims none that is not its own."""
+    place.open("a")
+    place.lanes.open_match(match())
+    assert place.lanes.open_lane(lane("b", frozenset({5}), host="h2")) == api.Foreign("h1")
+    stranger = dataclasses.replace(a_claim("a"), host="h2")
+    assert place.lanes.claim_lane(stranger) == api.NotReady()
+    assert place.claim("unknown") == api.NotReady()
+
+
+# -- lanes and the whole hall --------------------------------------------------------
+
+
+def test_a_waiting_official_game_closes_all_lanes(place: Scene) -> None:
+    """From the offer on no lane begins; the hall is claimed when the last lane has ended."""
+    place.open("a", "b")
+    place.lanes.open_match(match())
+    assert isinstance(place.claim("a"), lanes.Dealt)
+    scene.launch(place.ledger)
+    scene.offer(place.ledger)
+    assert place.claim("b") == api.Held(lanes.OFFICIAL)
+    assert place.ledger.claim(scene.a_claim()) == api.Busy("a-1")
+    assert isinstance(place.finish("a"), api.Recorded)
+    assert place.claim("a", "a-2") == api.Held(lanes.OFFICIAL)
+    assert isinstance(place.ledger.claim(scene.a_claim()), api.Claimed)
+
+
+def test_no_lane_is_claimed_beside_an_official_game(place: Scene) -> None:
+    """While an attempt has the hall every lane is busy with it; then they are free again."""
+    place.open("a")
+    place.lanes.open_match(match())
+    token = scene.playing(place.ledger)
+    assert place.claim("a") == api.Busy("a1")
+    place.ledger.complete(HALL, token, "s1", scene.finished(), b"")
+    assert isinstance(place.claim("a"), lanes.Dealt)
+
+
+def test_a_lane_that_ran_out_does_not_come_back_beside_an_official_game(place: Scene) -> None:
+    """An overdue lane does not bar the hall, and cannot renew or record while it is taken."""
+    place.open("a")
+    place.lanes.open_match(match())
+    dealt = place.claim("a", ttl_ms=scene.SHORT)
+    assert isinstance(dealt, lanes.Dealt)
+    scene.lapse()
+    token = scene.playing(place.ledger)
+    assert place.lanes.renew_lane(HALL, "a", dealt.token, "a-1") == api.Fenced()
+    place.ledger.complete(HALL, token, "s1", scene.finished(), b"")
+    again = place.claim("a", "a-2")
+    assert isinstance(again, lanes.Dealt)
+    assert (again.game, again.token > dealt.token) == (dealt.game, True)
+
+
+def test_of_racing_claims_either_lanes_or_the_hall_win(place: Scene) -> None:
+    """Lanes and an official claim at the same time: never both, over and over."""
+    names = [f"l{n}" for n in range(4)]
+    place.open(*names)
+    place.lanes.open_match(match(games=1000))
+    scene.launch(place.ledger)
+    for turn in range(15):
+        won: list[object] = []
+        scene.offer(place.ledger, game=f"g{turn}") if turn % 2 else None
+
+        def lane_wins(name: str, turn: int = turn, won: list[object] = won) -> None:
+            won.append(place.claim(name, f"{name}-{turn}"))
+
+        def hall_wins(turn: int = turn, won: list[object] = won) -> None:
+            scene.offer(place.ledger, game=f"g{turn}")
+            won.append(place.ledger.claim(scene.a_claim(f"h-{turn}", f"g{turn}")))
+
+        threads = [threading.Thread(target=lane_wins, args=(name,)) for name in names]
+        threads.insert(turn % 5, threading.Thread(target=hall_wins))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        official = [one for one in won if isinstance(one, api.Claimed)]
+        tested = [one for one in won if isinstance(one, lanes.Dealt)]
+        assert bool(official) != bool(tested), won
+        for lease in place.lanes.leases(HALL):
+            place.lanes.complete_lane(lease, "{}")
+        if not official:
+            official = [place.ledger.claim(scene.a_claim(f"i-{turn}", f"g{turn}"))]  # type: ignore[list-item]
+        slot = place.ledger.slot(HALL)
+        assert slot is not None
+        told = scene.finished(slot.attempt, slot.game)
+        place.ledger.complete(HALL, slot.token, "s1", told, b"")
+
+
+def test_holds_and_drains_close_lanes(place: Scene) -> None:
+    """A hall that is held deals nothing; a drained worker is told so by its renewal."""
+    place.open("a")
+    place.lanes.open_match(match())
+    dealt = place.claim("a")
+    assert isinstance(dealt, lanes.Dealt)
+    drain = api.Drain(HALL, "w-a", "update")
+    place.ledger.append(api.FARM, 0, [scene.draft()], "op", [drain])
+    assert place.lanes.renew_lane(HALL, "a", dealt.token, "a-1") == api.Renewed("", "update")
+    place.finish("a")
+    assert place.claim("a", "a-2") == api.Held("drain: update")
+    hold = api.Hold("hall:main", "sick", "no disk")
+    place.ledger.append(api.FARM, 1, [scene.draft()], "op", [hold])
+    assert place.claim("a", "a-3") == api.Held("sick: no disk")
+
+
+# -- dealing -------------------------------------------------------------------------
+
+
+def test_every_game_is_dealt_once_and_recorded_in_the_matchs_journal(place: Scene) -> None:
+    """Numbers from 1 to the last, then nothing; each result is an entry; seasons stay empty."""
+    place.open("a", "b")
+    place.lanes.open_match(match(games=4))
+    numbers = []
+    for turn in range(4):
+        for name in "ab":
+            reply = place.claim(name, f"{name}{turn}")
+            if isinstance(reply, lanes.Dealt):
+                numbers.append(reply.game)
+                place.finish(name)
+    assert numbers == [1, 2, 3, 4]
+    assert place.claim("a", "late") == api.NotReady()
+    assert scene.kinds(place.ledger, "test:m") == ["test_opened", *["test_game"] * 4]
+    assert place.ledger.seasons() == ()
+
+
+def test_claims_and_results_may_be_repeated(place: Scene) -> None:
+    """A repeat by the same attempt answers as before and changes nothing."""
+    place.open("a")
+    place.lanes.open_match(match())
+    first = place.claim("a")
+    assert place.claim("a") == first
+    lease = place.lease("a")
+    recorded = place.finish("a")
+    assert place.lanes.complete_lane(lease, '{"game":1}') == recorded
+    assert place.claim("a") == api.NotReady()
+    assert len(scene.kinds(place.ledger, "test:m")) == 2
+
+
+def test_a_lost_worker_costs_its_own_game_only(place: Scene) -> None:
+    """Its game is dealt again before new ones, its late result is fenced, others go on."""
+    place.open("a", "b")
+    place.lanes.open_match(match())
+    other = place.claim("b")
+    place.claim("a", ttl_ms=scene.SHORT)
+    lost = place.lease("a")
+    scene.lapse()
+    again = place.claim("a", "a-2")
+    assert isinstance(other, lanes.Dealt)
+    assert isinstance(again, lanes.Dealt)
+    assert (other.game, lost.game, again.game) == (1, 2, 2)
+    assert place.lanes.complete_lane(lost, "{}") == api.Fenced()
+    assert isinstance(place.finish("b"), api.Recorded)
+    assert isinstance(place.finish("a"), api.Recorded)
+
+
+def test_a_game_given_up_is_journaled_and_dealt_again(place: Scene) -> None:
+    """The journal keeps that it was lost and why; its number comes next."""
+    place.open("a")
+    place.lanes.open_match(match())
+    place.claim("a")
+    place.finish("a", lanes.LOST)
+    assert scene.kinds(place.ledger, "test:m") == ["test_opened", "test_game_lost"]
+    assert place.dealt(2) == [("m", 1), ("m", 2)]
+
+
+def test_results_set_aside_are_kept_marked_and_replayed(place: Scene) -> None:
+    """The journal tells of it behind the results; the games come before new ones."""
+    place.open("a")
+    place.lanes.open_match(match())
+    place.dealt(3)
+    aside = contract.Draft(lanes.ASIDE, {"games": [1, 3], "reason": "bad host"})
+    assert place.lanes.replay("m", [1, 3], aside, "op")
+    assert scene.kinds(place.ledger, "test:m")[-1] == lanes.ASIDE
+    dealt = [place.claim("a", f"again-{n}") for n in range(1)]
+    assert [one.game for one in dealt if isinstance(one, lanes.Dealt)] == [1]
+    place.finish("a")
+    assert place.dealt(2) == [("m", 3), ("m", 4)]
+    assert not place.lanes.replay("unknown", [1], aside, "op")
+
+
+def test_matches_share_lanes_by_priority_and_share(place: Scene) -> None:
+    """Equals are dealt by their shares, a newcomer at once; a higher priority goes first."""
+    place.open("a")
+    place.lanes.open_match(match("one", games=100))
+    place.dealt(20)
+    place.lanes.open_match(match("three", games=100, share=3))
+    counted = collections.Counter(name for name, _ in place.dealt(40))
+    assert counted == {"one": 10, "three": 30}
+    place.lanes.open_match(match("urgent", games=2, priority=1))
+    assert [name for name, _ in place.dealt(3)][:2] == ["urgent", "urgent"]
+
+
+def test_a_lane_gets_only_games_it_can_play(place: Scene) -> None:
+    """Threads, memory, GPUs, NUMA node and speed of a lane bound what it is dealt."""
+    place.open("a", cpus=2, memory_mb=64, node=-1, nps=1000)
+    wanted = {
+        "threads": lanes.Needs(threads=3),
+        "memory": lanes.Needs(memory_mb=65),
+        "gpu": lanes.Needs(gpus=1),
+        "node": lanes.Needs(one_node=True),
+        "slow": lanes.Needs(nps=1001),
+    }
+    here = place.lanes.lanes_of(HALL)[0]
+    for name, needs in wanted.items():
+        place.lanes.open_match(dataclasses.replace(match(name), needs=needs))
+        assert needs.unmet(here)
+    elsewhere = dataclasses.replace(match("elsewhere"), halls=("other", "main-2"))
+    place.lanes.open_match(elsewhere)
+    assert place.claim("a") == api.NotReady()
+    fits = lanes.Needs(threads=2, memory_mb=64, nps=1000)
+    place.lanes.open_match(dataclasses.replace(match("fits"), needs=fits, halls=("x", HALL)))
+    assert (fits.unmet(here), place.dealt(1)) == ("", [("fits", 1)])
+
+
+def test_results_wait_for_the_mirror(place: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match whose results nobody mirrors is dealt no further than ``LEAD`` entries."""
+    monkeypatch.setattr(lanes, "LEAD", 5)
+    place.open("a")
+    place.lanes.open_match(match(games=100))
+    place.dealt(5)
+    assert place.claim("a", "too far") == api.NotReady()
+    place.lanes.forget("m", 4)
+    assert place.dealt(1) == [("m", 6)]
+
+
+def test_a_match_that_is_closed_ends_its_games(place: Scene) -> None:
+    """Its running game is told to end and records nothing; what comes next is another's."""
+    place.open("a")
+    place.lanes.open_match(match())
+    dealt = place.claim("a")
+    assert isinstance(dealt, lanes.Dealt)
+    place.lanes.close_match("m")
+    assert place.lanes.renew_lane(HALL, "a", dealt.token, "a-1") == api.Renewed(lanes.STOPPED)
+    assert place.finish("a") == api.Fenced()
+    assert place.lanes.leases(HALL) == []
+    place.lanes.open_match(match("next"))
+    assert place.dealt(1) == [("next", 1)]
+
+
+def test_a_match_is_taken_up_where_it_was(place: Scene) -> None:
+    """Opened again it deals on; opened anew after a loss it deals what its mirror lacks."""
+    place.open("a")
+    place.lanes.open_match(match())
+    place.dealt(2)
+    place.lanes.open_match(match(games=20))
+    assert place.dealt(1) == [("m", 3)]
+    told = place.lanes.matches()["m"]
+    assert (told.next, told.games, told.again) == (4, 20, ())
+    place.lanes.close_match("m")
+    place.lanes.open_match(match(next=7, again=[2, 5]))
+    assert place.dealt(3) == [("m", 2), ("m", 5), ("m", 7)]
+
+
+def test_a_match_opened_anew_deals_what_still_runs_once(place: Scene) -> None:
+    """A game of its earlier opening is fenced, and neither counts nor comes a second time."""
+    place.open("a", "b")
+    place.lanes.open_match(match(games=3))
+    place.claim("a")
+    place.claim("b", ttl_ms=scene.SHORT)
+    place.lanes.close_match("m")
+    place.lanes.open_match(match(games=3))
+    scene.lapse()
+    lease = place.lease("a")
+    renewed = place.lanes.renew_lane(HALL, "a", lease.token, lease.attempt)
+    assert renewed == api.Renewed(lanes.STOPPED)
+    assert place.finish("a", lanes.LOST) == api.Fenced()
+    assert place.dealt(3) == [("m", 1), ("m", 2), ("m", 3)]
+    assert place.claim("a", "late") == api.NotReady()
+
+
+def test_a_restore_fences_lanes(place: Scene) -> None:
+    """Tokens of an older epoch write nothing; their games are dealt again under newer ones."""
+    place.open("a")
+    place.lanes.open_match(match())
+    dealt = place.claim("a")
+    assert isinstance(dealt, lanes.Dealt)
+    scene.raise_epoch(place.ledger, 2)
+    assert place.lanes.renew_lane(HALL, "a", dealt.token, "a-1") == api.Fenced()
+    assert place.finish("a") == api.Fenced()
+    again = place.claim("a", "a-2")
+    assert isinstance(again, lanes.Dealt)
+    assert (again.game, again.token > dealt.token) == (dealt.game, True)
+
+
+def test_a_workers_redis_user_may_play_in_lanes(
+    redis_ledger: store.RedisLedger, server: embedded.EmbeddedRedis
+) -> None:
+    """Under the worker's own Redis user every verb of a lane's worker is allowed."""
+    client = redis_ledger.server.client
+    rules = access.roles()["worker"].rules()
+    client.execute_command("ACL", "SETUSER", "w", "reset", "on", "nopass", *rules)
+    try:
+        operator = lane_store.RedisLanes(redis_ledger.server)
+        operator.open_match(match())
+        url = server.url.replace("unix://", "unix://w:x@")
+        worker = lane_store.connect(url)
+        place = Scene(redis_ledger, worker)
+        place.open("a")
+        dealt = place.claim("a")
+        assert isinstance(dealt, lanes.Dealt)
+        renewed = worker.renew_lane(HALL, "a", dealt.token, "a-1")
+        assert (renewed, worker.spec("m")) == (api.Renewed(), "{}")
+        assert isinstance(place.finish("a"), api.Recorded)
+        worker.close()
+    finally:
+        client.execute_command("ACL", "DELUSER", "w")
