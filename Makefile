@@ -1,7 +1,7 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV := .venv
-JOBS ?= 2
+JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -48,8 +48,8 @@ audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `far
 forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true
 	FARM_LONG=1 $(BIN)/python -m pytest tests/forecast -s
 
-chaos: system $(VENV)/.dev ## Kill every process of a running farm, 20 times each (KILLS=n)
-	FARM_CHAOS_KILLS=$${KILLS:-20} $(BIN)/python -m pytest tests/chaos -s
+chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each (KILLS=n; as root for all)
+	FARM_CHAOS_KILLS=$${KILLS:-25} $(BIN)/python -m pytest tests/chaos -s
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
@@ -77,7 +77,7 @@ lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, wi
 	$(BIN)/$(LOCK) --extra dev -o requirements-dev.lock pyproject.toml
 
 hosts: system $(VENV)/.dev ## Run the playbooks against a host in a namespace, twice; let it play (root)
-	FARM_HOSTS=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s
+	FARM_LONG=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s
 
 docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
 	$(BIN)/mkdocs build --strict -q

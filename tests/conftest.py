@@ -14,6 +14,15 @@ os.environ.setdefault("FARM_SANDBOX", "plain")
 HARDWARE = "hardware:"  # how the reason of an allowed skip begins
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is marked as long to the targets that set FARM_LONG=1."""
+    if os.environ.get("FARM_LONG") == "1":
+        return
+    left = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skip for a missing package into a failure when CI is set."""

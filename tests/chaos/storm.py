@@ -27,7 +27,20 @@ MOMENTS = ("claim", "ply", "spool", "complete", "archive")
 MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes
 RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer
 Wanted = tuple[faults.Fault, str]  # and its moment
-HASTE = 0.3  # the share of faults that are followed by the next before the farm plays on
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How a storm goes: what part of its time a lasting fault lasts, how often none is awaited.
+
+    ``haste`` is the share of faults that are followed by the next before the farm plays on.
+    """
+
+    share: float
+    haste: float
+
+
+SHORT, LONG = Pace(0.25, 0.85), Pace(1.0, 0.3)
 
 
 @dataclasses.dataclass
@@ -88,10 +101,10 @@ class Storm:
         wanted: list[Wanted],
         dice: random.Random,
         tally: Tally,
-        share: float = 1.0,
+        pace: Pace,
     ) -> None:
         self._farm, self._wanted, self._dice, self._tally = farm, wanted, dice, tally
-        self._share = share  # of the time that a fault that lasts would last
+        self._pace = pace
         self._whole = True  # whether the farm has played on since the last fault
 
     def strike(self, season: str) -> None:
@@ -114,10 +127,10 @@ class Storm:
         self._wanted.pop()
         self._tally.struck[fault.name, moment] += 1
         try:
-            time.sleep(held.seconds * self._share)
+            time.sleep(held.seconds * self._pace.share)
         finally:
             held.mend()
-        if self._dice.random() < HASTE:
+        if self._dice.random() < self._pace.haste:
             self._whole = False
             time.sleep(self._dice.uniform(0.0, 0.6))
             return

@@ -7,6 +7,7 @@ import json
 import pathlib
 import signal
 import sys
+from collections.abc import Iterator
 
 import checker
 import faults
@@ -19,16 +20,43 @@ IMMORTAL = (
 )
 
 
-def _launch(farm: harness.Farm, *, deaf: bool = False, immortal: bool = False) -> None:
+def _launch(farm: harness.Farm, *, immortal: bool = False) -> None:
     """Launch a season of slow engines and wait for its first game."""
-    words = ("--delay-ms", "30", *(("--fault", "ignore-quit") if deaf else ()))
+    words = ("--delay-ms", "30", *(("--fault", "ignore-quit") if immortal else ()))
     entries = [harness.scripted(farm.life, strength, *words) for strength in range(4)]
     if immortal:
         for entry in entries:
             entry["command"] = [sys.executable, "-c", IMMORTAL, *entry["command"]]
     farm.launch(harness.league(farm.root / "season.toml", entries), "broken")
-    farm.wait(lambda: harness.game_process(farm, "deadman.py") is not None, 30, "a game")
-    farm.wait(farm.life.exists, 30, "engines")
+    farm.wait(lambda: _plies(farm) >= 2, 30, "two moves of the first game")
+
+
+def _plies(farm: harness.Farm) -> int:
+    slot = farm.ledger.slot(harness.HALL)
+    return len(farm.ledger.plies(slot.attempt)) if slot else 0
+
+
+@contextlib.contextmanager
+def _frozen(farm: harness.Farm) -> Iterator[None]:
+    """Freeze link and dead man: nobody ends the engines of the game in flight."""
+    guards = [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
+    for pid in guards:
+        harness.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in guards:
+            harness.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _intruder(farm: harness.Farm, data: pathlib.Path) -> Iterator[None]:
+    """Run a second worker of the hall."""
+    worker = farm.second_worker(data)
+    try:
+        yield
+    finally:
+        worker.kill()
 
 
 def _overlap(life: pathlib.Path) -> bool:
@@ -52,32 +80,20 @@ def test_the_checker_sees_a_broken_fence(tmp_path: pathlib.Path) -> None:
     """A slot taken away behind the scripts' back lets a second hall play: that is found."""
     with harness.running(tmp_path) as farm:
         _launch(farm)
-        guards = [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
-        intruder = farm.second_worker(tmp_path / "elsewhere")  # a lock file of its own
-        try:
-            for pid in guards:
-                harness.kill(pid, signal.SIGSTOP)  # nobody ends the first game's engines
+        with _frozen(farm), _intruder(farm, tmp_path / "elsewhere"):  # a lock file of its own
             farm.delete_slot()
             _expect_overlap(farm)
-        finally:
-            for pid in guards:
-                harness.kill(pid, signal.SIGCONT)
-            intruder.kill()
 
 
 @pytest.mark.chaos
 def test_the_checker_sees_a_broken_lock(tmp_path: pathlib.Path) -> None:
-    """With the lock file gone a new link starts engines while the old ones live: found."""
+    """With the lock file gone a second worker of the host settles a living attempt: found."""
     with harness.running(tmp_path) as farm:
-        _launch(farm, deaf=True)
-        guard = harness.game_process(farm, "deadman.py")
-        try:
-            harness.kill(guard, signal.SIGSTOP)  # it still holds the lock that nobody sees
+        _launch(farm)
+        with _frozen(farm):
             (tmp_path / "halls" / harness.HALL / "lock").unlink()
-            harness.kill(harness.link_pid(farm), signal.SIGKILL)
-            _expect_overlap(farm)
-        finally:
-            harness.kill(guard, signal.SIGCONT)
+            with _intruder(farm, tmp_path):
+                _expect_overlap(farm)
 
 
 @pytest.mark.chaos
@@ -85,8 +101,11 @@ def test_the_checker_sees_a_broken_dead_man(tmp_path: pathlib.Path) -> None:
     """Engines that outlive their dead man meet those of the next attempt: found."""
     with harness.running(tmp_path) as farm:
         try:
-            _launch(farm, deaf=True, immortal=True)
-            harness.kill(harness.game_process(farm, "deadman.py"), signal.SIGKILL)
+            _launch(farm, immortal=True)
+            dead_man = harness.game_process(farm, "deadman.py")
+            harness.kill(dead_man, signal.SIGSTOP)
+            harness.kill(harness.referee_pid(farm), signal.SIGKILL)  # it would kill them, too
+            harness.kill(dead_man, signal.SIGKILL)
             _expect_overlap(farm)
         finally:
             farm.worker.kill()
@@ -98,7 +117,7 @@ def test_the_checker_sees_a_broken_dead_man(tmp_path: pathlib.Path) -> None:
 def test_the_checker_sees_a_game_counted_twice(tmp_path: pathlib.Path) -> None:
     """A second result of a game in the journal, written past the scripts, is found."""
     with harness.running(tmp_path) as farm:
-        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
+        engines = [harness.scripted(farm.life, strength) for strength in range(2)]
         farm.launch(harness.league(tmp_path / "season.toml", engines), "twice")
         farm.finish("twice")
     checker.check_season(farm.archive, "twice")

@@ -21,7 +21,7 @@ import storm
 from orchestrator.season import state
 
 TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))
-SHORT = 0.4 if TIMES <= 2 else 1.0  # the share of their time that lasting faults get
+PACE = storm.SHORT if TIMES <= 2 else storm.LONG
 SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
 
 
@@ -55,7 +55,7 @@ def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
                 tally.seasons += 1
                 season = f"storm-{tally.seasons}"
                 farm.launch(file, season)
-                storm.Storm(farm, left, dice, tally, SHORT).strike(season)
+                storm.Storm(farm, left, dice, tally, PACE).strike(season)
                 _check(farm, season, calm, tally)
         tally.attempts = checker.check_lives(farm.life)
     print(f"\n{tally.report(SEED, time.monotonic() - began)}")

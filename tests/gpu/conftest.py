@@ -10,17 +10,7 @@ import subprocess
 import pytest
 
 os.environ.setdefault("FARM_SANDBOX", "plain")
-LONG = os.environ.get("FARM_LONG") == "1"
 SOURCE = pathlib.Path(__file__).with_name("fake_nvml.c")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave what is marked as long to ``make gpu``."""
-    if LONG:
-        return
-    left = [item for item in items if item.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")

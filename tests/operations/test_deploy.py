@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -162,7 +161,7 @@ def test_the_install_script_refuses_what_it_does_not_know(tmp_path: pathlib.Path
         assert words[0] in done.stderr
 
 
-@pytest.mark.skipif(os.environ.get("FARM_LONG") != "1", reason="long: FARM_LONG=1")
+@pytest.mark.long
 def test_the_install_script_installs_and_then_changes_nothing(tmp_path: pathlib.Path) -> None:
     """What it made runs ``farm``; a second run says unchanged."""
     script, prefix = DEPLOY / "install" / "install-farm", tmp_path / "opt"

@@ -6,16 +6,17 @@ import os
 import pathlib
 import signal
 import threading
+from collections.abc import Iterator
 
 import hall as games
 import pytest
 
-from orchestrator import contract
-from orchestrator.ledger import api, memory, store
+from orchestrator import contract, embedded
+from orchestrator.ledger import api, connection, store
 from worker_cpu import keeper, link, processes, settings
 
 
-class Freezing(memory.MemoryLedger):
+class Freezing(store.RedisLedger):
     """A ledger that stops the referee a moment after the first ply has been written."""
 
     nursery_pid = -1
@@ -30,13 +31,21 @@ class Freezing(memory.MemoryLedger):
         return super().write_ply(hall, token, attempt, ply, payload)
 
 
+@pytest.fixture
+def ledger(tmp_path: pathlib.Path) -> Iterator[Freezing]:
+    """Give such a ledger on a real server of its own."""
+    with embedded.EmbeddedRedis(tmp_path / "redis") as running:
+        ledger = Freezing(connection.Server(running.url))
+        with ledger:
+            yield ledger
+
+
 def test_a_frozen_referee_is_an_interruption(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Freezing, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No word long after the stall: the dead man kills, the attempt is given up."""
     monkeypatch.setattr(link, "FROZEN_SECONDS", 0.2)
     monkeypatch.setattr(link, "REFEREE_SECONDS", 0.2)
-    ledger = Freezing()
     configured = settings.HallSettings(
         hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
         beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60,
