@@ -121,8 +121,9 @@ class Storm:
     def _inject(self, fault: faults.Fault, moment: str, season: str) -> None:
         watch, began = stages.Watch.begin(self._farm), time.monotonic()
         held = fault.strike(self._farm, self._dice)
-        if held is None:
-            time.sleep(0.02)
+        if held is None:  # a finished game has no referee: another moment, then
+            later = MOMENTS[(MOMENTS.index(moment) + 1) % len(MOMENTS)]
+            self._wanted[-1] = (fault, later)
             return
         self._wanted.pop()
         self._tally.struck[fault.name, moment] += 1
