@@ -119,6 +119,21 @@ def facts(
     )
 
 
+def playable(
+    order: contract.GameOrder, plies: Sequence[contract.PlyRecord]
+) -> tuple[contract.PlyRecord, ...]:
+    """Return a game's plies up to the first that cannot be played; raise ``BookError``."""
+    game = boards.GameBoard(order.opening, order.variant)
+    sound: list[contract.PlyRecord] = []
+    for ply in plies:
+        try:
+            game.resume(ply.move)
+        except errors.LedgerDamagedError:
+            break
+        sound.append(ply)
+    return tuple(sound)
+
+
 def final_fen(order: contract.GameOrder, plies: Sequence[contract.PlyRecord]) -> str:
     """Return the position after a game's plies, '' where they cannot be played."""
     try:

@@ -56,7 +56,8 @@ def judge(
         found = interruption.facts(order, case.plies, prober)
     except (errors.BookError, errors.LedgerDamagedError) as error:
         unreadable = f"the plies cannot be played: {error}"
-        return _drafts(state, case, interruption.Verdict(Scenario.ASK, None, unreadable))
+        asked = interruption.Verdict(Scenario.ASK, None, unreadable)
+        return _drafts(state, case._replace(plies=_sound(order, case)), asked)
     return judged_by(state, found, plies, prober)
 
 
@@ -119,6 +120,14 @@ def _case(state: season_state.SeasonState, plies: Sequence[contract.PlyRecord]) 
     known = {ply.ply: ply for ply in (*before, *plies)}
     whole = tuple(known[number] for number in sorted(known))
     return _Case(game, state.lost, whole, state.events[game.event].spec.interruptions)
+
+
+def _sound(order: contract.GameOrder, case: _Case) -> tuple[contract.PlyRecord, ...]:
+    """Return the plies that a game can go on from, whatever the organizers answer."""
+    try:
+        return interruption.playable(order, case.plies)
+    except errors.BookError:
+        return ()
 
 
 def _drafts(

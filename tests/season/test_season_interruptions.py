@@ -195,11 +195,18 @@ def test_the_organizers_are_asked_while_others_play(tmp_path: Path) -> None:
 
 
 def test_unplayable_plies_are_left_to_the_organizers(tmp_path: Path) -> None:
-    """A ply that is not legal proves nothing; nobody guesses."""
+    """A ply that is not legal proves nothing; any answer goes on from the plies before it."""
     season = launched(tmp_path, '"s16"')
     told = plies(season, "league.1", 2)
     broken = [told[0], told[1].model_copy(update={"move": "a1a8"})]
     assert interrupt(season, broken).asks
+    question = "league.1:interruption"
+    drawn = judgement.answer(season.state, question, "1/2-1/2", "ann", "nobody knows")
+    assert drawn[-1].data["result"] == "1/2-1/2"
+    season.append(judgement.answer(season.state, question, "resume", "ann", "as far as we know"))
+    progress = orders.game_order(season.state, "league.1").progress
+    assert progress is not None
+    assert list(progress.plies) == told[:1]
 
 
 def test_a_hall_that_comes_back_in_time_needs_no_verdict(tmp_path: Path) -> None:
