@@ -109,7 +109,7 @@ class Storm:
 
     def strike(self, season: str) -> None:
         """Strike until nothing is wanted any more or the season is over."""
-        moments = Moments(self._farm, season)
+        moments, struck = Moments(self._farm, season), time.monotonic()
         while self._wanted:
             self._farm.keep_alive()
             if self._over(season):
@@ -117,6 +117,10 @@ class Storm:
             fault, moment = self._wanted[-1]
             if moments.reached(moment):
                 self._inject(fault, moment, season)
+                struck = time.monotonic()
+            elif time.monotonic() - struck > RECOVERY_SECONDS:
+                tails = f"{self._farm.serve.log_tail()}\n--\n{self._farm.worker.log_tail()}"
+                raise AssertionError(f"no {moment} for {RECOVERY_SECONDS:g} s:\n{tails}")
 
     def _inject(self, fault: faults.Fault, moment: str, season: str) -> None:
         watch, began = stages.Watch.begin(self._farm), time.monotonic()
