@@ -1,9 +1,10 @@
 """A worker that no longer hears its bell ends, and is started anew by its supervisor.
 
-Celery's consumer waits for the answer to its BRPOP without a time-out. When that answer is
-lost on a connection that lives on (a proxy, a middlebox), it waits for ever: rings pile up
-in the queue, the hall is idle, and nothing fails. Invariant: a worker that plays, or opens
-its hall for less than ``deaf_seconds``, is never ended.
+When the connection is lost in the moment of an acknowledgement, Celery 5.7 logs it and goes
+on, but counts the message as unacknowledged; with a prefetch of one it asks for no other
+ever again: rings pile up in the queue, the hall is idle, and nothing fails.
+
+Invariant: a worker that plays, or opens its hall for less than ``deaf_seconds``, is not ended.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import os
 import signal
 import threading
 import time
+from typing import Any
 
-import celery
 import kombu.exceptions
 import redis.exceptions
 import structlog
@@ -25,13 +26,13 @@ LOOK_SECONDS = 1.0  # s: how often the queue is looked at
 _AWAY = (kombu.exceptions.OperationalError, redis.exceptions.RedisError, OSError)
 
 
-def watch(queue: str, deaf_seconds: float) -> None:
+def watch(app: Any, queue: str, deaf_seconds: float) -> None:
     """End this worker when rings have waited that long while it played nothing."""
     pause, since = threading.Event(), time.monotonic()
     while True:
         pause.wait(LOOK_SECONDS)
         now = time.monotonic()
-        if state.active_requests or not _rings(queue):
+        if state.active_requests or not _rings(app, queue):
             since = now
         elif now - since >= deaf_seconds:
             log.warning("worker.deaf", queue=queue, seconds=round(now - since, 1))
@@ -39,9 +40,9 @@ def watch(queue: str, deaf_seconds: float) -> None:
             return
 
 
-def _rings(queue: str) -> int:
+def _rings(app: Any, queue: str) -> int:
     """Return how many rings wait; none when nobody can say."""
-    connection = celery.current_app.connection_for_read()
+    connection = app.connection_for_read()  # a thread has no current app
     try:
         found = connection.default_channel.queue_declare(queue=queue, passive=True)
     except connection.channel_errors:  # in Redis an empty queue does not exist

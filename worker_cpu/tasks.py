@@ -68,7 +68,7 @@ def _watch_for_deafness(sender: Any = None, **_: object) -> None:
     """End this worker when its consumer waits for a bell that it cannot hear any more."""
     hall = settings.from_environment()
     (queue,) = sender.app.amqp.queues.consume_from
-    deaf = (queue, LEASES_DEAF * hall.lease_seconds)
+    deaf = (sender.app, queue, LEASES_DEAF * hall.lease_seconds)
     threading.Thread(target=deafness.watch, args=deaf, daemon=True).start()
 
 
