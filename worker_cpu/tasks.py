@@ -11,7 +11,6 @@ import os
 import secrets
 import signal
 import threading
-from typing import Any
 
 import celery
 import structlog
@@ -19,11 +18,10 @@ from celery import signals
 
 from orchestrator import errors
 from orchestrator.ledger import store
-from worker_cpu import deafness, keeper, lane, settings, vitals
+from worker_cpu import keeper, lane, settings, vitals
 
 log = structlog.get_logger()
 
-LEASES_DEAF = 2  # leases: no opening of a hall waits that long for an earlier attempt
 DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
 
 _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
@@ -61,15 +59,6 @@ def _watch_for_drain(**_: object) -> None:
     """End this worker when the operator drains it, also when no game runs."""
     hall = settings.from_environment()
     threading.Thread(target=_end_when_drained, args=(hall,), daemon=True).start()
-
-
-@signals.worker_ready.connect
-def _watch_for_deafness(sender: Any = None, **_: object) -> None:
-    """End this worker when its consumer waits for a bell that it cannot hear any more."""
-    hall = settings.from_environment()
-    (queue,) = sender.app.amqp.queues.consume_from
-    deaf = (sender.app, queue, LEASES_DEAF * hall.lease_seconds)
-    threading.Thread(target=deafness.watch, args=deaf, daemon=True).start()
 
 
 @signals.worker_ready.connect
