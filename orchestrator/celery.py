@@ -41,8 +41,10 @@ app.conf.update(
     task_publish_retry=False,  # a bell that fails to ring is rung again by `serve`
     task_default_queue="farm.idle",
     task_create_missing_queues=True,
-    worker_prefetch_multiplier=1,
     worker_disable_prefetch=True,  # no message waits in `unacked` behind a game of hours
+    # 0: no limit beside the one above. A limit counts a message whose acknowledgement was lost
+    # with its connection as unacknowledged for good: a limit of one is then never free again.
+    worker_prefetch_multiplier=0,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_proc_alive_timeout=60.0,  # s: a new child first settles its host's old attempt
     worker_soft_shutdown_timeout=0,

@@ -13,17 +13,15 @@ that is not there and was never pinned is no error here (it loses its games as a
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import os
 import pathlib
 import shutil
 from collections.abc import Iterator, Mapping
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import builds
+from orchestrator.ledger import files
 
 CPUINFO = pathlib.Path("/proc/cpuinfo")
-_READ_BYTES = 1 << 20  # bytes: one read of a file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Pins:
     def __init__(self, flags: frozenset[str] | None = None) -> None:
         """Take the processor's flags from the kernel unless they are given."""
         self._flags = _host_flags() if flags is None else flags
-        self._known: dict[tuple[int, ...], str] = {}
+        self._known = files.Checksums()
 
     def verify(self, order: contract.GameOrder) -> Verified:
         """Return the order with builds chosen; raise ``HostError`` for a file that differs."""
@@ -69,33 +67,13 @@ class Pins:
         return chosen.model_copy(update={"checksums": checksums}), fresh
 
     def _sum(self, path: pathlib.Path | None) -> str:
-        """Return a file's SHA-256, '' for one that cannot be read."""
-        if path is None:
-            return ""
-        try:
-            with path.open("rb") as file:
-                seen = os.fstat(file.fileno())
-                key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-                if key not in self._known:
-                    digest = hashlib.sha256()
-                    while chunk := file.read(_READ_BYTES):
-                        digest.update(chunk)
-                    self._known[key] = digest.hexdigest()
-                return self._known[key]
-        except OSError:
-            return ""
+        return "" if path is None else self._known.of(path)
 
 
 def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path | None]]:
-    """Yield the files to look at, as the roster names them and where they are.
-
-    Checksums of other builds are of no concern to this host.
-    """
-    others = {command[0] for command in spec.builds.values()} - {spec.command[0]}
-    named = [spec.command[0], *([spec.network] if spec.network else []), *spec.checksums]
-    for name in dict.fromkeys(named):
-        if name not in others:
-            yield name, _place(spec, name)
+    """Yield the files to look at, as the roster names them and where they are."""
+    for name in builds.files(spec):
+        yield name, _place(spec, name)
 
 
 def _place(spec: contract.EngineSpec, name: str) -> pathlib.Path | None:

@@ -8,15 +8,14 @@ and whole files only (write beside, sync, rename).
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import pathlib
 import shutil
 from collections.abc import Iterator
 
 from orchestrator import contract, errors
-
-READ_BYTES = 1 << 20  # bytes: one read of a file
+from orchestrator.arbiter import builds
+from orchestrator.ledger import files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Files:
 
     def __init__(self, engines: pathlib.Path, incoming: pathlib.Path) -> None:
         self._engines, self._incoming = engines, incoming
-        self._known: dict[tuple[int, ...], str] = {}
+        self._known = files.Checksums()
 
     def find(self, spec: contract.EngineSpec) -> Found:
         """Verify an engine's files; raise ``HostError`` for what pushing cannot mend."""
@@ -44,7 +43,7 @@ class Files:
         program = ""
         for name, path in _files(spec):
             wanted = spec.checksums.get(name, "")
-            found = self._sum(path) or ""
+            found = self._known.of(path)
             if wanted and found != wanted and self._install(path, wanted):
                 found = wanted
             if wanted and found != wanted:
@@ -75,7 +74,7 @@ class Files:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
         shutil.copyfile(pushed, part)
-        if self._sum(part) != wanted:
+        if self._known.of(part) != wanted:
             part.unlink()
             pushed.unlink()
             return False
@@ -86,29 +85,10 @@ class Files:
         pushed.unlink()
         return True
 
-    def _sum(self, path: pathlib.Path) -> str | None:
-        """Return a file's SHA-256, None for one that cannot be read."""
-        try:
-            with path.open("rb") as file:
-                seen = os.fstat(file.fileno())
-                key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-                if key not in self._known:
-                    digest = hashlib.sha256()
-                    while chunk := file.read(READ_BYTES):
-                        digest.update(chunk)
-                    self._known[key] = digest.hexdigest()
-                return self._known[key]
-        except OSError:
-            return None
-
 
 def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path]]:
     """Yield the engine's files, its program first: as the roster names them, and where they are."""
-    others = {command[0] for command in spec.builds.values()} - {spec.command[0]}
-    named = [spec.command[0], *([spec.network] if spec.network else []), *spec.checksums]
-    for name in dict.fromkeys(named):
-        if name in others:
-            continue
+    for name in builds.files(spec):
         if name == spec.command[0] and "/" not in name:
             yield name, pathlib.Path(shutil.which(name) or f"/{name} (not in PATH)")
         else:

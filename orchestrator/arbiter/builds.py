@@ -46,3 +46,13 @@ def processor_flags(cpuinfo: str) -> frozenset[str]:
         if key.strip() in {"flags", "Features"}:
             return frozenset(value.split())
     return frozenset()
+
+
+def files(spec: contract.EngineSpec) -> tuple[str, ...]:
+    """Return the files of an engine's chosen build as the roster names them, its program first.
+
+    Checksums of other builds are of no concern to the host that has chosen.
+    """
+    others = {command[0] for command in spec.builds.values()} - {spec.command[0]}
+    named = [spec.command[0], *([spec.network] if spec.network else []), *spec.checksums]
+    return tuple(name for name in dict.fromkeys(named) if name not in others)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
+
+_READ_BYTES = 1 << 20  # bytes: one read of a file
 
 
 def write(path: pathlib.Path, content: bytes) -> None:
@@ -24,3 +27,25 @@ def sync_directory(directory: pathlib.Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class Checksums:
+    """SHA-256 of files; one is read again when its inode, size or times have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], str] = {}
+
+    def of(self, path: pathlib.Path) -> str:
+        """Return a file's SHA-256, '' for one that cannot be read."""
+        try:
+            with path.open("rb") as file:
+                seen = os.fstat(file.fileno())
+                key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+                if key not in self._known:
+                    digest = hashlib.sha256()
+                    while chunk := file.read(_READ_BYTES):
+                        digest.update(chunk)
+                    self._known[key] = digest.hexdigest()
+                return self._known[key]
+        except OSError:
+            return ""

@@ -2,7 +2,8 @@
 
 ``python lossy_proxy.py SOCKET UPSTREAM``, UPSTREAM a ``host:port`` or a socket's path. While
 the file ``SOCKET.lose`` exists, a reply is swallowed: with ``close`` in it both ends are
-closed at once, with ``silence`` the client waits for its time-out.
+closed at once, with ``silence`` the client waits for its time-out. With a command's name in it
+a connection that sends that command is closed, and the command not carried out.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class Proxy:
     async def _requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while chunk := await reader.read(CHUNK_BYTES):
+                way = self._way()
+                if way.isupper() and way.encode() in chunk:
+                    return
                 writer.write(chunk)
                 await writer.drain()
 

@@ -181,7 +181,7 @@ class Stage(harness.Farm):
         fresh.rename(self.offset)
 
     def lose_replies(self, way: str) -> None:
-        """Let the proxy lose replies: ``close``, ``silence``, '' for no more."""
+        """Let the proxy lose replies: ``close``, ``silence``, a command's name, '' for no more."""
         path = pathlib.Path(f"{self.socket}.lose")
         if way:
             path.write_text(way)
