@@ -156,11 +156,6 @@ class EmbeddedRedis:
         return f"unix://{urllib.parse.quote(str(self.socket))}"
 
     @property
-    def broker_url(self) -> str:
-        """Return the URL of the same server for Celery (kombu)."""
-        return f"redis+socket://{urllib.parse.quote(str(self.socket))}"
-
-    @property
     def pid(self) -> int:
         """Return the process id of the server that was started last."""
         return int((self.data_dir / "redis.pid").read_text("ascii"))

@@ -91,24 +91,7 @@ class Strengths:
 @functools.cache
 def finished(result: int) -> contract.GameFinished:
     """Return a game that White won (0), drew (1) or lost (2) and of which no more is known."""
-    outcome = _RESULTS[result]
-    return contract.GameFinished(
-        game="",
-        attempt="",
-        hall="",
-        lane="",
-        host="",
-        result=outcome.result,
-        ending=outcome.ending,
-        loser=outcome.loser,
-        details=outcome.details,
-        plies=0,
-        white_clock_ns=0,
-        black_clock_ns=0,
-        started_ms=0,
-        ended_ms=0,
-        record_sha256="",
-    )
+    return verdict.untold(_RESULTS[result])
 
 
 class Forecast:

@@ -5,10 +5,8 @@ One pass: catch up with every season's journal (mirror first, then fold), append
 Every pass derives everything from the state; the journal's growth is only a wake-up.
 Killed at any point and started again, it goes on where the journal ends. A second
 ``serve`` on the same ledger is harmless (all its writes are compare-and-append); a
-second one on the same archive is refused.
-
-Invariants: no entry is acted on before it is in the mirror; a game is archived before
-its hall may forget it.
+second one on the same archive is refused. What is done for one season, and its invariants,
+stand in ``season_runner``.
 """
 
 from __future__ import annotations
@@ -21,137 +19,16 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from orchestrator import archive, contract, errors, farm_journal, judging, leases
-from orchestrator.ledger import api, mirror
-from orchestrator.season import amendments, decide, orders, state
+from orchestrator import archive, errors, farm_journal, leases, season_runner
+from orchestrator.ledger import api
+from orchestrator.season import orders
 
 log = structlog.get_logger()
 
-SERVE = "serve"  # who journals what the rules decide
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
 RING_SECONDS = 5.0  # s: a ready game that nobody claimed is rung again
-BATCH = 1_000  # entries read at once: bounds memory, not work
-REARRANGING = frozenset(  # the event's PGN is written anew
-    {"game_voided", "events_undone", "engine_replaced", "games_imported"}
-)
 NEVER = float("-inf")
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
-
-
-class SeasonRunner:
-    """One season: its state, its mirror, its archive."""
-
-    def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
-        self.season = season
-        self.state = state.SeasonState()
-        self._ledger = ledger
-        self._archive = archive.SeasonArchive(root, season)
-        self._mirror = mirror.Mirror(self._archive.journal)
-        self._refuse_shorter_journal()
-        self._archived = ledger.mirrored(season)
-        self._to_archive: list[contract.Entry] = []
-        self._rebuilt = False
-
-    def close(self) -> None:
-        """Close the mirror's file."""
-        self._mirror.close()
-
-    def _refuse_shorter_journal(self) -> None:
-        """Raise ``LedgerDamagedError`` when Redis has lost entries that are in the mirror."""
-        last = self._ledger.last(self.season)
-        if last < self._mirror.last:
-            self._mirror.close()
-            raise errors.LedgerDamagedError(
-                f"Redis holds {last} entries of {self.season}, its mirror {self._mirror.last}:"
-                " Redis has lost facts; nothing is written until `farm restore`"
-            )
-
-    def advance(self, now_ms: int) -> None:
-        """Catch up with the journal and append all that can be decided now."""
-        self._catch_up()
-        while True:
-            drafts, effects = judging.verdict(self._ledger, self._archive, self.state)
-            drafts = drafts or decide.decide(self.state, now_ms)
-            if not drafts:
-                return
-            effects = [*effects, *_holds(self.season, drafts)]
-            reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE, effects)
-            if isinstance(reply, api.Appended):
-                for draft in drafts:
-                    log.info("fact.decided", season=self.season, kind=draft.kind)
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        while entries := self._ledger.read(self.season, self.state.seq, BATCH):
-            self._mirror_all(entries)
-            for entry in entries:
-                self.state.apply(entry)
-                if entry.seq > self._archived:
-                    self._to_archive.append(entry)
-
-    def _mirror_all(self, entries: list[contract.Entry]) -> None:
-        known = [entry for entry in entries if entry.seq <= self._mirror.last]
-        self._mirror.verify_against(known)
-        self._mirror.extend(entries[len(known) :])
-
-    def keep_archive(self) -> bool:
-        """Archive what the journal has told since the last call; say whether a game was."""
-        if not self._rebuilt:
-            self._rebuild_events()
-        for entry in self._to_archive:
-            if entry.kind == "game_finished":
-                self._keep_game(entry)
-            elif entry.kind == "attempt_ended":
-                self._keep_given_up(entry)
-            elif entry.kind == "games_imported":
-                self._keep_imported(entry)
-        if any(entry.kind in REARRANGING for entry in self._to_archive):
-            self._rebuild_events()
-        games = any(entry.kind == "game_finished" for entry in self._to_archive)
-        self._to_archive.clear()
-        if self.state.seq > self._archived:
-            self._archived = self.state.seq
-            self._ledger.set_mirrored(self.season, self._archived)
-        return games
-
-    def _rebuild_events(self) -> None:
-        for event in self.state.events.values():
-            played = (game for game in event.order if self.state.game(game).finished)
-            self._archive.rebuild_event(event.id, played)
-        self._rebuilt = True
-
-    def _keep_game(self, entry: contract.Entry) -> None:
-        finished = contract.GameFinished.model_validate(entry.data)
-        packed = self._ledger.record(finished.attempt)
-        if packed is None and finished.by_verdict:
-            packed = judging.packed(self.state, finished)
-        if packed is None:
-            if self._archive.pgn(finished.game) is None:
-                log.error("record.missing", season=self.season, game=finished.game)
-            return
-        known = self._archive.pgn(finished.game) is not None
-        self._archive.keep_game(finished.game, packed)
-        if not known:
-            event = self.state.game(finished.game).event
-            self._archive.extend_event(event, finished.game)
-        self._ledger.archived(finished.attempt)
-
-    def _keep_imported(self, entry: contract.Entry) -> None:
-        for game in amendments.GamesImported.model_validate(entry.data).games:
-            self._archive.keep_pgn(game.game, game.pgn)
-
-    def _keep_given_up(self, entry: contract.Entry) -> None:
-        ended = contract.AttemptEnded.model_validate(entry.data)
-        plies = self._ledger.plies(ended.attempt)
-        self._archive.keep_given_up(ended.game, ended.attempt, plies)
-        self._ledger.archived(ended.attempt)
-
-
-def _holds(season: str, drafts: Iterable[contract.Draft]) -> Iterable[api.Effect]:
-    """Yield what must change with the facts at once: a planned pause forbids claims."""
-    for draft in drafts:
-        if draft.kind == "paused":
-            yield api.Hold(season, "pause", draft.data["reason"])
 
 
 @dataclasses.dataclass
@@ -179,7 +56,7 @@ class Server:
         self._root = root
         self._ring = ring
         self._alive = alive
-        self._runners: dict[str, SeasonRunner] = {}
+        self._runners: dict[str, season_runner.SeasonRunner] = {}
         self._damaged: set[str] = set()
         self._desks: dict[str, HallDesk] = {}
         self._farm = farm_journal.FarmMirror(ledger, root)
@@ -227,7 +104,7 @@ class Server:
         for runner in self._living():
             self._guarded(runner, self._archive)
 
-    def _archive(self, runner: SeasonRunner) -> None:
+    def _archive(self, runner: season_runner.SeasonRunner) -> None:
         if runner.keep_archive() and runner.state.ready_game() is None:
             self._ring(runner.state.hall)  # its spools may go now, and no game will ring
 
@@ -235,11 +112,15 @@ class Server:
         for season in self._ledger.seasons():
             if season not in self._runners and season not in self._damaged:
                 try:
-                    self._runners[season] = SeasonRunner(self._ledger, self._root, season)
+                    self._runners[season] = season_runner.SeasonRunner(
+                        self._ledger, self._root, season
+                    )
                 except errors.LedgerDamagedError as error:
                     self._give_up(season, error)
 
-    def _guarded(self, runner: SeasonRunner, step: Callable[[SeasonRunner], None]) -> None:
+    def _guarded(
+        self, runner: season_runner.SeasonRunner, step: Callable[[season_runner.SeasonRunner], None]
+    ) -> None:
         """Take a season whose journal or archive is damaged out of service, no other."""
         try:
             step(runner)
@@ -255,7 +136,7 @@ class Server:
             runner.close()
         log.error("season.damaged", season=season, error=str(error))
 
-    def _living(self) -> list[SeasonRunner]:
+    def _living(self) -> list[season_runner.SeasonRunner]:
         return list(self._runners.values())
 
     def _halls(self) -> Iterable[str]:
@@ -278,7 +159,7 @@ class Server:
 
     def _offer(self, hall: str, desk: HallDesk) -> bool:
         """Offer the hall the first ready game in the order of launches; say if there is one."""
-        offered: SeasonRunner | None = None
+        offered: season_runner.SeasonRunner | None = None
         for runner in self._living():
             if runner.state.hall != hall:
                 continue
@@ -290,7 +171,9 @@ class Server:
                 self._offer_game(hall, desk, runner, game)
         return offered is not None
 
-    def _offer_game(self, hall: str, desk: HallDesk, runner: SeasonRunner, game: str) -> None:
+    def _offer_game(
+        self, hall: str, desk: HallDesk, runner: season_runner.SeasonRunner, game: str
+    ) -> None:
         wanted = (runner.season, game)
         if desk.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
             order = orders.game_order(runner.state, game).encode()

@@ -117,15 +117,19 @@ class Simulation:
                 host=HALL,
                 worker=HALL,
             )
-            self._append([_draft(entries.ATTEMPT_STARTED, begun)], "worker", self.state.at_ms)
+            self._append(
+                [contract.Draft.of(entries.ATTEMPT_STARTED, begun)], "worker", self.state.at_ms
+            )
             return
         drawn = self._drawn(self.state.game(game_id), running.attempt)
         ended_ms = running.started_ms + drawn.duration_ms
         if drawn.interrupted is None:
-            finished = _draft(entries.GAME_FINISHED, _finished(running, drawn, ended_ms))
+            finished = contract.Draft.of(entries.GAME_FINISHED, _finished(running, drawn, ended_ms))
             self._append([finished], "worker", ended_ms)
         else:
-            lost = _draft(entries.ATTEMPT_ENDED, _interrupted(running, drawn.interrupted))
+            lost = contract.Draft.of(
+                entries.ATTEMPT_ENDED, _interrupted(running, drawn.interrupted)
+            )
             self._append([lost], "serve", ended_ms + OUTAGE_MS)
 
     def _drawn(self, game: events.Game, attempt: str) -> game_chances.Drawn:
@@ -242,7 +246,3 @@ def _interrupted(running: season_state.Attempt, ply: int) -> contract.AttemptEnd
         cause="host lost",
         ply=ply,
     )
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

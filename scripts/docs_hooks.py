@@ -47,7 +47,7 @@ def messages() -> str:
     for module in (contract, entries, amendments):
         for name, found in vars(module).items():
             ours = isinstance(found, type) and issubclass(found, pydantic.BaseModel)
-            if ours and found.__module__ == module.__name__ and found.model_fields:
+            if ours and found.__module__.startswith(module.__name__) and found.model_fields:
                 parts.append(_message(name, found))
     return "\n".join(parts)
 

@@ -10,14 +10,16 @@ import contextlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import click.testing
 import redis
 
-from orchestrator import contract, embedded, errors, processes
+from orchestrator import commands, contract, embedded, errors, processes
 from orchestrator.arbiter import packing, record, verdict
 from orchestrator.commands import launch
 from orchestrator.ledger import api, keys, store
@@ -60,13 +62,11 @@ class Farm:
         self.ledger.close()
         self.redis.stop()
 
-    def redis_answers(self) -> bool:
-        """Say whether Redis can be asked at this moment."""
-        try:
-            self.ledger.now_ms()
-        except errors.LedgerUnreachableError:
-            return False
-        return True
+    def operate(self, *words: str) -> str:
+        """Run a command as this farm's operator does; return what it prints."""
+        done = celery_farm(self.serve.environment, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def second_worker(self, data: pathlib.Path) -> processes.Supervised:
         """Start a worker of the same hall that has another directory, so another lock."""
@@ -134,6 +134,30 @@ def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator
         yield farm
     finally:
         farm.stop()
+
+
+def farm(*words: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
+    """Run a command of the farm in this process and return what it says, in any case."""
+    done = click.testing.CliRunner().invoke(commands.farm, words, env=env)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def celery_farm(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``celery -A orchestrator farm …`` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def without_farm() -> dict[str, str]:
+    """Return this process' environment without what it says of a farm."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
 
 
 # -- season files ------------------------------------------------------------------

@@ -129,11 +129,12 @@ class GameBoard:
         self._note_position()
         return san
 
-    def play(self, move: chess.Move) -> None:
-        """Play a legal move whose SAN nobody asks for yet: that is half of what it costs."""
-        self._note_move(move)
+    def play(self, move: chess.Move) -> str:
+        """Play a legal move and return it in UCI notation: its SAN would cost as much again."""
+        uci = self._note_move(move)
         self._board.push(move)
         self._note_position()
+        return uci
 
     def sans(self) -> tuple[str, ...]:
         """Return all plies in SAN, worked out anew."""
@@ -175,10 +176,11 @@ class GameBoard:
         """Return a line from this position in SAN, cut at its first illegal move."""
         return variation(self._board, ucis)
 
-    def _note_move(self, move: chess.Move) -> None:
+    def _note_move(self, move: chess.Move) -> str:
         uci = self._board.uci(move)
         self._command += f" {uci}" if self._moves else f" moves {uci}"
         self._moves.append(uci)
+        return uci
 
     def _note_position(self) -> None:
         if self._board.halfmove_clock == 0:

@@ -18,15 +18,14 @@ No clock is read here; thinking times are arguments. Invariants:
 
 from __future__ import annotations
 
-import dataclasses
+from typing import NamedTuple
 
 from orchestrator import contract
 
 NS_PER_MS = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Charge:
+class Charge(NamedTuple):
     """What one move did to a clock.
 
     ``margin_ns`` is what was left when the move arrived, before the increment (negative

@@ -56,6 +56,11 @@ def loss_of(side: contract.Side) -> contract.Result:
     return "0-1" if side == "white" else "1-0"
 
 
+def loser_of(result: contract.Result) -> contract.Side | None:
+    """Return the side that has lost by a result, ``None`` for a draw."""
+    return None if result == "1/2-1/2" else "black" if result == "1-0" else "white"
+
+
 def side_name(side: contract.Side) -> str:
     """Write the side as the verdicts do."""
     return "White" if side == "white" else "Black"
@@ -166,9 +171,45 @@ def score_resign(loser: contract.Side) -> contract.Outcome:
     return _adjudicated(contract.Ending.SCORE_RESIGN, loser, f"{winner} wins by adjudication")
 
 
+def organizers(result: contract.Result) -> contract.Outcome:
+    """End the game by the organizers' word (RULEBOOK §5)."""
+    return contract.Outcome(
+        result=result,
+        ending=contract.Ending.ORGANIZERS,
+        loser=loser_of(result),
+        details="Manual adjudication",
+    )
+
+
+def untold(outcome: contract.Outcome, game: str = "") -> contract.GameFinished:
+    """Return a result that no hall has told: without an attempt, plies and clocks."""
+    return contract.GameFinished(
+        game=game,
+        attempt="",
+        hall="",
+        lane="",
+        host="",
+        result=outcome.result,
+        ending=outcome.ending,
+        loser=outcome.loser,
+        details=outcome.details,
+        plies=0,
+        white_clock_ns=0,
+        black_clock_ns=0,
+        started_ms=0,
+        ended_ms=0,
+        record_sha256="",
+    )
+
+
 def is_crash(outcome: contract.Outcome) -> bool:
     """Say whether the loser crashed, which counts towards disqualification."""
     return outcome.ending in CRASHES
+
+
+def is_adjudicated(ending: contract.Ending) -> bool:
+    """Say whether a game was ended by the word of a rule or of people, not by its players."""
+    return ending in _ADJUDICATED or ending is contract.Ending.ORGANIZERS
 
 
 def termination(outcome: contract.Outcome) -> str | None:

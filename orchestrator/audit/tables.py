@@ -12,12 +12,11 @@ from typing import Any
 import chess
 
 from orchestrator import contract
-from orchestrator.arbiter import rmobility
+from orchestrator.arbiter import rmobility, verdict
 from orchestrator.audit import reading, reasons
 from orchestrator.season import model, standings, tally, tiebreaks
 
 _C = model.Criterion
-_LOSERS: dict[contract.Result, contract.Side] = {"1-0": "black", "0-1": "white"}
 
 
 def engines(games: Iterable[reading.Game]) -> tuple[str, ...]:
@@ -57,26 +56,14 @@ def finished(game: reading.Game) -> contract.GameFinished | None:
     """Return a recorded game as the season knows it, None for one that was not finished."""
     if game.result is None:
         return None
-    loser = _LOSERS.get(game.result)
+    loser = verdict.loser_of(game.result)
     moves = (chess.Move.from_uci(told.move) for told in game.plies)
-    return contract.GameFinished(
-        game=str(game.number),
-        attempt="",
-        hall="",
-        lane="",
-        host="",
-        result=game.result,
-        ending=reasons.ending(game),
-        loser=loser,
-        details="",
-        plies=len(game.plies),
-        white_clock_ns=0,
-        black_clock_ns=0,
-        started_ms=0,
-        ended_ms=0,
-        record_sha256="",
-        r_mobility=rmobility.of_game(game.start(), moves, loser).white_points,
+    outcome = contract.Outcome(
+        result=game.result, ending=reasons.ending(game), loser=loser, details=""
     )
+    mobility = rmobility.of_game(game.start(), moves, loser).white_points
+    update = {"plies": len(game.plies), "r_mobility": mobility}
+    return verdict.untold(outcome, str(game.number)).model_copy(update=update)
 
 
 def _row(row: standings.Row, counted: tally.Tally) -> dict[str, Any]:

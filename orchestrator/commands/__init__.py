@@ -10,16 +10,21 @@ be reached, 5 the host cannot do its work.
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.metadata
+import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "check": "orchestrator.commands.rules:check",
     "schema": "orchestrator.commands.rules:schema",
+    "completion": "orchestrator.commands.completion:completion",
     "launch": "orchestrator.commands.launch:launch",
     "serve": "orchestrator.commands.serve:serve",
     "serve-web": "orchestrator.commands.serve_web:serve_web",
@@ -73,6 +78,8 @@ COMMANDS = {
     "rehearse": "orchestrator.commands.rehearse:rehearse",
 }
 ENTRY_POINTS = "farm.commands"
+ONE_THREAD = "OPENBLAS_NUM_THREADS"  # read when numpy is loaded: its tables here are small, and
+# threads that wait for each other on a busy machine cost more than they bring
 
 
 class FarmGroup(click.Group):
@@ -85,17 +92,18 @@ class FarmGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Load a command by its name."""
         if cmd_name in COMMANDS:
+            os.environ.setdefault(ONE_THREAD, "1")
             module, _, name = COMMANDS[cmd_name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), name)
             return command
-        entry = _registered().get(cmd_name)
+        entry = _own().get(cmd_name) or _registered().get(cmd_name)
         return entry.load() if entry is not None else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; name similar ones when there is no such command."""
-        if args and self.get_command(ctx, args[0]) is None:
+        if not ctx.resilient_parsing and args and self.get_command(ctx, args[0]) is None:
             import difflib  # noqa: PLC0415 - needed only for a typing error
 
             close = difflib.get_close_matches(args[0], self.list_commands(ctx))
@@ -114,7 +122,22 @@ class FarmGroup(click.Group):
             ctx.exit(error.exit_code)
 
 
-def _registered() -> dict[str, importlib.metadata.EntryPoint]:
+@functools.cache
+def _own() -> dict[str, EntryPoint]:
+    """Return the halls' commands as the farm's own package names them: one file is read."""
+    import importlib.metadata  # noqa: PLC0415 - keeps `celery` commands light
+
+    try:
+        found = importlib.metadata.distribution("tournament-farm").entry_points
+    except importlib.metadata.PackageNotFoundError:  # it runs from its source
+        return {}
+    return {entry.name: entry for entry in found if entry.group == ENTRY_POINTS}
+
+
+def _registered() -> dict[str, EntryPoint]:
+    """Return the commands of all installed packages: the files of each are looked at."""
+    import importlib.metadata  # noqa: PLC0415 - keeps `celery` commands light
+
     return {entry.name: entry for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
 
 
@@ -124,6 +147,7 @@ def farm() -> None:
     """Run chess-engine championships: launch a season, watch it, decide.
 
     \b
+    Examples:
     farm up --launch demo --until-finished    play the demo season on this machine
     farm launch my-season.toml --by anna      start a season on a running farm
     farm watch                                the game in flight, in this terminal

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
-import rich.console
 
 from orchestrator import contract, embedded, errors
+from orchestrator.commands import completing, output
 from orchestrator.ledger import address, api, store
 from orchestrator.season import state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PIPE_WIDTH = 160  # columns of tables that go into a file or pipe
 APPEND_TRIES = 20  # a journal that grows between reading and writing is read again
 REDIS = "redis"  # the embedded Redis' folder in the data directory
 
@@ -147,22 +145,21 @@ def change_season(
 
 # -- options -----------------------------------------------------------------------
 
-
-def json_option(function: Function) -> Function:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(
-        function
-    )
+json_option = output.json_option
 
 
 def season_argument(function: Function) -> Function:
     """Add the optional argument SEASON."""
-    return click.argument("season", required=False)(function)
+    return click.argument("season", required=False, shell_complete=completing.seasons)(function)
 
 
 def season_option(function: Function) -> Function:
     """Add ``--season``, for commands whose argument is something else."""
-    return click.option("--season", help="The season; default: the one that runs.")(function)
+    return click.option(
+        "--season",
+        shell_complete=completing.seasons,
+        help="The season; default: the one that runs.",
+    )(function)
 
 
 def audited(function: Function) -> Function:
@@ -177,28 +174,8 @@ def audited(function: Function) -> Function:
     return function
 
 
-# -- output ------------------------------------------------------------------------
+# -- output: in a module of its own, for commands that need nothing of the above ------
 
-
-def console(*, stderr: bool = False) -> rich.console.Console:
-    """Return the console for people; names are never read as markup.
-
-    Colours and width follow the terminal; into a file or pipe a table is as wide as it is.
-    """
-    made = rich.console.Console(highlight=False, markup=False, stderr=stderr)
-    if not made.is_terminal:
-        made.width = PIPE_WIDTH
-    return made
-
-
-def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def report(as_json: bool, facts: dict[str, Any], sentence: str) -> None:  # noqa: FBT001 - the flag of --json
-    """Print what a command did: facts for programs, a sentence for people."""
-    if as_json:
-        print_json(facts)
-    else:
-        click.echo(sentence)
+console = output.console
+print_json = output.print_json
+report = output.report

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import amend, common, second
+from orchestrator.commands import acts, common, completing, substitutes
 from orchestrator.season import amendments, exclusion, hidden_books, replacing, state
 
 
@@ -38,40 +38,29 @@ def flags(season: str | None, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("engine")
-@click.option("--event", required=True, help="The event in which it is flagged.")
-@common.season_option
-@common.audited
-@common.json_option
-def dismiss(
-    engine: str,
-    event: str,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@click.argument("engine", shell_complete=completing.engines)
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    required=True,
+    help="The event in which it is flagged.",
+)
+@acts.act
+def dismiss(engine: str, event: str, act: acts.Act) -> None:
     """Dismiss the flag of ENGINE: the organizers have looked, it plays on.
 
     Example: farm dismiss chiron --event l2 --reason "forced lines, its log shows a search"
     """
-    with common.open_ledger() as ledger:
-        before = common.change_season(
-            ledger,
-            season,
-            lambda now: hidden_books.dismiss(now, event, engine, by, reason),
-            by,
-            dry_run=dry_run,
-        )
-    facts = {"season": before.launched.id, "engine": engine, "event": event, "dry_run": dry_run}
-    common.report(as_json, facts, f"the flag of {engine} in {event} is dismissed")
+    done = act.change(lambda now: hidden_books.dismiss(now, event, engine, act.by, act.reason))
+    facts = {"engine": engine, "event": event}
+    act.report(done, facts, f"the flag of {engine} in {event} is dismissed")
 
 
 @click.command()
-@click.argument("engine")
-@click.option("--event", required=True, help="The event that it leaves.")
+@click.argument("engine", shell_complete=completing.engines)
+@click.option(
+    "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
+)
 @click.option("--with", "substitute", help="The substitute that takes its seat; default: nobody.")
 @click.option("--entry", type=click.Path(path_type=pathlib.Path), help="Its engines.toml, if new.")
 @click.option(
@@ -81,21 +70,14 @@ def dismiss(
     show_default=True,
     help="Games it has played: count for nobody, for the substitute, or are played again.",
 )
-@common.season_option
-@common.audited
-@common.json_option
+@acts.act
 def disqualify(
     engine: str,
     event: str,
     substitute: str | None,
     entry: pathlib.Path | None,
     played: amendments.Played,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    act: acts.Act,
 ) -> None:
     """Disqualify ENGINE in a running event, such as for a hidden book; perhaps replace it.
 
@@ -109,16 +91,12 @@ def disqualify(
 
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:
         if substitute is None:
-            return exclusion.withdraw(now, event, engine, by, reason, "disqualification")
-        new = amend.spec(now, substitute, entry, engine)
-        return replacing.replace(now, event, engine, new, played, by, reason)
+            return exclusion.withdraw(now, event, engine, act.by, act.reason, "disqualification")
+        new = substitutes.spec(now, substitute, entry, engine)
+        return replacing.replace(now, event, engine, new, played, act.by, act.reason)
 
-    with common.open_ledger() as ledger:
-        by = second.consent(ledger, season, "disqualify", change, by, dry_run=dry_run)
-        before = common.change_season(ledger, season, change, by, dry_run=dry_run, unoffered=True)
-    facts = {"season": before.launched.id, "engine": engine, "event": event, "dry_run": dry_run}
-    ending = "nobody takes its seat"
-    if substitute is not None:
-        ending = amend.replacement(dict(change(before)[0].data))
-    sentence = f"{engine} is disqualified in {event}: {ending}"
-    common.report(as_json, facts | {"substitute": substitute, "played": played}, sentence)
+    act = act.seconded("disqualify", change)
+    done = act.change(change, unoffered=True)
+    ending = "nobody takes its seat" if substitute is None else substitutes.in_words(done.fact)
+    facts = {"engine": engine, "event": event, "substitute": substitute, "played": played}
+    act.report(done, facts, f"{engine} is disqualified in {event}: {ending}")

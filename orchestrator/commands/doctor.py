@@ -11,8 +11,8 @@ from typing import TypeAlias
 import click
 import rich.table
 
-from orchestrator import contract, errors, version
-from orchestrator.commands import common, engine_trial
+from orchestrator import contract, errors, players, version
+from orchestrator.commands import common, completing, engine_trial
 from orchestrator.doctor import farm, report, season
 from orchestrator.ledger import store, vitals
 from orchestrator.season import state as season_state
@@ -45,7 +45,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("event")
+@click.argument("event", shell_complete=completing.events)
 @click.option("--season", "name", help="The season; default: the one that runs.")
 @click.option("--archive", type=click.Path(path_type=pathlib.Path, file_okay=False))
 @common.json_option
@@ -60,9 +60,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_
     """
     with common.open_ledger() as ledger:
         state = common.choose(ledger, name)
-        if event not in state.events:
-            known = ", ".join(state.events)
-            raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
+        state.event(event)  # refused where there is none
         found = [*_farm(ledger), *farm.hall(ledger, state.hall), *_here(), *_event(state, event)]
         told = _report(ledger.now_ms(), tuple(found), state.launched.id, event)
         path, digest = report.keep(archive or common.data_directory() / "archive", told)
@@ -89,8 +87,7 @@ def _here() -> Iterator[contract.Finding]:
 def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
     yield from season.tables(state, event)
     trial = season.trials(state, event, engine_trial.OWN)
-    player = engine_trial.player()
-    yield from season.engines(trial, player, state.hall, common.redis_url())
+    yield from season.engines(trial, players.found(), state.hall, common.redis_url())
 
 
 def _report(

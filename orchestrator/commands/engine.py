@@ -15,7 +15,7 @@ import rich.table
 
 from orchestrator import errors
 from orchestrator.arbiter import cutechess
-from orchestrator.commands import common, engine_changes, engine_trial, rosters
+from orchestrator.commands import common, completing, engine_changes, engine_trial, rosters
 from orchestrator.season import engines_toml, files, model, roster, state, updating, windows
 
 
@@ -115,8 +115,8 @@ def _state(now: state.SeasonState, engine_id: str) -> str:
 
 
 @engine.command()
-@click.argument("name")
-@click.option("--season", help="The season; default: the one that runs.")
+@click.argument("name", shell_complete=completing.engines)
+@common.season_option
 @rosters.file_option
 @common.json_option
 def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> None:

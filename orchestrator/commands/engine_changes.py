@@ -7,19 +7,13 @@ journaled with who, when and why.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common, rosters
-from orchestrator.season import model, state, updating
-
-Change = Callable[[state.SeasonState, int], Sequence[contract.Draft]]
-
-
-def _season_option(function: common.Function) -> common.Function:
-    return click.option("--season", help="The season; default: the one that runs.")(function)
+from orchestrator.commands import acts, common, completing, rosters
+from orchestrator.season import model, state, updating, values
 
 
 def _entry_options(function: common.Function) -> common.Function:
@@ -28,38 +22,21 @@ def _entry_options(function: common.Function) -> common.Function:
     return file(pin(function))
 
 
-def _change(season: str | None, change: Change, by: str, *, dry_run: bool) -> state.SeasonState:
-    with common.open_ledger() as ledger:
-        now_ms = ledger.now_ms()
-        return common.change_season(
-            ledger, season, lambda now: change(now, now_ms), by, dry_run=dry_run
-        )
-
-
 def _entry(file: str, name: str, *, pin: bool) -> model.EngineEntry:
     entry = rosters.entry(file, name)
     return rosters.pinned(entry) if pin else entry
 
 
 @click.command()
-@click.argument("name")
-@click.option("--event", help="The event to come; needed while the engine plays another.")
-@_season_option
+@click.argument("name", shell_complete=completing.engines)
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    help="The event to come; needed while the engine plays another.",
+)
 @_entry_options
-@common.audited
-@common.json_option
-def update(
-    name: str,
-    event: str | None,
-    season: str | None,
-    file: str,
-    by: str,
-    reason: str,
-    *,
-    pin: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act
+def update(name: str, event: str | None, file: str, act: acts.Act, *, pin: bool) -> None:
     """Update engine NAME (its id) to its entry in a roster file, for its next events.
 
     A running event is never changed. Refused with the clause that forbids it.
@@ -67,37 +44,24 @@ def update(
     Example: farm engine update igel --file engines.toml --event l1 --reason "2.3, by mail"
     """
     entry = _entry(file, name, pin=pin)
-    before = _change(
-        season,
-        lambda now, now_ms: updating.update(now, entry, event, now_ms, by, reason),
-        by,
-        dry_run=dry_run,
+    done = act.change_at(
+        lambda now, now_ms: updating.update(now, entry, event, now_ms, act.by, act.reason)
     )
-    facts = {"season": before.launched.id, "engine": name, "version": entry.version}
-    ending = " (nothing was changed)" if dry_run else ""
-    sentence = f"{name} plays its next event as {entry.version or 'its new entry'}{ending}"
-    common.report(as_json, facts | {"dry_run": dry_run}, sentence)
+    sentence = f"{name} plays its next event as {entry.version or 'its new entry'}"
+    act.report(done, {"engine": name, "version": entry.version}, sentence)
 
 
 @click.command()
-@click.argument("name")
-@click.option("--event", default="", help="The event it enters; default: it is a reserve.")
-@_season_option
+@click.argument("name", shell_complete=completing.engines)
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    default="",
+    help="The event it enters; default: it is a reserve.",
+)
 @_entry_options
-@common.audited
-@common.json_option
-def add(
-    name: str,
-    event: str,
-    season: str | None,
-    file: str,
-    by: str,
-    reason: str,
-    *,
-    pin: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act
+def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
     """Add engine NAME of a roster file to a running season.
 
     A reserve can be tested, and take another engine's place.
@@ -105,59 +69,39 @@ def add(
     Example: farm engine add minic --file engines.toml --event l2 --reason "invited"
     """
     entry = _entry(file, name, pin=pin)
-    before = _change(
-        season,
-        lambda now, now_ms: updating.add(now, entry, event, now_ms, by, reason),
-        by,
-        dry_run=dry_run,
+    done = act.change_at(
+        lambda now, now_ms: updating.add(now, entry, event, now_ms, act.by, act.reason)
     )
-    facts = {"season": before.launched.id, "engine": name, "event": event, "dry_run": dry_run}
-    ending = " (nothing was changed)" if dry_run else ""
-    common.report(
-        as_json, facts, f"{name} {f'enters {event}' if event else 'is a reserve'}{ending}"
-    )
+    sentence = f"{name} {f'enters {event}' if event else 'is a reserve'}"
+    act.report(done, {"engine": name, "event": event}, sentence)
 
 
 @click.command()
-@click.argument("event")
+@click.argument("event", shell_complete=completing.events)
 @click.option("--at", "moment", required=True, help="2026-05-01T18:00+00:00, or 36h from now.")
 @click.option("--engine", default="", help="For one engine; default: for all of the event.")
-@_season_option
-@common.audited
-@common.json_option
-def deadline(
-    event: str,
-    moment: str,
-    engine: str,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act
+def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
     """Set the submission deadline of EVENT (S16-13c); its start closes it in any case.
 
     Example: farm engine deadline divp --at 36h --engine igel --reason "compiler bug"
     """
-    at: list[int] = []
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        at[:] = [_moment_ms(moment, now_ms)]
-        return updating.set_deadline(now, event, engine, at[0], by, reason)
+        at_ms = _moment_ms(moment, now_ms)
+        return updating.set_deadline(now, event, engine, at_ms, act.by, act.reason)
 
-    before = _change(season, change, by, dry_run=dry_run)
-    told = dt.datetime.fromtimestamp(at[0] / 1000, dt.UTC).isoformat(timespec="minutes")
-    facts = {"season": before.launched.id, "event": event, "engine": engine, "at_ms": at[0]}
-    ending = " (nothing was changed)" if dry_run else ""
-    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}{ending}"
-    common.report(as_json, facts | {"dry_run": dry_run}, sentence)
+    done = act.change_at(change)
+    at_ms = int(done.fact["at_ms"])
+    told = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
+    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}"
+    act.report(done, {"event": event, "engine": engine, "at_ms": at_ms}, sentence)
 
 
 def _moment_ms(text: str, now_ms: int) -> int:
     """Read a time of day with its offset, or a duration from now; raise ``UsageError``."""
     try:
-        return now_ms + model.duration_ms(text)
+        return now_ms + values.duration_ms(text)
     except ValueError:
         pass
     try:

@@ -1,43 +1,29 @@
-"""``farm engine test``: a few games of one engine in the hall, while the season waits.
-
-The orchestrator writes the orders; who plays them is found through the entry-point group
-``farm.players``, so that nothing here knows the hall. The openings are those of the demo
-book: a test tells nobody what the season's games will begin with.
-"""
+"""``farm engine test``: a few games of one engine in the hall, while the season waits."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import pathlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
-from orchestrator import contract, errors
+from orchestrator import contract, errors, players
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, launch, rosters
-from orchestrator.season import files, model, orders, roster, state, windows
+from orchestrator.commands import common, completing, rosters, trials
+from orchestrator.season import model, orders, state, windows
 
-PLAYERS = "farm.players"
 OWN = contract.EngineSpec(
     id="farm-engine", name="Farm Engine", command=("farm-engine", "--nodes", "400")
 )
-PLIES = 8  # of the demo book's lines, as in the demo season
 HALL = "hall-1"
-
-Play: TypeAlias = Callable[
-    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
-]
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.engines)
 @click.option("--against", help="Another engine's id; default: the farm's own engine.")
 @click.option("--games", default=2, show_default=True, type=click.IntRange(1, 100))
 @click.option("--tc", "control", default="10s+100ms", show_default=True, help="Time control.")
 @click.option("--event", help="Play by this event's limits; default: the engine's next.")
-@click.option("--season", help="The season; default: the one that runs.")
+@common.season_option
 @rosters.file_option
 @common.json_option
 def test(
@@ -58,7 +44,7 @@ def test(
 
     Example: farm engine test igel --against minic --games 4 --tc 1+1
     """
-    clock = _control(control)
+    clock = trials.control(control)
     chosen = _season(season, required=file is None)
     engines = _engines(chosen, file)
     hall = HALL if chosen is None else chosen.hall
@@ -67,7 +53,7 @@ def test(
     written = [_order(number, pair, clock, rules) for number in range(games)]
     url = None if chosen is None else common.redis_url()
     played = []
-    for record in player()(written, hall, url):
+    for record in players.found()(written, hall, url):
         played.append(_facts(record))
         if not as_json:
             click.echo(_sentence(played[-1]))
@@ -75,14 +61,6 @@ def test(
         common.print_json({"engine": name, "against": pair[1].id, "games": played})
     elif len(played) < games:
         click.echo("an official game is waiting: the test ends here")
-
-
-def _control(text: str) -> contract.TimeControl:
-    try:
-        return contract.TimeControl.parse(text)
-    except ValueError:
-        found = f"--tc: found {text!r}; allowed: {model.TIME_CONTROL}"
-        raise errors.UsageError(found) from None
 
 
 def _season(name: str | None, *, required: bool) -> state.SeasonState | None:
@@ -96,10 +74,7 @@ def _season(name: str | None, *, required: bool) -> state.SeasonState | None:
         if required:
             raise
         return None
-    if chosen.running is not None or chosen.ready_game() is not None:
-        raise errors.RefusedError(
-            f"{chosen.launched.id} plays; engines are tested while it is at a gate or paused"
-        )
+    trials.require_waiting(chosen, "engines are tested")
     return chosen
 
 
@@ -107,7 +82,7 @@ def _engines(chosen: state.SeasonState | None, file: str | None) -> dict[str, co
     if file is None:
         assert chosen is not None  # required without a file
         return dict(chosen.engines)
-    return {roster.id_of(one): roster.spec(one) for one in files.load_engines(pathlib.Path(file))}
+    return rosters.specs(file)
 
 
 def _named(engines: dict[str, contract.EngineSpec], name: str) -> contract.EngineSpec:
@@ -122,11 +97,10 @@ def _rules(chosen: state.SeasonState | None, event: str | None, engine: str) -> 
         if event is not None:
             raise errors.UsageError(f"--event {event}: there is no season")
         return None
-    if event is not None and event not in chosen.events:
-        known = ", ".join(chosen.events)
-        raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
+    if event is not None:
+        return chosen.event(event).spec
     coming = windows.upcoming(chosen, engine)
-    spec = chosen.events[event].spec if event else coming[0].spec if coming else None
+    spec = coming[0].spec if coming else None
     return spec or next(iter(chosen.events.values())).spec
 
 
@@ -167,21 +141,9 @@ def _order(
 def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
     if rules is not None and rules.variant == "fischerandom":
         return chess960.opening(pair % chess960.POSITIONS)
-    book = launch.SEASONS / "books" / "demo.pgn"
-    exits = openings.parse(book.read_text(encoding="utf-8"), "pgn", PLIES, str(book))
+    book = trials.DEMO_BOOK
+    exits = openings.parse(book.read_text(encoding="utf-8"), "pgn", trials.PLIES, str(book))
     return exits[pair % len(exits)]
-
-
-def player() -> Play:
-    """Return who plays games on this machine; raise ``HostError`` where nobody does."""
-    found = list(importlib.metadata.entry_points(group=PLAYERS))
-    if not found:
-        raise errors.HostError(
-            "nothing on this machine plays games: install the farm again (entry points"
-            f" {PLAYERS}), or run this on the hall's host"
-        )
-    play: Play = found[0].load()
-    return play
 
 
 def _facts(record: contract.GameRecord) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import rich.table
 
 from orchestrator import errors, simulation
 from orchestrator import forecast as forecasts
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
 from orchestrator.season import files, views
 from orchestrator.season import state as season_state
@@ -26,7 +26,7 @@ PLACES = 3  # shown one by one in a table; --json has all
 @click.argument("what", metavar="[FILE|SEASON]", required=False)
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--event", help="Only this event.")
+@click.option("--event", shell_complete=completing.events, help="Only this event.")
 @click.option(
     "--rating-error",
     type=click.FloatRange(1, 1000),

@@ -12,7 +12,7 @@ import rich.table
 
 from orchestrator import contract, errors, importing
 from orchestrator.audit import reading
-from orchestrator.commands import common
+from orchestrator.commands import acts, common
 from orchestrator.season import exclusion, state
 
 
@@ -26,20 +26,8 @@ from orchestrator.season import exclusion, state
     help="An engine that the file calls otherwise.",
 )
 @click.option("--insist", is_flag=True, help="Import in spite of the doubts; they are journaled.")
-@common.season_option
-@common.audited
-@common.json_option
-def import_(
-    pgn: pathlib.Path,
-    names: Sequence[str],
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    insist: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act
+def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: bool) -> None:
     """Let the games of PGN (plain or gzip) stand as the next results of the schedule.
 
     The season must be paused. --dry-run is the preview. Refused as a whole if any game
@@ -48,23 +36,22 @@ def import_(
 
     Example: farm import before-the-move.pgn --dry-run; then with --by anna --reason "new hall"
     """
-    if not reason and not dry_run:
+    if not act.reason and not act.dry_run:
         raise errors.UsageError("an import needs --reason")
     recorded, sha256 = _read(pgn)
-    source = importing.Source(pgn.name, sha256, reason, by, dict(_name(text) for text in names))
+    called = dict(_name(text) for text in names)
+    source = importing.Source(pgn.name, sha256, act.reason, act.by, called)
     found: list[importing.Plan] = []
 
-    def change(now: state.SeasonState) -> Sequence[contract.Draft]:
+    def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
         exclusion.require_paused(now)
         found.append(importing.plan(now, recorded, source, now_ms))
-        if not dry_run:
+        if not act.dry_run:
             _refuse(found[-1], insist=insist)
         return found[-1].drafts
 
-    with common.open_ledger() as ledger:
-        now_ms = ledger.now_ms()
-        before = common.change_season(ledger, season, change, by, dry_run=dry_run, unoffered=True)
-    _show(before, found[-1], source, len(recorded), dry_run=dry_run, as_json=as_json)
+    done = act.change_at(change, unoffered=True)
+    _show(done.before, found[-1], source, len(recorded), act)
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
@@ -95,26 +82,24 @@ def _show(
     plan: importing.Plan,
     source: importing.Source,
     games: int,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    act: acts.Act,
 ) -> None:
     kinds = [draft.kind for draft in plan.drafts]
     facts: dict[str, Any] = {
         "season": before.launched.id,
         "file": source.file,
         "sha256": source.sha256,
-        "dry_run": dry_run,
+        "dry_run": act.dry_run,
         "games": [vars(line) | {"doubts": list(line.doubts)} for line in plan.lines],
         "not_read_on": games - len(plan.lines),
         "follows": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds[1:])},
     }
-    if as_json:
+    if act.as_json:
         common.print_json(facts)
         return
     common.console().print(_table(plan))
     good = sum(not line.problem for line in plan.lines)
-    verb = "would be imported" if dry_run else "are imported"
+    verb = "would be imported" if act.dry_run else "are imported"
     click.echo(f"{good} of {games} games {verb}; SHA-256 of {source.file} {source.sha256}")
 
 

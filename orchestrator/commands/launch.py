@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orchestrator import contract, errors, version
-from orchestrator.commands import common
+from orchestrator.commands import common, completing
 from orchestrator.ledger import api, store
 from orchestrator.season import draws, files, operations, plan
 
@@ -56,7 +56,7 @@ def _taken(season: str) -> errors.RefusedError:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing.season_files)
 @click.option("--id", "season", help="The season's id; default: the file's.")
 @click.option("--hall", default="hall-1", show_default=True, help="The hall that plays it.")
 @click.option(

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, completing, tables
 from orchestrator.season import graph as season_graph
 from orchestrator.season import views
 
@@ -56,7 +56,11 @@ def _hall(slot: Any, holds: dict[str, str], name: str) -> dict[str, Any]:
 
 @click.command()
 @common.season_argument
-@click.option("--event", help="Only this event; default: every event that has begun.")
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    help="Only this event; default: every event that has begun.",
+)
 @common.json_option
 def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the table of each event, with what decided every place.
@@ -79,40 +83,39 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
 
 @click.command()
 @common.season_argument
-@click.option("--event", help="Only this event.")
+@click.option("--event", shell_complete=completing.events, help="Only this event.")
 @common.json_option
 def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the games in their order of play, with results and estimated starts.
 
     Example: farm schedule --event final
     """
-    with common.open_ledger() as ledger:
-        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
-    rows = [
-        row
-        for name in views.event_ids(chosen, event)
-        for row in views.schedule(chosen, name, now_ms)
-    ]
+    rows = _rows(season, event)
     _print_games(rows, "Schedule", as_json=as_json)
 
 
 @click.command()
 @common.season_argument
-@click.option("--event", help="Only this event.")
+@click.option("--event", shell_complete=completing.events, help="Only this event.")
 @common.json_option
 def games(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the finished games: result, how it ended, length, duration.
 
     Example: farm games --json
     """
+    rows = _rows(season, event)
+    _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
+
+
+def _rows(season: str | None, event: str | None) -> list[dict[str, Any]]:
+    """Return the games of a season, or of one event, in their order of play."""
     with common.open_ledger() as ledger:
         chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
-    rows = [
+    return [
         row
         for name in views.event_ids(chosen, event)
         for row in views.schedule(chosen, name, now_ms)
     ]
-    _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
 
 
 def _print_games(rows: list[dict[str, Any]], title: str, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Final
 
 from orchestrator import errors
-from orchestrator.season import model
+from orchestrator.season import values
 
 HELP: Final = "2026-12-01T18:00 (this machine's zone, unless it names one), or +2h from now."
 
@@ -15,7 +15,7 @@ def read(text: str, now_ms: int) -> int:
     """Return the time of day in ms; raise ``UsageError``."""
     try:
         if text.startswith("+"):
-            return now_ms + model.duration_ms(text[1:])
+            return now_ms + values.duration_ms(text[1:])
         return round(dt.datetime.fromisoformat(text).astimezone(dt.UTC).timestamp() * 1000)
     except ValueError:
         raise errors.UsageError(

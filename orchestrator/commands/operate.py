@@ -6,137 +6,84 @@ control would not reach a worker that is busy, draining or cut off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common, moments, tables
+from orchestrator.commands import acts, common, completing, moments, tables
 from orchestrator.ledger import api
 from orchestrator.season import amending, entries, operations, state
 
-Change = Callable[[state.SeasonState], Sequence[contract.Draft]]
 SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.holds)
-
-Effects = Callable[[state.SeasonState], Sequence[api.Effect]]
-
-
-def _steer(
-    season: str | None,
-    change: Change,
-    by: str,
-    *,
-    dry_run: bool,
-    effects: Effects = lambda _: (),
-) -> state.SeasonState:
-    with common.open_ledger() as ledger:
-        return common.change_season(ledger, season, change, by, dry_run=dry_run, effects=effects)
 
 
 @click.command()
-@common.season_argument
 @click.option("--at", help=f"Pause by itself then: {moments.HELP} `farm resume` takes it back.")
-@common.audited
-@common.json_option
-def pause(
-    season: str | None, at: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool
-) -> None:
+@acts.act_on_season
+def pause(at: str | None, act: acts.Act) -> None:
     """Start no new game; the running game is played to its end.
 
     Example: farm pause --at 2026-12-01T17:30 --reason "power work at 18:00"
     """
     if at is not None:
-        _plan_pause(season, at, by, reason, dry_run=dry_run, as_json=as_json)
+        _plan_pause(at, act)
         return
-    chosen = _steer(
-        season,
-        lambda now: operations.pause(now, by, reason),
-        by,
-        dry_run=dry_run,
-        effects=lambda now: [api.Hold(now.launched.id, "pause", reason or f"paused by {by}")],
+    done = act.change(
+        lambda now: operations.pause(now, act.by, act.reason),
+        lambda now: [api.Hold(now.launched.id, "pause", act.reason or f"paused by {act.by}")],
     )
-    facts = {"season": chosen.launched.id, "paused": True, "dry_run": dry_run}
-    common.report(as_json, facts, f"{chosen.launched.id} is paused; `farm resume` goes on")
+    sentence = f"{done.before.launched.id} is paused; `farm resume` goes on"
+    act.report(done, {"paused": True}, sentence)
 
 
-def _plan_pause(
-    season: str | None, at: str, by: str, reason: str, *, dry_run: bool, as_json: bool
-) -> None:
-    with common.open_ledger() as ledger:
-        now_ms = ledger.now_ms()
-        at_ms = moments.read(at, now_ms)
-        chosen = common.change_season(
-            ledger,
-            season,
-            lambda now: amending.plan_pause(now, at_ms, now_ms, by, reason),
-            by,
-            dry_run=dry_run,
-        )
-    facts = {"season": chosen.launched.id, "pauses_at_ms": at_ms, "dry_run": dry_run}
-    sentence = f"{chosen.launched.id} pauses at {tables.moment(at_ms)}; `farm resume` takes it back"
-    common.report(as_json, facts, sentence)
+def _plan_pause(at: str, act: acts.Act) -> None:
+    def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
+        return amending.plan_pause(now, moments.read(at, now_ms), now_ms, act.by, act.reason)
+
+    done = act.change_at(change)
+    at_ms = int(done.fact["at_ms"])
+    told = f"{done.before.launched.id} pauses at {tables.moment(at_ms)}"
+    act.report(done, {"pauses_at_ms": at_ms}, f"{told}; `farm resume` takes it back")
 
 
 @click.command()
-@common.season_argument
-@common.audited
-@common.json_option
-def resume(season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+@acts.act_on_season
+def resume(act: acts.Act) -> None:
     """Go on after a pause, or after the farm itself has held the season.
 
     Where there is neither, a planned pause is taken back.
 
     Example: farm resume --by anna
     """
-    chosen = _steer(
-        season,
-        lambda now: operations.resume(now, by, reason),
-        by,
-        dry_run=dry_run,
-        effects=lambda now: [api.Release(now.launched.id, "pause")],
+    done = act.change(
+        lambda now: operations.resume(now, act.by, act.reason),
+        lambda now: [api.Release(now.launched.id, "pause")],
     )
-    facts = {"season": chosen.launched.id, "paused": False, "dry_run": dry_run}
-    common.report(as_json, facts, f"{chosen.launched.id} goes on")
+    act.report(done, {"paused": False}, f"{done.before.launched.id} goes on")
 
 
 @click.command("open-gate")
-@click.argument("event")
-@common.season_option
-@common.audited
-@common.json_option
-def open_gate(
-    event: str, season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool
-) -> None:
+@click.argument("event", shell_complete=completing.events)
+@acts.act
+def open_gate(event: str, act: acts.Act) -> None:
     """Open the gate (the break) before EVENT now, ahead of its deadline.
 
     Example: farm open-gate final --reason "updates are done"
     """
-    chosen = _steer(
-        season, lambda now: operations.open_gate(now, event, by, reason), by, dry_run=dry_run
-    )
-    facts = {"season": chosen.launched.id, "event": event, "opened": True, "dry_run": dry_run}
-    common.report(as_json, facts, f"the gate before {event} is open")
+    done = act.change(lambda now: operations.open_gate(now, event, act.by, act.reason))
+    act.report(done, {"event": event, "opened": True}, f"the gate before {event} is open")
 
 
 @click.command()
-@common.season_argument
 @click.option(
     "--then",
     type=click.Choice(["at-once", "end-of-round", "restart"]),
     help="Play on at once, at the end of the round (CUP-7c), or again after the opening;"
     " default: as the event has it.",
 )
-@common.audited
-@common.json_option
-def abort(
-    season: str | None,
-    then: entries.Then | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act_on_season
+def abort(then: entries.Then | None, act: acts.Act) -> None:
     """End the running attempt as an interruption; the event's rules say what becomes of it.
 
     The hall hears of it with its next renewal. Evals that decide a game at an interruption
@@ -144,22 +91,14 @@ def abort(
 
     Example: farm abort --then restart --reason "wrong network file mounted"
     """
-    chosen = _steer(
-        season,
-        lambda now: operations.abort(now, by, reason, then or ""),
-        by,
-        dry_run=dry_run,
-        effects=lambda now: _abort(now, reason or f"aborted by {by}"),
+    done = act.change(
+        lambda now: operations.abort(now, act.by, act.reason, then or ""),
+        lambda now: _abort(now, act.reason or f"aborted by {act.by}"),
     )
-    running = chosen.running
+    running = done.before.running
     assert running is not None  # operations.abort refuses otherwise
-    facts = {
-        "season": chosen.launched.id,
-        "game": running.game,
-        "attempt": running.attempt,
-        "dry_run": dry_run,
-    }
-    common.report(as_json, facts, f"the running attempt at {running.game} will end")
+    facts = {"game": running.game, "attempt": running.attempt}
+    act.report(done, facts, f"the running attempt at {running.game} will end")
 
 
 def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:

@@ -7,18 +7,16 @@ can begin that the correction concerns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, second
+from orchestrator.commands import acts, common, completing
 from orchestrator.ledger import api
 from orchestrator.season import corrections, entries, exclusion, judgement, state
 from orchestrator.season import decisions as season_decisions
-
-Drafts = Callable[[state.SeasonState], Sequence[contract.Draft]]
 
 
 @click.command()
@@ -51,207 +49,122 @@ def decisions(season: str | None, *, as_json: bool) -> None:
 @click.command()
 @click.argument("decision")
 @click.option("--choose", "chosen", required=True, help="Engine ids, best first: A or A,B.")
-@common.season_option
-@common.audited
-@common.json_option
-def decide(
-    decision: str,
-    chosen: str,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@acts.act
+def decide(decision: str, chosen: str, act: acts.Act) -> None:
     """Decide what the rules leave to the organizers (see farm decisions): ties, interruptions.
 
     Example: farm decide l2:place-4 --choose igel --by anna --reason "more stable in tests"
     """
     if decision.endswith(judgement.ASKED):
-        _decide_interruption(decision, chosen, season, by, reason, dry_run=dry_run, as_json=as_json)
+        _decide_interruption(decision, chosen, act)
         return
     engines = _names(chosen)
-    with common.open_ledger() as ledger:
-        folded = common.change_season(
-            ledger,
-            season,
-            lambda now: season_decisions.decide(now, decision, engines, by, reason),
-            by,
-            dry_run=dry_run,
-        )
-    facts = {"season": folded.launched.id, "decision": decision, "choose": engines}
-    common.report(as_json, facts | {"dry_run": dry_run}, f"{decision}: {', '.join(engines)}")
+    done = act.change(
+        lambda now: season_decisions.decide(now, decision, engines, act.by, act.reason)
+    )
+    facts = {"decision": decision, "choose": engines}
+    act.report(done, facts, f"{decision}: {', '.join(engines)}")
 
 
-def _decide_interruption(
-    question: str,
-    choice: str,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _decide_interruption(question: str, choice: str, act: acts.Act) -> None:
     """Say how an interrupted game ends, or that it is resumed."""
 
     def drafts(now: state.SeasonState) -> Sequence[contract.Draft]:
-        return judgement.answer(now, question, choice, by, reason)
+        return judgement.answer(now, question, choice, act.by, act.reason)
 
     def settled(now: state.SeasonState) -> Sequence[api.Effect]:
         results = [draft for draft in drafts(now) if draft.kind == entries.GAME_FINISHED]
         return [api.Settle(now.launched.id, str(draft.data["game"])) for draft in results]
 
-    with common.open_ledger() as ledger:
-        folded = common.change_season(ledger, season, drafts, by, dry_run=dry_run, effects=settled)
-    facts = {"season": folded.launched.id, "decision": question, "choose": choice}
-    common.report(as_json, facts | {"dry_run": dry_run}, f"{question}: {choice}")
+    done = act.change(drafts, settled)
+    act.report(done, {"decision": question, "choose": choice}, f"{question}: {choice}")
 
 
-def _correction(function: common.Function) -> common.Function:
-    """Add what the corrections of one game share: GAME, the season, the cascade, who and why."""
+def _correction(function: acts.Command) -> acts.Command:
+    """Add what the corrections of one game share: GAME, the cascade, and the act."""
     cascade = click.option(
         "--cascade",
         default="",
         help="Take back what is built on the result: exactly the events that the refusal names.",
     )
-    asked = (click.argument("game"), common.season_option, cascade, common.audited)
-    for option in reversed((*asked, common.json_option)):
-        function = option(function)
-    return function
+    return click.argument("game")(cascade(acts.act(function)))
 
 
 @click.command()
 @_correction
 @click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
-def adjudicate(
-    game: str,
-    result: contract.Result,
-    season: str | None,
-    cascade: str,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) -> None:
     """Set the result of GAME, played or not, by the organizers' word.
 
     The season must be paused. Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
     """
     _correct(
         "adjudicate",
-        season,
-        lambda now: corrections.adjudicate(now, game, result, by, reason, _names(cascade)),
-        by,
-        {"game": game, "result": result, "dry_run": dry_run},
+        act,
+        lambda now: corrections.adjudicate(now, game, result, act.by, act.reason, _names(cascade)),
+        {"game": game, "result": result},
         f"{game} is {result}",
-        as_json=as_json,
     )
 
 
 @click.command()
 @_correction
-def replay(
-    game: str,
-    season: str | None,
-    cascade: str,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def replay(game: str, cascade: str, act: acts.Act) -> None:
     """Have GAME played again in its place; the first one counts no longer.
 
     The season must be paused. Example: farm replay l1.17 --reason "wrong network file"
     """
     _correct(
         "replay",
-        season,
-        lambda now: corrections.replay(now, game, by, reason, _names(cascade)),
-        by,
-        {"game": game, "dry_run": dry_run},
+        act,
+        lambda now: corrections.replay(now, game, act.by, act.reason, _names(cascade)),
+        {"game": game},
         f"{game} is played again",
-        as_json=as_json,
     )
 
 
 @click.command()
 @_correction
-def void(
-    game: str,
-    season: str | None,
-    cascade: str,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def void(game: str, cascade: str, act: acts.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
     The season must be paused. Example: farm void l1.17 --reason "engine list was wrong"
     """
     _correct(
         "void",
-        season,
-        lambda now: corrections.void(now, game, by, reason, _names(cascade)),
-        by,
-        {"game": game, "dry_run": dry_run},
+        act,
+        lambda now: corrections.void(now, game, act.by, act.reason, _names(cascade)),
+        {"game": game},
         f"{game} counts no longer",
-        as_json=as_json,
     )
 
 
 @click.command()
-@click.argument("engine")
-@click.option("--event", required=True, help="The event that it leaves.")
-@common.season_option
-@common.audited
-@common.json_option
-def withdraw(
-    engine: str,
-    event: str,
-    season: str | None,
-    by: str,
-    reason: str,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@click.argument("engine", shell_complete=completing.engines)
+@click.option(
+    "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
+)
+@acts.act
+def withdraw(engine: str, event: str, act: acts.Act) -> None:
     """Take ENGINE out of a running event: its results are annulled, it ranks last.
 
     The season must be paused. Example: farm withdraw chiron --event stage-3 --reason "author"
     """
     _correct(
         "withdraw",
-        season,
-        lambda now: exclusion.withdraw(now, event, engine, by, reason),
-        by,
-        {"engine": engine, "event": event, "dry_run": dry_run},
+        act,
+        lambda now: exclusion.withdraw(now, event, engine, act.by, act.reason),
+        {"engine": engine, "event": event},
         f"{engine} has left {event}",
-        as_json=as_json,
     )
 
 
 def _correct(
-    act: str,
-    season: str | None,
-    drafts: Drafts,
-    by: str,
-    facts: dict[str, Any],
-    sentence: str,
-    *,
-    as_json: bool,
+    name: str, act: acts.Act, drafts: acts.Drafts, facts: dict[str, Any], sentence: str
 ) -> None:
-    dry_run = bool(facts["dry_run"])
-    with common.open_ledger() as ledger:
-        by = second.consent(ledger, season, act, drafts, by, dry_run=dry_run)
-        folded = common.change_season(ledger, season, drafts, by, dry_run=dry_run, unoffered=True)
-    ending = " (nothing was changed)" if dry_run else "; `farm resume` goes on"
-    common.report(as_json, {"season": folded.launched.id} | facts, sentence + ending)
+    """Correct a paused season, with a second operator where the season wants one."""
+    agreed = act.seconded(name, drafts)
+    agreed.report(agreed.change(drafts, unoffered=True), facts, sentence, "; `farm resume` goes on")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import gzip
 import pathlib
 import tomllib
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from orchestrator import errors
-from orchestrator.commands import common, ratingtables
+from orchestrator.commands import output
 from orchestrator.rating import curve, headers, lists, ordo, pairings, spread
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -68,7 +67,7 @@ def model_options(function: Function) -> Function:
     "archives", nargs=-1, required=True, metavar="PGN...", type=click.Path(path_type=pathlib.Path)
 )
 @model_options
-@common.json_option
+@output.json_option
 def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> None:
     """Rate the engines of PGN archives (plain or .gz); folders are searched for both.
 
@@ -78,14 +77,14 @@ def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> No
 
     Example: farm rate archive/*.pgn.gz --white-advantage --draw-rate --anchor Houdini --at 3158
     """
-    games: headers.Games = collections.Counter()
+    reader = headers.Reader()
     for path in files(archives):
-        games.update(headers.read(content(path)))
-    show(games, families_of(model["families"]), model, as_json=as_json)
+        reader.take(content(path))
+    show(reader.table(), families_of(model["families"]), model, as_json=as_json)
 
 
 def show(
-    games: Mapping[tuple[str, str, str], int],
+    games: pairings.Table,
     families: Mapping[str, str],
     model: Mapping[str, Any],
     *,
@@ -97,15 +96,16 @@ def show(
         raise errors.UsageError("no game with a result was read: nothing can be rated")
     rated = ordo.rate(counted, settings(model, families))
     known = spread.of(rated, model["runs"])
-    unread = sum(times for (_, _, result), times in games.items() if result not in pairings.RESULTS)
     if as_json:
-        common.print_json(lists.facts(known))
+        output.print_json(lists.facts(known))
     elif model["as_csv"]:
         click.echo(lists.as_csv(lists.rows(known)), nl=False)
     elif model["as_ordo"]:
         click.echo(lists.as_ordo(known), nl=False)
     else:
-        ratingtables.show(known, unread)
+        from orchestrator.commands import ratingtables  # noqa: PLC0415 - rich is slow to load
+
+        ratingtables.show(known, games.unfinished())
         if model["los"]:
             ratingtables.show_superiority(known)
 

@@ -16,7 +16,7 @@ from orchestrator import contract, errors, ratinglist
 from orchestrator.commands import common, ratingtables
 from orchestrator.commands import rate as rating
 from orchestrator.ledger import api, files
-from orchestrator.rating import lists, pairings, spread
+from orchestrator.rating import lists, spread
 from orchestrator.season import state as season_state
 
 LOOK = 1.0  # seconds between two looks at the journals with --follow
@@ -80,10 +80,7 @@ def ratings(
 
         def listed() -> tuple[spread.Spread, tuple[lists.Row, ...]]:
             games = collections.Counter(ratinglist.results(states.look())) + extra
-            if not any(result in pairings.RESULTS for _, _, result in games):
-                raise errors.RefusedError("no game has been finished yet: nothing can be rated")
-            known = spread.of(kept.update(games), model["runs"])
-            return known, ratinglist.marked(known, ratinglist.known(states.look(), families))
+            return kept.listed(games, states.look(), model["runs"])
 
         if write is not None:
             _write(write, listed, states, follow=follow)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import rich.table
 
-from orchestrator.commands import common
+from orchestrator.commands import output
 from orchestrator.rating import lists, spread
 
 
 def show(known: spread.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None) -> None:
     """Print the list with its figures; ``unread`` games had no result."""
-    console = common.console()
+    console = output.console()
     console.print(table(lists.rows(known) if rows is None else rows))
     sure = "" if known.white_error is None else f" ± {known.white_error:.1f}"
     rated = known.rated
@@ -49,4 +49,4 @@ def show_superiority(known: spread.Spread) -> None:
         made.add_column(str(number), justify="right")
     for row, cells in zip(listed, lists.superiority(known, listed), strict=True):
         made.add_row(row.engine, *("" if c is None else f"{100 * c:.0f}" for c in cells))
-    common.console().print(made)
+    output.console().print(made)

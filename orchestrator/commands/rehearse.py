@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import click
 import rich.table
 
-from orchestrator import contract, errors
+from orchestrator import contract, errors, players
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common
-from orchestrator.season import rehearsal, state
-
-PLAYERS = "farm.players"
-
-Play: TypeAlias = Callable[
-    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
-]
+from orchestrator.commands import common, completing, trials
+from orchestrator.season import rehearsal
 
 
 @click.command()
-@click.argument("event")
+@click.argument("event", shell_complete=completing.events)
 @click.option("--moves", default=rehearsal.MOVES, show_default=True, type=click.IntRange(1, 40))
 @common.season_option
 @common.json_option
@@ -37,10 +30,10 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-    _require_pause(chosen)
+    trials.require_waiting(chosen, "events are rehearsed")
     orders = rehearsal.game_orders(chosen, event, moves)
     rows = []
-    for record in _player()(orders, chosen.hall, common.redis_url()):
+    for record in players.found()(orders, chosen.hall, common.redis_url()):
         rows += _rows(record)
         if not as_json:
             click.echo(f"{record.order.game}: {record.outcome.details}")
@@ -53,22 +46,6 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
         raise errors.HostError("the rehearsal failed: " + "; ".join(failed))
     if len(rows) < 2 * len(orders):
         raise errors.RefusedError("an official game is waiting: the rehearsal ends here")
-
-
-def _require_pause(chosen: state.SeasonState) -> None:
-    if chosen.running is not None or chosen.ready_game() is not None:
-        raise errors.RefusedError(
-            f"{chosen.launched.id} plays; events are rehearsed while it is at a gate or paused"
-        )
-
-
-def _player() -> Play:
-    for entry in importlib.metadata.entry_points(group=PLAYERS):
-        play: Play = entry.load()
-        return play
-    raise errors.HostError(
-        f"nothing on this machine plays games (entry points {PLAYERS}); run this on the hall's host"
-    )
 
 
 def _rows(record: contract.GameRecord) -> list[dict[str, Any]]:

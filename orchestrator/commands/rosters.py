@@ -8,7 +8,7 @@ import shutil
 
 import click
 
-from orchestrator import errors
+from orchestrator import contract, errors
 from orchestrator.commands import common
 from orchestrator.season import files, model, roster
 
@@ -18,9 +18,19 @@ def file_option(function: common.Function) -> common.Function:
     return click.option("--file", help="A roster file (engines.toml), not a season.")(function)
 
 
-def entry(file: str, name: str) -> model.EngineEntry:
+def entries_of(file: str | pathlib.Path) -> dict[str, model.EngineEntry]:
+    """Return the entries of a roster file by their ids; raise ``SeasonFileError``."""
+    return {roster.id_of(one): one for one in files.load_engines(pathlib.Path(file))}
+
+
+def specs(file: str | pathlib.Path) -> dict[str, contract.EngineSpec]:
+    """Return the engines of a roster file by their ids, as a hall starts them."""
+    return {name: roster.spec(one) for name, one in entries_of(file).items()}
+
+
+def entry(file: str | pathlib.Path, name: str) -> model.EngineEntry:
     """Return an entry of a roster file by its id; raise ``UsageError`` without one."""
-    entries = {roster.id_of(one): one for one in files.load_engines(pathlib.Path(file))}
+    entries = entries_of(file)
     if name not in entries:
         known = ", ".join(entries) or "none"
         raise errors.UsageError(f"{file}: no engine {name!r}; engines there: {known}")

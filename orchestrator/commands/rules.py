@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import Any
 
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common
+from orchestrator.commands import common, completing
 from orchestrator.commands import launch as launching
-from orchestrator.season import explain, files, model, verify
+from orchestrator.season import explain, files, verify
 from orchestrator.season import outcome as season_outcome
+from orchestrator.season import schema as schemas
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing.season_files)
 @common.json_option
 def check(file: str, *, as_json: bool) -> None:
     """Check a season file and explain the season: events, games, days, who goes where.
@@ -35,28 +35,16 @@ def check(file: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["season", "engines"]), default="season")
+@click.argument("kind", type=click.Choice(["season", "roster", "engines"]), default="season")
 def schema(kind: str) -> None:
-    """Print the JSON Schema of season files, or of roster files (engines), for editors.
+    """Print the JSON Schema of season files, or of roster files (engines.toml), for editors.
 
-    Example: farm schema engines > engines.schema.json
+    An editor that knows TOML offers keys and marks mistakes by it; the file's first line
+    says where it is: #:schema ./season.schema.json. `roster` and `engines` are the same.
+
+    Example: farm schema season > season.schema.json
     """
-    common.print_json(engines_schema() if kind == "engines" else season_schema())
-
-
-def season_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a season file as it is written in TOML."""
-    return _schema(model.Season)
-
-
-def engines_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a roster file (``engines.toml``)."""
-    return _schema(model.EnginesFile)
-
-
-def _schema(shape: type[contract.Message]) -> dict[str, Any]:
-    found = shape.model_json_schema(by_alias=True, mode="validation")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found
+    common.print_json(schemas.season() if kind == "season" else schemas.roster())
 
 
 @click.command()

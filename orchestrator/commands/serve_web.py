@@ -8,7 +8,9 @@ import socket
 import click
 
 from orchestrator import errors, logs
-from orchestrator.commands import common
+from orchestrator.broadcast.outlook import settings as outlook
+from orchestrator.commands import common, rate
+from orchestrator.ledger import kibitz_store
 
 BACKLOG = 2_048  # connections that wait while all others are served
 PORT = 8080  # one of the ports that Lichess' broadcaster reads from
@@ -44,25 +46,61 @@ def listen(host: str, port: int) -> socket.socket:
     type=click.Path(path_type=pathlib.Path, file_okay=False),
     help="The archive directory to read; default: archive/ in the data directory.",
 )
+@click.option(
+    "--forecast",
+    "runs",
+    type=click.IntRange(0, 10_000),
+    default=outlook.RUNS,
+    show_default=True,
+    help="Seasons played for the forecast; 0 shows none.",
+)
+@click.option(
+    "--families",
+    type=click.Path(path_type=pathlib.Path),
+    metavar="FILE",
+    help="For the rating list: a family's name, and the names of its versions (TOML).",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A reverse proxy's address or network; may be repeated; default: 127.0.0.1 and ::1."
+    " It says whose a request is, and is not held to one spectator's connections.",
+)
+@click.option("--eager", is_flag=True, help="Make both at normal priority: on hosts always busy.")
 def serve_web(
-    host: str, port: int, feeds: pathlib.Path | None, archive: pathlib.Path | None
+    host: str,
+    port: int,
+    feeds: pathlib.Path | None,
+    archive: pathlib.Path | None,
+    runs: int,
+    families: pathlib.Path | None,
+    *,
+    eager: bool,
+    proxies: tuple[str, ...],
 ) -> None:
     """Show everything to the world: live page, read API, TCEC's and Lichess' feeds.
 
     Reads journal, plies and archive, changes nothing, and may be stopped and started at
-    any time: the season never waits for it. Runs until ended; port 0 takes a free one.
+    any time: the season never waits for it. Rating list and forecast are reckoned beside it,
+    when the processor has nothing else to do. Runs until ended; port 0 takes a free one.
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
     """
-    from orchestrator.broadcast.web import app, server  # noqa: PLC0415 - the web's libraries
+    from orchestrator.broadcast.web import app, doors, server  # noqa: PLC0415 - the web's libraries
 
     logs.configure()
     data = common.data_directory()
+    reckoned = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port)
     with common.open_ledger() as ledger, listening:
-        made = app.create(ledger, archive or data / "archive", feeds or data / "feeds")
+        places = (archive or data / "archive", feeds or data / "feeds")
+        comments = kibitz_store.RedisKibitzing(ledger.server)
+        made = app.create(ledger, *places, reckoned, comments)
+        serving = server.make(made, host, port, doors.Doors(proxies or doors.LOOPBACK))
         click.echo(f"farm: the live page is at {url(listening)}", err=True)
-        server.make(made, host, port).run(sockets=[listening])
+        serving.run(sockets=[listening])
 
 
 def url(listening: socket.socket) -> str:

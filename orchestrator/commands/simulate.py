@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orchestrator import chances, errors, simulation
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
 from orchestrator.season import files, views
 
@@ -17,7 +17,7 @@ _DEFAULTS = chances.Chances()
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=completing.season_files)
 @click.option("--seed", type=click.IntRange(0), required=True, help="Seed of all draws.")
 @click.option("--draw-rate", default=_DEFAULTS.draw, show_default=True, help="Of equal engines.")
 @click.option(

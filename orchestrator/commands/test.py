@@ -17,14 +17,13 @@ import click
 
 from orchestrator import contract, doorbell, errors, testmatches
 from orchestrator.arbiter import chess960, openings, testmatch
-from orchestrator.commands import common, launch, rosters
+from orchestrator.commands import common, rosters, trials
 from orchestrator.ledger import lane_store, store
 from orchestrator.rating import elo, sprt
-from orchestrator.season import files, model, orders, roster
+from orchestrator.season import orders
 
 WAIT_MS = 1_000  # ms: a look at the lanes at least this often
 TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
-PLIES = 8  # of the demo book's lines, as in the demo season
 CHECK_GAMES = 4  # of a self-check: both colours twice
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
@@ -107,11 +106,7 @@ def _match(
 
 
 def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch.Spec:
-    try:
-        control = contract.TimeControl.parse(told["control"])
-    except ValueError:
-        allowed = f"allowed: {model.TIME_CONTROL}"
-        raise errors.UsageError(f"--tc: found {told['control']!r}; {allowed}") from None
+    control = trials.control(told["control"])
     engines = _engines(told["season"], told["file"])
     missing = [one for one in names if one not in engines]
     if missing:
@@ -130,9 +125,7 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch.Sp
 def _engines(season: str | None, file: str | None) -> dict[str, contract.EngineSpec]:
     """Return the engines of a roster file, else those of a season."""
     if file is not None:
-        return {
-            roster.id_of(one): roster.spec(one) for one in files.load_engines(pathlib.Path(file))
-        }
+        return rosters.specs(file)
     with common.open_ledger() as ledger:
         return dict(common.choose(ledger, season).engines)
 
@@ -142,13 +135,13 @@ def _openings(
 ) -> tuple[contract.Opening, ...]:
     if book is None and variant == "fischerandom":
         return tuple(chess960.opening(number) for number in range(chess960.POSITIONS))
-    path = book or launch.SEASONS / "books" / "demo.pgn"
+    path = book or trials.DEMO_BOOK
     kind: openings.Kind = "epd" if path.suffix in {".epd", ".fen"} else "pgn"
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise errors.BookError(f"--book {path}: cannot be read: {error}") from error
-    return tuple(openings.parse(text, kind, plies or (None if book else PLIES), str(path)))
+    return tuple(openings.parse(text, kind, plies or (None if book else trials.PLIES), str(path)))
 
 
 def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:

@@ -13,15 +13,14 @@ import pathlib
 import signal
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import click
 import rich.console
 
 from orchestrator import embedded, errors, processes
-from orchestrator.commands import common, launch, serve_web, tables
+from orchestrator.commands import common, launch, serve_web, up_screen
 from orchestrator.ledger import address, connection, store
-from orchestrator.season import files, state, views
+from orchestrator.season import files, state
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
 WEB_HOST = "127.0.0.1"  # the page of one's own machine; `farm serve-web` serves the world
@@ -153,7 +152,7 @@ def up(
             console.print(f"farm: the live page is at http://127.0.0.1:{port}/")
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
-        _report(season, data, console, tables_shown=not quiet, as_json=as_json)
+        up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -217,7 +216,7 @@ def _run(
     give_up = True
     farm.start()
     try:
-        shown = _Shown(ledger, console, quiet=quiet)
+        shown = up_screen.Screen(ledger, console, quiet=quiet)
         while True:
             farm.keep_alive()
             with contextlib.suppress(errors.LedgerAwayError):
@@ -252,79 +251,3 @@ class _TerminatedError(Exception):
 
 def _terminate(*_: object) -> None:
     raise _TerminatedError
-
-
-class _Shown:
-    """What ``farm up`` shows: one line a finished game, and the table of a finished event."""
-
-    def __init__(
-        self, ledger: store.RedisLedger, console: rich.console.Console, *, quiet: bool
-    ) -> None:
-        self._ledger = ledger
-        self._console = console
-        self._quiet = quiet
-        self._states: dict[str, state.SeasonState] = {}
-
-    def look(self) -> None:
-        """Print what has happened since the last look."""
-        for season in self._ledger.seasons():
-            known = season in self._states
-            folded = self._states.setdefault(season, state.SeasonState())
-            while entries := self._ledger.read(season, folded.seq):
-                for entry in entries:
-                    folded.apply(entry)
-                    if known:
-                        self._tell(folded, entry.kind, entry.data)
-
-    def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
-        if kind == "game_finished":
-            row = views.game(folded, data["game"])
-            done = folded.events[row["event"]].tally.games
-            total = views.event(folded, row["event"])["games"]["total"]
-            self._console.print(
-                f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
-                f"  {row['result']}  {row['details']}, {row['plies']} plies"
-            )
-        elif kind == "attempt_ended":
-            self._console.print(f"{data['game']}: interrupted ({data['cause']}), played again")
-        elif kind == "event_ranked" and not self._quiet:
-            self._console.print(tables.standings(views.standings(folded, data["event"])))
-        elif kind == "held":
-            self._console.print(f"held: {data['reason']}", style="bold red")
-
-    def finished(self, season: str | None) -> state.SeasonState | None:
-        """Return the state of a season that is over; raise ``RefusedError`` for one held."""
-        folded = self._states.get(season or "")
-        if folded is not None and folded.held:
-            raise errors.RefusedError(
-                f"{season} is held: {folded.held}; look at the logs, run `farm up` on the same"
-                " data, then `farm resume`"
-            )
-        return folded if folded is not None and folded.finished else None
-
-
-def _report(
-    season: state.SeasonState,
-    data: pathlib.Path,
-    console: rich.console.Console,
-    *,
-    tables_shown: bool,
-    as_json: bool,
-) -> None:
-    archive = data / "archive" / season.launched.id
-    if as_json:
-        common.print_json(
-            {
-                "season": views.season(season),
-                "standings": [views.standings(season, event) for event in season.events],
-                "journal": str(archive / "journal.jsonl"),
-                "pgn": [str(archive / f"{event}.pgn") for event in season.events],
-            }
-        )
-        return
-    for event in () if tables_shown else season.events:
-        console.print(tables.standings(views.standings(season, event)))
-    console.print(f"champion: {views.name(season, season.champion)}")
-    console.print(f"journal:  {archive / 'journal.jsonl'}")
-    for event in season.events:
-        console.print(f"PGN:      {archive / f'{event}.pgn'}")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
 
-from orchestrator import contract, errors
+from orchestrator import contract, errors, players
 from orchestrator.season import orders
 from orchestrator.season import state as season_state
-
-Play: TypeAlias = Callable[
-    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
-]
 
 WHOLE: Final = {3: 5, 4: 35, 5: 145, 6: 510, 7: 1511}  # WDL tables up to so many men
 TRIAL: Final = contract.TimeControl(base_ms=60_000, increment_ms=1_000)
@@ -77,14 +73,16 @@ def trials(
 
 
 def engines(
-    trial: Sequence[contract.GameOrder], play: Play, hall: str, url: str | None
+    trial: Sequence[contract.GameOrder], play: players.Play, hall: str, url: str | None
 ) -> Iterator[contract.Finding]:
     """Start each engine as in a game, in its sandbox, with the event's limits."""
     for order in trial:
         yield _engine(order, play, hall, url)
 
 
-def _engine(order: contract.GameOrder, play: Play, hall: str, url: str | None) -> contract.Finding:
+def _engine(
+    order: contract.GameOrder, play: players.Play, hall: str, url: str | None
+) -> contract.Finding:
     status: Literal["ok", "failed", "unknown"] = "failed"
     found = "it did not play"
     try:

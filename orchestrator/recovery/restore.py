@@ -204,7 +204,7 @@ def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
         white_clock_ns=last.white_clock_ns if last else None,
         black_clock_ns=last.black_clock_ns if last else None,
     )
-    draft = contract.Draft("attempt_ended", end.model_dump(mode="json"))
+    draft = contract.Draft.of("attempt_ended", end)
     reply = ledger.append(one.journal.name, one.state.seq, [draft], by)
     _require_still(one.journal.name, reply)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator import contract, errors
-from orchestrator.season import amendments, draws, events, exclusion, operations
+from orchestrator.season import amendments, draws, events, exclusion, openings, operations
 from orchestrator.season import state as season_state
 
 
@@ -48,7 +48,7 @@ def mend_book(
         reason=reason,
         name=name,
     )
-    return [_draft(amendments.BOOK_MENDED, fact)]
+    return [contract.Draft.of(amendments.BOOK_MENDED, fact)]
 
 
 def _undealt(state: season_state.SeasonState, book: str, games: Sequence[str]) -> list[int]:
@@ -61,7 +61,7 @@ def _undealt(state: season_state.SeasonState, book: str, games: Sequence[str]) -
         return left
     numbers = []
     for game in map(state.game, games):
-        if _book(state, game) != book or game.opening is None:
+        if openings.book_of(state, game) != book or game.opening is None:
             raise errors.RefusedError(f"{game.id} takes its opening from no exit of {book}")
         if game.opening in dealt:
             raise errors.RefusedError(
@@ -77,12 +77,8 @@ def _dealt(state: season_state.SeasonState, book: str) -> dict[int, str]:
     return {
         game.opening: game.id
         for game in state.games.values()
-        if game.opening is not None and game.counts and _book(state, game) == book
+        if game.opening is not None and game.counts and openings.book_of(state, game) == book
     }
-
-
-def _book(state: season_state.SeasonState, game: events.Game) -> str | None:
-    return game.book or state.events[game.event].spec.book
 
 
 def _fresh(
@@ -115,9 +111,8 @@ def move_gate(
 ) -> list[contract.Draft]:
     """Let the gate before an event open at another time, whether it is set yet or not."""
     _need(reason)
-    event = state.events.get(event_id)
-    if state.finished or event is None:
-        return operations.open_gate(state, event_id, name, reason)  # refuses with why
+    state.require_unfinished()
+    event = state.event(event_id)
     movable = event.status in {events.Status.WAITING, events.Status.GATE}
     if event.spec.break_ms is None or not movable:
         raise errors.RefusedError(operations.why_no_gate(state, event))
@@ -130,20 +125,19 @@ def move_gate(
         reason=reason,
         name=name,
     )
-    return [_draft(amendments.GATE_MOVED, fact)]
+    return [contract.Draft.of(amendments.GATE_MOVED, fact)]
 
 
 def plan_pause(
     state: season_state.SeasonState, at_ms: int, now_ms: int, name: str, reason: str
 ) -> list[contract.Draft]:
     """Let the season pause by itself at a time; a later plan takes the place of an earlier."""
-    if state.finished:
-        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
+    state.require_unfinished()
     if at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm pause` without --at pauses now")
     why = reason or f"planned by {name}"
     fact = amendments.PausePlanned(at_ms=at_ms, reason=why, name=name)
-    return [_draft(amendments.PAUSE_PLANNED, fact)]
+    return [contract.Draft.of(amendments.PAUSE_PLANNED, fact)]
 
 
 def set_away_policy(
@@ -153,7 +147,7 @@ def set_away_policy(
     if state.away_policy == policy:
         raise errors.RefusedError(f"the policy for a host that is away is {policy!r} already")
     fact = amendments.AwayPolicySet(policy=policy, reason=reason, name=name)
-    return [_draft(amendments.AWAY_POLICY_SET, fact)]
+    return [contract.Draft.of(amendments.AWAY_POLICY_SET, fact)]
 
 
 def host_away(
@@ -171,7 +165,7 @@ def host_away(
         )
     why = reason or f"told by {name}"
     fact = amendments.HostAway(host=host, engines=tuple(engines), reason=why, name=name)
-    return [_draft(amendments.HOST_AWAY, fact)]
+    return [contract.Draft.of(amendments.HOST_AWAY, fact)]
 
 
 def host_back(
@@ -182,13 +176,9 @@ def host_back(
         known = ", ".join(state.away) or "none"
         raise errors.RefusedError(f"{host!r} is not away; hosts that are: {known}")
     fact = amendments.HostBack(host=host, reason=reason, name=name)
-    return [_draft(amendments.HOST_BACK, fact)]
+    return [contract.Draft.of(amendments.HOST_BACK, fact)]
 
 
 def _need(reason: str) -> None:
     if not reason:
         raise errors.UsageError("to amend a running season needs --reason")
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator import contract, errors
+from orchestrator.arbiter import verdict
 from orchestrator.season import entries, events, exclusion
 from orchestrator.season import state as season_state
 
@@ -37,7 +38,7 @@ def adjudicate(
         reason=reason,
         name=name,
     )
-    return [*undone, _draft(entries.GAME_ADJUDICATED, fact)]
+    return [*undone, contract.Draft.of(entries.GAME_ADJUDICATED, fact)]
 
 
 def replay(
@@ -58,7 +59,7 @@ def replay(
     fact = entries.GameVoided(
         game=game_id, replay=replay_id(state, game_id), reason=reason, name=name
     )
-    return [*undone, _draft(entries.GAME_VOIDED, fact)]
+    return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
 
 
 def replay_id(state: season_state.SeasonState, game_id: str) -> str:
@@ -81,7 +82,7 @@ def void(
         raise errors.RefusedError(f"{game_id} counts no longer already")
     undone = _undo(state, game, name, reason, cascade)
     fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name)
-    return [*undone, _draft(entries.GAME_VOIDED, fact)]
+    return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
 
 
 def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
@@ -140,7 +141,7 @@ def _undo(
     if not built:
         return []
     fact = entries.EventsUndone(events=tuple(built), reason=reason, name=name)
-    return [_draft(entries.EVENTS_UNDONE, fact)]
+    return [contract.Draft.of(entries.EVENTS_UNDONE, fact)]
 
 
 def _what_hangs(state: season_state.SeasonState, game: events.Game, built: Sequence[str]) -> str:
@@ -159,33 +160,8 @@ def _verdict(
     state: season_state.SeasonState, game: events.Game, result: contract.Result
 ) -> contract.GameFinished:
     """Return the organizers' result; what was played of the game stays in it."""
-    losers: dict[str, contract.Side] = {"1-0": "black", "0-1": "white"}
-    verdict = {
-        "result": result,
-        "ending": contract.Ending.ORGANIZERS,
-        "loser": losers.get(result),
-        "details": "Manual adjudication",
-        "r_mobility": None,
-    }
-    if game.finished is not None:
-        return game.finished.model_copy(update=verdict)
-    return contract.GameFinished.model_validate(
-        {
-            "game": game.id,
-            "attempt": "",
-            "hall": state.hall,
-            "lane": "",
-            "host": "",
-            "plies": 0,
-            "white_clock_ns": 0,
-            "black_clock_ns": 0,
-            "started_ms": state.at_ms,
-            "ended_ms": state.at_ms,
-            "record_sha256": "",
-        }
-        | verdict
-    )
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))
+    outcome = verdict.organizers(result)
+    nowhere = {"hall": state.hall, "started_ms": state.at_ms, "ended_ms": state.at_ms}
+    played = game.finished or verdict.untold(outcome, game.id).model_copy(update=nowhere)
+    told = {name: getattr(outcome, name) for name in ("result", "ending", "loser", "details")}
+    return played.model_copy(update=told | {"r_mobility": None})

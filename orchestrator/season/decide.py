@@ -47,7 +47,7 @@ def _planned_pause(state: season_state.SeasonState, now_ms: int) -> list[contrac
     if planned is None or state.paused or now_ms < planned.at_ms:
         return []
     fact = entries.Paused(reason=planned.reason, name=planned.name, planned=True)
-    return [_draft(entries.PAUSED, fact)]
+    return [contract.Draft.of(entries.PAUSED, fact)]
 
 
 # -- the event being played ----------------------------------------------------------
@@ -76,18 +76,18 @@ def _hold(state: season_state.SeasonState) -> list[contract.Draft]:
     )
     if state.fruitless_why:
         reason += f" (the last one: {state.fruitless_why})"
-    return [_draft(entries.HELD, entries.Held(reason=reason))]
+    return [contract.Draft.of(entries.HELD, entries.Held(reason=reason))]
 
 
 def _pair(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
-    return [_draft(entries.GAMES_PAIRED, fact) for fact in pairing.pair(state, event)]
+    return [contract.Draft.of(entries.GAMES_PAIRED, fact) for fact in pairing.pair(state, event)]
 
 
 def _ranking(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
     if not pairing.complete(state, event):
         return []
     rows = pairing.table(state, event)
-    return [_draft(entries.EVENT_RANKED, entries.EventRanked(event=event.id, rows=rows))]
+    return [contract.Draft.of(entries.EVENT_RANKED, entries.EventRanked(event=event.id, rows=rows))]
 
 
 # -- between events ------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _question(state: season_state.SeasonState) -> list[contract.Draft]:
         if event.status is events.Status.RANKED:
             for asked in decisions.questions(state.launched.season, event):
                 if asked.decision not in event.asked:
-                    return [_draft(entries.DECISION_NEEDED, asked)]
+                    return [contract.Draft.of(entries.DECISION_NEEDED, asked)]
     return []
 
 
@@ -111,7 +111,7 @@ def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
             if promotion.to not in event.promoted and not waits:
                 engines = tuple(event.rows[place - 1].engine for place in promotion.places)
                 fact = entries.Promoted(event=event.id, to=promotion.to, engines=engines)
-                return [_draft(entries.PROMOTED, fact)]
+                return [contract.Draft.of(entries.PROMOTED, fact)]
     return []
 
 
@@ -122,10 +122,10 @@ def _gates(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
             if done_ms is not None:
                 opens_at_ms = event.moved_to_ms or done_ms + event.spec.break_ms
                 fact = entries.GateSet(event=event.id, opens_at_ms=opens_at_ms)
-                return [_draft(entries.GATE_SET, fact)]
+                return [contract.Draft.of(entries.GATE_SET, fact)]
         if event.status is events.Status.GATE and now_ms >= (event.opens_at_ms or 0):
             opened = entries.GateOpened(event=event.id, cause="deadline")
-            return [_draft(entries.GATE_OPENED, opened)]
+            return [contract.Draft.of(entries.GATE_OPENED, opened)]
     return []
 
 
@@ -150,7 +150,7 @@ def _start(state: season_state.SeasonState) -> list[contract.Draft]:
     for event in state.events.values():
         fact = seeding.started(state, event) if _may_start(event) else None
         if fact is not None:
-            return [_draft(entries.EVENT_STARTED, fact)]
+            return [contract.Draft.of(entries.EVENT_STARTED, fact)]
     return []
 
 
@@ -164,8 +164,4 @@ def _season_end(state: season_state.SeasonState) -> list[contract.Draft]:
         return []
     last = list(state.events.values())[-1]
     fact = entries.SeasonFinished(champion=last.rows[0].engine, seed=state.launched.seed)
-    return [_draft(entries.SEASON_FINISHED, fact)]
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))
+    return [contract.Draft.of(entries.SEASON_FINISHED, fact)]

@@ -115,7 +115,7 @@ def decide(
         reason=reason,
         name=name,
     )
-    return [contract.Draft(entries.DECIDED, fact.model_dump(mode="json", by_alias=True))]
+    return [contract.Draft.of(entries.DECIDED, fact)]
 
 
 def _check_answer(asked: entries.DecisionNeeded, choose: Sequence[str], reason: str) -> None:

@@ -34,7 +34,7 @@ def overdue(state: season_state.SeasonState, event: events.EventState) -> list[c
     left = event.order[event.cursor :]
     games = [game for game in left if _waits(state.game(game), event.tally.excluded)]
     fact = entries.GamesCancelled(event=event.id, games=tuple(games), reason="excluded engine")
-    return [_draft(entries.GAMES_CANCELLED, fact)]
+    return [contract.Draft.of(entries.GAMES_CANCELLED, fact)]
 
 
 def withdraw(
@@ -73,8 +73,7 @@ def require_paused(state: season_state.SeasonState) -> None:
 
     A hall may claim the offered game at any moment; only a pause keeps it from that.
     """
-    if state.finished:
-        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
+    state.require_unfinished()
     if not state.paused:
         raise errors.RefusedError(
             "pause the season first (`farm pause`): a game may begin any time"
@@ -104,7 +103,7 @@ def _excluded(
         reason=reason,
         name=name,
     )
-    return _draft(entries.ENGINE_EXCLUDED, fact)
+    return contract.Draft.of(entries.ENGINE_EXCLUDED, fact)
 
 
 def _concerns(game: events.Game, engines: frozenset[str] | set[str]) -> bool:
@@ -113,7 +112,3 @@ def _concerns(game: events.Game, engines: frozenset[str] | set[str]) -> bool:
 
 def _waits(game: events.Game, engines: frozenset[str]) -> bool:
     return game.open and _concerns(game, engines)
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

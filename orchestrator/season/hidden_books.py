@@ -27,7 +27,7 @@ def flagged(state: season_state.SeasonState) -> list[contract.Draft]:
                 seen = {game: moves for game, moves in games.items() if moves >= MOVES}
                 if len(seen) >= GAMES and engine not in event.flags:
                     fact = amendments.EngineFlagged(event=event.id, engine=engine, games=seen)
-                    return [_draft(amendments.ENGINE_FLAGGED, fact)]
+                    return [contract.Draft.of(amendments.ENGINE_FLAGGED, fact)]
     return []
 
 
@@ -50,8 +50,4 @@ def dismiss(
         flags = ", ".join(f"{flag} in {event}" for event, flag in known) or "nobody"
         raise errors.RefusedError(f"{engine!r} is not flagged in {event_id!r}; flagged: {flags}")
     fact = amendments.FlagDismissed(event=event_id, engine=engine, reason=reason, name=name)
-    return [_draft(amendments.FLAG_DISMISSED, fact)]
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))
+    return [contract.Draft.of(amendments.FLAG_DISMISSED, fact)]

@@ -19,7 +19,7 @@ import pydantic
 from orchestrator import contract
 from orchestrator.arbiter import interruption
 
-_BOUNDS = ("win_cp", "draw_cp", "tablebase_men")
+BOUNDS = ("win_cp", "draw_cp", "tablebase_men")  # what `false` takes away
 
 
 def _chosen(value: Any) -> Any:
@@ -31,7 +31,7 @@ def _chosen(value: Any) -> Any:
         allowed = ", ".join(interruption.PRESETS)
         raise ValueError(f"rules: {allowed}, or no name but keys of its own")
     preset = interruption.PRESETS[name].model_dump() if name else {}
-    gone = {key: None for key in _BOUNDS if table.get(key) is False}
+    gone = {key: None for key in BOUNDS if table.get(key) is False}
     return preset | table | gone
 
 

@@ -17,13 +17,15 @@ from typing import Final, NamedTuple
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import eco, interruption, rmobility
+from orchestrator.arbiter import verdict as verdicts
 from orchestrator.arbiter.adjudication import tablebase
 from orchestrator.season import entries, events, orders
 from orchestrator.season import state as season_state
 
 ASKED: Final = ":interruption"  # behind the game's id: the name of the question
 RESUME: Final = "resume"
-ANSWERS: Final = ("1-0", "0-1", "1/2-1/2", RESUME)
+RESULTS: Final[tuple[contract.Result, ...]] = ("1-0", "0-1", "1/2-1/2")
+ANSWERS: Final = (*RESULTS, RESUME)
 
 Scenario = interruption.Scenario
 _GOES_ON = frozenset({Scenario.RESUMED, Scenario.RESTARTED, Scenario.ASK})
@@ -143,7 +145,7 @@ def _drafts(
         progress=_progress(case, verdict),
         after=_after(state, case, verdict.scenario),
     )
-    drafts = [_draft(entries.ATTEMPT_JUDGED, fact)]
+    drafts = [contract.Draft.of(entries.ATTEMPT_JUDGED, fact)]
     if verdict.outcome is not None:
         drafts.append(_finished(state, case.game, fact, verdict.outcome))
     return drafts
@@ -218,22 +220,22 @@ def _answered(
     state: season_state.SeasonState, game: events.Game, choice: str, name: str, reason: str
 ) -> list[contract.Draft]:
     assert game.progress is not None  # a game that asks has been interrupted
-    resumes = choice == RESUME
+    result = next((one for one in RESULTS if one == choice), None)  # None: it is resumed
     last = game.progress.interruptions[-1]
     fact = entries.AttemptJudged(
         game=game.id,
         attempt=last.attempt,
-        scenario=Scenario.RESUMED.value if resumes else f"{choice} by the organizers",
+        scenario=f"{result} by the organizers" if result else Scenario.RESUMED.value,
         evidence="",
         rules=state.events[game.event].spec.interruptions.rules,
         progress=game.progress,
-        before="" if resumes else _next(state, game),
+        before=_next(state, game) if result else "",
         reason=reason,
         name=name,
     )
-    drafts = [_draft(entries.ATTEMPT_JUDGED, fact)]
-    if not resumes:
-        drafts.append(_finished(state, game, fact, _organizers(choice)))
+    drafts = [contract.Draft.of(entries.ATTEMPT_JUDGED, fact)]
+    if result is not None:
+        drafts.append(_finished(state, game, fact, verdicts.organizers(result)))
     return drafts
 
 
@@ -242,18 +244,6 @@ def _next(state: season_state.SeasonState, game: events.Game) -> str:
     event = state.events[game.event]
     first = event.order[event.cursor]
     return "" if first == game.id else first
-
-
-def _organizers(choice: str) -> contract.Outcome:
-    losers: dict[str, contract.Side] = {"1-0": "black", "0-1": "white"}
-    return contract.Outcome.model_validate(
-        {
-            "result": choice,
-            "ending": contract.Ending.ORGANIZERS,
-            "loser": losers.get(choice),
-            "details": "Manual adjudication",
-        }
-    )
 
 
 def _finished(
@@ -288,7 +278,7 @@ def _finished(
     mobility = None if made.r_mobility is None else made.r_mobility.white_points
     digest = hashlib.sha256(made.encode().encode()).hexdigest()
     whole = fact.model_copy(update={"r_mobility": mobility, "record_sha256": digest})
-    return _draft(entries.GAME_FINISHED, whole)
+    return contract.Draft.of(entries.GAME_FINISHED, whole)
 
 
 def _with(game: events.Game, progress: contract.Progress) -> events.Game:
@@ -321,7 +311,3 @@ def _record(
         interruptions=progress.interruptions if progress else (),
     )
     return eco.classified(made)
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

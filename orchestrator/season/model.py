@@ -2,13 +2,13 @@
 
 The same model is journaled at launch, so an edited file never changes a season that
 runs. Every key of the file is a field here (``schema``, ``event``, ``engine`` and
-``break`` by alias); what several tables must agree on is checked in ``checks``.
+``break`` by alias); how one value is written stands in ``values``, what several tables
+must agree on is checked in ``checks``.
 """
 
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -16,38 +16,10 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import builds
-from orchestrator.season import adjudications
+from orchestrator.season import adjudications, values
 from orchestrator.season import interruptions as interruption_rules
 
-TIME_CONTROL: Final = "minutes+seconds such as 30+5, or with units: 2s+50ms"
-DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
 ENTRANTS: Final = '"roster", a list of engine ids, or { first = 1, every = 4 }'
-OPTION: Final = "text, a whole number, true or false"
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def _time_control(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return contract.TimeControl.parse(value)
-    except ValueError:
-        raise ValueError(TIME_CONTROL) from None
-
-
-def duration_ms(text: str) -> int:
-    """Read a duration such as ``2s`` or ``1.5h``; raise ``ValueError``."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(DURATION)
-    return round(float(match[1]) * _UNIT_MS[match[2]])
-
-
-def _duration(value: str) -> str:
-    duration_ms(value)
-    return value
 
 
 def _entrants(value: Any) -> Any:
@@ -57,44 +29,12 @@ def _entrants(value: Any) -> Any:
     return tuple(value) if listed else value
 
 
-def _option(value: Any) -> Any:
-    if not isinstance(value, str | int):
-        raise ValueError(OPTION)  # noqa: TRY004 - pydantic reports ValueError, not TypeError
-    return value
-
-
-def _host_class(value: str) -> str:
-    if value not in builds.CLASSES:
-        raise ValueError(f"host classes: {', '.join(builds.CLASSES)}")
-    return value
-
-
-def _sha256(value: str) -> str:
-    if re.fullmatch(r"[0-9a-f]{64}", value) is None:
-        raise ValueError("a SHA-256 checksum of 64 small hexadecimal digits")
-    return value
-
-
 def _command_by_class(schema: dict[str, Any]) -> None:
     """Say in the JSON Schema that a command may be a table."""
     one = schema["properties"].pop("command")
     table = {"type": "object", "propertyNames": {"enum": list(builds.CLASSES)}}
     either = {"anyOf": [one, table | {"additionalProperties": one, "minProperties": 1}]}
     schema["properties"]["command"] = either
-
-
-Id: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
-Text: TypeAlias = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
-Control: TypeAlias = Annotated[
-    contract.TimeControl,
-    pydantic.BeforeValidator(_time_control),
-    pydantic.WithJsonSchema({"type": "string", "description": TIME_CONTROL}),
-]
-Duration: TypeAlias = Annotated[str, pydantic.AfterValidator(_duration)]
-OptionValue: TypeAlias = Annotated[str | int | bool, pydantic.BeforeValidator(_option)]
-Command: TypeAlias = Annotated[tuple[Text, ...], pydantic.Field(min_length=1)]
-HostClass: TypeAlias = Annotated[str, pydantic.AfterValidator(_host_class)]
-Sha256: TypeAlias = Annotated[str, pydantic.AfterValidator(_sha256)]
 
 
 class Share(contract.Message):
@@ -130,9 +70,9 @@ class Criterion(enum.StrEnum):
 class NeuralParts(contract.Message):
     """The three parts of an engine of kind NN, by which it is told from others (S16-16)."""
 
-    training: Text
-    network: Text
-    engine: Text
+    training: values.Text
+    network: values.Text
+    engine: values.Text
 
 
 class EngineEntry(contract.Message):
@@ -145,27 +85,27 @@ class EngineEntry(contract.Message):
 
     model_config = pydantic.ConfigDict(json_schema_extra=_command_by_class)
 
-    id: Id | None = None
-    name: Text | None = None
+    id: values.Id | None = None
+    name: values.Text | None = None
     version: str = ""
     family: str = ""
     author: str = ""
     country: str = ""
     protocol: contract.ProtocolName = "uci"
-    command: tuple[Text, ...] = pydantic.Field(min_length=1)
-    builds: Mapping[HostClass, Command] = {}
+    command: tuple[values.Text, ...] = pydantic.Field(min_length=1)
+    builds: Mapping[values.HostClass, values.Command] = {}
     directory: str | None = None
-    options: Mapping[str, OptionValue] = {}
+    options: Mapping[str, values.OptionValue] = {}
     rating: int | None = None
     provisional: bool = False  # its rating comes from tests (S16-14)
-    network: Text | None = None
-    checksums: Mapping[str, Sha256] = {}  # by file, as ``command`` and ``network`` name it
+    network: values.Text | None = None
+    checksums: Mapping[str, values.Sha256] = {}  # by file, as ``command`` and ``network`` name it
     competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
-    box: Id | None = None  # the GPU box that it runs on; None: the hall itself
+    box: values.Id | None = None  # the GPU box that it runs on; None: the hall itself
     neural: NeuralParts | None = None
     exception: str = ""  # the organizers' reason to admit it all the same (S16-16)
     dropped: str = ""  # the organizers' reason to leave it out: the next moves up (CUP-1c)
-    settings: Mapping[str, Mapping[str, OptionValue]] = {}  # by event, before ``options``
+    settings: Mapping[str, Mapping[str, values.OptionValue]] = {}  # by event, before ``options``
     init: tuple[str, ...] = ()  # lines sent right after the handshake
     white_pov: bool = False  # it reports scores from White's side
 
@@ -199,9 +139,9 @@ class Roster(contract.Message):
     that are listed here; a season that was launched holds all of them.
     """
 
-    file: Text | None = None
+    file: values.Text | None = None
     size: int | None = pydantic.Field(default=None, ge=2)
-    find: tuple[Text, ...] = ()
+    find: tuple[values.Text, ...] = ()
     fill: tuple[EngineEntry, ...] = ()
     engines: tuple[EngineEntry, ...] = pydantic.Field(default=(), alias="engine")
 
@@ -212,7 +152,7 @@ class Book(contract.Message):
     No exit repeats inside an event unless ``repeat`` allows the book to start again.
     """
 
-    file: Text
+    file: values.Text
     kind: Literal["pgn", "epd"] | None = None  # None: as the file's name ends
     plies: int | None = pydantic.Field(default=None, ge=0)
     order: Literal["random", "sequential"] = "random"
@@ -265,7 +205,7 @@ class Extension(contract.Message):
     """Games that follow a drawn match: one set, or sets until one has a winner."""
 
     games: int = pydantic.Field(ge=2, multiple_of=2)
-    time_control: Control | None = None  # None: the event's
+    time_control: values.Control | None = None  # None: the event's
     openings: Literal["book", "season"] = "book"  # season: played earlier in it (S16-8c)
     repeat: bool = False
 
@@ -296,7 +236,7 @@ class Promotion(contract.Message):
 
     top: int = pydantic.Field(default=0, ge=0)
     ranks: tuple[Annotated[int, pydantic.Field(ge=1)], ...] = ()
-    to: Id
+    to: values.Id
 
     @pydantic.model_validator(mode="after")
     def _top_or_ranks(self) -> Promotion:
@@ -327,12 +267,12 @@ class Event(contract.Message):
     then Sonneborn-Berger), or by a list of places such as ``league-a.1``.
     """
 
-    id: Id
-    name: Text
+    id: values.Id
+    name: values.Text
     format: Format = pydantic.Field(discriminator="kind")
     entrants: Entrants = ()
     seeding: Literal["entry", "rating", "score"] | tuple[str, ...] = "entry"
-    time_control: Control
+    time_control: values.Control
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"
@@ -344,19 +284,19 @@ class Event(contract.Message):
     interruptions: interruption_rules.Interruptions = contract.Interruptions()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
-    tier: Id | None = None  # events of one tier are one step of the final standings
+    tier: values.Id | None = None  # events of one tier are one step of the final standings
     competition: Literal["cpu", "gpu"] | None = None  # S17-2: who may enter; None: everybody
     gpus: Literal["shared", "each"] = "shared"  # of a box: both think in turn on all, or one each
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
     updates: Updates | None = None  # None: the season's
     disqualify_after: int = pydantic.Field(default=0, ge=0)  # crashes (S16-15c); 0: never
-    break_: Duration | None = pydantic.Field(default=None, alias="break")
+    break_: values.Duration | None = pydantic.Field(default=None, alias="break")
 
     @property
     def break_ms(self) -> int | None:
         """Return how long the gate before this event stays shut, None without a gate."""
-        return None if self.break_ is None else duration_ms(self.break_)
+        return None if self.break_ is None else values.duration_ms(self.break_)
 
 
 Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify"]
@@ -366,8 +306,8 @@ class Season(contract.Message):
     """A whole season; events are played in the order of the file."""
 
     schema_version: Literal[1] = pydantic.Field(alias="schema")
-    id: Id
-    name: Text
+    id: values.Id
+    name: values.Text
     site: str = ""
     hold_after_attempts: int = pydantic.Field(default=3, ge=1)
     second_operator: tuple[Act, ...] = ()  # acts that one proposes and another one repeats

@@ -121,9 +121,14 @@ def start_position(number: int) -> contract.Opening:
     return contract.Opening(fen=board.fen(), name=f"Chess960 position {number}")
 
 
+def book_of(state: season_state.SeasonState, game: events.Game) -> str | None:
+    """Return the book that a paired game takes its opening from: its own, or its event's."""
+    return game.book or state.events[game.event].spec.book
+
+
 def of_game(state: season_state.SeasonState, game: events.Game) -> contract.Opening:
     """Return the opening of a paired game from the journaled books."""
-    book = game.book or state.events[game.event].spec.book
+    book = book_of(state, game)
     if game.start is not None:
         return start_position(game.start)
     if book is None or game.opening is None:

@@ -42,7 +42,7 @@ def launch(
         hall=hall,
         version=version,
     )
-    return [_draft(entries.LAUNCHED, fact)]
+    return [contract.Draft.of(entries.LAUNCHED, fact)]
 
 
 def _exits_needed(loaded: files.Loaded) -> dict[str, int]:
@@ -67,33 +67,30 @@ def _exits(
 
 def pause(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
     """Begin no new game; the game in flight goes on."""
-    _refuse_finished(state)
+    state.require_unfinished()
     if state.paused:
         raise errors.RefusedError(f"the season is paused already ({state.paused})")
-    return [_draft(entries.PAUSED, entries.Paused(reason=reason, name=name))]
+    return [contract.Draft.of(entries.PAUSED, entries.Paused(reason=reason, name=name))]
 
 
 def resume(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:
     """End a pause, and a hold of the farm; take a planned pause back where there is neither."""
-    _refuse_finished(state)
+    state.require_unfinished()
     if not state.paused and not state.held and state.planned_pause is None:
         raise errors.RefusedError("the season is neither paused nor held; nothing to resume")
-    return [_draft(entries.RESUMED, entries.Resumed(reason=reason, name=name))]
+    return [contract.Draft.of(entries.RESUMED, entries.Resumed(reason=reason, name=name))]
 
 
 def open_gate(
     state: season_state.SeasonState, event_id: str, name: str, reason: str
 ) -> list[contract.Draft]:
     """Open the gate before an event ahead of its time."""
-    _refuse_finished(state)
-    event = state.events.get(event_id)
-    if event is None:
-        known = ", ".join(state.events)
-        raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+    state.require_unfinished()
+    event = state.event(event_id)
     if event.status is not events.Status.GATE:
         raise errors.RefusedError(why_no_gate(state, event))
     fact = entries.GateOpened(event=event_id, cause="operator", reason=reason, name=name)
-    return [_draft(entries.GATE_OPENED, fact)]
+    return [contract.Draft.of(entries.GATE_OPENED, fact)]
 
 
 def why_no_gate(state: season_state.SeasonState, event: events.EventState) -> str:
@@ -110,25 +107,16 @@ def abort(
     state: season_state.SeasonState, name: str, reason: str, then: entries.Then = ""
 ) -> list[contract.Draft]:
     """Wish that the game in flight ends as an interruption; ``then`` says how it goes on."""
-    _refuse_finished(state)
+    state.require_unfinished()
     if state.running is None:
         raise errors.RefusedError("no game is in flight; pause keeps the next one from starting")
     if state.running.abort:
         raise errors.RefusedError(f"the abort is on its way already ({state.running.abort})")
     fact = entries.AbortWished(attempt=state.running.attempt, reason=reason, name=name, then=then)
-    return [_draft(entries.ABORT_WISHED, fact)]
+    return [contract.Draft.of(entries.ABORT_WISHED, fact)]
 
 
 def require_finished(state: season_state.SeasonState) -> None:
     """Raise ``RefusedError`` while a season's seed is still sealed."""
     if not state.finished:
         raise errors.RefusedError("the season is not over; its seed is sealed until then")
-
-
-def _refuse_finished(state: season_state.SeasonState) -> None:
-    if state.finished:
-        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))

@@ -17,10 +17,7 @@ MOVES = 3  # of each engine
 
 def field(state: season_state.SeasonState, event_id: str) -> list[str]:
     """Return who plays an event, or may still come into it; raise ``RefusedError``."""
-    if event_id not in state.events:
-        known = ", ".join(state.events)
-        raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
-    event = state.events[event_id]
+    event = state.event(event_id)
     if event.entrants:
         return list(event.entrants)
     roster = [engine.id for engine in state.launched.engines]

@@ -44,12 +44,8 @@ def replace(
 
 
 def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
-    if state.finished:
-        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
-    event = state.events.get(event_id)
-    if event is None:
-        known = ", ".join(state.events)
-        raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+    state.require_unfinished()
+    event = state.event(event_id)
     if event.status is events.Status.RANKED:
         later = ", ".join(event.promoted) or "none"
         raise errors.RefusedError(
@@ -149,4 +145,4 @@ def _fact(
         }
         | games
     )
-    return contract.Draft(amendments.ENGINE_REPLACED, fact.model_dump(mode="json", by_alias=True))
+    return contract.Draft.of(amendments.ENGINE_REPLACED, fact)

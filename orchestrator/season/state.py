@@ -156,6 +156,18 @@ class SeasonState:
         missing = {engine for host in self.away.values() for engine in host.engines}
         return not game.asks and missing.isdisjoint((game.white, game.black))
 
+    def event(self, event_id: str) -> events.EventState:
+        """Return an event; raise ``RefusedError`` where there is none."""
+        if event_id not in self.events:
+            known = ", ".join(self.events)
+            raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+        return self.events[event_id]
+
+    def require_unfinished(self) -> None:
+        """Raise ``RefusedError`` once the season is over."""
+        if self.finished:
+            raise errors.RefusedError(f"the season is over; its champion is {self.champion}")
+
     def game(self, game_id: str) -> events.Game:
         """Return a paired game; raise ``RefusedError`` where there is none."""
         try:

@@ -60,7 +60,7 @@ def update(
         reason=reason,
         name=name,
     )
-    return [_draft(submissions.ENGINE_UPDATED, fact)]
+    return [contract.Draft.of(submissions.ENGINE_UPDATED, fact)]
 
 
 def add(
@@ -77,7 +77,7 @@ def add(
     if engine.id in state.engines:
         text = f"{engine.id} is in this season already; `farm engine update` changes it"
         raise errors.RefusedError(text)
-    entered = [_event(state, event_id)] if event_id else []
+    entered = [state.event(event_id)] if event_id else []
     for event in entered:
         windows.require_window(state, event, engine.id, now_ms)
         _require_room(state, event)
@@ -85,7 +85,7 @@ def add(
     fact = submissions.EngineAdded(
         engine=engine, entry=entry, event=event_id, reason=reason, name=name
     )
-    return [_draft(submissions.ENGINE_ADDED, fact)]
+    return [contract.Draft.of(submissions.ENGINE_ADDED, fact)]
 
 
 def set_deadline(
@@ -98,7 +98,7 @@ def set_deadline(
 ) -> list[contract.Draft]:
     """Set the submission deadline of an event, for one engine or ('') for all (S16-13c)."""
     _require_reason(state, reason)
-    event = _event(state, event_id)
+    event = state.event(event_id)
     if event.status not in submitted.NOT_STARTED:
         raise errors.RefusedError(f"event {event_id} has started; its deadline is over")
     if engine and engine not in state.engines:
@@ -107,7 +107,7 @@ def set_deadline(
     fact = submissions.DeadlineSet(
         event=event_id, engine=engine, at_ms=at_ms, reason=reason, name=name
     )
-    return [_draft(submissions.DEADLINE_SET, fact)]
+    return [contract.Draft.of(submissions.DEADLINE_SET, fact)]
 
 
 # -- the rules of a roster -------------------------------------------------------------
@@ -194,21 +194,7 @@ def _require_room(state: season_state.SeasonState, event: events.EventState) -> 
         )
 
 
-def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
-    try:
-        return state.events[event_id]
-    except KeyError:
-        known = ", ".join(state.events)
-        text = f"no event {event_id!r} in this season; there are {known}"
-        raise errors.RefusedError(text) from None
-
-
 def _require_reason(state: season_state.SeasonState, reason: str) -> None:
     if not reason:
         raise errors.UsageError("a change of a season's engines needs --reason")
-    if state.finished:
-        raise errors.RefusedError(f"the season is over; its champion is {state.champion}")
-
-
-def _draft(kind: str, fact: contract.Message) -> contract.Draft:
-    return contract.Draft(kind, fact.model_dump(mode="json", by_alias=True))
+    state.require_unfinished()

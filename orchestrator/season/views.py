@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator import errors
 from orchestrator.season import (
     crosstable,
     decisions,
@@ -27,10 +26,7 @@ def event_ids(state: season_state.SeasonState, event: str | None = None) -> list
     """Return the ids of all events, or of the one named; raise ``RefusedError``."""
     if event is None:
         return list(state.events)
-    if event not in state.events:
-        known = ", ".join(state.events)
-        raise errors.RefusedError(f"no event {event!r} in this season; there are {known}")
-    return [event]
+    return [state.event(event).id]
 
 
 def name(state: season_state.SeasonState, engine: str) -> str:

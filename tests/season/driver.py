@@ -55,6 +55,16 @@ book = "short"
 """
 
 
+SIDE = """
+[[event]]
+id = "side"
+name = "Side"
+format = { kind = "match", games = 2 }
+entrants = ["e3", "e4"]
+time_control = "1+0"
+"""
+
+
 def season_text(engines: int = 4, double_rounds: int = 1) -> str:
     """Return a season file: a league of so many, whose top two play a match."""
     listed = "\n".join(

@@ -31,14 +31,6 @@ from orchestrator.season import (
 
 WHY = ("ann", "the author asked")
 NEW = contract.EngineSpec(id="new", name="Newcomer", command=("new",))
-MORE = """
-[[event]]
-id = "side"
-name = "Side"
-format = { kind = "match", games = 2 }
-entrants = ["e3", "e4"]
-time_control = "1+0"
-"""
 
 
 def launched(tmp_path: Path, text: str = "", games: int = 0) -> driver.Driver:
@@ -384,7 +376,7 @@ def test_the_season_waits_for_a_host_by_default(tmp_path: Path) -> None:
 
 def test_others_are_played_meanwhile_and_then_what_waited(tmp_path: Path) -> None:
     """Other games of the event, then other events; the host's games come next when it is back."""
-    played = launched(tmp_path, driver.season_text() + MORE, games=2)
+    played = launched(tmp_path, driver.season_text() + driver.SIDE, games=2)
     played.append(amending.set_away_policy(played.state, "others", *WHY))
     away(played, "e1")
     while (game := played.state.ready_game()) is not None:

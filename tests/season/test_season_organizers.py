@@ -28,14 +28,6 @@ from orchestrator.season import (
 
 Ending = contract.Ending
 CHAIN = 'tiebreaks = ["crashes", "direct-encounter", "wins", "sonneborn-berger", "organizers"]\n'
-SIDE = """
-[[event]]
-id = "side"
-name = "Side"
-format = { kind = "match", games = 2 }
-entrants = ["e3", "e4"]
-time_control = "1+0"
-"""
 
 
 class Organized(driver.Driver):
@@ -97,7 +89,7 @@ def kinds(played: driver.Driver, kind: str) -> list[contract.Entry]:
 
 def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
     """Nobody goes on and no gate is set until the answer; then exactly the chosen go on."""
-    season = launched(tmp_path, text(CHAIN) + SIDE, drawn).play()
+    season = launched(tmp_path, text(CHAIN) + driver.SIDE, drawn).play()
     assert not season.state.finished
     (asked,) = decisions.outstanding(season.state)
     assert (asked.decision, asked.place, asked.choose) == ("league:place-1", 1, 2)

@@ -330,19 +330,12 @@ def test_every_kind_out_of_place_is_damage_or_harmless(played: driver.Driver) ->
 
 # -- order of events, size -----------------------------------------------------------
 
-LATER = """
-[[event]]
-id = "side"
-name = "Side"
-format = { kind = "match", games = 2 }
-entrants = ["e3", "e4"]
-time_control = "1+0"
-"""
-
 
 def test_a_waiting_event_lets_the_next_one_go_first(tmp_path: Path) -> None:
     """While the final waits at its gate, a later event of the file is played."""
-    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text() + LATER)).play()
+    season = driver.Driver.launched(
+        driver.load(tmp_path, driver.season_text() + driver.SIDE)
+    ).play()
     started = [e.data["event"] for e in season.journal if e.kind == "event_started"]
     assert started == ["league", "side", "final"]
     finals = [e.data["event"] for e in season.journal if e.kind == "event_ranked"]
@@ -351,7 +344,7 @@ def test_a_waiting_event_lets_the_next_one_go_first(tmp_path: Path) -> None:
 
 def test_a_break_without_promotion_follows_the_event_before(tmp_path: Path) -> None:
     """A gate before an event with its own entrants waits for the event before it."""
-    text = driver.season_text() + LATER + 'break = "5m"\n'
+    text = driver.season_text() + driver.SIDE + 'break = "5m"\n'
     season = driver.Driver.launched(driver.load(tmp_path, text)).play()
     ranked = {e.data["event"]: e for e in season.journal if e.kind == "event_ranked"}
     gate = next(e for e in season.journal if e.kind == "gate_set" and e.data["event"] == "side")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.season import entries, model, tally, tiebreaks
-from orchestrator.season.formats import base, dutch, registry, swiss
+from orchestrator.season.formats import base, colours, dutch, registry, swiss
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 HALVES = {"1-0": (2, 0), "1/2-1/2": (1, 1), "0-1": (0, 2)}
@@ -168,7 +168,7 @@ def test_who_has_left_is_not_paired() -> None:
 
 def test_an_event_that_cannot_be_paired_well_is_paired_all_the_same() -> None:
     """When everybody has met, a rematch is better than a season that stands still."""
-    met = [dutch.Player(n, 0, frozenset({0, 1} - {n}), "wb", ("", "")) for n in range(2)]
+    met = [colours.Player(n, 0, frozenset({0, 1} - {n}), "wb", ("", "")) for n in range(2)]
     pairs, bye = dutch.pair(met)
     assert (sorted(pairs[0]), bye) == ([0, 1], None)
 
@@ -188,9 +188,9 @@ def test_an_event_that_cannot_be_paired_well_is_paired_all_the_same() -> None:
 def test_colours(higher: str, lower: str, first: bool) -> None:
     """Preferences, their strength, then history decide who has White."""
     floats = ("",) * len(higher)
-    one = dutch.Player(0, 0, frozenset(), higher, floats)
-    two = dutch.Player(1, 0, frozenset(), lower, floats)
-    assert dutch.white_is_first(one, two) is first
+    one = colours.Player(0, 0, frozenset(), higher, floats)
+    two = colours.Player(1, 0, frozenset(), lower, floats)
+    assert colours.white_is_first(one, two) is first
 
 
 # -- in a season ---------------------------------------------------------------------

@@ -11,17 +11,11 @@ the bye. Article numbers below are those of the FIDE text ([C6] …).
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
 
-from orchestrator.season.formats import matching
-
-_ABSOLUTE, _STRONG, _MILD, _NO_PREFERENCE = 3, 2, 1, 0
-DOWN: Final = "down"
-UP: Final = "up"
+from orchestrator.season.formats import colours, matching
 
 
 class _Force(enum.IntEnum):
@@ -32,58 +26,12 @@ class _Force(enum.IntEnum):
     MEETINGS = 2
 
 
-@dataclasses.dataclass(frozen=True)
-class Player:
-    """What a pairing rests on.
-
-    ``number`` is the start number from 0; ``colours`` has w, b, or - for a bye, a round
-    each; ``floats`` likewise ``down``, ``up`` or ''. Scores are half points.
-    """
-
-    number: int
-    score: int = 0
-    opponents: frozenset[int] = frozenset()
-    colours: str = ""
-    floats: tuple[str, ...] = ()
-    had_bye: bool = False
-
-    @property
-    def played(self) -> str:
-        """Return the colours of the games that were played."""
-        return self.colours.replace("-", "")
-
-    @property
-    def difference(self) -> int:
-        """Return games with White less games with Black."""
-        return self.colours.count("w") - self.colours.count("b")
-
-    @property
-    def preference(self) -> str:
-        """Return the colour that is due, '' before the first game (1.7)."""
-        played = self.played
-        if self.difference and (abs(self.difference) > 1 or played[-2:] not in {"ww", "bb"}):
-            return "b" if self.difference > 0 else "w"
-        return {"w": "b", "b": "w"}.get(played[-1:], "")
-
-    @property
-    def strength(self) -> int:
-        """Return how strongly that colour is due."""
-        played = self.played
-        if abs(self.difference) > 1 or played[-2:] in {"ww", "bb"}:
-            return _ABSOLUTE
-        if self.difference:
-            return _STRONG
-        return _MILD if played else _NO_PREFERENCE
-
-    def floated(self, way: str, ago: int) -> bool:
-        """Say whether the player floated that way so many rounds ago."""
-        return len(self.floats) >= ago and self.floats[-ago] == way
-
-
 Pair = tuple[int, int]  # places in the ranking, White first
 
 
-def pair(ranked: Sequence[Player], *, last_round_of: int = 0) -> tuple[list[Pair], int | None]:
+def pair(
+    ranked: Sequence[colours.Player], *, last_round_of: int = 0
+) -> tuple[list[Pair], int | None]:
     """Return the pairs of a round in the order of their boards, and who has the bye.
 
     ``ranked`` lists the players by score, then by their ranking inside it. In the last
@@ -104,32 +52,9 @@ def pair(ranked: Sequence[Player], *, last_round_of: int = 0) -> tuple[list[Pair
     return [_coloured(ranked, a, b) for a, b in pairs], bye
 
 
-# -- colours (5.2) -------------------------------------------------------------------
-
-
-def _coloured(ranked: Sequence[Player], a: int, b: int) -> Pair:
+def _coloured(ranked: Sequence[colours.Player], a: int, b: int) -> Pair:
     """Return White and Black; ``a`` is the higher ranked."""
-    return (a, b) if white_is_first(ranked[a], ranked[b]) else (b, a)
-
-
-def white_is_first(higher: Player, lower: Player) -> bool:
-    """Say whether the higher ranked of two players has White (5.2)."""
-    wish, other = higher.preference, lower.preference
-    if not wish and not other:
-        return higher.number % 2 == 0  # 5.2.5: odd start numbers have White in round 1
-    if wish != other:
-        return wish == "w" if wish else other == "b"
-    if _eager(higher) != _eager(lower):
-        return (wish == "w") == (_eager(higher) > _eager(lower))
-    for mine, theirs in zip(reversed(higher.played), reversed(lower.played), strict=False):
-        if mine != theirs:
-            return mine == "b"
-    return wish == "w"
-
-
-def _eager(player: Player) -> tuple[int, int]:
-    absolute = player.strength == _ABSOLUTE
-    return player.strength, abs(player.difference) if absolute else 0
+    return (a, b) if colours.white_is_first(ranked[a], ranked[b]) else (b, a)
 
 
 # -- brackets ------------------------------------------------------------------------
@@ -138,7 +63,9 @@ def _eager(player: Player) -> tuple[int, int]:
 class _Round:
     """The round being paired; places are indices in the ranking, the last the empty chair."""
 
-    def __init__(self, ranked: Sequence[Player], topscorers: Iterable[int], force: _Force) -> None:
+    def __init__(
+        self, ranked: Sequence[colours.Player], topscorers: Iterable[int], force: _Force
+    ) -> None:
         self.ranked, self.force = ranked, force
         self.topscorers = frozenset(topscorers)
         self.chair = len(ranked)
@@ -177,7 +104,7 @@ class _Round:
         if b == self.chair or a in self.topscorers or b in self.topscorers:
             return False
         one, two = self.ranked[a], self.ranked[b]
-        return one.strength == two.strength == _ABSOLUTE and one.preference == two.preference
+        return one.strength == two.strength == colours.ABSOLUTE and one.preference == two.preference
 
 
 class _Bracket:
@@ -307,7 +234,7 @@ class _Bracket:
         if not {a, b} & self.round.topscorers:
             return 0, 0
         one, two = self.round.ranked[a], self.round.ranked[b]
-        first, second = ("w", "b") if white_is_first(one, two) else ("b", "w")
+        first, second = ("w", "b") if colours.white_is_first(one, two) else ("b", "w")
         after = (one.played + first, two.played + second)
         wide = sum(abs(c.count("w") - c.count("b")) > 2 for c in after)
         thrice = sum(c[-3:] in {"www", "bbb"} for c in after)
@@ -316,26 +243,28 @@ class _Bracket:
     def _colours(self, a: int, b: int) -> tuple[int, int]:
         one, two = self.round.ranked[a], self.round.ranked[b]
         clash = bool(one.preference) and one.preference == two.preference
-        strong = min(one.strength, two.strength) >= _STRONG
+        strong = min(one.strength, two.strength) >= colours.STRONG
         return -int(clash), -int(clash and strong)
 
     def _floats(self, a: int, b: int, ago: int) -> Iterator[int]:
         """Count residents who float down again, and those who meet a floater again."""
         down = a in self.inside - self.moved and b not in self.inside
-        yield -int(down and self.round.ranked[a].floated(DOWN, ago))
+        yield -int(down and self.round.ranked[a].floated(colours.DOWN, ago))
         up = a in self.moved and b in self.inside
-        yield -int(up and self.round.ranked[b].floated(UP, ago))
+        yield -int(up and self.round.ranked[b].floated(colours.UP, ago))
 
     def _float_differences(self, a: int, b: int, ago: int) -> Iterator[int]:
         """Yield the score differences of those who float the same way as before."""
-        again = a in self.moved and self.round.ranked[a].floated(DOWN, ago)
+        again = a in self.moved and self.round.ranked[a].floated(colours.DOWN, ago)
         levels = sorted({self._score(p) for p in self.moved}, reverse=True)
         lowest = self._score(self.residents[0])
         gaps = {s - lowest for s in levels} | {s - lowest + 2 for s in levels}
         gap = self._score(a) - (lowest if b in self.inside else lowest - 2)
         for size in sorted(gaps, reverse=True):
             yield -int(again and gap == size)
-        again = a in self.moved and b in self.inside and self.round.ranked[b].floated(UP, ago)
+        again = (
+            a in self.moved and b in self.inside and self.round.ranked[b].floated(colours.UP, ago)
+        )
         for size in sorted(gaps, reverse=True):
             yield -int(again and gap == size)
 

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Literal
 
-from orchestrator.season.formats import base, dutch
+from orchestrator.season.formats import base, colours, dutch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Swiss:
         del played
 
 
-def ranking(entrants: int, by: str, played: base.History) -> list[dutch.Player]:
+def ranking(entrants: int, by: str, played: base.History) -> list[colours.Player]:
     """Return the engines still in the event, ranked for the next round."""
     players = _players(entrants, played)
     scores = {player.number: player.score for player in players}
 
-    def rank(player: dutch.Player) -> tuple[int, int, int]:
+    def rank(player: colours.Player) -> tuple[int, int, int]:
         cumulative = sum(scores[opponent] for opponent in player.opponents)
         second = cumulative + player.score * player.had_bye if by == "opponents-score" else 0
         return -player.score, -second, player.number
@@ -88,9 +88,9 @@ def ranking(entrants: int, by: str, played: base.History) -> list[dutch.Player]:
     return sorted((p for p in players if p.number not in played.out), key=rank)
 
 
-def _players(entrants: int, played: base.History) -> list[dutch.Player]:
+def _players(entrants: int, played: base.History) -> list[colours.Player]:
     """Replay all rounds: scores, opponents, colours and floats of every engine."""
-    players = [dutch.Player(engine) for engine in range(entrants)]
+    players = [colours.Player(engine) for engine in range(entrants)]
     for number in range(1, played.paired + 1):
         seats = {
             engine: game
@@ -104,12 +104,12 @@ def _players(entrants: int, played: base.History) -> list[dutch.Player]:
 
 
 def _after(
-    player: dutch.Player,
-    before: list[dutch.Player],
+    player: colours.Player,
+    before: list[colours.Player],
     seats: dict[int, base.Game],
     byes: set[int],
     played: base.History,
-) -> dutch.Player:
+) -> colours.Player:
     """Return a player after a round; games of engines that have left score nothing."""
     engine, game = player.number, seats.get(player.number)
     if game is None:
@@ -118,7 +118,7 @@ def _after(
             player,
             score=player.score + 2 * bye,
             colours=player.colours + "-",
-            floats=(*player.floats, dutch.DOWN if bye else ""),
+            floats=(*player.floats, colours.DOWN if bye else ""),
             had_bye=player.had_bye or bye,
         )
     opponent = game.white + game.black - engine
@@ -129,5 +129,5 @@ def _after(
         score=player.score + (played.taken(engine, (game,)) if counts else 0),
         opponents=player.opponents | {opponent},
         colours=player.colours + ("w" if game.white == engine else "b"),
-        floats=(*player.floats, dutch.DOWN if gap > 0 else dutch.UP if gap < 0 else ""),
+        floats=(*player.floats, colours.DOWN if gap > 0 else colours.UP if gap < 0 else ""),
     )

@@ -1,0 +1,101 @@
+"""``farm amend engine``: who takes another engine's seat in an event.
+
+A substitute is an engine of the season or an entry of a file; its parts must be unlike
+those of all others (S16-16).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from orchestrator import contract, errors
+from orchestrator.commands import acts, completing, rosters
+from orchestrator.season import amendments, eligibility, model, replacing, roster, state
+
+
+@click.command()
+@click.argument("engine", shell_complete=completing.engines)
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    required=True,
+    help="The event in which its seat changes hands.",
+)
+@click.option("--with", "substitute", required=True, help="The substitute's id.")
+@click.option(
+    "--entry",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False),
+    help="An engines.toml with the substitute, if it is new.",
+)
+@click.option(
+    "--played",
+    type=click.Choice(["keep", "annul", "replay"]),
+    default="keep",
+    show_default=True,
+    help="Games it has played: count for the substitute, for nobody, or are played again.",
+)
+@acts.act
+def engine(
+    engine: str,
+    event: str,
+    substitute: str,
+    entry: pathlib.Path | None,
+    played: amendments.Played,
+    act: acts.Act,
+) -> None:
+    """Give the seat of ENGINE in an event to a substitute: seed, open games, later rounds.
+
+    A running event needs a paused season. Refused in a ranked event, and where later rounds
+    or a match's winner hang on the games.
+
+    Example: farm amend engine e1 --event league --with e9 --played replay --reason "hidden book"
+    """
+
+    def change(now: state.SeasonState) -> Sequence[contract.Draft]:
+        new = spec(now, substitute, entry, engine)
+        return replacing.replace(now, event, engine, new, played, act.by, act.reason)
+
+    done = act.change(change, unoffered=True)
+    facts = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
+    act.report(done, facts | {"substitute": substitute}, in_words(done.fact))
+
+
+def spec(
+    now: state.SeasonState, engine: str, entry: pathlib.Path | None, replaced: str
+) -> contract.EngineSpec:
+    """Return a substitute: one of the season's engines, or of a file; raise ``UsageError``.
+
+    Its parts must be unlike those of all entries but the one that it replaces (S16-16).
+    """
+    if entry is None:
+        if engine not in now.engines:
+            known = ", ".join(now.engines)
+            raise errors.UsageError(
+                f"{engine!r} is no engine of this season ({known}); give --entry engines.toml"
+            )
+        return now.engines[engine]
+    new = rosters.entry(entry, engine)
+    others = (one for one in now.launched.season.roster.engines if roster.id_of(one) != replaced)
+    _require_unique(new, list(others))
+    return roster.spec(new)
+
+
+def _require_unique(entry: model.EngineEntry, others: Sequence[model.EngineEntry]) -> None:
+    neural = [one for one in others if one.neural and not one.exception and not one.dropped]
+    shared = eligibility.clash(entry, neural) if entry.neural and not entry.exception else ""
+    if shared:
+        raise errors.RefusedError(f"{entry.name or entry.id}: {shared}; {eligibility.ALLOWED}")
+
+
+def in_words(fact: dict[str, Any]) -> str:
+    """Say what follows from a replaced engine."""
+    done = {"keep": "", "annul": f", {len(fact['annulled'])} played games count for nobody"}
+    done["replay"] = f", {len(fact['replays'])} games are played again"
+    return (
+        f"{fact['substitute']['id']} plays {fact['event']} in the seat of {fact['engine']}:"
+        f" {len(fact['games'])} games change hands{done[fact['played']]}"
+    )

@@ -1,0 +1,109 @@
+"""Messages between orchestrator and workers, and the one JSON codec for them.
+
+Every message carries the schema version of its writer. A reader accepts its own
+version and older ones; fields are only ever added, with a default. Times of day are
+milliseconds since the epoch by Redis' clock (``_ms``), durations on an engine's clock
+are nanoseconds (``_ns``), depths are plies, scores are centipawns or moves to mate
+from the mover's side.
+"""
+
+from __future__ import annotations
+
+from orchestrator.contract.codec import SCHEMA, Message, ProtocolName, Result, Side, dumps, loads
+from orchestrator.contract.engines import (
+    EngineSpec,
+    GpuUse,
+    HostBench,
+    SeatAddress,
+    SeatAnswer,
+    SeatRequest,
+)
+from orchestrator.contract.findings import Finding
+from orchestrator.contract.journal import (
+    AttemptEnded,
+    AttemptStarted,
+    Draft,
+    Entry,
+    GameFinished,
+    Token,
+    table,
+)
+from orchestrator.contract.orders import GameOrder, Opening
+from orchestrator.contract.played import (
+    Counters,
+    Evaluation,
+    Interruption,
+    PlyRecord,
+    Progress,
+    Score,
+)
+from orchestrator.contract.records import (
+    Ending,
+    EngineReport,
+    GameRecord,
+    OptionSetting,
+    Outcome,
+    RMobility,
+)
+from orchestrator.contract.rules import (
+    Adjudication,
+    EvalDraw,
+    EvalWin,
+    FewPiecesDraw,
+    Interruptions,
+    Limits,
+    MovesDraw,
+    MovesResign,
+    Syzygy,
+    Timeouts,
+)
+from orchestrator.contract.timecontrol import TimeControl
+
+__all__ = [
+    "SCHEMA",
+    "Adjudication",
+    "AttemptEnded",
+    "AttemptStarted",
+    "Counters",
+    "Draft",
+    "Ending",
+    "EngineReport",
+    "EngineSpec",
+    "Entry",
+    "EvalDraw",
+    "EvalWin",
+    "Evaluation",
+    "FewPiecesDraw",
+    "Finding",
+    "GameFinished",
+    "GameOrder",
+    "GameRecord",
+    "GpuUse",
+    "HostBench",
+    "Interruption",
+    "Interruptions",
+    "Limits",
+    "Message",
+    "MovesDraw",
+    "MovesResign",
+    "Opening",
+    "OptionSetting",
+    "Outcome",
+    "PlyRecord",
+    "Progress",
+    "ProtocolName",
+    "RMobility",
+    "Result",
+    "Score",
+    "SeatAddress",
+    "SeatAnswer",
+    "SeatRequest",
+    "Side",
+    "Syzygy",
+    "TimeControl",
+    "Timeouts",
+    "Token",
+    "dumps",
+    "loads",
+    "table",
+]

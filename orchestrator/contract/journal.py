@@ -1,0 +1,163 @@
+"""The journal's entries, and what halls journal of attempts and games."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator import errors
+from orchestrator.contract import codec, records
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Token:
+    """A fencing token: grows with every claim in a hall, and with every restore."""
+
+    epoch: int
+    n: int
+
+    def __str__(self) -> str:
+        """Write the token as ``epoch.n``, its form in Redis."""
+        return f"{self.epoch}.{self.n}"
+
+    @classmethod
+    def parse(cls, text: str) -> Token:
+        """Read ``epoch.n``; raise ``ValueError`` when it is not a token."""
+        epoch, n = text.split(".")
+        return cls(int(epoch), int(n))
+
+
+@dataclasses.dataclass(frozen=True)
+class Draft:
+    """A fact that is not in the journal yet."""
+
+    kind: str
+    data: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, kind: str, fact: codec.Message) -> Draft:
+        """Return a message as a fact of this kind."""
+        return cls(kind, fact.model_dump(mode="json", by_alias=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A journaled fact; ``seq`` counts from 1 without gaps, ``at_ms`` is Redis' time."""
+
+    seq: int
+    at_ms: int
+    kind: str
+    by: str
+    data: Mapping[str, Any]
+    token: str = ""
+    schema_version: int = codec.SCHEMA
+
+    def __post_init__(self) -> None:
+        """Refuse an entry of a later version: what it means cannot be known here."""
+        if self.schema_version > codec.SCHEMA:
+            raise errors.JournalTooNewError(
+                f"entry {self.seq} has schema {self.schema_version}, this version reads up to"
+                f" {codec.SCHEMA}: it was written by a later version of the farm; upgrade this one"
+            )
+
+    def line(self) -> str:
+        """Return the entry as its line of ``journal.jsonl``, without the line end."""
+        return codec.dumps(
+            {
+                "seq": self.seq,
+                "v": self.schema_version,
+                "at_ms": self.at_ms,
+                "kind": self.kind,
+                "by": self.by,
+                "token": self.token,
+                "data": self.data,
+            }
+        )
+
+    @classmethod
+    def from_line(cls, line: str) -> Entry:
+        """Read a line of ``journal.jsonl``; raise ``LedgerDamagedError``."""
+        try:
+            raw = codec.loads(line)
+            return cls(
+                seq=_whole(raw["seq"]),
+                at_ms=_whole(raw["at_ms"]),
+                kind=str(raw["kind"]),
+                by=str(raw["by"]),
+                data=table(raw["data"]),
+                token=str(raw["token"]),
+                schema_version=_whole(raw["v"]),
+            )
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise errors.LedgerDamagedError(f"not a journal line: {line[:80]!r}") from error
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"not a whole number: {value!r}")
+    return value
+
+
+def table(value: Any) -> dict[str, Any]:
+    """Return decoded JSON that must be an object; raise ``TypeError``."""
+    if not isinstance(value, dict):
+        raise TypeError(f"not a table: {value!r}")
+    return value
+
+
+class AttemptStarted(codec.Message):
+    """Journaled by ``claim``: an attempt at a game has the hall."""
+
+    game: str
+    attempt: str
+    hall: str
+    lane: str
+    host: str
+    worker: str
+
+
+class AttemptEnded(codec.Message):
+    """Journaled when an attempt is given up: interruption, never a result.
+
+    ``ply`` and the clocks are those of the last journaled ply (0 and the start when
+    there was none), so that a later version can decide RULEBOOK §3 from this entry.
+    """
+
+    game: str
+    attempt: str
+    hall: str
+    lane: str
+    host: str
+    cause: str
+    evidence: str = ""
+    ply: int = 0
+    white_clock_ns: int | None = None
+    black_clock_ns: int | None = None
+
+
+class GameFinished(codec.Message):
+    """Journaled by ``complete``: the one counted result of a game."""
+
+    game: str
+    attempt: str
+    hall: str
+    lane: str
+    host: str
+    result: codec.Result
+    ending: records.Ending
+    loser: codec.Side | None = None
+    details: str
+    plies: int
+    white_clock_ns: int
+    black_clock_ns: int
+    started_ms: int
+    ended_ms: int
+    record_sha256: str
+    r_mobility: float | None = None  # White's r-mobility points; None: as the result
+    by_verdict: bool = False  # no hall told it: a verdict on an interruption (arbiter)
+    white_files: Mapping[str, str] = {}  # SHA-256 of White's files that nobody had pinned yet
+    black_files: Mapping[str, str] = {}
+    white_unsearched: int = 0  # moves out of the book played at once, without a node
+    black_unsearched: int = 0
+    imported: bool = False  # played elsewhere: the record is a PGN

@@ -1,0 +1,61 @@
+"""The order of one game: all that a hall and its referee need to play it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from orchestrator.contract import codec, engines, played, rules, timecontrol
+
+
+class Opening(codec.Message):
+    """A start position and the book moves (UCI notation) played out by the referee."""
+
+    fen: str | None = None
+    moves: tuple[str, ...] = ()
+    name: str = ""
+    eco: str = ""
+
+
+class GameOrder(codec.Message):
+    """Everything a hall needs to play one game; the referee needs nothing else."""
+
+    schema_version: int = codec.SCHEMA
+    season: str
+    season_name: str
+    event: str
+    event_name: str
+    game: str
+    number: int
+    round: str
+    white: engines.EngineSpec
+    black: engines.EngineSpec
+    time_control: timecontrol.TimeControl
+    time_margin_ms: int = 0
+    opening: Opening = Opening()
+    limits: rules.Limits = rules.Limits()
+    timeouts: rules.Timeouts = rules.Timeouts()
+    variant: Literal["standard", "fischerandom"] = "standard"
+    adjudication: rules.Adjudication = rules.Adjudication()
+    journaled: bool = True  # each ply waits for the link's GO_ON (DESIGN §3.3)
+    agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
+    recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
+    traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
+    keep: tuple[codec.Side, ...] = ()  # whose engine may stay for the next order (``farm match``)
+    sandbox: Literal["", "bubblewrap"] = ""  # a host that cannot give it must not play
+    progress: played.Progress | None = None  # what an interrupted game goes on from
+    gpus: Literal["shared", "each"] = "shared"  # both think in turn on all, or have their own
+    seats: Mapping[codec.Side, engines.SeatAddress] = {}  # of engines that are elsewhere
+
+    def engine(self, side: codec.Side) -> engines.EngineSpec:
+        """Return the engine that plays a side."""
+        return self.white if side == "white" else self.black
+
+    def control(self, side: codec.Side) -> timecontrol.TimeControl:
+        """Return the time control that a side plays with."""
+        return self.engine(side).time_control or self.time_control
+
+    def margin_ms(self, side: codec.Side) -> int:
+        """Return the time tolerated beyond a side's flag."""
+        own = self.engine(side).time_margin_ms
+        return self.time_margin_ms if own is None else own
