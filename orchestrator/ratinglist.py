@@ -13,7 +13,7 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from orchestrator import contract
+from orchestrator import contract, errors
 from orchestrator.rating import headers, lists, live, ordo, pairings, spread
 from orchestrator.season import events
 from orchestrator.season import state as season_state
@@ -80,6 +80,21 @@ class RatingList:
         counted = pairings.count(games, self._families)
         self._last = ordo.rate(counted, self._settings, self._last)
         return self._last
+
+    def listed(
+        self,
+        games: Mapping[Result, int],
+        states: Sequence[season_state.SeasonState],
+        runs: int | None = None,
+    ) -> tuple[spread.Spread, tuple[lists.Row, ...]]:
+        """Return the list with its errors; raise ``RefusedError`` before the first result.
+
+        ``states`` say who is provisional; ``runs`` are those of ``rating.spread.of``.
+        """
+        if not any(result in pairings.RESULTS for _, _, result in games):
+            raise errors.RefusedError("no game has been finished yet: nothing can be rated")
+        rated = spread.of(self.update(games), runs)
+        return rated, marked(rated, known(states, self._families))
 
 
 def marked(known_spread: spread.Spread, finished: set[str]) -> tuple[lists.Row, ...]:

@@ -40,7 +40,8 @@ class Kind(enum.IntEnum):
 
     ORDER = 1  # link: contract.GameOrder
     GO_ON = 2  # link: the ply is journaled, both clocks may run again; no payload
-    READY = 3  # referee: {"white": EngineReport, "black": EngineReport}, clocks not started
+    READY = 3  # referee: {"white": EngineReport, "black": EngineReport}, clocks not started;
+    # not sent where an order has neither traffic nor a journal
     THINK = 4  # referee: a clock starts: ply, side, both clocks, monotonic_ns, stall_ns. For
     # display, and to find a referee that is stuck; an order without traffic gets few of them.
     CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``

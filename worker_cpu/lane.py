@@ -161,7 +161,7 @@ class _Attempt:
         self._lanes, self._settings, self._lease, self._seated = known, configured, lease, seated
         self._next_beat = 0.0
         self._renew()
-        self._game = game.Game(seated, order, f"{lease.hall}/{lease.lane}")
+        self._game = game.Game(seated, game.Sealed(order), f"{lease.hall}/{lease.lane}")
 
     def run(self) -> game.End:
         """See the game through; an interruption is no result."""

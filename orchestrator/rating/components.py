@@ -2,37 +2,55 @@
 
 A win leads from loser to winner, a draw both ways. Ratings of two engines are finite
 against each other only inside a strongly connected component of that graph (Tarjan).
+Whether there is but one is asked first: a few steps over all pairs at a time say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.rating import pairings
+import numpy as np
+
+from orchestrator.rating import curve, pairings
 
 
 def connected(counted: pairings.Pairings) -> list[list[int]]:
     """Return the components, each with its engines in order of appearance."""
+    if is_connected(counted):
+        return [list(range(len(counted.engines)))]
     return [sorted(part) for part in _Search(_beaten_by(counted)).run()]
 
 
 def is_connected(counted: pairings.Pairings) -> bool:
-    """Say whether all engines lie in one component."""
-    return len(connected(counted)) == 1
+    """Say whether all engines lie in one component: the first one reaches all, and all it."""
+    loser, winner = _wins(counted)
+    size = len(counted.engines)
+    return _reaches_all(loser, winner, size) and _reaches_all(winner, loser, size)
+
+
+def _reaches_all(source: curve.Ints, target: curve.Ints, size: int) -> bool:
+    reached = np.zeros(size, dtype=np.bool_)
+    reached[:1] = True
+    while True:
+        new = target[reached[source] & ~reached[target]]
+        if not len(new):
+            return size > 0 and bool(reached.all())
+        reached[new] = True
+
+
+def _wins(counted: pairings.Pairings) -> tuple[curve.Ints, curve.Ints]:
+    """Return from whom and to whom the wins and draws lead."""
+    won, lost = counted.taken > 0, counted.taken < counted.games
+    loser = np.concatenate([counted.black[won], counted.white[lost]])
+    winner = np.concatenate([counted.white[won], counted.black[lost]])
+    return loser, winner
 
 
 def _beaten_by(counted: pairings.Pairings) -> list[list[int]]:
     """Return, for each engine, who has taken something from it."""
     edges: list[list[int]] = [[] for _ in counted.engines]
-    white, black = counted.white.tolist(), counted.black.tolist()
-    whites, blacks = counted.taken > 0, counted.taken < counted.games
-    for first, second, won, lost in zip(
-        white, black, whites.tolist(), blacks.tolist(), strict=True
-    ):
-        if won:
-            edges[second].append(first)
-        if lost:
-            edges[first].append(second)
+    for loser, winner in zip(*(ends.tolist() for ends in _wins(counted)), strict=True):
+        edges[loser].append(winner)
     return edges
 
 

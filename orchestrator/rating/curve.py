@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 BETA = math.log(0.76 / 0.24) / 202  # a point; Ordo's -z is 202
 EVEN_DRAWS = 0.5  # Ordo's draw rate of equal engines when none is estimated

@@ -15,6 +15,39 @@ import numpy as np
 from orchestrator.rating import curve
 
 RESULTS = {"1-0": 0, "1/2-1/2": 1, "0-1": 2}
+_NO_RESULT = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Games as they were read, a row each, ``times`` over.
+
+    ``white``, ``black`` and ``result`` are places in ``texts``.
+    """
+
+    texts: tuple[str, ...]
+    white: curve.Ints
+    black: curve.Ints
+    result: curve.Ints
+    times: curve.Floats
+
+    @classmethod
+    def of(cls, games: Mapping[tuple[str, str, str], int]) -> Table:
+        """Make the table of games given as (White, Black, result) with their number."""
+        places: dict[str, int] = {}
+        found = [places.setdefault(text, len(places)) for game in games for text in game]
+        white, black, result = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        times = np.fromiter(games.values(), np.float64, len(games))
+        return cls(tuple(places), white, black, result, times)
+
+    def columns(self) -> curve.Ints:
+        """Return, for each row, the number of its result in ``RESULTS``, -1 for none."""
+        known = [RESULTS.get(text, _NO_RESULT) for text in self.texts]
+        return np.array(known, dtype=np.int64)[self.result]
+
+    def unfinished(self) -> int:
+        """Return the number of games without a result."""
+        return int(self.times[self.columns() == _NO_RESULT].sum())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,20 +108,49 @@ class Pairings:
 
 
 def count(
-    games: Mapping[tuple[str, str, str], int], families: Mapping[str, str] | None = None
+    games: Mapping[tuple[str, str, str], int] | Table, families: Mapping[str, str] | None = None
 ) -> Pairings:
-    """Count games given as (White, Black, result) with their number."""
-    named = families or {}
-    numbers: dict[str, int] = {}
-    cells: dict[tuple[int, int], list[float]] = {}
-    for (white, black, result), times in games.items():
-        column = RESULTS.get(result)
-        if column is None:
-            continue
-        first = numbers.setdefault(named.get(white, white), len(numbers))
-        second = numbers.setdefault(named.get(black, black), len(numbers))
-        if first != second:
-            cells.setdefault((first, second), [0.0, 0.0, 0.0])[column] += times
-    sides = np.array(list(cells), dtype=np.int64).reshape(-1, 2)
-    table = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 3)
-    return Pairings(tuple(numbers), sides[:, 0], sides[:, 1], *table.T)
+    """Count games: a table, or (White, Black, result) with their number."""
+    table = games if isinstance(games, Table) else Table.of(games)
+    column = table.columns()
+    told = column != _NO_RESULT
+    engines, numbers = _engines(table, told, families or {})
+    white, black = numbers[table.white], numbers[table.black]
+    kept = told & (white != black)
+    return _cells(engines, white[kept], black[kept], column[kept], table.times[kept])
+
+
+def _engines(
+    table: Table, told: curve.Mask, families: Mapping[str, str]
+) -> tuple[tuple[str, ...], curve.Ints]:
+    """Return the engines in order of appearance, and the engine of each text.
+
+    Engines appear in games with a result, White first; what is no engine has number -1.
+    """
+    joined: dict[str, int] = {}
+    named = [families.get(text, text) for text in table.texts]
+    group = np.array([joined.setdefault(name, len(joined)) for name in named], dtype=np.int64)
+    seen = np.stack([group[table.white[told]], group[table.black[told]]], axis=1).ravel()
+    first = np.full(len(joined), len(seen))
+    np.minimum.at(first, seen, np.arange(len(seen)))
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(seen))]
+    numbers = np.full(len(joined), -1)
+    numbers[order] = np.arange(len(order))
+    names = list(joined)
+    return tuple(names[at] for at in order), numbers[group]
+
+
+def _cells(
+    engines: tuple[str, ...],
+    white: curve.Ints,
+    black: curve.Ints,
+    column: curve.Ints,
+    times: curve.Floats,
+) -> Pairings:
+    """Add up the games of each pair; pairs in order of appearance."""
+    size = max(1, len(engines))
+    pairs, first, cell = np.unique(white * size + black, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    counts = np.bincount(3 * cell + column, times, 3 * len(pairs)).reshape(-1, 3)
+    wins, draws, losses = np.ascontiguousarray(counts[order].T, dtype=np.float64)
+    return Pairings(engines, pairs[order] // size, pairs[order] % size, wins, draws, losses)

@@ -98,7 +98,7 @@ def analytic(rated: ordo.Rated, games: pairings.Pairings) -> Spread:
     noise = _noise(games, games.games * np.maximum(variance, 0.0))
     size = len(games.engines)
     kept = size + 1 if rated.settings.white is None and rated.fit.settled else size
-    inverse = np.linalg.pinv(curvature[:kept, :kept])
+    inverse = np.linalg.pinv(curvature[:kept, :kept], hermitian=True)
     table = inverse @ noise[:kept, :kept] @ inverse
     white = CONFIDENCE * math.sqrt(max(0.0, table[-1, -1])) if kept > size else None
     return Spread(rated, _centred(table[:size, :size]), white)

@@ -1,12 +1,11 @@
 """Put the output of ``make bench`` into docs/benchmarks.md, with machine and versions.
 
-``python tests/benchmarks/bench_report.py OUTPUT`` replaces the section between the two
-markers, and nothing else; peers that were not named are said to be missing.
+Replaces the section between the two markers, and nothing else; peers that were not named
+are said to be missing, as are parts that have never been run.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib.metadata
 import os
 import pathlib
@@ -14,7 +13,7 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator, Mapping
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -25,33 +24,45 @@ PEERS = {  # environment variable to the argument that prints the version
     "FARM_ORDO": "-v",
     "FARM_CCHESS": "-version",
 }
-NOISE = re.compile(r"^(=+ |platform |rootdir|configfile|plugins|collected|tests/|cachedir|\.+$)")
+QUIET = {"QT_QPA_PLATFORM": "offscreen"}  # cutechess is linked to a graphics library
+NOISE = re.compile(
+    r"^(=+ |-+ |platform |rootdir|configfile|plugins|collected|tests/|cachedir|measuring: )"
+)
+PROGRESS = re.compile(r"^[.sFEx]+(\s*\[ *\d+%\])?$")
 
 
-def main(arguments: list[str]) -> int:
-    """Write the section."""
-    output = pathlib.Path(arguments[0]).read_text(encoding="utf-8")
-    lines = [line for line in output.splitlines() if line.strip() and not NOISE.match(line)]
-    section = "\n".join([BEGIN, "", *machine(), "", "```", *lines, "```", "", END])
-    page = PAGE.read_text(encoding="utf-8")
-    if BEGIN in page:
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        page = f"{before}{section}{after}"
+def write(parts: Mapping[str, pathlib.Path], page: pathlib.Path = PAGE) -> None:
+    """Write the section from the outputs of the parts, by name; each begins with its date."""
+    told = [*machine(), ""]
+    for name, path in parts.items():
+        told += [*section(path), ""] if path.exists() else [f"### {name}", "", "Not run.", ""]
+    text = "\n".join([BEGIN, "", *told, END])
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    if rest:
+        page.write_text(f"{before}{text}{rest.partition(END)[2]}", encoding="utf-8")
     else:
-        page = f"{page.rstrip()}\n\n## The last full `make bench`\n\n{section}\n"
-    PAGE.write_text(page, encoding="utf-8")
-    return 0
+        title = "## The last full `make bench`"
+        page.write_text(f"{before.rstrip()}\n\n{title}\n\n{text}\n", encoding="utf-8")
+
+
+def section(path: pathlib.Path) -> Iterator[str]:
+    """Yield a part's lines for the page: tables as they are, everything else verbatim."""
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    yield from (f"### {head.partition(':')[0]}", "", f"{head.partition(':')[2].strip()}.", "")
+    told = [line for line in lines if not NOISE.match(line) and not PROGRESS.match(line)]
+    if any(line.startswith("|") for line in told):
+        yield from ("\n".join(told).strip(), "")
+    else:
+        yield from ("```", *(line for line in told if line.strip()), "```")
 
 
 def machine() -> list[str]:
     """Say where and with what was measured."""
-    load = os.getloadavg()[2]
-    today = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
     cores, system = os.cpu_count(), f"{platform.system()} {platform.release()}"
     celery = importlib.metadata.version("celery")
     redis = _version("redis-server", "--version")
     told = [
-        f"{today}: {_processor()}, {cores} logical cores, {system}, 15-minute load {load:.1f}.",
+        f"{_processor()}, {cores} logical cores, {system}.",
         "",
         f"* Python {platform.python_version()}, Celery {celery}, {redis}",
     ]
@@ -71,10 +82,13 @@ def _version(program: str | None, switch: str) -> str:
     path = shutil.which(program or "")
     if path is None:
         return "not found"
-    done = subprocess.run([path, switch], capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(
+        [path, switch],
+        capture_output=True,
+        text=True,
+        env=os.environ | QUIET,
+        check=False,
+        timeout=20,
+    )
     lines = (done.stdout or done.stderr).strip().splitlines()
     return lines[0] if lines else "unknown version"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator import contract, errors
-from worker_cpu.match import arguments, engines
+from worker_cpu.match import arguments, engines, switches
 
 TWO = ["-engine", "cmd=true", "name=A", "-engine", "cmd=false", "name=B"]
 CLOCK = ["-each", "tc=10+0.1"]
@@ -183,7 +183,7 @@ def test_openings() -> None:
     """Format follows the name, and every key is kept."""
     words = ["file=b.epd.gz", "order=random", "start=7", "policy=round", "plies=8"]
     settings = read("-openings", *words, "-srand", "42")
-    assert settings.openings == arguments.Openings(
+    assert settings.openings == switches.Openings(
         pathlib.Path("b.epd.gz"), "epd", "random", plies=8, start=7
     )
     assert (settings.plan.policy, settings.seed) == ("round", 42)

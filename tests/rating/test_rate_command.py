@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 from click import testing
@@ -106,3 +108,16 @@ def test_csv_and_text_hold_the_same_list(archive: pathlib.Path, families: pathli
 def test_what_is_wrong_is_said(archive: pathlib.Path, words: tuple[str, ...], told: str) -> None:
     """Wrong input ends with exit code 2 and names itself."""
     assert told in rate(archive, *words, code=2)
+
+
+def test_what_a_list_as_json_does_not_need_is_not_loaded(archive: pathlib.Path) -> None:
+    """Neither Redis' client nor the farm's messages nor the terminal: they start slower than it."""
+    script = """if True:
+        import sys
+        from orchestrator import commands
+        commands.farm(sys.argv[1:], standalone_mode=False)
+        print(sorted({"chess", "pydantic", "redis", "rich"} & set(sys.modules)))
+    """
+    words = [sys.executable, "-c", script, "rate", str(archive), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

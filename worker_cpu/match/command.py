@@ -47,7 +47,7 @@ class ArgumentCommand(click.Command):
 
 HELP = """Play engines against each other on this machine, without Redis.
 
-The arguments are those of cutechess-cli and fastchess.
+The arguments are those of cutechess-cli and fastchess. Examples:
 
 \b
 farm match -engine cmd=new name=New -engine cmd=old name=Old \\

@@ -94,14 +94,20 @@ class Seated:
         self.dead_man.wait()
 
 
+class Sealed:
+    """An order and its bytes: what can be done of it before its seats are free."""
+
+    def __init__(self, order: contract.GameOrder) -> None:
+        self.order = order
+        self.payload = order.encode().encode()
+
+
 class Game:
     """A game that is being played."""
 
-    def __init__(
-        self, seated: Seated, order: contract.GameOrder, site: str, hear: Hear | None = None
-    ) -> None:
+    def __init__(self, seated: Seated, sealed: Sealed, site: str, hear: Hear | None = None) -> None:
         """Send the order; ``hear`` takes the engines' traffic."""
-        self.order = order
+        self.order = sealed.order
         self._seated, self._site, self._hear = seated, site, hear
         self._plies: list[bytes] = []
         self._started_ms = _now_ms()
@@ -109,7 +115,7 @@ class Game:
         self._end: End | None = None
         self._channel = seated.referee.channel
         try:
-            self._channel.send(frames.Kind.ORDER, order.encode().encode())
+            self._channel.send(frames.Kind.ORDER, sealed.payload)
         except frames.ChannelClosedError as error:
             self._end = Interrupted("referee lost", str(error))
 

@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import record as records
 from orchestrator.ledger import files
 from worker_cpu import finished
 from worker_cpu.match import schedule
@@ -173,6 +172,8 @@ class Journal:
     def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
         record = _record(game)
         if self._outputs.pgn is not None and record is not None:
+            from orchestrator.arbiter import record as records  # noqa: PLC0415 - only with a PGN
+
             yield "pgn", records.pgn(record, minimal=self._outputs.minimal)
         if self._outputs.epd is not None:
             yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import chess960, dealing, openings
-from worker_cpu.match import arguments, engines, schedule
+from worker_cpu.match import arguments, engines, schedule, switches
 
 Deal: TypeAlias = Callable[[int], contract.Opening]
 
@@ -78,10 +78,10 @@ def deal(settings: arguments.Settings) -> Deal:
         return _numbered(wanted, settings.seed)
     if settings.variant == "standard":
         return lambda _: contract.Opening()
-    return _numbered(arguments.Openings(kind="frc", order="random"), settings.seed)
+    return _numbered(switches.Openings(kind="frc", order="random"), settings.seed)
 
 
-def _numbered(wanted: arguments.Openings, seed: int) -> Deal:
+def _numbered(wanted: switches.Openings, seed: int) -> Deal:
     """Deal Chess960 positions by number: those listed, else all of them."""
     make = chess960.double if wanted.kind == "dfrc" else chess960.opening
     listed: Sequence[int] = wanted.positions
@@ -93,9 +93,7 @@ def _numbered(wanted: arguments.Openings, seed: int) -> Deal:
     return lambda index: make(listed[order[index % len(order)]])
 
 
-def read_book(
-    path: pathlib.Path, kind: arguments.Kind, plies: int | None
-) -> list[contract.Opening]:
+def read_book(path: pathlib.Path, kind: switches.Kind, plies: int | None) -> list[contract.Opening]:
     """Read a book, compressed with gzip or not; raise ``BookError``."""
     text = read_text(path)
     return openings.parse(text, "epd" if kind == "epd" else "pgn", plies, str(path))

@@ -4,7 +4,8 @@ One process, one poll loop; the games themselves run in referees of their own, e
 its own cores. Invariants:
 
 * a finished game is written down, and on disk, before anything else is listened to; the
-  next game of its lane is begun first, so that no game waits for a disk;
+  next game of its lane is begun first, so that no game waits for a disk, for a line of
+  the report or for its own order: that is written while the games before it are played;
 * an engine that cannot start, crashes or stalls loses its game; only a host that cannot
   play a game in ``TRIES`` attempts ends the match, with what is finished kept;
 * the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
@@ -14,18 +15,16 @@ its own cores. Invariants:
 from __future__ import annotations
 
 import collections
-import contextlib
 import enum
+import itertools
 import os
 import pathlib
 import select
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from orchestrator import errors
-from worker_cpu import frames, processes
+from worker_cpu import processes
 from worker_cpu.match import (
     arguments,
     game,
@@ -35,6 +34,8 @@ from worker_cpu.match import (
     report,
     schedule,
     standings,
+    stopping,
+    traffic,
 )
 from worker_cpu.seats import sandbox
 
@@ -88,9 +89,11 @@ class Runner:
         self._leaving: list[game.Seated] = []
         self._tries: collections.Counter[int] = collections.Counter()
         self._queue: collections.deque[schedule.Slot] = collections.deque()
-        self._traffic = Traffic(settings) if settings.listens else None
+        self._ahead: dict[str, game.Sealed] = {}
+        self._begun: list[schedule.Slot] = []
+        self._traffic = traffic.Traffic(settings) if settings.listens else None
         self._next_feed = 0.0
-        self._signals = 0
+        self._stop = stopping.Stop()
         self._failure: errors.FarmError | None = None
         self._decided = False
 
@@ -98,12 +101,16 @@ class Runner:
         """Play these games; raise ``HostError`` or ``UsageError`` when one cannot be."""
         self._queue.extend(slots)
         self._decided = self._is_decided()
-        with self._signals_heard():
+        with self._stop.heard() as signals:
+            self._poll.register(signals, select.POLLIN)
             try:
                 while self._busy or (self._queue and not self._stopping):
                     self._fill()
+                    self._announce()
+                    self._write_ahead()
                     self._listen()
-                    if self._signals > 1 or isinstance(self._failure, errors.UsageError):
+                    dropped = self._stop.urgency >= stopping.DROP
+                    if dropped or isinstance(self._failure, errors.UsageError):
                         self._drop()
             finally:
                 self._close()
@@ -114,13 +121,13 @@ class Runner:
     def _reason(self) -> Reason:
         if self._decided:
             return Reason.DECIDED
-        if not self._signals:
+        if not self._stop.urgency:
             return Reason.COMPLETE
-        return Reason.STOPPED if self._signals == 1 else Reason.DROPPED
+        return Reason.STOPPED if self._stop.urgency < stopping.DROP else Reason.DROPPED
 
     @property
     def _stopping(self) -> bool:
-        return bool(self._signals or self._decided or self._failure)
+        return bool(self._stop.urgency or self._decided or self._failure)
 
     # -- starting games ----------------------------------------------------------------
 
@@ -131,20 +138,37 @@ class Runner:
                 self._start(lane, self._queue.popleft())
 
     def _start(self, lane: Lane, slot: schedule.Slot) -> None:
+        order = self._sealed(slot)
         self._tries[slot.number] += 1
-        order = self._orders.order(slot, self._tries[slot.number])
         lane.slot, lane.seated = slot, lane.spare or self._seat(lane)
         lane.spare, lane.seated.keeps = None, False
         hear = None if self._traffic is None else self._traffic.ear(slot)
         lane.game = game.Game(lane.seated, order, self._settings.site, hear)
         self._busy[lane.game.fileno()] = lane
         self._poll.register(lane.game.fileno(), select.POLLIN)
-        self._report.started(slot)
-        if self._queue and not order.keep:  # else these seats play on
+        self._begun.append(slot)
+        if self._queue and not lane.game.order.keep:  # else these seats play on
             lane.spare = self._seat(lane)
 
     def _seat(self, lane: Lane) -> game.Seated:
         return game.Seated(self._nursery, lane.cores, self._scratch)
+
+    def _sealed(self, slot: schedule.Slot) -> game.Sealed:
+        """Return the order of a game's next attempt, if possible the one written ahead."""
+        attempt = self._tries[slot.number] + 1
+        known = self._ahead.pop(f"{slot.number}/{attempt}", None)
+        return known or game.Sealed(self._orders.order(slot, attempt))
+
+    def _write_ahead(self) -> None:
+        """Write the orders of the games that will be begun next, while nobody waits."""
+        for slot in itertools.islice(self._queue, len(self._lanes)):
+            self._ahead[f"{slot.number}/{self._tries[slot.number] + 1}"] = self._sealed(slot)
+
+    def _announce(self) -> None:
+        """Tell of the games that were begun."""
+        for slot in self._begun:
+            self._report.started(slot)
+        self._begun.clear()
 
     # -- running games -----------------------------------------------------------------
 
@@ -184,9 +208,10 @@ class Runner:
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
         result = journal.Result.of(slot, end)
         self._table.add(slot, result)
-        self._report.finished(slot, result)
         self._decided = self._decided or self._is_decided()
         self._fill()
+        self._report.finished(slot, result)
+        self._announce()
         self._journal.write(slot, end)
         if lane.spare is not None and (self._stopping or not self._queue):
             self._dismiss(lane.spare)
@@ -244,69 +269,7 @@ class Runner:
         if self._traffic is not None:
             self._traffic.close()
 
-    # -- signals -----------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _signals_heard(self) -> Iterator[None]:
-        """Count signals while the match runs; a byte in a pipe wakes the poll."""
-        reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._poll.register(reader, select.POLLIN)
-        wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(wakeup)
-            os.close(reader)
-            os.close(writer)
-
-    def _on_signal(self, number: int, _: Any) -> None:
-        self._signals += 1 if number == signal.SIGINT else 2
-
     def _announce_stop(self) -> None:
-        if self._signals == 1 and self._busy:
+        if self._stop.urgency == stopping.FINISH and self._busy:
             running = f"{len(self._busy)} running game{'s are' if len(self._busy) > 1 else ' is'}"
             self._report.say(f"Stopping: {running} finished first; Ctrl-C again drops them")
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-# -- what engines say ----------------------------------------------------------------------
-
-
-class Traffic:
-    """Keeps what engines say: all of it in the log, stderr in files of the engines'."""
-
-    def __init__(self, settings: arguments.Settings) -> None:
-        self._log = None if settings.log is None else settings.log.open("ab")
-        self._stderr = [
-            None if one.stderr is None else one.stderr.open("ab") for one in settings.engines
-        ]
-        self._names = [one.spec.name for one in settings.engines]
-
-    def ear(self, slot: schedule.Slot) -> Callable[[frames.Chunk], None]:
-        """Return who takes the traffic of one game."""
-
-        def hear(chunk: frames.Chunk) -> None:
-            engine = slot.white if chunk.seat == "w" else slot.black
-            own = self._stderr[engine]
-            if chunk.direction == "!" and own is not None:
-                own.write(chunk.data)
-                own.flush()
-            if self._log is not None:
-                head = (
-                    f"{chunk.monotonic_ns} {slot.number} {self._names[engine]} {chunk.direction} "
-                )
-                lines = chunk.data.rstrip(b"\n").replace(b"\n", b"\n" + head.encode())
-                self._log.write(head.encode() + lines + b"\n")
-
-        return hear
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in (self._log, *self._stderr):
-            if file is not None:
-                file.close()

@@ -117,7 +117,7 @@ def _games(
 
 def _played(seated: game.Seated, order: contract.GameOrder, hall_name: str) -> contract.GameRecord:
     """See one game through; raise ``HostError`` when it is interrupted."""
-    playing = game.Game(seated, order, hall_name)
+    playing = game.Game(seated, game.Sealed(order), hall_name)
     poll = select.poll()
     poll.register(playing.fileno(), select.POLLIN)
     while (end := playing.serve()) is None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import chess
 
@@ -48,8 +48,7 @@ class Search:
     pv: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What an engine did at its turn, or out of turn: moved, resigned, claimed a result.
 
     ``text`` is the move or the claim as it was written. ``result`` is the result that

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator import contract
 from worker_cpu.protocols import base
@@ -66,8 +66,7 @@ class Option:
         return words if self.default is None else f"{words}, default {self.default}"
 
 
-@dataclasses.dataclass(frozen=True)
-class BestMove:
+class BestMove(NamedTuple):
     """``bestmove``: the move's text as the engine wrote it, '' when there is none."""
 
     move: str

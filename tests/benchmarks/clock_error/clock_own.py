@@ -76,7 +76,7 @@ def _play(
     lane = cores.allot(1, 1, cores.available(frozenset()))[0]
     seated = game.Seated(nursery, lane, scratch)
     seated.feed()
-    playing = game.Game(seated, order, "")
+    playing = game.Game(seated, game.Sealed(order), "")
     poll = select.poll()
     poll.register(playing.fileno(), select.POLLIN)
     end = None

@@ -1,7 +1,7 @@
 """The match runners that are measured, all started by the same command language.
 
 The farm's own is always there; a peer is there when its path is given: ``FARM_FASTCHESS``,
-``FARM_CUTECHESS``. Every runner gets the same probe, the same game and the same clock.
+``FARM_CUTECHESS``, ``FARM_CCHESS``. Every runner gets the same probe, game and clock.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def available() -> list[Runner]:
     for name, variable, version, language in (
         ("fastchess", "FARM_FASTCHESS", "-version", _fastchess),
         ("cutechess-cli", "FARM_CUTECHESS", "-version", _cutechess),
+        ("c-chess-cli", "FARM_CCHESS", "-version", _cchess),
     ):
         path = os.environ.get(variable)
         if path:
@@ -151,6 +152,13 @@ def _fastchess(probe: Probe, logs: pathlib.Path, setting: Setting) -> list[str]:
     return [os.environ["FARM_FASTCHESS"], *engines, *each, *_length(setting)]
 
 
+def _cchess(probe: Probe, logs: pathlib.Path, setting: Setting) -> list[str]:
+    command = " ".join([str(probe.program), *probe.arguments(logs, setting)])
+    engines = ["-each", f"cmd={command}", f"tc={CLOCK}", "-engine", "name=A", "-engine", "name=B"]
+    length = ["-games", str(setting.games), "-concurrency", str(setting.concurrency)]
+    return [os.environ["FARM_CCHESS"], *engines, *length]
+
+
 def _each_by_arg(probe: Probe, logs: pathlib.Path, setting: Setting) -> list[str]:
     arguments = [f"arg={word}" for word in probe.arguments(logs, setting)]
     engines = []
@@ -172,7 +180,8 @@ def _said(program: str, argument: str) -> str:
     done = subprocess.run(
         [program, argument], capture_output=True, env=os.environ | _QUIET, check=False, timeout=30
     )
-    return done.stdout.decode(errors="replace").strip().splitlines()[0]
+    said = done.stdout.decode(errors="replace").strip().splitlines()
+    return said[0] if said else "it tells no version"
 
 
 def _busy_seconds() -> float:

@@ -12,7 +12,8 @@ import pytest
 
 MEASURE = pathlib.Path(__file__).with_name("scale_run.py")
 LONG = os.environ.get("FARM_BENCH") == "long"
-RUN = ("--workers", "200", "--games", "1000") if LONG else ("--workers", "20", "--games", "10")
+GAMES = os.environ.get("FARM_BENCH_GAMES", "1000")  # of each worker, in the long form
+RUN = ("--workers", "200", "--games", GAMES) if LONG else ("--workers", "20", "--games", "10")
 
 
 @pytest.mark.benchmark

@@ -1,0 +1,41 @@
+"""Ctrl-C and its kin, heard by a match that waits in a poll.
+
+Invariant: a signal is counted the moment it comes, and wakes the poll by a byte in a pipe;
+the handlers that stood before stand again when the match is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FINISH, DROP = 1, 2  # how often the match was asked to stop: running games end, or are dropped
+
+
+class Stop:
+    """How urgently a match was asked to stop: the first Ctrl-C is 1, any other word is more."""
+
+    def __init__(self) -> None:
+        self.urgency = 0
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[int]:
+        """Count signals; yield the descriptor that becomes readable with each."""
+        reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, self._count) for number in SIGNALS}
+        try:
+            yield reader
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup)
+            os.close(reader)
+            os.close(writer)
+
+    def _count(self, number: int, _: Any) -> None:
+        self.urgency += FINISH if number == signal.SIGINT else DROP

@@ -1,0 +1,316 @@
+"""The switches of ``farm match``, one by one: what each may say and what it settles.
+
+A switch without a reader is refused by name, with what is used here instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from orchestrator.arbiter import chess960, dealing
+from orchestrator.rating import sprt
+from worker_cpu.match import engines, words
+from worker_cpu.seats import sandbox
+
+Kind = Literal["pgn", "epd", "frc", "dfrc"]
+
+# Accepted because scripts hold them, without a meaning here; the remark says why.
+IDLE = {
+    "recover": "",  # it is always so: a crash costs a game, never the match
+    "force-concurrency": "",
+    "autosaveinterval": "every finished game is saved at once",
+    "bookmode": "",
+}
+REFUSED = {
+    "quick": "write -engine, -openings and -each",
+    "config": "-resume goes on with the match of the journal",
+    "debug": "-log file=NAME keeps all that engines say",
+    "resultformat": "--json has every number",
+    "tbignore50": "tablebases are probed with the fifty-move rule",
+    "crc32": "the journal knows every game",
+}
+KINDS = ("pgn", "epd", "frc", "dfrc")
+TOURNAMENTS = {
+    "round-robin": "round-robin",
+    "roundrobin": "round-robin",
+    "gauntlet": "gauntlet",
+}
+VARIANTS = ("standard", "fischerandom")
+TB_MODES = ("BOTH", "DRAW")
+
+
+@dataclasses.dataclass(frozen=True)
+class Openings:
+    """Where openings come from; ``file`` is ``None`` for numbered Chess960 positions."""
+
+    file: pathlib.Path | None = None
+    kind: Kind = "pgn"
+    order: dealing.Order = "sequential"
+    plies: int | None = None
+    start: int = 1
+    positions: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass
+class Draft:
+    """What has been read so far."""
+
+    own: list[engines.Wishes] = dataclasses.field(default_factory=list)
+    each: engines.Wishes = dataclasses.field(default_factory=engines.Wishes)
+    plan: dict[str, Any] = dataclasses.field(default_factory=dict)
+    rules: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tables: dict[str, Any] = dataclasses.field(default_factory=dict)
+    timeouts: dict[str, int] = dataclasses.field(default_factory=dict)
+    match: dict[str, Any] = dataclasses.field(default_factory=dict)
+    remarks: list[str] = dataclasses.field(default_factory=list)
+
+
+Reader = Callable[[Draft, str, list[str]], None]
+
+
+def _engine(draft: Draft, _: str, group: list[str]) -> None:
+    draft.own.append(engines.wishes("engine", group))
+
+
+def _each(draft: Draft, _: str, group: list[str]) -> None:
+    draft.each = engines.wishes("each", group).over(draft.each)
+
+
+def _openings(draft: Draft, where: str, group: list[str]) -> None:
+    keys = ("file", "format", "order", "plies", "start", "policy", "positions")
+    found = words.pairs(where, group, keys)
+    file = pathlib.Path(found["file"]) if "file" in found else None
+    kind = words.choice(f"{where} format", found.get("format") or _kind(file), KINDS)
+    if (file is None) != (kind in ("frc", "dfrc")):
+        allowed = "file=NAME with format=pgn or epd; format=frc or dfrc without a file"
+        raise words.refuse(where, " ".join(group), allowed)
+    limit = chess960.DOUBLE if kind == "dfrc" else chess960.POSITIONS
+    draft.match["openings"] = Openings(
+        file=file,
+        kind=kind,  # type: ignore[arg-type] # `choice` has checked it
+        order=words.choice(  # type: ignore[arg-type] # likewise
+            f"{where} order", found.get("order", "sequential"), ("sequential", "random")
+        ),
+        plies=words.number(f"{where} plies", found["plies"]) if "plies" in found else None,
+        start=words.number(f"{where} start", found.get("start", "1"), 1),
+        positions=_positions(f"{where} positions", found.get("positions", ""), limit),
+    )
+    if "policy" in found:
+        policies = ("default", "encounter", "round")
+        draft.plan["policy"] = words.choice(f"{where} policy", found["policy"], policies)
+
+
+def _kind(file: pathlib.Path | None) -> str:
+    if file is None:
+        return "pgn"
+    suffix = pathlib.Path(file.name.removesuffix(".gz")).suffix
+    return "epd" if suffix in (".epd", ".fen") else "pgn"
+
+
+def _positions(where: str, text: str, limit: int) -> tuple[int, ...]:
+    """Read ``518,0-9``."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        begin = words.number(where, first, 0, limit - 1)
+        found += range(begin, words.number(where, last or first, begin, limit - 1) + 1)
+    return tuple(found)
+
+
+def _draw(draft: Draft, where: str, group: list[str]) -> None:
+    found = words.pairs(where, group, ("movenumber", "movecount", "score"))
+    draft.rules["draw"] = {
+        "move_number": max(1, words.number(where, found.get("movenumber", "0"))),
+        "move_count": max(1, words.number(where, found.get("movecount", "1"))),
+        "score_cp": words.number(where, found.get("score", "0")),
+    }
+
+
+def _resign(draft: Draft, where: str, group: list[str]) -> None:
+    bare = ["twosided=true" if word == "twosided" else word for word in group]
+    found = words.pairs(where, bare, ("movecount", "score", "twosided"))
+    draft.rules["resign"] = {
+        "move_count": max(1, words.number(where, found.get("movecount", "1"))),
+        "score_cp": words.number(where, found.get("score", "0")),
+        "twosided": words.truth(where, found.get("twosided", "false")),
+    }
+
+
+def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:
+    limit = words.number(where, words.one(where, group))
+    draft.rules |= {"max_moves": limit} if limit else {}
+
+
+def _tb(draft: Draft, where: str, group: list[str]) -> None:
+    draft.match["tables"] = words.one(where, group).replace(";", ":")
+
+
+def _tbpieces(draft: Draft, where: str, group: list[str]) -> None:
+    draft.tables["men"] = words.number(where, words.one(where, group), 3, 7)
+
+
+def _tbadjudicate(draft: Draft, where: str, group: list[str]) -> None:
+    draft.tables["draw_only"] = words.choice(where, words.one(where, group), TB_MODES) == "DRAW"
+
+
+def _tournament(draft: Draft, where: str, group: list[str]) -> None:
+    draft.plan["kind"] = words.choice(where, words.one(where, group), TOURNAMENTS)
+
+
+def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
+    draft.match["sandbox"] = words.choice(where, words.one(where, group), sandbox.WISHES)
+
+
+def _variant(draft: Draft, where: str, group: list[str]) -> None:
+    draft.match["variant"] = words.choice(where, words.one(where, group), VARIANTS)
+
+
+def _repeat(draft: Draft, where: str, group: list[str]) -> None:
+    draft.plan["repeat"] = words.number(where, words.one(where, group), 1) if group else 2
+
+
+def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
+    """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [append=false] [nodes=true …]``."""
+    bare = {"min": "min=true", "fi": "fi=true"}
+    group = [bare.get(word, word) for word in group]
+    if group and "=" not in group[0]:
+        group[0] = f"file={group[0]}"
+    fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
+    found = words.pairs(where, group, ("file", "min", "fi", "append", "notation", *fields))
+    if "file" not in found:
+        raise words.refuse(where, "no file", "FILE or file=FILE")
+    words.choice(f"{where} notation", found.get("notation", "san"), ("san",))
+    draft.match["pgn"] = pathlib.Path(found["file"])
+    draft.match["minimal"] = words.truth(where, found.get("min", "false"))
+    draft.match["append"] = words.truth(where, found.get("append", "true"))
+
+
+def _epdout(draft: Draft, where: str, group: list[str]) -> None:
+    bare = [word if "=" in word else f"file={word}" for word in group]
+    found = words.pairs(where, bare, ("file", "append"))
+    draft.match["epd"] = pathlib.Path(words.one(where, [found.get("file", "")]))
+
+
+def _sprt(draft: Draft, where: str, group: list[str]) -> None:
+    found = words.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
+    missing = [key for key in ("elo0", "elo1") if key not in found]
+    if missing:
+        raise words.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
+    draft.match["test"] = sprt.Test(
+        elo0=words.real(where, found["elo0"]),
+        elo1=words.real(where, found["elo1"]),
+        alpha=words.real(where, found.get("alpha", "0.05")),
+        beta=words.real(where, found.get("beta", "0.05")),
+        model=words.choice(f"{where} model", found.get("model", "normalized"), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
+    )
+
+
+def _affinity(draft: Draft, where: str, group: list[str]) -> None:
+    text = words.one(where, group) if group else ""
+    draft.match["cpus"] = frozenset(_positions(where, text, 4096))
+
+
+def _log(draft: Draft, where: str, group: list[str]) -> None:
+    keys = ("file", "level", "append", "compress", "realtime", "engine")
+    found = words.pairs(where, [word if "=" in word else f"file={word}" for word in group], keys)
+    draft.match["log"] = pathlib.Path(words.one(f"{where} file", [found.get("file", "")]))
+
+
+def _report(_: Draft, where: str, group: list[str]) -> None:
+    words.truth(where, words.pairs(where, group, ("penta",)).get("penta", "true"))
+
+
+def _output(_: Draft, where: str, group: list[str]) -> None:
+    found = words.pairs(where, group, ("format",))
+    words.choice(where, found.get("format", "cutechess"), ("cutechess", "fastchess"))
+
+
+def _text(field: str) -> Reader:
+    def read_text(draft: Draft, where: str, group: list[str]) -> None:
+        draft.match[field] = words.one(where, group)
+
+    return read_text
+
+
+def _path(field: str) -> Reader:
+    def read_path(draft: Draft, where: str, group: list[str]) -> None:
+        draft.match[field] = pathlib.Path(words.one(where, group))
+
+    return read_path
+
+
+def _count(field: str, low: int) -> Reader:
+    def read_count(draft: Draft, where: str, group: list[str]) -> None:
+        draft.match[field] = words.number(where, words.one(where, group), low)
+
+    return read_count
+
+
+def _shape(field: str) -> Reader:
+    def read_shape(draft: Draft, where: str, group: list[str]) -> None:
+        draft.plan[field] = words.number(where, words.one(where, group), 1)
+
+    return read_shape
+
+
+def _patience(field: str) -> Reader:
+    def read_patience(draft: Draft, where: str, group: list[str]) -> None:
+        draft.timeouts[field] = words.number(where, words.one(where, group), 1)
+
+    return read_patience
+
+
+def _turn(draft: Draft, where: str, group: list[str]) -> None:
+    words.none(where, group)
+    draft.plan |= {"swap": False} if where == "-noswap" else {"reverse": True}
+
+
+def _flag(draft: Draft, where: str, group: list[str]) -> None:
+    words.none(where, group)
+    draft.match[where.removeprefix("-")] = True
+
+
+READERS: Mapping[str, Reader] = {
+    "engine": _engine,
+    "each": _each,
+    "games": _shape("games"),
+    "rounds": _shape("rounds"),
+    "repeat": _repeat,
+    "noswap": _turn,
+    "reverse": _turn,
+    "seeds": _shape("seeds"),
+    "tournament": _tournament,
+    "concurrency": _count("concurrency", 1),
+    "use-affinity": _affinity,
+    "sandbox": _sandbox,
+    "openings": _openings,
+    "variant": _variant,
+    "draw": _draw,
+    "resign": _resign,
+    "maxmoves": _maxmoves,
+    "tb": _tb,
+    "tbpieces": _tbpieces,
+    "tbadjudicate": _tbadjudicate,
+    "sprt": _sprt,
+    "srand": _count("seed", 0),
+    "wait": _count("wait_ms", 0),
+    "event": _text("event"),
+    "site": _text("site"),
+    "pgnout": _pgnout,
+    "epdout": _epdout,
+    "log": _log,
+    "journal": _path("journal"),
+    "resume": _flag,
+    "ratinginterval": _count("rating_interval", 0),
+    "outcomeinterval": _count("outcome_interval", 0),
+    "scoreinterval": _count("outcome_interval", 0),
+    "output": _output,
+    "report": _report,
+    "startup-ms": _patience("start_ms"),
+    "ucinewgame-ms": _patience("ready_ms"),
+    "ping-ms": _patience("ready_ms"),
+    "json": _flag,
+}
