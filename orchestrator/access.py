@@ -6,7 +6,7 @@ has the table in words). Invariants:
 * nobody but ``admin`` configures the server, empties it or reads its users;
 * nobody but ``operator`` and ``admin`` can take entries out of a season's journal or rename
   a key: it only grows;
-* ``broadcast`` and ``exporter`` can write nothing;
+* ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words;
 * passwords stand here as SHA-256 only, as Redis keeps them.
 
 Rules are those of Redis 7 (``%R~``); Celery's channel names carry the database number.
@@ -50,7 +50,11 @@ BROKER = (
     *("unwatch", "publish", "subscribe", "psubscribe"),
     *("unsubscribe", "punsubscribe"),
 )
-ROLES = ("admin", "orchestrator", "worker", "operator", "broadcast", "exporter")
+KIBITZ = (
+    *("get", "hget", "hgetall", "mget", "xrange", "time", "multi", "exec", "discard"),
+    *("set", "del", "hset", "hincrby", "pexpire"),
+)
+ROLES = ("admin", "orchestrator", "worker", "operator", "broadcast", "exporter", "kibitzer")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +107,16 @@ def roles(database: int = 0) -> dict[str, Role]:
             (reads, f"%R~{celery.KEYS}*"),
             (),
             _allow(*READ, *ASK, *CONNECT_6),
+        ),
+        Role(
+            "kibitzer",
+            "follows the game in flight, tells what it thinks of it",
+            (
+                *(f"%R~{name}" for name in (names.slot("*"), names.plies("*"), names.vitals)),
+                f"~{names.kibitz('*')}",
+            ),
+            (),
+            _allow(*KIBITZ, *CONNECT_6),
         ),
     )
     return {role.name: role for role in told}

@@ -189,7 +189,7 @@ class Alive:
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """Who holds a hall, as the ledger sees it."""
+    """Who holds a hall, as the ledger sees it; ``order`` is the JSON of what is played."""
 
     hall: str
     season: str
@@ -206,6 +206,7 @@ class Slot:
     overdue: bool
     suspect: str
     abort: str
+    order: str = dataclasses.field(default="", compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,9 +43,12 @@ key                    type    meaning; life
                                answered or freed
 ``gpus``               hash    GPU UUID to ``<h> <a> <token> <deadline>``; until freed
 ``seats:<a>``          string  the box's JSON answer to an attempt; until freed
+``kibitz:<d>``         string  who kibitzes at desk ``<d>``; its own short time to live
+``kibitz:<d>:<a>``     hash    ply to the JSON of what the kibitzer of the desk found there,
+                               ``mark`` to the number of its writes; three days
 =====================  ======  ==========================================================
 
-Only ``hall:<h>:live`` ever expires by time.
+Only ``hall:<h>:live`` and what begins with ``kibitz:`` ever expire by time.
 """
 
 from __future__ import annotations
@@ -201,3 +204,7 @@ class Keys:
     def seats(self, attempt: str) -> str:
         """Name a box's answer to an attempt."""
         return f"{self.prefix}seats:{attempt}"
+
+    def kibitz(self, what: str) -> str:
+        """Name a desk of kibitzers, or what its kibitzer found in an attempt's positions."""
+        return f"{self.prefix}kibitz:{what}"

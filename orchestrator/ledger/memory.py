@@ -292,6 +292,7 @@ class MemoryLedger:
             overdue=self._overdue(lease),
             suspect=lease.suspect,
             abort=lease.abort,
+            order=lease.order,
         )
 
     def _overdue(self, lease: _Lease) -> bool:

@@ -193,4 +193,5 @@ def slot(hall: str, raw: Mapping[bytes, bytes], now_ms: int) -> api.Slot | None:
         overdue=now_ms > int(lease["deadline"]),
         suspect=lease["suspect"],
         abort=lease["abort"],
+        order=lease.get("order", ""),
     )

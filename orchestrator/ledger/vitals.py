@@ -34,6 +34,8 @@ class Gpu(contract.Message):
 class Vitals(contract.Message):
     """How a host is; ratios are 0 to 1, ``None`` is what this kernel does not tell.
 
+    ``boot`` is the running kernel's boot id: the same for all that runs on one machine, by
+    whatever name. ``cores`` are the hall's logical CPUs, none where it is bound to none.
     ``foreign_cpu_ratio`` is the use of the engines' cores by others than this hall's own
     processes, ``quiet`` whether governor, swap and load are as a clocked game wants them.
     """
@@ -47,6 +49,8 @@ class Vitals(contract.Message):
     cpu: str = ""
     kernel: str = ""
     governor: str = ""
+    boot: str = ""
+    cores: tuple[int, ...] = ()
     cpus: int = 0
     cpu_ratio: float | None = None
     foreign_cpu_ratio: float | None = None

@@ -1,0 +1,74 @@
+"""Kibitzers in Redis: plain commands, no script, so that their user needs no right to run one.
+
+Between two commands of ``take_desk`` another may come; the worst that follows is a desk
+that two kibitzers believe to have until the next beat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from orchestrator.ledger import connection, keys, kibitzing, replies
+
+_MARK: Final = "mark"
+
+
+class RedisKibitzing:
+    """The verbs of ``kibitzing.Kibitzing`` on one Redis server."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self._server = server
+        self._keys = keys.Keys(prefix)
+
+    def take_desk(self, desk: int, holder: str) -> str:
+        """Sit down at a desk, or stay there; return who has it now."""
+        name, client = self._keys.kibitz(str(desk)), self._server.client
+        with self._server.asked():
+            if client.set(name, holder, nx=True, px=kibitzing.HOLD_MS):
+                return holder
+            raw: Any = client.get(name)
+            found = "" if raw is None else replies.text(raw)
+            if found == holder:
+                client.pexpire(name, kibitzing.HOLD_MS)
+            return found
+
+    def leave_desk(self, desk: int, holder: str) -> None:
+        """Free a desk; no error where it is somebody else's."""
+        name = self._keys.kibitz(str(desk))
+        with self._server.asked():
+            raw: Any = self._server.client.get(name)
+            if raw is not None and replies.text(raw) == holder:
+                self._server.client.delete(name)
+
+    def kibitzers(self) -> dict[int, str]:
+        """Return who sits at which desk."""
+        names = [self._keys.kibitz(str(desk)) for desk in range(kibitzing.DESKS)]
+        with self._server.asked():
+            raw: Any = self._server.client.mget(names)
+        return {desk: replies.text(one) for desk, one in enumerate(raw) if one is not None}
+
+    def tell(self, desk: int, attempt: str, ply: int, payload: str) -> None:
+        """Write what was found in a position, in place of what was found there before."""
+        name = self._table(desk, attempt)
+        with self._server.asked(), self._server.client.pipeline(transaction=True) as pipe:
+            pipe.hset(name, str(ply), payload)
+            pipe.hincrby(name, _MARK, 1)
+            pipe.pexpire(name, kibitzing.KEPT_MS)
+            pipe.execute()
+
+    def marks(self, attempt: str) -> tuple[int, ...]:
+        """Return for each desk how often it has told something of an attempt."""
+        with self._server.asked(), self._server.client.pipeline(transaction=False) as pipe:
+            for desk in range(kibitzing.DESKS):
+                pipe.hget(self._table(desk, attempt), _MARK)
+            return tuple(int(raw or 0) for raw in pipe.execute())
+
+    def found(self, desk: int, attempt: str) -> dict[int, str]:
+        """Return what was told of an attempt: ply to payload."""
+        with self._server.asked():
+            raw: Any = self._server.client.hgetall(self._table(desk, attempt))
+        told = {replies.text(name): replies.text(value) for name, value in raw.items()}
+        return {int(name): value for name, value in told.items() if name.isdigit()}
+
+    def _table(self, desk: int, attempt: str) -> str:
+        return self._keys.kibitz(f"{desk}:{attempt}")

@@ -1,0 +1,206 @@
+"""``farm kibitz``: the command, from its options to the loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+
+import click
+
+from orchestrator import errors, logs
+from orchestrator.ledger import address, kibitz_store, kibitzing, store, vitals
+from worker_cpu import settings
+from worker_cpu import vitals as samples
+from worker_cpu.kibitz import analyst, cores, service
+from worker_cpu.seats import sandbox
+
+HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host takes more
+
+
+@click.command()
+@click.option(
+    "--engine",
+    "command",
+    envvar="FARM_KIBITZ_ENGINE",
+    required=True,
+    help="The UCI engine's command line.",
+)
+@click.option(
+    "--hall", envvar="FARM_HALL", default="hall-1", show_default=True, help="The hall to follow."
+)
+@click.option(
+    "--desk",
+    envvar="FARM_KIBITZ_DESK",
+    type=click.IntRange(0, kibitzing.DESKS - 1),
+    default=0,
+    show_default=True,
+    help="0 writes liveeval.json and data.json, 1 liveeval1.json and data1.json.",
+)
+@click.option(
+    "--name", envvar="FARM_KIBITZ_NAME", default="", help="The name to show; default: its own."
+)
+@click.option(
+    "--description",
+    envvar="FARM_KIBITZ_DESCRIPTION",
+    default="",
+    help="What spectators read beside it: hardware, tables.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An engine option; may be repeated. FARM_KIBITZ_OPTIONS: one a line, or parted by ;",
+)
+@click.option(
+    "--threads",
+    envvar="FARM_KIBITZ_THREADS",
+    type=click.IntRange(1),
+    help="The engine's threads; default: one for each of its cores.",
+)
+@click.option(
+    "--hash",
+    "hash_mb",
+    envvar="FARM_KIBITZ_HASH_MB",
+    type=click.IntRange(1),
+    default=HASH_MB,
+    show_default=True,
+    metavar="MB",
+)
+@click.option(
+    "--cpus",
+    envvar="FARM_KIBITZ_CPUS",
+    default="",
+    metavar="LIST",
+    help="The cores it may use, such as 8-15; default: all that this process may use.",
+)
+@click.option(
+    "--sandbox",
+    "wish",
+    envvar="FARM_SANDBOX",
+    default="auto",
+    show_default=True,
+    help="auto, bubblewrap or plain: what the engine is kept in.",
+)
+@click.option(
+    "--reveal",
+    multiple=True,
+    metavar="PATH",
+    help="A further file or folder that the engine may read in its sandbox; may be repeated.",
+)
+@click.option("--check", is_flag=True, help="Start the engine, look at the cores, and end.")
+@click.option("--json", "as_json", is_flag=True, help="With --check: print JSON for programs.")
+def kibitz(
+    command: str,
+    hall: str,
+    desk: int,
+    name: str,
+    description: str,
+    options: tuple[str, ...],
+    threads: int | None,
+    hash_mb: int,
+    cpus: str,
+    wish: str,
+    reveal: tuple[str, ...],
+    *,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Let an engine follow a hall's games for spectators: liveeval.json and data.json.
+
+    It has a host, or at least cores, of its own: on a hall's cores it does not start (exit
+    code 5). The Redis user `kibitzer` is enough (docs/security.md). The season never waits
+    for it; it may be stopped and started at any time. Runs until ended.
+
+    Example: farm kibitz --engine stockfish --hash 16384 --description "64 cores"
+    """
+    words = _words(command)
+    wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
+    own = cores.bind(settings.cpus_of(cpus, "--cpus"))
+    logs.configure()
+    engine = analyst.Engine(
+        command=words,
+        options=wanted,
+        threads=threads or len(own),
+        hash_mb=hash_mb,
+        kind=sandbox.choose(sandbox.wish(wish, "--sandbox")),
+        reveal=reveal,
+    )
+    host = os.environ.get("FARM_HOST", socket.gethostname())
+    seat = service.Seat(hall, desk, host, name, description)
+    with store.connect(_redis_url()) as ledger:
+
+        def free() -> None:
+            cores.check(own, samples.boot_id(), host, vitals.read(ledger).values())
+
+        if check:
+            free()
+            _report(engine, own, as_json=as_json)
+            return
+        desks = kibitz_store.RedisKibitzing(ledger.server)
+        service.Kibitzer(ledger, desks, seat, engine, free).run(_until_signalled())
+
+
+def _until_signalled() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _redis_url() -> str:
+    found = address.url()
+    if not found:
+        raise errors.UsageError(
+            "neither FARM_REDIS_URL nor FARM_REDIS_URL_FILE is set: a kibitzer needs the farm's"
+            " Redis, best as its user `kibitzer` (docs/security.md)"
+        )
+    return found
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise errors.UsageError(f"--engine: {command!r}: {error}") from error
+    if not words:
+        raise errors.UsageError("--engine: found nothing; allowed: a command line, as stockfish")
+    return words
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the options of an environment variable, one a line or parted by semicolons."""
+    return tuple(part.strip() for part in text.replace("\n", ";").split(";") if part.strip())
+
+
+def _options(pairs: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise errors.UsageError(f"--option: found {pair!r}; allowed: NAME=VALUE, as Contempt=0")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _report(engine: analyst.Engine, own: frozenset[int], *, as_json: bool) -> None:
+    """Start the engine once and say what would kibitz."""
+    with analyst.Analyst(engine) as started:
+        facts = {
+            "engine": started.name,
+            "chess960": started.offers_chess960(),
+            "cores": sorted(own),
+            **{key: getattr(engine, key) for key in ("threads", "hash_mb", "kind")},
+        }
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    click.echo(
+        f"{facts['engine']} answers ({engine.kind}), {engine.threads} threads,"
+        f" {engine.hash_mb} MB of hash, on cores {cores.listed(own)}: none is a hall's"
+    )
