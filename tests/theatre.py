@@ -16,9 +16,10 @@ import harness
 import httpx
 import redis
 
-from orchestrator import access, contract, processes, simulation
+from orchestrator import access, chances, contract, processes, simulation
 from orchestrator.broadcast import feeds, library, messages, projector
-from orchestrator.broadcast.web import app, server
+from orchestrator.broadcast.outlook import settings
+from orchestrator.broadcast.web import app, doors, server
 from orchestrator.commands import launch, serve_web
 from orchestrator.season import files
 
@@ -63,10 +64,10 @@ class Tape:
         return None
 
 
-def simulated(name: str, seed: int = 7) -> Tape:
+def simulated(name: str, seed: int = 7, luck: chances.Chances | None = None) -> Tape:
     """Return the whole journal of a simulated season."""
     loaded = files.load(launch.season_file(name))
-    return Tape(simulation.Simulation.launched(loaded, seed).run().journal)
+    return Tape(simulation.Simulation.launched(loaded, seed, luck).run().journal)
 
 
 @dataclasses.dataclass
@@ -88,11 +89,16 @@ def projected(tape: Tape, root: pathlib.Path) -> Projected:
 
 
 @contextlib.contextmanager
-def served(tape: Tape, root: pathlib.Path) -> Iterator[str]:
+def served(
+    tape: Tape,
+    root: pathlib.Path,
+    reckoned: settings.Settings | None = None,
+    house: doors.Doors | None = None,
+) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
-    made = app.create(tape, root / "archive", root / "feeds")
+    made = app.create(tape, root / "archive", root / "feeds", reckoned)
     with serve_web.listen("127.0.0.1", 0) as listening:
-        running = server.make(made, "127.0.0.1", 0)
+        running = server.make(made, "127.0.0.1", 0, house)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -114,15 +120,15 @@ def tree(root: pathlib.Path) -> dict[str, bytes]:
 # -- a real farm with its web server --------------------------------------------------
 
 
-def spectators_role(farm: harness.Farm) -> dict[str, str]:
-    """Make the Redis user that may only read; return what a process of it is given."""
-    file = farm.root / f"{ROLE}.password"
+def spectators_role(farm: harness.Farm, role: str = ROLE) -> dict[str, str]:
+    """Make the Redis user of a role; return what a process of it is given."""
+    file = farm.root / f"{role}.password"
     if not file.exists():
         file.write_text(secrets.token_hex(16))
-    user = access.User(ROLE, access.roles()[ROLE], access.sha256(file.read_text()))
+    user = access.User(role, access.roles()[role], access.sha256(file.read_text()))
     with redis.Redis.from_url(farm.redis.url) as client:
         client.execute_command("ACL", "SETUSER", user.name, *user.rules())
-    return {"FARM_REDIS_USER": ROLE, "FARM_REDIS_PASSWORD_FILE": str(file)}
+    return {"FARM_REDIS_USER": role, "FARM_REDIS_PASSWORD_FILE": str(file)}
 
 
 class Web:
@@ -138,7 +144,7 @@ class Web:
         """Start it, on the port that it had before."""
         environment = processes.environment(self.farm.redis.url, self.farm.root, harness.HALL)
         environment |= spectators_role(self.farm)
-        command = processes.web_command("127.0.0.1", self.port)
+        command = [*processes.web_command("127.0.0.1", self.port), "--eager", "--forecast", "20"]
         log = (self.farm.root / "web.log").open("a")
         self.process = subprocess.Popen(
             command,
@@ -191,9 +197,9 @@ class Web:
 
 
 @contextlib.contextmanager
-def stage(root: pathlib.Path) -> Iterator[Web]:
+def stage(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator[Web]:
     """Run a farm with its web server; nothing is launched yet."""
-    with harness.running(root) as farm:
+    with harness.running(root, extra) as farm:
         web = Web(farm)
         web.start()
         try:

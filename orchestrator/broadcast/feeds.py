@@ -99,7 +99,7 @@ class Directory:
         """Write below ``root``, which is made if need be."""
         self._root = root
         (root / "archive").mkdir(parents=True, exist_ok=True)
-        self._known: dict[str, bytes] = {}
+        self._known: dict[str, bytes | None] = {}  # None: withdrawn
 
     def write(self, files: Mapping[str, bytes], at_ms: int | None = None) -> list[str]:
         """Replace files that have changed, their time set to ``at_ms``; return their names."""
@@ -109,6 +109,12 @@ class Directory:
                 self._replace(self._root / name, files[name], at_ms)
             self._known[name] = files[name]
         return changed
+
+    def withdraw(self, name: str) -> None:
+        """Remove a file, also one that an earlier process left."""
+        if self._known.get(name, b"") is not None:
+            (self._root / name).unlink(missing_ok=True)
+            self._known[name] = None
 
     @staticmethod
     def _holds(path: pathlib.Path, content: bytes) -> bool:

@@ -5,12 +5,21 @@ When no game is in flight, the game that was finished last is shown, from its re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchestrator import contract
 from orchestrator.arbiter import record as pgn_record
-from orchestrator.broadcast import album, feeds, games, inflight, library, messages, watched
+from orchestrator.broadcast import (
+    album,
+    feeds,
+    games,
+    inflight,
+    kibitzing,
+    library,
+    messages,
+    watched,
+)
 from orchestrator.broadcast.tcec import live as tcec_live
 from orchestrator.broadcast.tcec import pgn as tcec_pgn
 from orchestrator.season import events, orders
@@ -25,11 +34,14 @@ class Follower:
         kept: album.Album,
         shelf: library.Library,
         directory: feeds.Directory,
+        kibitzers: kibitzing.Kibitzing,
     ) -> None:
         """Read from ``source`` and ``kept``; write to ``shelf`` and ``directory``."""
         self._source, self._album = source, kept
         self._shelf, self._directory = shelf, directory
+        self._kibitzers = kibitzers
         self._last_shown: dict[str, str] = {}
+        self._last_lines: dict[str, tuple[str, games.GameLine]] = {}  # by season, with the attempt
 
     def drain(self, season: watched.Season) -> list[messages.Message]:
         """Return the last plies of a game that is over, as far as the ledger still has them."""
@@ -39,12 +51,23 @@ class Follower:
         head = {"season": season.id, "game": game.order.game}
         return [_ply(head, game, shown) for shown in self._read(game)]
 
-    def follow(self, season: watched.Season, *, front: bool) -> list[messages.Message]:
-        """Bring a season's game up to its last ply and its latest picture."""
+    def follow(
+        self, season: watched.Season, *, front: bool
+    ) -> Iterator[Sequence[messages.Message]]:
+        """Bring a season's game up to its last ply and its latest picture.
+
+        Yield what is told of it: deltas first, TCEC's messages once their files are written.
+        """
         running = season.state.running
         if running is None:
             season.game = None
-            return self._show_last(season, front=front)
+            yield self._show_last(season, front=front)
+            if season.id in self._last_lines:
+                attempt, line = self._last_lines[season.id]
+                heard = self._kibitzers.hear(season.id, attempt, line, front=front, over=True)
+                yield heard.told
+            return
+        self._last_lines.pop(season.id, None)
         game, begun = season.game, False
         if game is None or game.attempt != running.attempt:
             order = orders.game_order(season.state, running.game)
@@ -55,11 +78,11 @@ class Follower:
                 True,
             )
             season.game = game
-        return self._grow(season, game, begun=begun, front=front)
+        yield from self._grow(season, game, begun=begun, front=front)
 
     def _grow(
         self, season: watched.Season, game: inflight.InFlight, *, begun: bool, front: bool
-    ) -> list[messages.Message]:
+    ) -> Iterator[Sequence[messages.Message]]:
         before, searched, options = game.clock(), game.search(), game.options("white")
         new = self._read(game)
         whole = begun or game.options("white") != options
@@ -77,7 +100,12 @@ class Follower:
         said = game.search()
         if said is not None and said != searched:
             told.append(messages.Delta("search", head | said))
-        return [*told, *(self._files(game, new, begun=begun) if front and changed else ())]
+        yield told
+        if front and changed:
+            yield self._files(game, new, begun=begun)
+        heard = self._kibitzers.hear(season.id, game.attempt, game.line, front=front)
+        game.kibitzers = heard.cards
+        yield heard.told
 
     def _read(self, game: inflight.InFlight) -> list[games.Shown]:
         """Read plies and picture; return the new plies."""
@@ -127,6 +155,7 @@ class Follower:
         text, whole = found
         self._last_shown[season.id] = f"{attempt} {front}"
         line, tags = games.of_record(whole), pgn_record.tags(whole)
+        self._last_lines[season.id] = attempt, line
         told = games.finished(whole, line)
         self._shelf.put({f"seasons/{season.id}/live": told})
         # Whole, as the ledger may have forgotten its last plies before they were read.

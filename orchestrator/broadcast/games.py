@@ -16,7 +16,7 @@ import chess
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import clock, comments, eco, score
+from orchestrator.arbiter import clock, comments, eco, limits, score, verdict
 from orchestrator.broadcast import lines
 
 
@@ -171,7 +171,7 @@ def of_record(record: contract.GameRecord) -> GameLine:
 
 def card(
     spec: contract.EngineSpec,
-    limits: contract.Limits,
+    allowed: contract.Limits,
     options: Sequence[tuple[str, str]],
     author: str = "",
 ) -> dict[str, Any]:
@@ -188,14 +188,21 @@ def card(
         "country": spec.country,
         "rating": spec.rating,
         "protocol": spec.protocol,
-        "threads": _whole(named.get("threads") or named.get("cores")) or limits.threads,
-        "hash_mb": _whole(named.get("hash") or named.get("memory")) or limits.hash_mb,
+        "threads": _whole(named.get("threads") or named.get("cores")) or allowed.threads,
+        "hash_mb": _whole(named.get("hash") or named.get("memory")) or allowed.hash_mb,
+        "tablebases": tablebases(options),
         "options": [{"name": name, "value": value} for name, value in options],
     }
 
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdigit() else None
+
+
+def tablebases(options: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the kinds of endgame tables that an engine was given a path to."""
+    found = {limits.role(name) for name, value in options if value not in {"", "<empty>"}}
+    return [role.value.partition(" ")[0] for role in limits.PATHS if role in found]
 
 
 def reported(report: contract.EngineReport) -> list[tuple[str, str]]:
@@ -239,15 +246,16 @@ def start_number(order: contract.GameOrder) -> int | None:
 
 def finished(record: contract.GameRecord, line: GameLine) -> dict[str, Any]:
     """Return a finished game, whole; ``line`` holds its plies."""
-    limits = record.order.limits
+    allowed = record.order.limits
     return head(line) | {
         "status": "finished",
-        "white": card(record.order.white, limits, reported(record.white), record.white.id_author),
-        "black": card(record.order.black, limits, reported(record.black), record.black.id_author),
+        "white": card(record.order.white, allowed, reported(record.white), record.white.id_author),
+        "black": card(record.order.black, allowed, reported(record.black), record.black.id_author),
         "plies": [shown.data() for shown in line.shown],
         "result": record.outcome.result,
         "details": record.outcome.details,
         "ending": record.outcome.ending.value,
+        "adjudicated": verdict.is_adjudicated(record.outcome.ending),
         "started_ms": record.started_ms,
         "ended_ms": record.ended_ms,
         "interruptions": [

@@ -25,7 +25,11 @@ class InFlight:
         self.line = games.GameLine(order)
         self.attempt, self.started_ms, self.hall = attempt, started_ms, hall
         self.last_move_ms = started_ms
+        self.kibitzers: list[dict[str, Any]] = []  # their cards, see ``kibitzing``
         self._picture: dict[str, Any] = {}
+        self._seen = 0  # pictures
+        # Of a picture and a ply: their positions are rendered once, and looks are many.
+        self._searched: tuple[int, int, dict[str, Any] | None] | None = None
 
     @property
     def order(self) -> contract.GameOrder:
@@ -41,7 +45,8 @@ class InFlight:
         """Take what the hall shows now; what is no picture of this attempt is not taken."""
         if picture is None or picture.get("attempt") != self.attempt:
             return
-        self._picture = picture
+        if picture != self._picture:
+            self._picture, self._seen = picture, self._seen + 1
         since_ms = picture.get("since_ms")
         if self._current and isinstance(since_ms, int):
             self.last_move_ms = since_ms
@@ -87,6 +92,11 @@ class InFlight:
 
     def search(self) -> dict[str, Any] | None:
         """Return what the engine that thinks said last, its variation with positions."""
+        if self._searched is None or self._searched[:2] != (self._seen, self.line.last):
+            self._searched = (self._seen, self.line.last, self._search())
+        return self._searched[2]
+
+    def _search(self) -> dict[str, Any] | None:
         side = self._picture.get("thinking")
         if side not in SIDES or not self._current:
             return None
@@ -131,8 +141,10 @@ class InFlight:
             "plies": plies,
             "clock": self.clock(),
             "search": self.search(),
+            "kibitzers": [one for one in self.kibitzers if one["ply"] == self.line.last + 1],
             "result": None,
             "details": "",
+            "adjudicated": False,
             "started_ms": self.started_ms,
             "ended_ms": None,
         }

@@ -69,6 +69,12 @@ class Library:
                 changed.append(place)
         return changed
 
+    def offer(self, documents: Mapping[str, Any]) -> None:
+        """Keep documents at places that are still empty."""
+        for place, value in documents.items():
+            if place not in self._documents:
+                self._documents.setdefault(place, of_json(value))
+
     def get(self, place: str) -> Document | None:
         """Return the document at a place, None where there is none."""
         return self._documents.get(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-Kind = Literal["game", "ply", "clock", "search", "result", "season", "tables"]
+Kind = Literal["game", "ply", "clock", "search", "result", "season", "tables", "outlook", "kibitz"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,16 +18,20 @@ class Delta:
     @property
     def volatile(self) -> bool:
         """Say whether the next one of its kind makes it worthless."""
-        return self.kind in {"clock", "search"}
+        return self.kind in {"clock", "search", "kibitz"}
 
 
 @dataclasses.dataclass(frozen=True)
 class TcecFile:
-    """One of TCEC's files has changed; ``event`` is its name in the socket.io protocol."""
+    """One of TCEC's files has changed; ``event`` is its name in the socket.io protocol.
+
+    A ``volatile`` one need not be told to who is behind: the next one comes soon.
+    """
 
     name: str
     event: str
     data: Any
+    volatile: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,20 @@ from typing import Any, Final
 import structlog
 
 from orchestrator import contract, errors
-from orchestrator.broadcast import album, feeds, following, library, messages, tables, watched
+from orchestrator.arbiter import verdict
+from orchestrator.broadcast import (
+    album,
+    feeds,
+    figures,
+    following,
+    games,
+    kibitzing,
+    library,
+    messages,
+    tables,
+    watched,
+)
+from orchestrator.broadcast.outlook import places
 from orchestrator.broadcast.tcec import names
 from orchestrator.season import events, graph
 from orchestrator.season import state as season_state
@@ -46,14 +59,17 @@ class Projector:
         shelf: library.Library,
         directory: feeds.Directory,
         publish: Callable[[Sequence[messages.Message]], None],
+        comments: watched.Comments | None = None,
     ) -> None:
-        """Read from ``source`` and ``archive``; write to ``shelf`` and ``directory``."""
+        """Read from ``source``, ``archive``, ``comments``; write to ``shelf``, ``directory``."""
         self.seasons: dict[str, watched.Season] = {}
         self.album = album.Album(archive, source)
-        self._follower = following.Follower(source, self.album, shelf, directory)
+        self._kibitzing = kibitzing.Kibitzing(comments or watched.Silence(), directory)
+        self._follower = following.Follower(source, self.album, shelf, directory, self._kibitzing)
         self._source, self._shelf, self._directory = source, shelf, directory
         self._publish = publish
         self._compared = float("-inf")
+        self._due: set[str] = set()  # seasons to be looked at even if they are over
 
     def run(self, stop: threading.Event) -> None:
         """Look until told to stop, whatever happens to Redis meanwhile."""
@@ -69,20 +85,38 @@ class Projector:
                 stop.wait(BACKOFF_SECONDS)
 
     def look(self) -> None:
-        """Bring everything up to what ledger and archive say now."""
+        """Bring everything up to what ledger and archive say now.
+
+        What is told is told at once: a move does not wait for the files of its game.
+        """
         self._compare_clocks()
-        told: list[messages.Message] = []
-        for name in self._source.seasons():
-            season = self.seasons.setdefault(name, watched.Season(name, self.album))
-            changed = self._catch_up(season)
-            told += [*self._follower.drain(season), *changed]  # the last move, then the result
+        looked = self._looked_at()
+        for season in looked:
+            self._catch_up(season)
         shown = feeds.shown_season(self._folded())
-        self._shelf.shown = shown.launched.id if shown else ""
-        for season in self.seasons.values():
+        front = shown.launched.id if shown else ""
+        if front != self._shelf.shown:
+            looked = list(self.seasons.values())
+        self._shelf.shown = front
+        for season in looked:
             if season.state.launch is not None:
-                told += self._follower.follow(season, front=season.state is shown)
+                for told in self._follower.follow(season, front=season.state is shown):
+                    self._tell(told)
+        self._due.clear()
+
+    def _tell(self, told: Sequence[messages.Message]) -> None:
         if told:
             self._publish(told)
+
+    def _looked_at(self) -> list[watched.Season]:
+        """Return the seasons to be looked at: those that are over rest until they grow."""
+        found = [
+            self.seasons.setdefault(name, watched.Season(name, self.album))
+            for name in self._source.seasons()
+        ]
+        looked = [season for season in found if not season.over or season.id in self._due]
+        self._due.update(season.id for season in looked)  # again, if this pass fails
+        return looked
 
     def _folded(self) -> list[season_state.SeasonState]:
         """Return the states of all seasons that have been launched, in that order."""
@@ -94,15 +128,29 @@ class Projector:
             return
         self._compared = time.monotonic()
         self._shelf.offset_ms = self._source.now_ms() - time.time_ns() // 1_000_000
+        self._kibitzing.catch_up()
         for name, season in list(self.seasons.items()):
-            if self._source.last(name) < season.state.seq:
+            last = self._source.last(name)
+            if last < season.state.seq:
                 del self.seasons[name]  # Redis was restored: this is another journal now
+            elif last > season.state.seq or season.bare or self._kibitzing.behind(name):
+                self._due.add(name)
 
-    def _catch_up(self, season: watched.Season) -> list[messages.Message]:
-        """Fold what is new in a journal and render what it changes."""
+    def _catch_up(self, season: watched.Season) -> None:
+        """Fold what is new in a journal, tell it, render what it changes."""
+        before = season.state.seq
+        touched, told = self._fold(season)
+        self._tell([*self._follower.drain(season), *told])  # the last move, then the result
+        recorded = season.recorded()
+        touched |= {game.event for game in recorded}
+        if season.state.seq != before or recorded:
+            self._keep_games(season, recorded)
+            self._tell(self._render(season, touched))
+
+    def _fold(self, season: watched.Season) -> tuple[set[str], list[messages.Message]]:
+        """Return the events whose tables may have changed, and the results of games."""
         touched: set[str] = set()
         told: list[messages.Message] = []
-        before = season.state.seq
         try:
             while not season.damaged and (
                 entries := self._source.read(season.id, season.state.seq)
@@ -114,12 +162,7 @@ class Projector:
             # By a newer farm, or damaged: it stands as it was, the others are shown on.
             log.exception("broadcast.season_unreadable", season=season.id)
             season.damaged = True
-        recorded = season.recorded()
-        touched |= {game.event for game in recorded}
-        if season.state.seq == before and not recorded:
-            return []
-        self._keep_games(season, recorded)
-        return [*told, *self._render(season, touched)]
+        return touched, told
 
     def _keep_games(self, season: watched.Season, recorded: Sequence[events.Game]) -> None:
         """Write the PGN of finished games into TCEC's archive."""
@@ -130,12 +173,23 @@ class Projector:
             text = self.album.pgn(season.id, game.id, game.finished.attempt)
             if text is not None:
                 number = event.order.index(game.id) + 1
-                name = f"archive/{names.stem(season.state, event)}_{number}.pgn"
-                self._directory.write({name: text})
+                stem = names.stem(season.state, event)
+                self._directory.write({f"archive/{stem}_{number}.pgn": text})
+                self._keep_comments(season.id, game.id, game.finished.attempt, stem)
+
+    def _keep_comments(self, season: str, game: str, attempt: str, stem: str) -> None:
+        """Write what kibitzers found in a finished game into TCEC's archive."""
+
+        def line() -> games.GameLine | None:
+            record = self.album.game(season, game, attempt)
+            return None if record is None else games.of_record(record)
+
+        self._kibitzing.keep(attempt, line, stem)
 
     def _render(self, season: watched.Season, touched: set[str]) -> list[messages.Message]:
         state = season.state
         changed = self._shelf.put(dict(self._documents(season, touched)))
+        self._shelf.offer(places.awaited(season.id))
         told: list[messages.Message] = []
         if f"seasons/{season.id}" in changed:
             told.append(messages.Delta("season", tables.season(state)))
@@ -154,7 +208,7 @@ class Projector:
         yield f"{place}/graph", graph.build(state, by_round=True).data()
         yield f"{place}/log", season.log.lines
         results = (game.finished for game in state.games.values() if not game.cancelled)
-        yield f"{place}/statistics", tables.statistics(filter(None, results))
+        yield f"{place}/statistics", figures.statistics(filter(None, results))
         for name in state.events:
             if name in touched or self._shelf.get(f"{place}/events/{name}") is None:
                 yield f"{place}/events/{name}", tables.event(state, name)
@@ -180,6 +234,7 @@ def _results(season: watched.Season, entry: contract.Entry) -> list[messages.Mes
         return []
     kept = ("game", "result", "details", "ending", "ended_ms", "plies")
     told = {key: entry.data[key] for key in kept}
+    told["adjudicated"] = verdict.is_adjudicated(contract.Ending(entry.data["ending"]))
     return [messages.Delta("result", {"season": season.id} | told)]
 
 

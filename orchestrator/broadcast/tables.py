@@ -1,4 +1,4 @@
-"""A season's documents for viewers: tables, schedule, bracket, statistics, as plain data.
+"""A season's documents for viewers: tables, schedule, bracket, as plain data.
 
 Every document is a function of the season's state, its log and the briefs of its finished
 games; none depends on when it is made. What ``season.views`` hides stays hidden: no seed
@@ -7,12 +7,10 @@ before the end, no opening before its game (RULEBOOK §2).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from orchestrator import contract
-from orchestrator.broadcast import album
+from orchestrator.broadcast import album, figures
 from orchestrator.season import (
     crosstable,
     events,
@@ -101,38 +99,8 @@ def event(state: State, event_id: str) -> dict[str, Any]:
         "format": found.spec.format.kind,
         "entrants": [views.name(state, engine) for engine in found.entrants],
         "bracket": bracket(state, found),
-        "statistics": statistics(counted(state, found)),
+        "statistics": figures.of_event(state, found),
     }
-
-
-def counted(state: State, event: events.EventState) -> list[contract.GameFinished]:
-    """Return the results of an event that stand, in their order of play."""
-    games = (state.games[game] for game in event.order)
-    return [game.finished for game in games if game.finished is not None and not game.cancelled]
-
-
-def statistics(results: Iterable[contract.GameFinished]) -> dict[str, Any]:
-    """Count results by colour, reasons of endings, lengths and durations."""
-    played = list(results)
-    plies = sorted(one.plies for one in played)
-    seconds = sorted(round((one.ended_ms - one.started_ms) / 1000, 1) for one in played)
-    outcomes = Counter(one.result for one in played)
-    return {
-        "games": len(played),
-        "white_wins": outcomes["1-0"],
-        "draws": outcomes["1/2-1/2"],
-        "black_wins": outcomes["0-1"],
-        "endings": dict(Counter(one.details for one in played).most_common()),
-        "plies": _spread(plies),
-        "seconds": _spread(seconds),
-    }
-
-
-def _spread(values: list[Any]) -> dict[str, Any] | None:
-    if not values:
-        return None
-    mean = round(sum(values) / len(values), 1)
-    return {"min": values[0], "mean": mean, "max": values[-1]}
 
 
 def bracket(state: State, event: events.EventState) -> dict[str, Any] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from orchestrator import contract
 from orchestrator.broadcast import album, chronicle, inflight
 from orchestrator.season import entries, events
 from orchestrator.season import state as season_state
+
+SOON: Final = 512  # looks: a record that is not there by then comes late, or never
 
 
 class Source(Protocol):
@@ -35,11 +37,34 @@ class Source(Protocol):
         """Return a finished game's packed record, before it is archived."""
 
 
+class Comments(Protocol):
+    """What kibitzers have found, by desk and attempt; it changes nothing else that is shown."""
+
+    def marks(self, attempt: str) -> tuple[int, ...]:
+        """Return for each desk how often it has told something of an attempt."""
+
+    def found(self, desk: int, attempt: str) -> dict[int, str]:
+        """Return what was told of an attempt: ply to payload."""
+
+
+class Silence:
+    """The comments where nobody kibitzes."""
+
+    def marks(self, attempt: str) -> tuple[int, ...]:  # noqa: ARG002 - the protocol's signature
+        """Return that no desk has told anything."""
+        return (0, 0)
+
+    def found(self, desk: int, attempt: str) -> dict[int, str]:  # noqa: ARG002 - as above
+        """Return nothing."""
+        return {}
+
+
 class Season:
     """One season: its fold, its log, its game in flight.
 
-    ``bare`` are finished games whose records have not been seen yet; ``damaged`` says that
-    its journal cannot be read by this farm.
+    ``bare`` are finished games whose records have not been seen yet, with the looks they had:
+    ever fewer, as a record comes soon or not at all. ``damaged`` says that its journal cannot
+    be read by this farm.
     """
 
     def __init__(self, season: str, kept: album.Album) -> None:
@@ -48,9 +73,15 @@ class Season:
         self.state = season_state.SeasonState()
         self.log = chronicle.Chronicle()
         self.game: inflight.InFlight | None = None
-        self.bare: set[str] = set()
+        self.bare: dict[str, int] = {}
         self.damaged = False
         self._album = kept
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing more is to be expected: no game, and no record of one."""
+        awaited = any(looks < SOON for looks in self.bare.values())
+        return self.state.finished and self.game is None and not awaited
 
     def apply(self, entry: contract.Entry) -> set[str]:
         """Fold an entry; return the events whose tables it may change.
@@ -60,7 +91,7 @@ class Season:
         self.state.apply(entry)
         self.log.note(entry, self.state)
         if entry.kind == entries.GAME_FINISHED:
-            self.bare.add(str(entry.data["game"]))
+            self.bare[str(entry.data["game"])] = 0
         return self._touched(entry)
 
     def _touched(self, entry: contract.Entry) -> set[str]:
@@ -80,10 +111,13 @@ class Season:
         """Return the finished games whose records have come since the last call."""
         found = []
         for name in sorted(self.bare):
+            self.bare[name] += 1
+            if self.bare[name].bit_count() > 1:
+                continue  # looked for at looks 1, 2, 4, 8 …
             game = self.state.games[name]
             unkept = game.finished is None or not game.finished.record_sha256
             if unkept or self.brief(game) is not None:
-                self.bare.discard(name)
+                del self.bare[name]
                 found.append(game)
         return found
 

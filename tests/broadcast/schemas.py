@@ -140,6 +140,24 @@ LIVE = table(
         **dict.fromkeys(_SENT, INTEGER),
     }
 )
+_EVAL = {
+    "depth": {"type": "string", "pattern": r"^\d+/\d+$"},
+    "eval": {"anyOf": [NUMBER, {"type": "string", "pattern": r"^-?M\d+$"}]},
+    "nodes": INTEGER,
+    "pv": {"type": "string", "pattern": r"^\d+\.(\.\.)? \S+"},
+    "speed": {"type": "string", "pattern": r"^\d+(\.\d)?[kMG]?n/s$"},
+    "tbhits": INTEGER,
+}
+_WDL = {"wdl": {"type": "string", "pattern": r"^\d+ \d+ \d+$"}}
+_KIBITZER = {
+    **dict.fromkeys(("engine", "desc"), STRING),
+    "round": {"type": ["number", "null"]},
+    "gameno": INTEGER,
+}
+LIVE_EVAL = table(
+    {**_KIBITZER, "moves": {"type": "array", "items": table(_EVAL, _WDL), "minItems": 1}}
+)
+DATA = table({**_KIBITZER, **_EVAL, "color": {"enum": [0, 1]}, "plynum": INTEGER}, _WDL)
 FILES = {
     "schedule.json": SCHEDULE,
     "crosstable.json": CROSSTABLE,
@@ -149,4 +167,6 @@ FILES = {
     "crash.json": CRASH,
     "Eventcrosstable.json": CUP,
     "live.json": LIVE,
+    **dict.fromkeys(("liveeval.json", "liveeval1.json"), LIVE_EVAL),
+    **dict.fromkeys(("data.json", "data1.json"), DATA),
 }

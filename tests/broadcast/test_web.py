@@ -22,10 +22,11 @@ import pytest
 import redis
 import schemas
 import theatre
+from click import testing
 from redis import exceptions
 from websockets.sync import client as websocket
 
-from orchestrator import contract
+from orchestrator import commands, contract
 from orchestrator.broadcast import games as broadcast_games
 from orchestrator.broadcast.tcec import pgn as tcec_pgn
 from orchestrator.ledger import address, keys, store
@@ -205,6 +206,36 @@ def all_games(text: str) -> list[chess.pgn.Game]:
         assert not game.errors
         found.append(game)
     return found
+
+
+def test_the_rating_list_is_what_the_command_prints(web: theatre.Web) -> None:
+    """A process beside the server makes it from the same journals by the same code."""
+    web.farm.finish("stage", 120)
+    web.farm.wait(lambda: web.json("ratings").get("games") == 8, 120, "the rating list")
+    told = web.json("ratings")
+    words = [
+        "ratings",
+        "--white-advantage",
+        "--draw-rate",
+        "--errors",
+        "100",
+        "--json",
+        "--average",
+    ]
+    environment = {"FARM_REDIS_URL": web.farm.redis.url}
+    words.append(str(told["average"]))
+    result = testing.CliRunner().invoke(commands.farm, words, env=environment)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.output)
+    rows = [
+        {key: value for key, value in row.items() if key not in {"percent", "bound"}}
+        for row in told["ratings"]
+    ]
+    assert {key: told[key] for key in printed} | {"ratings": rows} == printed
+    assert {row["provisional"] for row in rows} == {False}
+    over = "The season is over."
+    forecast = "seasons/stage/forecast"
+    web.farm.wait(lambda: web.json(forecast)["absent"] == over, 120, "a forecast")
 
 
 def test_lichess_reads_clocks_and_evals(web: theatre.Web) -> None:

@@ -15,6 +15,10 @@ from playwright import sync_api
 collect_ignore = [] if os.environ.get("FARM_TCECGUI") else ["test_tcecgui.py"]
 
 
+PATIENCE = 30_000  # ms: how long anything may take to show up
+sync_api.expect.set_options(timeout=PATIENCE)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[sync_api.Browser]:
     """Run Chromium."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import collections
 import json
-import pathlib
 from collections.abc import Iterator
 
+import faults
+import harness
 import pytest
 import theatre
 from playwright import sync_api
 
 from orchestrator import contract
 from orchestrator.arbiter import score
+from orchestrator.ledger import kibitz_store
 from orchestrator.season import events, views
 
-AXE = pathlib.Path(__file__).parent / "vendor" / "axe.min.js"
-SERIOUS = {"serious", "critical"}
 PHONE = {"width": 390, "height": 844}
 SECONDS = 30_000  # ms: how long anything may take to show up
 DECIDED = {  # what decided a place, in the page's words
@@ -73,18 +73,6 @@ def first_finished(web: theatre.Web) -> contract.GameRecord:
     return contract.GameRecord.decode(path.read_bytes())
 
 
-def violations(page: sync_api.Page) -> list[str]:
-    """Return the serious faults that axe finds."""
-    page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("async () => (await axe.run()).violations")
-    return [
-        f"{one['id']}: {node['html'][:160]}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"][:3]
-    ]
-
-
 def test_moves_come_without_a_reload_and_are_those_of_the_journal(
     page: sync_api.Page, web: theatre.Web
 ) -> None:
@@ -124,6 +112,26 @@ def live_moves(page: sync_api.Page, web: theatre.Web) -> list[tuple[list[str], l
     return [(told, known)] if same and all(shows) and len(told) >= 5 else []
 
 
+def test_a_kibitzers_word_is_shown_as_long_as_its_position(
+    page: sync_api.Page, web: theatre.Web
+) -> None:
+    """What an engine that only watches says stands beneath the variations, then goes by itself."""
+    desks = kibitz_store.RedisKibitzing(web.farm.ledger.server)
+    word = contract.Evaluation(engine="Watcher 3", ply=0, score=contract.Score(cp=77), depth=30)
+    lines = page.locator("#kibitzers .line")
+
+    def shown_now() -> bool:
+        slot = web.farm.ledger.slot(harness.HALL)
+        if slot is not None:
+            for ply in range(slot.ply, slot.ply + 30):
+                told = word.model_copy(update={"ply": ply}).encode()
+                desks.tell(0, slot.attempt, ply, told)
+        return any("Watcher 3 kibitzes: " in text for text in lines.all_inner_texts())
+
+    web.farm.wait(shown_now, 60, "a kibitzer's word on the page")
+    sync_api.expect(lines).to_have_count(0, timeout=SECONDS)
+
+
 def test_a_finished_game_is_replayed_with_all_its_figures(
     page: sync_api.Page, web: theatre.Web
 ) -> None:
@@ -140,6 +148,8 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     book = len(record.order.opening.moves)
     assert shown(page)[book:] == [ply.san for ply in record.plies]
     sync_api.expect(page.locator("#moves .end").last).to_contain_text(record.outcome.details)
+    sync_api.expect(page.locator("#moves button.book small")).to_have_text(["book"] * book)
+    check_cards(page, record)
     check_figures(page, record, len(record.plies))
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
@@ -184,6 +194,30 @@ def check_figures(page: sync_api.Page, record: contract.GameRecord, played: int)
     sync_api.expect(page.locator('[data-x="to-fifty"]')).to_have_text(fifty)
 
 
+def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
+    """Hold what the cards tell of the engines against the record: who, options, threads, hash."""
+    for side, report in (("white", record.white), ("black", record.black)):
+        card = page.locator(f'.card[data-side="{side}"]')
+        engine = record.order.engine(side)
+        who = f"{engine.version} · by {engine.author} · {engine.country} · {engine.rating} Elo"
+        sync_api.expect(card.locator(".who")).to_contain_text(who)
+        options = [f"{one.name} = {one.set}" for one in report.options if one.set is not None]
+        assert options
+        assert card.locator("details li").all_text_contents() == options
+        own = next(ply for ply in reversed(record.plies) if ply.side == side)
+        limits = record.order.limits
+        figures = {
+            "threads": "\N{BLACK DIAMOND}" * limits.threads + f" {limits.threads}",
+            "hash": f"{limits.hash_mb} MB",
+            "hashfull": f"{own.hashfull / 10:.1f} %" if own.hashfull is not None else "\N{EN DASH}",
+            "depth": f"{own.depth}/{own.seldepth or own.depth}",
+            "tbhits": str(own.tbhits),
+            "tablebases": "none",
+        }
+        for name, text in figures.items():
+            sync_api.expect(card.locator(f'[data-x="{name}"]')).to_have_text(text)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(
     browser: sync_api.Browser, web: theatre.Web, scheme: sync_api.ColorScheme | str
@@ -194,11 +228,11 @@ def test_axe_finds_no_serious_fault(
     opened = context.new_page()
     opened.goto(f"{web.url}/#/stage/game/league.1")
     sync_api.expect(opened.locator("#moves .end").last).to_be_visible(timeout=SECONDS)
-    found: list[str] = []
+    found = faults.violations(opened)
     for tab in opened.get_by_role("tab").all():
         tab.click()
         sync_api.expect(opened.locator("#panel h3").first).to_be_visible(timeout=SECONDS)
-        found += violations(opened)
+        found += faults.violations(opened, "#tables")
     context.close()
     assert not found, "\n".join(dict.fromkeys(found))
 

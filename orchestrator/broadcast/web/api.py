@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
 from starlette import concurrency, requests, responses, routing
 
 from orchestrator.broadcast import games, library, projector
-from orchestrator.broadcast.web import answers, hub, openapi
+from orchestrator.broadcast.web import answers, hub, live, openapi
 
 _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
 _ROOT: Final = "/api/v1"
@@ -62,21 +61,10 @@ class Api:
         if season and self._shelf.get(f"seasons/{season}") is None:
             return answers.missing(f"season {season!r}")
         try:
-            listener, first = self._hub.open_page(request.headers.get("last-event-id", ""), season)
+            self._hub.check_room()
         except hub.FullError as error:
             return answers.full(str(error))
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return responses.StreamingResponse(
-            self._stream(listener, first), media_type="text/event-stream", headers=headers
-        )
-
-    async def _stream(self, listener: hub.Listener, first: bytes) -> AsyncIterator[bytes]:
-        try:
-            yield b"retry: 2000\n\n" + first
-            while (frames := await listener.get()) is not None:
-                yield frames
-        finally:
-            self._hub.leave(listener)
+        return live.Live(self._hub, request, season)
 
     # -- games -------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ from typing import Final
 from starlette import applications, requests, responses, routing, staticfiles, types
 
 from orchestrator.broadcast import feeds, library, messages, projector, watched
-from orchestrator.broadcast.web import answers, api, downloads, guard, hub, sockets
+from orchestrator.broadcast.outlook import keeper, settings
+from orchestrator.broadcast.web import answers, api, downloads, guard, hub, manual, sockets
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
-_ENDING_SECONDS: Final = 5.0  # s: how long the projector may take to end its pass
+_ENDING_SECONDS: Final = 5.0  # s: how long a thread may take to end its pass
 
 
 class Files(staticfiles.StaticFiles):
@@ -34,8 +35,18 @@ class Files(staticfiles.StaticFiles):
         return answer
 
 
-def create(source: watched.Source, archive: pathlib.Path, directory: pathlib.Path) -> types.ASGIApp:
-    """Return the application; it reads ``source`` and ``archive``, writes into ``directory``."""
+def create(
+    source: watched.Source,
+    archive: pathlib.Path,
+    directory: pathlib.Path,
+    reckoned: settings.Settings | None = None,
+    comments: watched.Comments | None = None,
+) -> types.ASGIApp:
+    """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
+
+    Without ``reckoned`` it tells no ratings and no forecast, without ``comments`` nothing
+    of kibitzers.
+    """
     shelf = library.Library()
     center = hub.Hub(shelf)
     loop: list[asyncio.AbstractEventLoop] = []
@@ -44,26 +55,39 @@ def create(source: watched.Source, archive: pathlib.Path, directory: pathlib.Pat
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
             loop[0].call_soon_threadsafe(center.take, told)
 
-    told = projector.Projector(source, archive, shelf, feeds.Directory(directory), publish)
+    files = feeds.Directory(directory)
+    told = projector.Projector(source, archive, shelf, files, publish, comments)
+    beside = None
+    if reckoned is not None:
+        beside = keeper.Keeper(source, told, shelf, publish, reckoned)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
         loop.append(asyncio.get_running_loop())
         stop = threading.Event()
-        thread = threading.Thread(target=told.run, args=(stop,), name="projector", daemon=True)
-        thread.start()
+        threads = [
+            threading.Thread(target=one.run, args=(stop,), name=type(one).__name__, daemon=True)
+            for one in (told, beside)
+            if one is not None
+        ]
+        for thread in threads:
+            thread.start()
         beat = asyncio.create_task(center.beat())
         try:
             yield
         finally:
             stop.set()
             beat.cancel()
-            await asyncio.to_thread(thread.join, _ENDING_SECONDS)
+            if beside is not None:
+                beside.close()
+            for thread in threads:
+                await asyncio.to_thread(thread.join, _ENDING_SECONDS)
 
     socket_io = sockets.SocketIo(center)
     routes: list[routing.BaseRoute] = [
         *api.Api(shelf, told, center).routes(),
         *downloads.Downloads(told, shelf).routes(),
+        *manual.Manual(manual.directory()).routes(),
         routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
         routing.WebSocketRoute("/socket.io/", socket_io.socket),
         routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),

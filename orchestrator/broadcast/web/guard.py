@@ -2,23 +2,27 @@
 
 There is no way to write: every method but GET, HEAD and OPTIONS is refused (socket.io's
 polling posts its pings). A connection that says nothing, or reads nothing, is cut, so
-that nobody holds what others need; behind nginx these limits come second.
+that nobody holds what others need (how many there may be: ``doors``); behind nginx these
+limits come second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from starlette import datastructures, responses, types
 from uvicorn.protocols.http import h11_impl
+from uvicorn.protocols.websockets import websockets_sansio_impl
+
+from orchestrator.broadcast.web import doors
 
 READ: Final = frozenset({"GET", "HEAD"})
 OPEN: Final = ("/api/", "/pgn/", "/tcec/", "/lichess/", "/socket.io/")  # for pages elsewhere too
 HEADER_BYTES: Final = 16_384  # request line and headers together
 SILENT_SECONDS: Final = 10.0  # s: from the connection to the end of its first request's head
 STALLED_SECONDS: Final = 20.0  # s: a client that takes nothing for so long is cut
-CONNECTIONS: Final = 6_000  # at once; nginx has a limit for each address
+_CONNECTION: Final = "farm.connection"  # in the state of a request: what it came by
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -83,13 +87,24 @@ class PatientProtocol(h11_impl.H11Protocol):
     _silent: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
+    def __init__(self, *arguments: Any, house: doors.Doors, **named: Any) -> None:
+        """Serve a connection that still has to be let into the house."""
+        super().__init__(*arguments, **named)
+        self._house, self._refused = house, False
+        self.app_state = {**self.app_state, _CONNECTION: self}  # uvicorn: the scope's ``state``
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._await_head()
+        """Begin to wait for the first request, if there is room."""
+        self._refused = not self._house.enter(transport)
+        self.transport = transport
+        if not self._refused:
+            super().connection_made(transport)
+            self._await_head()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a whole request head ends the waiting."""
+        if self._refused:
+            return
         before = self.cycle
         super().data_received(data)
         if self.transport.get_protocol() is not self or self.cycle is not before:
@@ -106,7 +121,10 @@ class PatientProtocol(h11_impl.H11Protocol):
         self._silent = self.loop.call_later(SILENT_SECONDS, self._cut_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
+        """Forget the timers, and the place that was taken."""
+        self._house.leave(self.transport)
+        if self._refused:
+            return
         _cancel(self._silent)
         _cancel(self._stalled)
         super().connection_lost(exc)
@@ -124,6 +142,26 @@ class PatientProtocol(h11_impl.H11Protocol):
     def _cut_silent(self) -> None:
         if self._between_requests:
             self.transport.abort()
+
+
+class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
+    """A WebSocket that gives its place back."""
+
+    def __init__(self, *arguments: Any, house: doors.Doors, **named: Any) -> None:
+        """Take over a connection that is in the house."""
+        super().__init__(*arguments, **named)
+        self._house = house
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the place that was taken."""
+        self._house.leave(self.transport)
+        super().connection_lost(exc)
+
+
+def transport(scope: types.Scope) -> asyncio.Transport:
+    """Return the connection that a request came by, to be written to directly."""
+    connection: PatientProtocol = scope["state"][_CONNECTION]
+    return connection.transport
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -1,9 +1,14 @@
 """Who listens, and what each is sent: every event is rendered once and shared.
 
-All of it runs on the web's event loop. Each listener has a queue of bounded length: one
-that does not read loses first what is worthless soon (searches, clocks), then its place;
-browsers come back by themselves and get a snapshot. Event ids are ``<boot>-<n>``, so that
-a listener who comes back with ``Last-Event-ID`` is told what it missed.
+All of it runs on the web's event loop. A browser's bytes go straight to its connection
+(``streams``); a viewer that speaks one of TCEC's protocols has a queue of bounded length.
+One that does not read loses first what is worthless soon (searches, clocks), then its
+place; browsers come back by themselves and get a snapshot. Event ids are ``<boot>-<n>``,
+so that a listener who comes back with ``Last-Event-ID`` is told what it missed.
+
+What lasts is told at once. What does not waits as long as telling all took, four times
+over, and meanwhile gives way to what is newer: however many listen, most of the time is
+left to moves and to those who come.
 """
 
 from __future__ import annotations
@@ -11,18 +16,21 @@ from __future__ import annotations
 import asyncio
 import collections
 import secrets
+import time
 from collections.abc import Sequence
 from typing import Final
 
 from orchestrator import contract, errors
 from orchestrator.broadcast import library, messages
-from orchestrator.broadcast.web import tcecwire
+from orchestrator.broadcast.web import streams, tcecwire
 
 QUEUE: Final = 256  # frames a listener may be behind
 SPARING: Final = 32  # behind by more, it is told nothing volatile
 KEPT: Final = 512  # past events for those who come back
 LISTENERS: Final = 5_000  # at once: a place more is refused with 503
 BEAT_SECONDS: Final = 15.0  # s: silence is broken this often, so that dead links are found
+REST: Final = 4  # times as long as telling all took, nothing volatile is told
+_RETRY: Final = b"retry: 2000\n\n"  # ms: how long a browser waits before it comes back
 
 
 class FullError(errors.HostError):
@@ -30,7 +38,7 @@ class FullError(errors.HostError):
 
 
 class Listener:
-    """One who listens; ``get`` returns None when it is to go."""
+    """One of TCEC's viewers; ``get_one`` returns None when it is to go."""
 
     def __init__(self) -> None:
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE)
@@ -56,13 +64,6 @@ class Listener:
         """Return the next frame; None when it is to go."""
         return await self._frames.get()
 
-    async def get(self) -> bytes | None:
-        """Return all that is queued, in one piece; None when it is to go."""
-        frames = [await self._frames.get()]
-        while not self._frames.empty():
-            frames.append(self._frames.get_nowait())
-        return None if None in frames else b"".join(filter(None, frames))
-
 
 class Hub:
     """The listeners of all kinds: browsers of our page, TCEC's viewers by two protocols."""
@@ -73,8 +74,11 @@ class Hub:
         self._boot = secrets.token_hex(4)
         self._number = 0
         self._kept: collections.deque[tuple[int, bytes]] = collections.deque(maxlen=KEPT)
-        self._snapshots: dict[str, bytes] = {}
-        self.pages: set[Listener] = set()
+        self._snapshots: dict[str, streams.Piece] = {}
+        self._held: list[messages.Delta] = []  # volatile, and not told yet
+        self._rest_until = 0.0  # s, monotonic
+        self._waking: asyncio.TimerHandle | None = None
+        self.pages: set[streams.Stream] = set()
         self.sockets: dict[tcecwire.Wire, set[Listener]] = {wire: set() for wire in tcecwire.Wire}
         self._last_moves: messages.TcecMoves | None = None
 
@@ -90,28 +94,31 @@ class Hub:
 
     # -- our page ----------------------------------------------------------------------
 
-    def open_page(self, last_event_id: str, season: str) -> tuple[Listener, bytes]:
-        """Return a listener and what it is told first: what it missed, else a snapshot."""
-        self.check_room()
-        listener = Listener()
-        self.pages.add(listener)
+    def open_page(self, stream: streams.Stream, last_event_id: str, season: str) -> None:
+        """Take a listener in and tell it what it missed, else a snapshot."""
         missed = self._missed(last_event_id)
-        return listener, self._snapshot(season) if missed is None else missed
+        stream.begin(self._snapshot(season) if missed is None else missed)
+        self.pages.add(stream)
 
-    def _missed(self, last_event_id: str) -> bytes | None:
+    def close_page(self, stream: streams.Stream) -> None:
+        """Forget a listener of our page."""
+        self.pages.discard(stream)
+
+    def _missed(self, last_event_id: str) -> streams.Piece | None:
         boot, _, number = last_event_id.partition("-")
         if boot != self._boot or not number.isdigit():
             return None
         first = self._kept[0][0] if self._kept else self._number + 1
         if not first - 1 <= int(number) <= self._number:
             return None
-        return b"".join(frame for n, frame in self._kept if n > int(number)) or b": nothing\n\n"
+        missed = b"".join(frame for n, frame in self._kept if n > int(number))
+        return streams.Piece(_RETRY + (missed or b": nothing\n\n"))
 
-    def _snapshot(self, season: str) -> bytes:
+    def _snapshot(self, season: str) -> streams.Piece:
         if season not in self._snapshots:
             if len(self._snapshots) > KEPT:
                 self._snapshots.clear()
-            self._snapshots[season] = self._picture(season)
+            self._snapshots[season] = streams.Piece(_RETRY + self._picture(season))
         return self._snapshots[season]
 
     def _picture(self, season: str) -> bytes:
@@ -126,12 +133,6 @@ class Hub:
         data = b"{" + head + b",".join(bodies) + b"}"
         return _frame("snapshot", data, f"{self._boot}-{self._number}")
 
-    def leave(self, listener: Listener) -> None:
-        """Forget a listener."""
-        self.pages.discard(listener)
-        for listeners in self.sockets.values():
-            listeners.discard(listener)
-
     # -- TCEC's viewers ----------------------------------------------------------------
 
     def open_socket(self, wire: tcecwire.Wire) -> Listener:
@@ -140,6 +141,11 @@ class Hub:
         listener = Listener()
         self.sockets[wire].add(listener)
         return listener
+
+    def leave(self, listener: Listener) -> None:
+        """Forget a listener that speaks one of TCEC's protocols."""
+        for listeners in self.sockets.values():
+            listeners.discard(listener)
 
     def last_moves(self, wire: tcecwire.Wire) -> bytes | None:
         """Return the last push of moves, for a viewer that asks for it."""
@@ -150,42 +156,82 @@ class Hub:
     def take(self, told: Sequence[messages.Message]) -> None:
         """Send messages on to whom they concern."""
         self._snapshots.clear()
+        deltas = [message for message in told if isinstance(message, messages.Delta)]
+        if deltas:
+            self._take_deltas(deltas)
         for message in told:
             if isinstance(message, messages.Delta):
-                self._tell_pages(message)
-            else:
-                if isinstance(message, messages.TcecMoves):
-                    self._last_moves = message
-                self._tell_sockets(message)
+                continue
+            if isinstance(message, messages.TcecMoves):
+                self._last_moves = message
+            self._tell_sockets(message)
 
-    def _tell_pages(self, message: messages.Delta) -> None:
+    def _take_deltas(self, deltas: Sequence[messages.Delta]) -> None:
+        """Tell pages what is new; hold it while they rest, if it does not last."""
+        self._held = _newest([*self._held, *deltas])
+        rest = self._rest_until - time.monotonic()
+        if rest <= 0 or not all(one.volatile for one in deltas):
+            self._tell_held()
+        elif self._waking is None:
+            self._waking = asyncio.get_running_loop().call_later(rest, self._tell_held)
+
+    def _tell_held(self) -> None:
+        if self._waking is not None:
+            self._waking.cancel()
+        held, self._held, self._waking = self._held, [], None
+        frames = [(self._render(one), one.volatile) for one in held]
+        whole = b"".join(frame for frame, _ in frames)
+        lasting = b"".join(frame for frame, volatile in frames if not volatile)
+        self._tell_pages(streams.Batch(streams.Piece(whole), streams.Piece(lasting)))
+
+    def _render(self, message: messages.Delta) -> bytes:
         data = contract.dumps(message.data | {"now_ms": self._shelf.now_ms()}).encode()
         if message.volatile:
-            frame = _frame(message.kind, data, "")
-        else:
-            self._number += 1
-            frame = _frame(message.kind, data, f"{self._boot}-{self._number}")
-            self._kept.append((self._number, frame))
-        for listener in tuple(self.pages):
-            listener.offer(frame, volatile=message.volatile)
+            return _frame(message.kind, data, "")
+        self._number += 1
+        frame = _frame(message.kind, data, f"{self._boot}-{self._number}")
+        self._kept.append((self._number, frame))
+        return frame
+
+    def _tell_pages(self, batch: streams.Batch) -> None:
+        begin = time.monotonic()
+        for stream in self.pages:
+            stream.tell(batch)
+        end = time.monotonic()
+        self._rest_until = end + REST * (end - begin)
 
     def _tell_sockets(self, message: messages.TcecFile | messages.TcecMoves) -> None:
         for wire, listeners in self.sockets.items():
             if listeners:
                 frame = tcecwire.encode(wire, message)
+                volatile = isinstance(message, messages.TcecFile) and message.volatile
                 for listener in tuple(listeners):
-                    listener.offer(frame, volatile=False)
+                    listener.offer(frame, volatile=volatile)
 
     async def beat(self) -> None:
         """Break the silence again and again, with the number of those who listen."""
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             data = contract.dumps({"count": self.count}).encode()
-            for listener in tuple(self.pages):
-                listener.offer(_frame("viewers", data, ""), volatile=True)
+            told = streams.Piece(_frame("viewers", data, ""))
+            self._tell_pages(streams.Batch(told, streams.Piece(b"")))
             for wire, listeners in self.sockets.items():
                 for listener in tuple(listeners):
                     listener.offer(tcecwire.viewers(wire, self.count), volatile=True)
+
+
+def _newest(deltas: Sequence[messages.Delta]) -> list[messages.Delta]:
+    """Leave out what is worthless by now: volatile deltas before a ply, game or one like them."""
+    kept: list[messages.Delta] = []
+    overtaken: set[tuple[str, object]] = set()
+    for one in reversed(deltas):
+        season = one.data.get("season")
+        if not (one.volatile and (one.kind, season) in overtaken):
+            kept.append(one)
+        overtaken.add((one.kind, season))
+        if one.kind in {"ply", "game"}:
+            overtaken |= {("clock", season), ("search", season), ("kibitz", season)}
+    return kept[::-1]
 
 
 def _frame(kind: str, data: bytes, event_id: str) -> bytes:

@@ -50,6 +50,10 @@ def document() -> dict[str, Any]:
             "/api/v1/seasons/{season}/graph": _get("The graph of the season", _SEASON),
             "/api/v1/seasons/{season}/log": _get("Faults and decisions", _SEASON, "array"),
             "/api/v1/seasons/{season}/statistics": _get("Results of all its games", _SEASON),
+            "/api/v1/seasons/{season}/forecast": _get(
+                "Chances of places, promotion, relegation and title; `absent` says why not", _SEASON
+            ),
+            "/api/v1/ratings": _get("The rating list of all seasons; `absent` says why not"),
             "/api/v1/seasons/{season}/games/{game}": _get(
                 "A game with all its plies", _SEASON, _GAME
             ),
@@ -110,8 +114,9 @@ def _stream() -> dict[str, Any]:
         "description": "The season of the snapshot; default: the one that runs.",
         "schema": {"type": "string"},
     }
-    text = "Server-sent events: `snapshot`, then `game`, `ply`, `clock`, `search`, `result`,"
-    text += " `season`, `tables`, `viewers`. Come back with Last-Event-ID for what was missed."
+    text = "Server-sent events: `snapshot`, then `game`, `ply`, `clock`, `search`, `kibitz`,"
+    text += " `result`, `season`, `tables`, `outlook`, `viewers`. Come back with Last-Event-ID for"
+    text += " what was missed."
     answer = {"text/event-stream": {"schema": {"type": "string"}}}
     return _operation(text, [asked], answer)
 

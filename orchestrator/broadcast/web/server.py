@@ -1,43 +1,61 @@
-"""The web application as a process: uvicorn with an end of patience."""
+"""The web application as a process: uvicorn with an end of patience, and of room."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import resource
+import socket
 from typing import Final
 
 import uvicorn
 from starlette import types
 
-from orchestrator.broadcast.web import guard
+from orchestrator.broadcast.web import doors, guard
 
+BACKLOG: Final = 2_048  # connections that wait while all others are served
+_ACCEPTED: Final = 64  # connections taken from the backlog at once: between, others are served
 _FILES: Final = 16_384  # descriptors wanted: spectators, files, and room for those who harm
 _WS_BYTES: Final = 4_096  # what a viewer may send in one message
 _KEEP_ALIVE_SECONDS: Final = 15
 
 
-def make(app: types.ASGIApp, host: str, port: int) -> uvicorn.Server:
-    """Return the server; ``run(sockets=…)`` serves until it is told to end."""
+class Server(uvicorn.Server):
+    """A uvicorn that takes few of those who come at once, while all may wait."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve; uvicorn's ``backlog`` means both numbers."""
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
+
+
+def make(app: types.ASGIApp, host: str, port: int, house: doors.Doors | None = None) -> Server:
+    """Return the server; ``run(sockets=…)`` serves until it is told to end.
+
+    ``house`` says how many may come in, and which reverse proxies may say whose a request is.
+    """
     _raise_limits()
+    house = house or doors.Doors()
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=guard.PatientProtocol,
-        ws="websockets-sansio",
+        http=functools.partial(guard.PatientProtocol, house=house),  # type: ignore[arg-type]
+        ws=functools.partial(guard.CountedWebSocket, house=house),  # type: ignore[arg-type]
         ws_max_size=_WS_BYTES,
         h11_max_incomplete_event_size=guard.HEADER_BYTES,
-        limit_concurrency=guard.CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=1,
-        backlog=2_048,
+        backlog=_ACCEPTED,
         proxy_headers=True,
+        forwarded_allow_ips=list(house.proxies),
         server_header=False,
         access_log=False,
         log_config=None,
         lifespan="on",
     )
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 def _raise_limits() -> None:

@@ -23,6 +23,7 @@ SILENCE_SECONDS: Final = 60.0  # s: a session without any request for so long is
 POLL_SECONDS: Final = 20.0  # s: a poll without news is answered after that
 SESSIONS: Final = 1_000  # long-polling sessions at once
 _TOO_LONG: Final = 4_096  # bytes: viewers say little
+POST_SECONDS: Final = 10.0  # s: what a viewer posts has come by then
 
 NOOP, PING, PONG, PROBE_REPLY, UPGRADE = "6", "2", "3", "3probe", "5"
 
@@ -117,8 +118,12 @@ class SocketIo:
         return tcecwire.viewers(tcecwire.Wire.SOCKET_IO, self._hub.count).decode()
 
     async def _posted(self, request: requests.Request, session: Session) -> responses.Response:
-        body = await request.body()
-        if len(body) > _TOO_LONG:
+        try:
+            async with asyncio.timeout(POST_SECONDS):
+                body = await _body(request)
+        except TimeoutError:
+            return responses.PlainTextResponse("too slow", 408)
+        if body is None:
             return responses.PlainTextResponse("too long", 413)
         for packet in _packets(body.decode(errors="replace")):
             self._answer(packet, session)
@@ -197,6 +202,16 @@ class SocketIo:
 async def _send_all(socket: websockets.WebSocket, listener: hub.Listener) -> None:
     while (frame := await listener.get_one()) is not None:
         await socket.send_text(frame.decode())
+
+
+async def _body(request: requests.Request) -> bytes | None:
+    """Return what was posted; None when it is too long, however much more would come."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _TOO_LONG:
+            return None
+    return body
 
 
 async def _first_to_end(*running: object) -> None:

@@ -31,12 +31,14 @@ const handlers = {
   },
   clock(data) { if (showsLive(data)) view.setClock(data) },
   search(data) { if (showsLive(data)) view.setSearch(data) },
+  kibitz(data) { if (showsLive(data)) view.setKibitzers(data.kibitzers) },
   result(data) { if (showsLive(data)) view.finish(data) },
   season(data) {
     if (mine(data)) setSeason(data)
     else if (!state.season || (!state.wanted && state.season.status === "finished")) connect() // a season was launched
   },
   tables(data) { if (mine(data)) later() },
+  outlook() { if (state.tab === "ratings" || state.tab === "forecast") later() },
   viewers({ count }) { byId("viewers").textContent = count === 1 ? "1 spectator" : `${count} spectators` },
 }
 

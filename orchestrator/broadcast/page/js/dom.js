@@ -18,3 +18,12 @@ export const byId = (id) => document.getElementById(id)
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false))
 }
+
+/** Make a table; a heading is [text], or [text, true] above numbers. */
+export const table = (caption, head, rows, attributes = {}) => h("table", attributes,
+  h("caption", { class: "sr" }, caption),
+  h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col", class: text[1] ? "num" : null }, text[0] ?? text)))),
+  h("tbody", {}, rows))
+
+/** Say that there is nothing to show, and why. */
+export const empty = (text) => h("p", { class: "quiet" }, text)

@@ -13,7 +13,7 @@ export async function get(place, fresh = true) {
   return value
 }
 
-const KINDS = ["snapshot", "game", "ply", "clock", "search", "result", "season", "tables", "viewers"]
+const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result", "season", "tables", "outlook", "viewers"]
 
 /** Listen to the stream for as long as the page is open; the browser reconnects by itself. */
 export function listen(season, handlers, state) {

@@ -60,3 +60,10 @@ export function control(text) {
   const [base, increment] = [Number(found[1]), Number(found[2])]
   return `${base < 60 ? `${base} s` : base % 60 ? clock(base * 1000) : `${base / 60} min`} + ${increment} s`
 }
+
+/** A chance from 0 to 1: what may still happen, or fail to, is never told as 0 or 100 %. */
+export function chance(value) {
+  if (!value) return ""
+  if (value === 1) return "100 %"
+  return value < 0.01 ? "<1 %" : value > 0.99 ? ">99 %" : `${Math.round(100 * value)} %`
+}

@@ -8,7 +8,7 @@ import { Graphs } from "./graphs.js"
 
 const SIDES = ["white", "black"]
 const NAME = { white: "White", black: "Black" }
-const DIAMONDS = 12 // shown one by one up to so many threads
+const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
 
 export class GameView {
   constructor() {
@@ -67,9 +67,17 @@ export class GameView {
     if (this.following) { this.#board(); this.#variations(); this.#figures() }
   }
 
-  finish({ result, details }) {
+  /** Take what engines that only watch say of the position on the board. */
+  setKibitzers(cards) {
     if (!this.game) return
-    Object.assign(this.game, { status: "finished", result, details, search: null })
+    if (byId("kibitzers").matches(":hover, :focus-within")) unhover()
+    this.game.kibitzers = cards
+    this.#kibitzers()
+  }
+
+  finish({ result, details, adjudicated }) {
+    if (!this.game) return
+    Object.assign(this.game, { status: "finished", result, details, adjudicated, search: null })
     if (this.game.clock) this.game.clock.thinking = null
     this.#end()
     this.update()
@@ -162,13 +170,13 @@ export class GameView {
       const depth = said?.depth ? `${said.depth}/${said.seldepth ?? said.depth}` : null
       const threads = engine.threads
       const diamonds = h("dd", { "data-x": "threads", title: `${threads} threads` },
-        h("span", { class: "diamonds", "aria-hidden": "true" }, "◆".repeat(Math.min(threads, DIAMONDS))), ` ${threads}`)
+        h("span", { class: "diamonds", "aria-hidden": "true" }, threads > DIAMONDS ? "◆ ×" : "◆".repeat(threads)), ` ${threads}`)
       const rows = [
         ["Depth", depth, "depth"], ["Speed", said ? format.speed(said.nps) : null, "speed"],
         ["Nodes", said ? format.count(said.nodes) : null, "nodes"], ["TB hits", said ? format.count(said.tbhits) : null, "tbhits"],
         ["Hash full", said?.hashfull === null || said?.hashfull === undefined ? null : `${(said.hashfull / 10).toFixed(1)} %`, "hashfull"],
         ["Move", searching ? null : said ? format.moveTime(said.move_ms) : null, "move"],
-        ["Hash", `${engine.hash_mb} MB`, "hash"],
+        ["Hash", `${engine.hash_mb} MB`, "hash"], ["Tables", engine.tablebases.join(", ") || "none", "tablebases"],
       ]
       fill(card.querySelector('[data-x="stats"]'),
         rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
@@ -246,6 +254,16 @@ export class GameView {
       const first = live ? live.ply : ply?.n ?? 1
       return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), line.map((step, k) => this.#step(step, first + k)))
     }))
+    this.#kibitzers()
+  }
+
+  #kibitzers() {
+    const said = this.following ? (this.game.kibitzers ?? []).filter(({ ply }) => ply === this.last + 1) : []
+    fill(byId("kibitzers"), said.map((one) => {
+      const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
+      const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
+      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), one.line.map((step, k) => this.#step(step, one.ply + k)))
+    }))
   }
 
   #step(step, n) {
@@ -298,7 +316,7 @@ export class GameView {
   #end() {
     this.list.querySelector(".end")?.remove()
     if (this.game.status === "running" || !this.game.result) return
-    const judged = /rule|Syzygy|adjudic|organizer/i.test(this.game.details) ? "adjudicated: " : ""
+    const judged = this.game.adjudicated ? "adjudicated: " : ""
     this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${this.game.details}`)))
   }
 

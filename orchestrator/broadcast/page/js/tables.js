@@ -1,8 +1,9 @@
 // The tables of an event and of the season, made of the read API's documents.
 
-import { fill, h } from "./dom.js"
+import { empty, fill, h, table } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
+import { forecast, ratings } from "./outlook.js"
 
 const TIEBREAKS = {
   crashes: "Crashes", "direct-encounter": "Direct", wins: "Wins", "sonneborn-berger": "SB",
@@ -14,16 +15,14 @@ const WORD = { 1: "won", 0: "lost", "=": "draw" }
 const SIGN = { 1: "r1", 0: "r0", "=": "rd" }
 
 const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent(game)}`
-const table = (caption, head, rows) => h("table", {},
-  h("caption", { class: "sr" }, caption),
-  h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col", class: text[1] ? "num" : null }, text[0] ?? text)))),
-  h("tbody", {}, rows))
 
 export const TABS = [
   { id: "standings", title: "Standings", draw: standings },
   { id: "crosstable", title: "Crosstable", draw: crosstable },
   { id: "schedule", title: "Schedule", draw: schedule },
   { id: "bracket", title: "Bracket", draw: bracket, when: (season) => season.events.some((event) => event.knockout) },
+  { id: "ratings", title: "Rating list", draw: ratings },
+  { id: "forecast", title: "Forecast", draw: forecast },
   { id: "graph", title: "Event graph", draw: graph },
   { id: "statistics", title: "Statistics", draw: statistics },
   { id: "log", title: "Crashes and decisions", draw: log },
@@ -31,7 +30,6 @@ export const TABS = [
 ]
 
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)
-const empty = (text) => h("p", { class: "quiet" }, text)
 
 async function standings(context) {
   const told = await event(context)
@@ -124,7 +122,14 @@ async function graph({ season }) {
 
 async function statistics(context) {
   const [told, whole] = await Promise.all([event(context), get(`seasons/${context.season.season}/statistics`)])
-  return [...figures(told ? told.name : "Event", told?.statistics), ...figures("Whole season", whole)]
+  return [...figures(told ? told.name : "Event", told?.statistics), ...byColour(told?.statistics), ...figures("Whole season", whole)]
+}
+
+function byColour(told) {
+  if (!told?.games) return []
+  const counts = ({ wins, draws, losses }) => `+${wins} =${draws} −${losses}`
+  return [h("h3", {}, "Results by colour"), table("Results by colour", [["Engine"], ["As White"], ["As Black"]], told.engines.map((one) =>
+    h("tr", { "data-engine": one.engine }, h("th", { scope: "row" }, one.name), h("td", { "data-x": "white" }, counts(one.white)), h("td", { "data-x": "black" }, counts(one.black)))))]
 }
 
 function figures(title, told) {

@@ -1,0 +1,84 @@
+"""The documents that the web application serves: what alerts link to, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import re
+
+import httpx
+import pytest
+from starlette import applications
+
+from orchestrator.broadcast.web import manual
+
+ROOT = pathlib.Path(__file__).parents[2]
+RULES = (ROOT / "deploy" / "prometheus" / "rules" / "alerts.yml").read_text()
+LINKS = re.findall(r"runbook_url: '\{\{ \$externalLabels\.farm_docs \}\}(\S+)'", RULES)
+
+
+class Client:
+    """A client of an application that serves a directory's documents."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self._app = applications.Starlette(routes=manual.Manual(root).routes())
+
+    def get(self, path: str) -> httpx.Response:
+        """Return the answer to one question."""
+
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(self._app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://farm") as asked:
+                return await asked.get(path)
+
+        return asyncio.run(ask())
+
+
+def test_every_alerts_link_leads_to_its_runbook() -> None:
+    """Below /docs, from the documents that lie beside the virtual environment."""
+    asked = Client(ROOT / "docs")
+    assert len(LINKS) > 30
+    for link in LINKS:
+        answer = asked.get(f"/docs{link}")
+        assert answer.status_code == 200, link
+        assert answer.text.startswith(f"# {link.strip('/').rpartition('/')[2]}\n")
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_a_document_has_the_addresses_of_the_built_site_and_of_its_file() -> None:
+    """The index, a folder's index, with slash, without, and by file name."""
+    asked = Client(ROOT / "docs")
+    index = (ROOT / "docs" / "index.md").read_text()
+    assert [asked.get(path).text for path in ("/docs", "/docs/")] == [index, index]
+    told = (ROOT / "docs" / "runbooks" / "index.md").read_text()
+    for path in ("/docs/runbooks", "/docs/runbooks/", "/docs/runbooks/index.md"):
+        assert asked.get(path).text == told, path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["secret", "..%2Fsecret", "%2e%2e/secret", ".hidden", "inner/.hidden", "link", "", "inner"],
+)
+def test_nothing_else_is_served(tmp_path: pathlib.Path, path: str) -> None:
+    """No file above, none that is hidden, none that a link leads to, none that is no document."""
+    docs = tmp_path / "docs"
+    (docs / "inner").mkdir(parents=True)
+    for place in (tmp_path / "secret.md", docs / ".hidden.md", docs / "inner" / ".hidden.md"):
+        place.write_text("secret")
+    (docs / "secret").write_text("secret")
+    (docs / "link.md").symlink_to(tmp_path / "secret.md")
+    answer = Client(docs).get(f"/docs/{path}")
+    assert answer.status_code == 404
+    assert "secret\n" not in answer.text
+    assert answer.json()["error"].startswith("there is no document")
+
+
+def test_documents_lie_beside_the_environment_or_where_one_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """FARM_DOCS wins; else PREFIX/docs beside PREFIX/venv, as the install script has it."""
+    monkeypatch.setenv("FARM_DOCS", "/srv/docs")
+    assert manual.directory() == pathlib.Path("/srv/docs")
+    monkeypatch.delenv("FARM_DOCS")
+    monkeypatch.setattr("sys.prefix", "/opt/farm/venv")
+    assert manual.directory() == pathlib.Path("/opt/farm/docs")

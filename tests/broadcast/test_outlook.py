@@ -1,0 +1,275 @@
+"""Rating list and forecast: what they say, from which journals, and who reckons them."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import theatre
+
+from orchestrator import chances, contract, forecast, ratinglist
+from orchestrator.broadcast import messages, watched
+from orchestrator.broadcast.outlook import documents, keeper, settings
+from orchestrator.rating import lists, ordo
+from orchestrator.season import events, views
+from orchestrator.season import state as season_state
+
+RUNS = 8
+GAMES = 12  # after which most of these tests look
+NOW_MS = 1_700_000_000_000
+EAGER = settings.Settings(runs=RUNS, humble=False)
+
+
+@pytest.fixture(scope="module")
+def whole() -> theatre.Tape:
+    """Play a season of rated engines, in which some crash."""
+    return theatre.simulated("frc", luck=chances.Chances(crash=0.02))
+
+
+@pytest.fixture
+def tape(whole: theatre.Tape) -> theatre.Tape:
+    """Return that season's journal up to the end of a game of its first league."""
+    played = theatre.Tape(whole.journal)
+    played.shown = ends(whole)[GAMES]
+    return played
+
+
+def ends(tape: theatre.Tape) -> list[int]:
+    """Return the numbers of the entries that end a game."""
+    return [entry.seq for entry in tape.journal if entry.kind == "game_finished"]
+
+
+def folded(tape: theatre.Tape) -> season_state.SeasonState:
+    """Fold the journal as far as it is shown."""
+    return season_state.fold(tape.journal[: tape.shown])
+
+
+def told(tape: theatre.Tape) -> dict[str, object]:
+    """Return what an outlook tells that reads the journal at once."""
+    outlook = documents.Outlook(RUNS, {})
+    outlook.take(tape.season, tape.journal[: tape.shown])
+    return outlook.documents(NOW_MS)
+
+
+# -- the documents ---------------------------------------------------------------------
+
+
+def test_the_list_is_that_of_the_commands_code(tape: theatre.Tape) -> None:
+    """Rank, rating, error, points, games: the farm's own list, on the scale of the rosters."""
+    state = folded(tape)
+    games = ratinglist.results([state])
+    made = documents.ratings([state], games, {}, NOW_MS)
+    rosters = [one.rating for one in state.engines.values() if _played(state, one.name)]
+    assert made["average"] == round(sum(filter(None, rosters)) / len(rosters))
+    wanted = ordo.Settings(white=None, draws=None, average=made["average"])
+    known, rows = ratinglist.RatingList(wanted).listed(
+        collections.Counter(games), [state], documents.ERROR_RUNS
+    )
+    kept = ("ratings", "white_advantage", "draw_rate")
+    plain = [
+        {name: value for name, value in row.items() if name not in {"percent", "bound"}}
+        for row in made["ratings"]
+    ]
+    assert {name: made[name] for name in kept} | {"ratings": plain} == lists.facts(known, rows)
+    assert sum(row["played"] for row in made["ratings"]) == 2 * made["games"] == 2 * len(games)
+
+
+def _played(state: season_state.SeasonState, name: str) -> bool:
+    games = [game for game in state.games.values() if game.finished is not None]
+    return any(name in {views.name(state, g.white), views.name(state, g.black)} for g in games)
+
+
+def test_who_has_not_finished_an_event_is_provisional(tape: theatre.Tape) -> None:
+    """Who is rated and has finished an event is established, all others are marked (S16-14f)."""
+    early = rows_at(tape, 12)
+    assert all(row["provisional"] for row in early)
+    assert any(row["rating"] for row in early)
+    late = rows_at(tape, 70)
+    ranked = {
+        views.name(folded(tape), engine)
+        for event in folded(tape).events.values()
+        if event.status is events.Status.RANKED
+        for engine in event.entrants
+    }
+    rated = {row["engine"] for row in late if row["rating"] is not None}
+    assert {row["engine"] for row in late if not row["provisional"]} == ranked & rated
+    assert ranked & rated < {row["engine"] for row in late}
+
+
+def rows_at(tape: theatre.Tape, games: int) -> list[dict[str, object]]:
+    """Return the list after so many games."""
+    tape.shown = ends(tape)[games]
+    state = folded(tape)
+    made = documents.ratings([state], ratinglist.results([state]), {}, NOW_MS)
+    return list(made["ratings"])
+
+
+def test_the_forecast_is_that_of_the_command(tape: theatre.Tape) -> None:
+    """Every chance is the command's for as many runs, and every engine has its name."""
+    state = folded(tape)
+    made = documents.forecast(state, RUNS, NOW_MS)
+    asked = forecast.Forecast(state, documents.SEED)
+    facts = forecast.facts(asked, forecast.forecast(asked, RUNS, 1), state.at_ms)
+    assert (made["runs"], made["made_ms"], made["absent"]) == (RUNS, NOW_MS, None)
+    assert made["end_ms"] == facts["end_ms"]
+    assert [_bare(line) for line in made["champion"]] == facts["champion"]
+    for event, wanted in zip(made["events"], facts["events"], strict=True):
+        assert [_bare(line) for line in event["engines"]] == wanted["engines"]
+        assert event["event"] == wanted["id"]
+    for line in (*made["champion"], *(one for e in made["events"] for one in e["engines"])):
+        assert line["name"] == views.name(state, line["engine"])
+
+
+def _bare(line: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in line.items() if name != "name"}
+
+
+def test_a_grown_outlook_tells_what_a_fresh_one_tells(tape: theatre.Tape) -> None:
+    """Asked after every few entries or once at the end: the last documents are the same."""
+    growing, kept, at = documents.Outlook(RUNS, {}), {}, 0
+    for end in (3, 20, 21, tape.shown - 1, tape.shown):
+        growing.take(tape.season, tape.journal[at:end])
+        kept |= growing.documents(NOW_MS)
+        at = end
+    assert kept == told(tape)
+
+
+def test_nothing_is_reckoned_twice(tape: theatre.Tape) -> None:
+    """Without a fact that changes something there are no new documents."""
+    outlook = documents.Outlook(RUNS, {})
+    outlook.take(tape.season, tape.journal[: tape.shown])
+    assert set(outlook.documents(NOW_MS)) == {"ratings", "seasons/frc/forecast"}
+    assert outlook.documents(NOW_MS) == {}
+    begun = tape.journal[tape.shown]
+    assert begun.kind == "attempt_started"
+    outlook.take(tape.season, [begun])
+    assert outlook.documents(NOW_MS) == {}
+
+
+def test_what_cannot_be_told_is_a_sentence(whole: theatre.Tape) -> None:
+    """Before the first game, after the end, without ratings or runs: why, and no figures."""
+    fresh = season_state.fold(whole.journal[:3])
+    assert documents.ratings([fresh], [], {}, NOW_MS)["absent"] == "No game has been finished yet."
+    over = documents.forecast(season_state.fold(whole.journal), RUNS, NOW_MS)
+    assert (over["absent"], over["runs"]) == ("The season is over.", 0)
+    assert documents.forecast(fresh, 0, NOW_MS)["absent"] == "This farm shows no forecast."
+    for name, engine in fresh.engines.items():
+        fresh.engines[name] = engine.model_copy(update={"rating": None})
+    unrated = documents.forecast(fresh, RUNS, NOW_MS)
+    assert unrated["absent"] == "No engine of this season has a rating to forecast by."
+    assert len(unrated["unrated"]) == len(fresh.engines)
+
+
+# -- the process -----------------------------------------------------------------------
+
+
+class Beside:
+    """A keeper beside a projector of a tape."""
+
+    def __init__(self, tape: theatre.Tape, root: pathlib.Path) -> None:
+        made = theatre.projected(tape, root)
+        self.tape, self.root, self.shelf, self.projector = tape, root, made.shelf, made.projector
+        self.told: list[messages.Message] = []
+        self.keeper = keeper.Keeper(tape, made.projector, made.shelf, self.told.extend, EAGER)
+
+    def look(self) -> None:
+        """Let the projector look, then the keeper."""
+        self.projector.look()
+        self.keeper.look()
+
+    def document(self, place: str) -> dict[str, object]:
+        """Return a document, but for the moment when it was made."""
+        found = self.shelf.get(place)
+        assert found is not None, place
+        return dict(json.loads(found.body)) | {"made_ms": NOW_MS}
+
+    def holds(self, wanted: dict[str, object]) -> bool:
+        """Say whether the library holds exactly these documents."""
+        return all(
+            self.shelf.get(place) and self.document(place) == json.loads(contract.dumps(document))
+            for place, document in wanted.items()
+        )
+
+
+@pytest.fixture
+def beside(tape: theatre.Tape, tmp_path: pathlib.Path) -> Iterator[Beside]:
+    """Keep rating list and forecast of a season."""
+    made = Beside(tape, tmp_path)
+    yield made
+    made.keeper.close()
+    made.keeper.run(_set())
+
+
+def _set() -> threading.Event:
+    stop = threading.Event()
+    stop.set()
+    return stop
+
+
+def wait(condition: Callable[[], bool], what: str) -> None:
+    """Wait for what other processes do."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.05)
+
+
+def test_another_process_reckons_what_the_journals_say(beside: Beside) -> None:
+    """Documents are those of the fold, told once; another journal of that name starts anew."""
+    beside.look()
+    assert beside.holds(told(beside.tape))
+    (message,) = beside.told
+    assert isinstance(message, messages.Delta)
+    assert message.kind == "outlook"
+    assert set(message.data["places"]) == {"seasons/frc/forecast", "ratings"}
+    beside.keeper.look()
+    assert len(beside.told) == 1  # nothing has changed: nobody was asked
+    cut = theatre.Tape(beside.tape.journal)
+    beside.tape.shown = cut.shown = ends(cut)[GAMES // 2]
+    beside.projector.seasons["frc"] = watched.Season("frc", beside.projector.album)
+    beside.look()
+    assert beside.holds(told(cut))
+
+
+def test_a_process_that_was_killed_is_started_again(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After kill -9 a new process reads the journals again, and the list goes on."""
+    monkeypatch.setattr(keeper, "BACKOFF_SECONDS", 0.01)
+    beside.look()
+    assert beside.keeper.reckoner is not None
+    killed = beside.keeper.reckoner.pid
+    os.kill(killed, 9)
+    beside.tape.shown = ends(beside.tape)[GAMES + 1]
+    beside.projector.look()
+    stop = threading.Event()
+    thread = threading.Thread(target=beside.keeper.run, args=(stop,))
+    thread.start()
+    wanted = told(beside.tape)
+    wait(lambda: beside.holds(wanted), "the list after one more game")
+    assert beside.keeper.reckoner.pid != killed
+    stop.set()
+    beside.keeper.close()
+    thread.join(30)
+    assert beside.keeper.reckoner is None
+
+
+def test_it_is_humble_and_ends_with_who_asked(tape: theatre.Tape) -> None:
+    """It yields to everybody, and a reckoning that nobody waits for any more is given up."""
+    reckoner = keeper.Reckoner(settings.Settings(runs=1_000_000))
+    try:
+        wait(lambda: os.getpriority(os.PRIO_PROCESS, reckoner.pid) == 19, "a low priority")
+        assert os.sched_getscheduler(reckoner.pid) == os.SCHED_IDLE
+        reckoner.tell(tape.season, tape.journal[: tape.shown])
+        reckoner._write({"now_ms": NOW_MS})  # a question whose answer takes hours
+        assert reckoner._process.stdin is not None
+        reckoner._process.stdin.close()
+        assert reckoner._process.wait(60) == 0
+    finally:
+        reckoner.bury()

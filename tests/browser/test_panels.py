@@ -1,0 +1,313 @@
+"""The page's tables hold what the journal says: ratings, forecast, statistics, log, graph."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import zoneinfo
+from collections.abc import Iterator
+from typing import Any
+
+import faults
+import httpx
+import pytest
+import theatre
+from playwright import sync_api
+
+from orchestrator import chances, contract
+from orchestrator.broadcast import figures
+from orchestrator.broadcast.outlook import settings
+from orchestrator.season import events, graph
+from orchestrator.season import state as season_state
+
+SECONDS = 30_000  # ms: how long anything may take to show up
+ZONE = "Asia/Kolkata"  # half an hour off every other zone's full hours
+NONE = "\N{EN DASH}"
+PHONE = {"width": 390, "height": 844}
+CELLS = """all => all.map(row => [row.dataset.engine ?? row.dataset.champion,
+  Object.fromEntries([...row.querySelectorAll('[data-x]')].map(
+    one => [one.dataset.x, one.textContent]))])"""
+
+
+@pytest.fixture(scope="module")
+def tape() -> theatre.Tape:
+    """Play a season of rated engines with crashes; show it up to an adjudicated game."""
+    whole = theatre.simulated("frc", luck=chances.Chances(crash=0.05))
+    ends = [entry for entry in whole.journal if entry.kind == "game_finished"]
+    judged = [one.seq for one in ends[len(ends) // 3 :] if one.data["ending"] == "syzygy"]
+    whole.shown = judged[0]
+    return whole
+
+
+@pytest.fixture(scope="module")
+def url(tape: theatre.Tape, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve that season with a quick forecast."""
+    reckoned = settings.Settings(runs=20, humble=False)
+    with theatre.served(tape, tmp_path_factory.mktemp("panels"), reckoned) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: sync_api.Browser, url: str) -> Iterator[sync_api.Page]:
+    """Open the page somewhere else in the world; its console stays silent."""
+    context = browser.new_context(
+        locale="en-GB", timezone_id=ZONE, viewport={"width": 1440, "height": 1000}
+    )
+    opened = context.new_page()
+    opened.set_default_timeout(SECONDS)
+    complaints: list[str] = []
+    opened.on(
+        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+    )
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(url)
+    yield opened
+    context.close()
+    assert not complaints
+
+
+def folded(tape: theatre.Tape) -> season_state.SeasonState:
+    """Fold the journal as far as it is shown."""
+    return season_state.fold(tape.journal[: tape.shown])
+
+
+def document(url: str, place: str) -> Any:
+    """Return a document of the read API."""
+    return httpx.get(f"{url}/api/v1/{place}", timeout=20).raise_for_status().json()
+
+
+def choose(page: sync_api.Page, tab: str, event: str = "") -> None:
+    """Open a tab, of an event."""
+    if event:
+        page.locator(f'#events [data-event="{event}"]').click()
+    page.get_by_role("tab", name=tab, exact=True).click()
+
+
+def cells(page: sync_api.Page, table: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the marked cells of a table's rows, by the engine of the row."""
+    rows = page.locator(f"#panel {table} tbody tr")
+    found: list[list[Any]] = rows.evaluate_all(CELLS)
+    return [(engine, texts) for engine, texts in found]
+
+
+def moment(at_ms: float) -> str:
+    """Write a moment as people there do."""
+    then = dt.datetime.fromtimestamp(at_ms / 1000, zoneinfo.ZoneInfo(ZONE))
+    return f"{then.day} {then:%b} {then.year}, {then:%H:%M}"
+
+
+def tenths(value: float) -> str:
+    """Write a number with one decimal; halves are rounded up, as browsers do."""
+    return str(decimal.Decimal(value).quantize(decimal.Decimal("0.1"), decimal.ROUND_HALF_UP))
+
+
+def percent(chance: float) -> str:
+    """Write a chance as the page does."""
+    return f"{round(100 * chance)} %" if chance else ""
+
+
+def test_a_game_is_marked_that_a_rule_has_ended(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """Under the moves stand the result, that it was adjudicated, and by which rule."""
+    ended = tape.journal[tape.shown - 1]
+    assert ended.data["details"] == "SyzygyTB"
+    end = page.locator("#moves .end").last
+    sync_api.expect(end).to_have_text(f"{ended.data['result']} \N{EN DASH} adjudicated: SyzygyTB")
+
+
+def test_the_rating_list_is_the_apis(page: sync_api.Page, url: str) -> None:
+    """Rank, rating, error, points and games stand in order; provisional engines are marked."""
+    choose(page, "Rating list")
+    sync_api.expect(page.locator("#panel .ratings")).to_be_visible()
+    told = document(url, "ratings")
+    assert any(row["provisional"] for row in told["ratings"])
+    wanted = [
+        (
+            row["engine"],
+            {
+                "rank": NONE if row["rank"] is None else str(row["rank"]),
+                "rating": NONE
+                if row["rating"] is None
+                else f"{row['bound']} {tenths(row['rating'])}".strip(),
+                "error": NONE if row["error"] is None else tenths(row["error"]),
+                "points": f"{row['points']:g}",
+                "played": str(row["played"]),
+                "score": f"{tenths(row['percent'])} %",
+            },
+            row["provisional"],
+        )
+        for row in told["ratings"]
+    ]
+    shown = [
+        (engine, texts, "provisional" in texts.pop("standing"))
+        for engine, texts in cells(page, ".ratings")
+    ]
+    assert shown == wanted
+    sync_api.expect(page.locator("#panel")).to_contain_text(f"All {told['games']} official games")
+
+
+def test_the_forecast_is_the_apis_and_follows_the_games(
+    page: sync_api.Page, url: str, tape: theatre.Tape
+) -> None:
+    """Every chance, the title and the end; after more games it is another one, by itself."""
+    choose(page, "Forecast", "semi-1")
+    sync_api.expect(page.locator('#panel [data-x="basis"]')).to_be_visible()
+    check_forecast(page, document(url, "seasons/frc/forecast"))
+    page.evaluate("window.kept = true")
+    ends = [entry.seq for entry in tape.journal if entry.kind == "game_finished"]
+    tape.shown = next(seq for seq in ends if seq > tape.shown + 40)
+    games = sum(event.tally.games for event in folded(tape).events.values())
+    basis = page.locator('#panel [data-x="basis"]')
+    sync_api.expect(basis).to_contain_text(f"after {games} games")
+    told = document(url, "seasons/frc/forecast")
+    assert told["games"] == games
+    check_forecast(page, told)
+    assert page.evaluate("window.kept") is True
+
+
+def check_forecast(page: sync_api.Page, told: dict[str, Any]) -> None:
+    """Hold the panel against the document."""
+    basis = page.locator('#panel [data-x="basis"]')
+    sync_api.expect(basis).to_contain_text(f"after {told['games']} games")
+    sync_api.expect(basis).to_contain_text(f"played {told['runs']} times")
+    (event,) = [one for one in told["events"] if one["event"] == "semi-1"]
+    uncertain = any(line["plays"] < 1 for line in event["engines"])
+    wanted = []
+    for line in event["engines"]:
+        texts = {"plays": percent(line["plays"])} if uncertain else {}
+        texts |= {f"place-{at}": percent(one) for at, one in enumerate(line["places"], 1)}
+        texts |= {f"to-{to}": percent(one) for to, one in line["promoted"].items()}
+        wanted.append((line["engine"], texts))
+    assert cells(page, ".chances") == wanted
+    titles = [(one["engine"], {"title": percent(one["chance"])}) for one in told["champion"][:8]]
+    assert cells(page, ".favourites") == titles
+    end = page.locator('#panel [data-x="end"]')
+    sync_api.expect(end).to_contain_text(moment(told["end_ms"]["expected"]))
+
+
+def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """Results by colour, of each engine too, reasons of endings, lengths."""
+    choose(page, "Statistics", "league-a")
+    state = folded(tape)
+    told = figures.of_event(state, state.events["league-a"])
+    panel = page.locator("#panel")
+    sync_api.expect(panel.locator("h3").first).to_have_text(f"League A: {told['games']} games")
+    rows = (
+        panel.locator("table")
+        .first.locator("tbody tr")
+        .evaluate_all("all => all.map(row => [...row.children].map(one => one.textContent))")
+    )
+    assert {name: int(count) for name, count in rows} == told["endings"]
+    for sign, count in (("w", "white_wins"), ("d", "draws"), ("b", "black_wins")):
+        bar = panel.locator(".bars").first.locator(f".{sign}")
+        sync_api.expect(bar).to_contain_text(f" {told[count]} (")
+    plies = told["plies"]
+    lengths = f"Plies: {plies['min']} to {plies['max']}, {plies['mean']:g} on average"
+    sync_api.expect(panel).to_contain_text(lengths)
+    games = [state.games[game] for game in state.events["league-a"].order]
+    for engine, texts in by_colour(page):
+        for side, won in (("white", "1-0"), ("black", "0-1")):
+            results = [
+                game.finished.result
+                for game in games
+                if game.finished is not None and getattr(game, side) == engine
+            ]
+            won_drawn = results.count(won), results.count("1/2-1/2")
+            lost = len(results) - sum(won_drawn)
+            assert texts[side] == f"+{won_drawn[0]} ={won_drawn[1]} \N{MINUS SIGN}{lost}"
+
+
+def by_colour(page: sync_api.Page) -> list[tuple[str, dict[str, str]]]:
+    """Return the rows of the table of results by colour."""
+    found = [row for row in cells(page, "table") if "white" in row[1]]
+    assert len(found) == 6
+    return found
+
+
+def test_the_log_tells_every_crash(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """Each crash of the journal stands in the log, the newest first, with time and game."""
+    choose(page, "Crashes and decisions")
+    state = folded(tape)
+    crashed = [
+        entry
+        for entry in reversed(tape.journal[: tape.shown])
+        if entry.kind == "game_finished" and entry.data["ending"] in {"disconnect", "stall"}
+    ]
+    assert len(crashed) > 2
+    sync_api.expect(page.locator("#panel tbody tr").first).to_be_visible()
+    rows: list[list[str]] = page.locator("#panel tbody tr").evaluate_all(
+        "all => all.map(row => [...row.children].map(one => one.textContent))"
+    )
+    told = [row[:4] for row in rows if "disconnects" in row[3] or "stalls" in row[3]]
+    assert told == [
+        [moment(e.at_ms), e.data["game"], loser(state, e), e.data["details"]] for e in crashed
+    ]
+
+
+def loser(state: season_state.SeasonState, entry: contract.Entry) -> str:
+    """Return the name of who lost a game."""
+    game = state.games[entry.data["game"]]
+    return state.engines[game.white if entry.data["loser"] == "white" else game.black].name
+
+
+def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """Each event is a box with its nodes and their states; colours are those of the tabs."""
+    choose(page, "Event graph")
+    state = folded(tape)
+    sync_api.expect(page.locator("#panel .flow article").first).to_be_visible()
+    told: list[str] = page.locator("#panel .flow li").all_inner_texts()
+    nodes = [node for node in graph.build(state, by_round=True).nodes if node.event]
+    assert sorted(told) == sorted(f"{node.label} ({node.state.value})" for node in nodes)
+    colours = {events.Status.RANKED: "red", events.Status.RUNNING: "green"}
+    for event in state.events.values():
+        colour = colours.get(event.status, "orange")
+        dot = page.locator(f'#events [data-event="{event.id}"] .dot')
+        sync_api.expect(dot).to_have_class(f"dot {colour}")
+        box = page.locator(
+            "#panel .flow article", has=page.get_by_text(event.spec.name, exact=True)
+        )
+        sync_api.expect(box.first).to_have_class(colour)
+
+
+def test_the_schedule_is_told_in_the_viewers_zone(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """Starts of played games are the journal's, starts ahead are estimates after them."""
+    state = folded(tape)
+    event = next(e for e in state.events.values() if e.status is events.Status.RUNNING)
+    choose(page, "Schedule", event.id)
+    sync_api.expect(page.locator(f'#panel tr[data-game="{event.order[0]}"]')).to_be_visible()
+    told: dict[str, str] = page.locator("#panel tbody tr").evaluate_all(
+        "all => Object.fromEntries(all.map(row => [row.dataset.game, row.children[5].textContent]))"
+    )
+    assert list(told) == list(event.order)
+    for name in event.order:
+        finished = state.games[name].finished
+        if finished is not None:
+            assert told[name] == moment(finished.started_ms)
+        else:
+            assert told[name].startswith("about ")
+    assert any(text.startswith("about ") for text in told.values())
+
+
+def test_the_archive_leads_to_the_games_that_were_asked_for(page: sync_api.Page) -> None:
+    """What is chosen in the archive's form is asked of the download."""
+    choose(page, "Archive")
+    link = page.locator("#panel .filters a")
+    sync_api.expect(link).to_have_attribute("href", "pgn/frc.pgn")
+    page.get_by_label("Result").select_option("1-0")
+    page.get_by_label("Engine").fill("Fischer 7")
+    sync_api.expect(link).to_have_attribute("href", "pgn/frc.pgn?engine=Fischer+7&result=1-0")
+
+
+def test_the_new_panels_are_fit_for_everybody(browser: sync_api.Browser, url: str) -> None:
+    """Ratings and forecast on a phone: no serious fault by axe, no sideways scrolling."""
+    found: list[str] = []
+    context = browser.new_context(color_scheme="dark", viewport=PHONE)  # type: ignore[arg-type]
+    opened = context.new_page()
+    opened.set_default_timeout(SECONDS)
+    opened.goto(url)
+    for tab, shown in (("Rating list", ".ratings"), ("Forecast", ".favourites")):
+        choose(opened, tab)
+        sync_api.expect(opened.locator(f"#panel {shown}")).to_be_visible()
+        found += faults.violations(opened, "#tables")
+    assert opened.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
+    context.close()
+    assert not found, "\n".join(dict.fromkeys(found))
