@@ -2,9 +2,9 @@
 
     [box.gpu-1]
     address = "10.0.0.2"
-    user = "farm-gpu"
-    key = "/etc/farm/gpu-play"            # may start and rejoin agents, nothing else
-    push_key = "/etc/farm/gpu-push"       # may put files into the box's `incoming`
+    user = "farm"
+    key = "/etc/farm/boxes/play"          # may start and rejoin agents, nothing else
+    push_key = "/etc/farm/boxes/push"     # may put files into the box's `incoming`
     host_key = "ssh-ed25519 AAAA..."      # pinned: a box with another key is not spoken to
 
 Invariant: link grace < dead man, so an engine elsewhere is dead before its lease can be
@@ -30,7 +30,7 @@ class BoxAddress(contract.Message):
 
     address: str
     port: int = pydantic.Field(default=22, ge=1, le=65535)
-    user: str = "farm-gpu"
+    user: str = "farm"
     key: str
     push_key: str = ""
     host_key: str = pydantic.Field(pattern=r"^\S+ \S+$")

@@ -35,6 +35,9 @@ from typing import Any, NamedTuple, NoReturn
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
+KEYCTL = {"x86_64": 250, "aarch64": 219}  # the system call's number, by machine
+KEYCTL_JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 READ_BYTES = 65_536  # bytes: one read, and the longest line that is understood
 LOOK_SECONDS = 1.0  # s: poll stands still while the host sleeps, CLOCK_BOOTTIME does not
 SETTLE_NS = 250_000_000  # ns: a shutdown reaches engines first; wait for its other signs
@@ -446,7 +449,8 @@ def start(order: dict[str, Any], fds: list[int], request: Any, lock: int) -> Eng
     if pid == 0:
         try:
             if wrapped:
-                lay_out_sandbox(fds, write, keep, lock)
+                filtered = bytes.fromhex(order.get("filter", ""))
+                lay_out_sandbox(fds, write, keep, lock, filtered)
                 settle(parent, order.get("cpus"), None, {})
             else:
                 lay_out(fds, write)
@@ -470,7 +474,7 @@ def lay_out(fds: list[int], report: int) -> None:
     os.closerange(4, MAX_FD)
 
 
-def lay_out_sandbox(fds: list[int], report: int, keep: str, lock: int) -> None:
+def lay_out_sandbox(fds: list[int], report: int, keep: str, lock: int, filtered: bytes) -> None:
     """Lay out a sandbox's descriptors, as ``sandbox_init.py`` names them.
 
     The engine's pipes stand high, where bubblewrap closes its copies: else the end of an
@@ -478,7 +482,11 @@ def lay_out_sandbox(fds: list[int], report: int, keep: str, lock: int) -> None:
     """
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     kept = os.open(keep, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    wanted = (null, null, report, report, kept, null if lock < 0 else lock, *fds)
+    wanted = [null, null, report, report, kept, null if lock < 0 else lock, *fds]
+    if filtered:  # bubblewrap reads it to its end, and closes it
+        wanted.append(os.memfd_create("filter"))
+        os.write(wanted[-1], filtered)
+        os.lseek(wanted[-1], 0, os.SEEK_SET)
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, MAX_FD_OF_SANDBOX) for fd in wanted]
     for target, fd in enumerate(moved):
         os.dup2(fd, target)
@@ -509,6 +517,7 @@ def settle(
     """Make this process an engine's: own session, tied to the dead man, its own cores."""
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    give_up_rights()
     if os.getppid() != parent:
         os._exit(127)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
@@ -522,6 +531,23 @@ def settle(
         ceiling = resource.getrlimit(number)[1]
         bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
         resource.setrlimit(number, (bound, bound))
+
+
+def give_up_rights() -> None:
+    """Keep from an engine what the farm may have: capabilities, keys, the kernel's mercy.
+
+    The kernel that wants memory shall take an engine first, never the referee or a link.
+    """
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    number = KEYCTL.get(os.uname().machine)
+    if number is not None:  # a container may refuse it: then there is no keyring to leave
+        ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(fd, b"1000")
+        os.close(fd)
+    except OSError:
+        return  # a kernel that knows no such order
 
 
 def fail(error: BaseException) -> NoReturn:

@@ -51,10 +51,12 @@ def _sandbox(hall: settings.HallSettings) -> contract.Finding:
         kind = hall.confinement().kind
     except errors.HostError as error:
         return _finding("sandbox", "failed", str(error), why, "install bubblewrap")
+    told = sandbox.describe()
+    if kind == "bubblewrap" and not told.filtered:
+        found = "bubblewrap, without a filter of system calls"
+        return _finding("sandbox", "warning", found, why, "run Linux 5.16 or later")
     status = "ok" if kind == "bubblewrap" else "warning"
-    return _finding(
-        "sandbox", status, kind, why, f"install bubblewrap: {sandbox.describe().problem}"
-    )
+    return _finding("sandbox", status, kind, why, f"install bubblewrap: {told.problem}")
 
 
 def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:

@@ -160,8 +160,7 @@ class Attempt:
                 self._channel.send(frames.Kind.ORDER, seated.encode().encode())
             while not self._ended:
                 self._serve_channel()
-                if time.monotonic() >= self._next_beat:
-                    self._renew()
+                self._beat()
         except frames.ChannelClosedError:
             self._give_up("referee lost", "the referee's channel closed without an outcome")
         finally:
@@ -232,8 +231,8 @@ class Attempt:
             return self._channel.receive(timeout)
         timeout, before_ns = min(timeout, TICK_SECONDS), time.monotonic_ns()
         frame = self._channel.receive(timeout)
-        if frame is None:
-            self._witness.woken(time.monotonic_ns() - before_ns - round(timeout * 1e9))
+        # With a frame, too: after a freeze the referee may be the first to run again.
+        self._witness.woken(time.monotonic_ns() - before_ns - round(timeout * 1e9))
         return frame
 
     def _suspect_referee(self) -> None:
@@ -306,8 +305,8 @@ class Attempt:
     # -- the lease ------------------------------------------------------------------
 
     def _beat(self) -> None:
-        """Renew the lease if it is time; does nothing for an attempt that has lost it."""
-        if time.monotonic() >= self._next_beat and not self._fenced:
+        """Renew the lease if it is time; does nothing for an attempt that has ended or lost it."""
+        if time.monotonic() >= self._next_beat and not self._fenced and not self._ended:
             self._renew()
 
     def _renew(self) -> None:

@@ -125,8 +125,14 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
 
 
 def _cpus(env: Mapping[str, str], name: str) -> frozenset[int]:
-    """Read a CPU list as the kernel writes them: ``0-3,8``; empty means no binding."""
-    text = env.get(name, "")
+    return cpus_of(env.get(name, ""), name)
+
+
+def cpus_of(text: str, name: str) -> frozenset[int]:
+    """Read a CPU list as the kernel writes them: ``0-3,8``; empty means no binding.
+
+    Raise ``UsageError`` that names the setting.
+    """
     cpus: set[int] = set()
     try:
         for part in filter(None, text.split(",")):

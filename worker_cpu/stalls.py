@@ -19,9 +19,11 @@ import pathlib
 import time
 from collections.abc import Iterable, Mapping
 
+PROC = pathlib.Path("/proc")
 _NS = 1_000_000_000
+_TICK_NS = _NS // os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL = 0, 1, 2, 5, 6, 7  # columns of /proc/stat
-_UTIME, _STIME = 11, 12  # behind the name in /proc/<pid>/stat
+_TIMES = slice(11, 15)  # utime, stime, and those of ended children: behind the name in its stat
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,14 +78,13 @@ class Host:
     def __init__(
         self,
         cores: Iterable[int] = (),
-        proc: pathlib.Path = pathlib.Path("/proc"),
+        proc: pathlib.Path = PROC,
         system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu"),
     ) -> None:
         """Watch the engines' own cores; without any, those that this process may use."""
         self._own = frozenset(cores)
         self._cores = self._own or frozenset(os.sched_getaffinity(0))
         self._proc, self._system = proc, system
-        self._tick_ns = _NS // os.sysconf("SC_CLK_TCK")
 
     def sample(self, engines: Iterable[int]) -> Sample:
         """Read the counters now; ``engines`` are the engines' process ids."""
@@ -95,29 +96,35 @@ class Host:
             if name.startswith("cpu") and core.isdigit() and int(core) in self._cores:
                 ticks = [int(word) for word in rest.split()]
                 used = (ticks[at] for at in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
-                busy[int(core)] = sum(used) * self._tick_ns
-                steal[int(core)] = ticks[_STEAL] * self._tick_ns
+                busy[int(core)] = sum(used) * _TICK_NS
+                steal[int(core)] = ticks[_STEAL] * _TICK_NS
         return Sample(
             at_ns=time.monotonic_ns(),
             busy=busy,
             steal=steal,
             throttled={core: self._throttled_ns(core) for core in self._cores},
-            engines_ns=sum(map(self._processor_ns, engines)) if self._own else 0,
+            engines_ns=processor_ns(engines, self._proc),
         )
 
     def loss(self, before: Sample, after: Sample, frozen_ns: int = 0) -> Loss:
-        """Return what was taken away between two samples."""
-        foreign = 0.0
+        """Return what was taken away between two samples.
+
+        A host in which engines ran meanwhile was not frozen: who keeps all cores busy wakes
+        the link late by itself.
+        """
+        window_ns = after.at_ns - before.at_ns
+        foreign, own = 0.0, max(0, after.engines_ns - before.engines_ns)
         if self._own and after.busy:
             others = _grown(before.busy, after.busy).values()
-            own = after.engines_ns - before.engines_ns
-            foreign = max(0.0, (sum(others) - max(0, own)) / len(after.busy))
+            foreign = max(0.0, (sum(others) - own) / len(after.busy))
+        ran_ns = own / (os.cpu_count() or 1)
+        ran_meanwhile_ns = min(frozen_ns, max(0.0, ran_ns - max(0, window_ns - frozen_ns)))
         return Loss(
-            window=(after.at_ns - before.at_ns) / 1e6,
+            window=window_ns / 1e6,
             steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
             throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
             foreign=foreign / 1e6,
-            frozen=frozen_ns / 1e6,
+            frozen=(frozen_ns - ran_meanwhile_ns) / 1e6,
             mhz=self._mhz(),
         )
 
@@ -130,14 +137,18 @@ class Host:
         known = [khz for khz in map(_number, paths) if khz]
         return min(known) / 1000 if known else None
 
-    def _processor_ns(self, pid: int) -> int:
-        """Return the processor time of a process and its living children."""
-        fields = _read(self._proc / str(pid) / "stat").rpartition(")")[2].split()
-        if len(fields) <= _STIME:
-            return 0
-        children = _read(self._proc / str(pid) / "task" / str(pid) / "children").split()
-        own = (int(fields[_UTIME]) + int(fields[_STIME])) * self._tick_ns
-        return own + sum(self._processor_ns(int(child)) for child in children)
+
+def processor_ns(engines: Iterable[int], proc: pathlib.Path = PROC) -> int:
+    """Return the processor time of processes and their children, ended children included."""
+    return sum(_processor_ns(pid, proc) for pid in engines)
+
+
+def _processor_ns(pid: int, proc: pathlib.Path) -> int:
+    fields = _read(proc / str(pid) / "stat").rpartition(")")[2].split()
+    told = [_read(path) for path in (proc / str(pid) / "task").glob("*/children")]
+    children = " ".join(told).split()
+    own = sum(map(int, fields[_TIMES])) * _TICK_NS
+    return own + sum(_processor_ns(int(child), proc) for child in children)
 
 
 def _grown(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:

@@ -122,6 +122,8 @@ class Sampler:
             cpu=_model(),
             kernel=platform.release(),
             governor=",".join(sorted(set(governors))),
+            boot=boot_id(),
+            cores=tuple(sorted(self._hall.referee_cpus | self._hall.engine_cpus)),
             cpus=self._processor.count,
             cpu_ratio=whole,
             foreign_cpu_ratio=foreign,
@@ -198,6 +200,14 @@ def clock() -> tuple[float | None, bool | None]:
         return None, None
     unit = 1e9 if told.status & _STA_NANO else 1e6
     return told.offset / unit, state != _TIME_ERROR
+
+
+def boot_id() -> str:
+    """Return what tells this machine, as it runs now, from any other; '' where it is hidden."""
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _memory() -> dict[str, int]:

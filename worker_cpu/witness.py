@@ -89,7 +89,9 @@ class Witness:
         late = told.get("late")
         if outcome.ending not in _LATE or self._before is None or late is None:
             return None
-        loss = self._host.loss(self._before, self._host.sample(self._pids), self._frozen_ns)
+        # The engines have ended by now; the referee has seen what they had used at the flag.
+        after = dataclasses.replace(self._host.sample(()), engines_ns=late.get("engines_ns", 0))
+        loss = self._host.loss(self._before, after, self._frozen_ns)
         if loss.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6):
             return HostFault(STALLED, f"{outcome.details}; {outcome.note}; {loss}")
         told["remarks"] = [*told.get("remarks", ()), str(loss)]

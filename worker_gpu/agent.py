@@ -64,6 +64,7 @@ NEVER_NS = 1 << 62  # ns: a deadline that is none
 MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
 RECORDS = frozenset(("went", "out", "ans", "err", "late", "cut", "over"))
 
 
@@ -326,7 +327,8 @@ class Agent:
         self.ended_ns = 0
         self.status = ""
         self.over = 0  # the number of the record that tells the end
-        self.oom_before = oom_kills()
+        self.group = str(seat.get("cgroup") or "")
+        self.oom_before = oom_kills(self.group)
         self.poll = select.poll()
         self.wake, wake_write = os.pipe()
         for fd in (self.wake, wake_write):
@@ -521,7 +523,8 @@ class Agent:
         if self.line:
             self._tell("out", time.monotonic_ns(), self.line)
         reason = self.killed_for
-        if self.status == "signal SIGKILL" and not reason and oom_kills() > self.oom_before:
+        killed = self.status == "signal SIGKILL" and not reason
+        if killed and oom_kills(self.group) > self.oom_before:
             reason = "out of memory: the kernel killed it"
         told = {"status": self.status, "by": "farm" if reason else "engine", "reason": reason}
         self._tell("over", time.monotonic_ns(), json.dumps(told).encode())
@@ -757,13 +760,16 @@ def be_engine(
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)  # CAP_SYS_NICE is the agent's
+        with contextlib.suppress(OSError):  # out of memory: the engine first, not the agent
+            write_file("/proc/self/oom_score_adj", b"1000")
         if seat.get("cgroup"):
             write_file(os.path.join(seat["cgroup"], "cgroup.procs"), b"0")  # noqa: PTH118 - as in serve
         if seat.get("cpus"):
             os.sched_setaffinity(0, seat["cpus"])
         for name, value in seat.get("limits", {}).items():
             number = getattr(resource, "RLIMIT_" + name)
-            resource.setrlimit(number, (value, resource.getrlimit(number)[1]))
+            resource.setrlimit(number, (value, value))  # both: it may not be raised again
         if seat.get("cwd"):
             os.chdir(seat["cwd"])
         moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (*pipes, report)]
@@ -779,6 +785,8 @@ def be_engine(
 
 
 # -- processes -----------------------------------------------------------------------------
+# The same again as in worker_cpu/deadman.py: each of the two has to be one file of the standard
+# library, and runs on a host where the other one need not be.
 
 
 def process_table() -> list[tuple[int, str, int, int, int]]:
@@ -859,13 +867,17 @@ def run_at_once() -> None:
         os.sched_setscheduler(0, policy, os.sched_param(1))
 
 
-def oom_kills() -> int:
-    """Return how many processes of this host the kernel has killed for want of memory."""
-    try:
-        counters = read("/proc/vmstat").split()
-        return int(counters[counters.index(b"oom_kill") + 1])
-    except (OSError, ValueError):
-        return 0
+def oom_kills(group: str = "") -> int:
+    """Return how many processes the kernel has killed for want of memory.
+
+    Those of a control group, of either version, where the seat has one; else the host's.
+    """
+    own = [group + name for name in ("/memory.events", "/memory.oom_control") if group]
+    for path in (*own, "/proc/vmstat"):
+        with contextlib.suppress(OSError, ValueError):
+            counters = read(path).split()
+            return int(counters[counters.index(b"oom_kill") + 1])
+    return 0
 
 
 def boottime_ns() -> int:

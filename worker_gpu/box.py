@@ -7,7 +7,6 @@ there, free of foreign processes, cool and not throttled; an answer says why it 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import pathlib
@@ -20,7 +19,7 @@ import structlog
 
 from orchestrator import contract, errors, version
 from orchestrator.ledger import api, seat_store, seats, store, vitals
-from worker_gpu import files, gpus, settings, speed, sweeping
+from worker_gpu import cgroups, files, gpus, settings, speed, sweeping
 
 log = structlog.get_logger()
 
@@ -154,32 +153,18 @@ class Box:
             "gpus": list(own),
             "cpus": list(self._settings.cpus),
             "cgroup": self._cgroup(name),
-            "limits": {"CORE": 0},
+            "limits": {"CORE": 0, "RTPRIO": 0},  # real-time priority is the agent's alone
             "checksums": found.checksums,
             "grace_ms": request.grace_ms,
             "beat_ms": request.beat_ms,
         }
 
     def _cgroup(self, name: str) -> str:
-        """Make a control group that bounds the engine's memory; '' where there is none.
-
-        Never by RLIMIT_AS: CUDA reserves far more address space than it uses.
-        """
+        """Return the control group that bounds an engine's memory; '' where none is wished."""
         place, limit = self._settings.cgroup, self._settings.memory_mb
         if place is None or limit is None:
             return ""
-        for old in place.glob("seat-*"):
-            with contextlib.suppress(OSError):  # somebody still runs in it
-                old.rmdir()
-        group = place / f"seat-{name}"
-        try:
-            group.mkdir()
-            (group / "memory.max").write_text(str(limit << 20))
-            with contextlib.suppress(OSError):  # a host without swap has no such file
-                (group / "memory.swap.max").write_text("0")
-        except OSError as error:
-            raise errors.HostError(f"no control group can be made in {place}: {error}") from error
-        return str(group)
+        return str(cgroups.bounded(place, name, limit))
 
     # -- the GPUs --------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import chess
 import pytest
 
@@ -125,6 +127,36 @@ def test_mates_lie_beyond_every_bound(text: str) -> None:
     ):
         found = interruption.Facts(90, 40, 20, white, black)
         assert result(interruption.judged(found, rules)) == expected
+
+
+EVALS = (None, 0, *(sign * cp for cp in (9, 10, 15, 16, 999, 1000, 1001) for sign in (1, -1)))
+SEASON_TEXTS = frozenset({"s16", "s17"})
+
+
+def by_the_text(text: str, white: int | None, black: int | None, ply: int, men: int) -> str:
+    """Read the rule texts once more, in their own words; a sentence a line."""
+    more_than_ten, close = (1001, 9) if text in SEASON_TEXTS else (1000, 15)
+    evals = [cp for cp in (white, black) if cp is not None]
+    if len(evals) == 2 and min(evals) >= more_than_ten:
+        return "1-0"
+    if len(evals) == 2 and max(evals) <= -more_than_ten:
+        return "0-1"
+    completed_by_both = ply // 2
+    if len(evals) == 2 and max(map(abs, evals)) <= close and completed_by_both >= 35:
+        return "1/2-1/2"
+    return "ask" if men == 7 else "resume"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_cell_of_the_table_is_as_the_text_has_it(text: str) -> None:
+    """Each pair of evals at the bounds, of both signs or missing, by moves and men."""
+    told = {Scenario.ASK: "ask", Scenario.RESUMED: "resume"}
+    for white, black, ply, men in itertools.product(EVALS, EVALS, (68, 69, 70), (6, 7, 8)):
+        found = verdict(text, white, black, ply=ply, men=men)
+        expected = by_the_text(text, white, black, ply, men)
+        assert (result(found) or told[found.scenario]) == expected, found.evidence
+        bare = verdict(text, white, black, ply=ply, men=men, engine_plies=0)
+        assert bare.scenario is Scenario.RESTARTED, "book plies only"
 
 
 # -- from the plies ------------------------------------------------------------------

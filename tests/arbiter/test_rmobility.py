@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import chess
+import made
 import pytest
 
 from orchestrator import contract
@@ -66,33 +67,11 @@ def test_a_won_game_counts_as_mate() -> None:
 
 def test_a_record_is_measured_with_its_book_and_chess960() -> None:
     """Start position and book plies belong to the game; the tag shows holder and G."""
-    spec = contract.EngineSpec(id="x", name="X", command=("x",))
-    order = contract.GameOrder(
-        season="s",
-        season_name="S",
-        event="e",
-        event_name="E",
-        game="g",
-        number=1,
-        round="1",
-        white=spec,
-        black=spec,
-        time_control=contract.TimeControl(base_ms=1000),
+    order = made.order(
         opening=contract.Opening(fen="6k1/5ppp/8/8/8/8/8/4K2R w H - 0 1", moves=("e1h1",)),
         variant="fischerandom",
     )
-    ply = contract.PlyRecord(
-        ply=2,
-        side="black",
-        move="g8h8",
-        san="Kh8",
-        think_ns=0,
-        margin_ns=0,
-        overhead_ns=0,
-        white_clock_ns=0,
-        black_clock_ns=0,
-    )
-    found = rmobility.of_record(order, [ply], verdict.threefold())
+    found = rmobility.of_record(order, [made.ply(2, "g8h8", "Kh8")], verdict.threefold())
     assert (found.holder, found.g) == ("white", 8.5)
     assert rmobility.text(found) == "G8.5"
     assert rmobility.text(found.model_copy(update={"holder": "black", "g": 0.0})) == "-G0.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import made
 import pytest
 
 from orchestrator import contract
@@ -17,16 +18,9 @@ SEARCHED = 900_000_000
 def order(control: str = "30+5", book: int = 2) -> contract.GameOrder:
     """Return an order whose book has so many plies."""
     engine = contract.EngineSpec(id="e", name="E", command=("e",))
-    return contract.GameOrder(
-        season="s",
-        season_name="S",
-        event="l",
-        event_name="L",
-        game="l.1",
-        number=1,
-        round="1.1",
-        white=engine,
-        black=engine.model_copy(update={"id": "f"}),
+    return made.order(
+        engine,
+        engine.model_copy(update={"id": "f"}),
         time_control=contract.TimeControl.parse(control),
         opening=contract.Opening(moves=LINE[:book]),
     )

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import fcntl
 import json
+import mmap
 import os
 import pathlib
 import resource
 import signal
 import socket
+import stat
 import sys
+import termios
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +31,32 @@ LONG = 120.0  # s: what nobody kills still ends
 SWARM = 3_000  # processes: it stops here where nothing stops it
 CHUNK = 1 << 20  # bytes
 HOARD = 2_000  # chunks: 2 GB, where nothing stops it
-PTRACE_ATTACH, PTRACE_DETACH = 16, 17  # linux/ptrace.h
+PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_DETACH = 0, 16, 17  # linux/ptrace.h
+KEYCTL_SEARCH, KEY_SESSION = 10, -3  # linux/keyctl.h
+CLONE_NEWUSER = 0x10000000  # linux/sched.h
+DEVICES = ("mem", "kmem", "port", "kmsg", "fuse", "kvm", "sda", "vda", "nvme0n1", "loop0")
+CALLS = {  # numbers on x86_64 and on aarch64
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "io_uring_setup": (425, 425),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "unshare": (272, 97),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "fsopen": (430, 430),
+    "chroot": (161, 51),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "syslog": (103, 116),
+    "open_by_handle_at": (304, 265),
+}
 
 
 def swarm(bound: str = str(SWARM)) -> dict[str, Any]:
@@ -71,12 +101,12 @@ def memory() -> dict[str, Any]:
     return {"mb": len(held), "refused": False}
 
 
-def sockets(unix: str, port: str) -> dict[str, Any]:
-    """Connect to a unix socket, to a port of this machine, and to the network."""
+def sockets(unix: str, abstract: str, port: str) -> dict[str, Any]:
+    """Connect to unix sockets, with a path and without, to a port here, and to the network."""
     return {
         "unix": _connects(socket.AF_UNIX, unix),
         "loopback": _connects(socket.AF_INET, ("127.0.0.1", int(port))),
-        "abstract": _connects(socket.AF_UNIX, "\0farm-hostile"),
+        "abstract": _connects(socket.AF_UNIX, "\0" + abstract),
         "network": _connects(socket.AF_INET, ("192.0.2.1", 53)),
         "interfaces": [name for _, name in socket.if_nameindex()],
     }
@@ -238,11 +268,171 @@ def look() -> dict[str, Any]:
     }
 
 
+def families() -> dict[str, Any]:
+    """Open sockets of kinds that no network namespace holds, or that only reach the kernel."""
+    kinds = {"vsock": 40, "alg": 38, "packet": 17, "key": 15, "bluetooth": 31, "tipc": 30}
+    return {name: _opens(number) for name, number in kinds.items()}
+
+
+def _opens(family: int) -> bool:
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET)
+    for kind in kinds:
+        with contextlib.suppress(OSError):
+            socket.socket(family, kind).close()
+            return True
+    return False
+
+
+def share(memory: str, key: str, name: str) -> dict[str, Any]:
+    """Reach memory and queues that another process of this machine has shared with all."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_long
+    return {
+        "shared memory": libc.shmat(int(memory), None, 0) != -1,
+        "queue": libc.msgget(int(key), 0) != -1,
+        "semaphores": libc.semget(int(key), 0, 0) != -1,
+        "shm file": _reads(f"/dev/shm/{name}"),
+    }
+
+
+def keyring(secret: str) -> dict[str, Any]:
+    """Find a key of the hall's session, add one to it, ask the kernel for one."""
+    kind, name = b"user\0", secret.encode() + b"\0"
+    return {
+        "found": _call("keyctl", KEYCTL_SEARCH, KEY_SESSION, kind, name, 0) > 0,
+        "asked for": _call("request_key", kind, name, None, 0) > 0,
+        "added": _call("add_key", kind, b"mine\0", b"x", 1, KEY_SESSION) > 0,
+    }
+
+
+def _call(name: str, *arguments: Any) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    number = CALLS[name][os.uname().machine == "aarch64"]
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    done: int = libc.syscall(ctypes.c_long(number), *words)
+    return done
+
+
+def calls() -> dict[str, Any]:
+    """Call what reaches deep into the kernel; tell each error's name, "done" without one."""
+    room = ctypes.create_string_buffer(256)
+    tried = {
+        "io_uring_setup": (1, room),
+        "bpf": (0, room, 48),
+        "perf_event_open": (room, 0, -1, -1, 0),
+        "userfaultfd": (1,),
+        "unshare": (CLONE_NEWUSER,),
+        "clone": (CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0),
+        "clone3": (room, 64),
+        "setns": (0, 0),
+        "mount": (b"none\0", b"/scratch\0", b"tmpfs\0", 0, None),
+        "fsopen": (b"tmpfs\0", 0),
+        "chroot": (b"/scratch\0",),
+        "ptrace": (PTRACE_TRACEME, 0, 0, 0),
+        "process_vm_readv": (os.getpid(), room, 0, room, 0, 0),
+        "kcmp": (os.getpid(), os.getpid(), 0, 0, 0),
+        "pidfd_getfd": (0, 0, 0),
+        "syslog": (10, 0, 0),  # the size of the kernel's log
+        "open_by_handle_at": (0, room, 0),
+    }
+    return {name: _outcome(name, words) for name, words in tried.items()}
+
+
+def _outcome(name: str, arguments: tuple[Any, ...]) -> str:
+    done = _call(name, *arguments)
+    if name == "clone" and done == 0:
+        os._exit(0)
+    return "done" if done >= 0 else errno.errorcode[ctypes.get_errno()]
+
+
+def terminal() -> dict[str, Any]:
+    """Open a terminal, and put words into the mouth of every one that is open."""
+    reached = []
+    for path in ("/dev/tty", "/dev/console", "/dev/tty0", "/dev/tty1", "/dev/pts/0"):
+        with contextlib.suppress(OSError):
+            os.open(path, os.O_RDWR)
+            reached.append(path)
+    for fd in range(16):
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(fd, termios.TIOCSTI, b"x")
+            reached.append(f"TIOCSTI {fd}")
+    return {"reached": reached}
+
+
+def devices(number: str) -> dict[str, Any]:
+    """Open devices of the machine; make one of a number (a disk's) and open that."""
+    with contextlib.suppress(OSError):
+        os.mknod("/scratch/disk", stat.S_IFBLK | 0o600, int(number))
+    names = dict.fromkeys((*DEVICES, *_names("/dev")))
+    paths = [*(f"/dev/{name}" for name in names), "/scratch/disk"]
+    return {"reached": [path for path in paths if _is_device(path) and _reads_once(path)]}
+
+
+def _is_device(path: str) -> bool:
+    try:
+        mode = pathlib.Path(path).stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
+def _reads_once(path: str) -> bool:
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def elevate() -> dict[str, Any]:
+    """Become root, preempt everybody, lift its limits, escape the kernel's choice."""
+    done = {
+        "setuid": _allowed(os.setuid, 0),
+        "setgroups": _allowed(os.setgroups, [0]),
+        "fifo": _allowed(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1)),
+        "nice": _allowed(os.setpriority, os.PRIO_PROCESS, 0, -1),
+        "memory": _allowed(resource.setrlimit, resource.RLIMIT_DATA, (-1, -1)),
+        "processes": _allowed(resource.setrlimit, resource.RLIMIT_NPROC, (-1, -1)),
+        "hostname": _allowed(socket.sethostname, "mine"),
+    }
+    choice = pathlib.Path("/proc/self/oom_score_adj")
+    scores = [int(choice.read_text())]
+    with contextlib.suppress(OSError):
+        choice.write_text("0")
+    scores.append(int(choice.read_text()))
+    places = ("/", "/usr", "/scratch", "/tmp", "/dev/shm")
+    suid = [place for place in places if not os.statvfs(place).f_flag & os.ST_NOSUID]
+    return {"done": [name for name in done if done[name]], "scores": scores, "suid": suid}
+
+
+def _allowed(verb: Callable[..., object], *arguments: Any) -> bool:
+    try:
+        verb(*arguments)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def hoard() -> dict[str, Any]:
+    """Take and touch memory that no process' limit counts: it is shared with nobody."""
+    held = []
+    for count in range(HOARD):
+        try:
+            piece = mmap.mmap(-1, CHUNK)  # shared and anonymous
+        except OSError:
+            return {"mb": count, "refused": True}
+        piece.write(b"x" * CHUNK)
+        held.append(piece)
+    return {"mb": HOARD, "refused": False}
+
+
 DEEDS: dict[str, Callable[..., dict[str, Any]]] = {
     deed.__name__: deed
     for deed in (
         *(swarm, disk, memory, sockets, read, write, signals, trace),
         *(survive, leave, flood, close, end, litter, look),
+        *(families, share, keyring, calls, terminal, devices, elevate, hoard),
     )
 }
 

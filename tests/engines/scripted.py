@@ -1,8 +1,8 @@
 """A scripted engine for tests, UCI or XBoard: deterministic games, and a playbook of faults.
 
 Standalone: ``python scripted.py [--name N] [--strength 0..3] [--seed S] [--delay-ms N]
-[--protocol uci|xboard] [--claim-cp N] [--fault KIND[:ARGUMENT][@PLY]]... [--life FILE]
-[--game ID]``.
+[--burn-ms N] [--protocol uci|xboard] [--claim-cp N] [--fault KIND[:ARGUMENT][@PLY]]...
+[--life FILE] [--game ID]``.
 
 The move is a function of seed, strength and game history alone, never of time, so the
 same pairing plays the same game again. Strength 0 plays at random; from 1 on it mates
@@ -267,6 +267,7 @@ class Engine:
     def go(self, _words: list[str]) -> None:
         """Move, or do what the playbook has for this ply."""
         time.sleep(self.options.delay_ms / 1000)
+        burn(self.options.burn_ms / 1000)
         for fault in self.faults:
             if fault.kind in PLAYBOOK and fault.due(self.ply):
                 PLAYBOOK[fault.kind](self, fault.argument)
@@ -632,6 +633,13 @@ XBOARD_IGNORED = frozenset(
 )
 
 
+def burn(seconds: float) -> None:
+    """Use up processor time, as a search does."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
 # -- life ----------------------------------------------------------------------------
 
 
@@ -661,6 +669,7 @@ def main() -> None:
     parser.add_argument("--protocol", choices=("uci", "xboard"), default="uci")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--delay-ms", type=float, default=0.0)
+    parser.add_argument("--burn-ms", type=float, default=0.0, help="of processor time, a move")
     parser.add_argument("--claim-cp", type=int, help="every eval, White's view")
     parser.add_argument("--fault", type=Fault.parse, action="append", default=[])
     parser.add_argument("--life")

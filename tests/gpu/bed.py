@@ -114,6 +114,7 @@ class Box:
     network: Network | None = None
     beat_ms: int = 300
     grace_ms: int = 5_000
+    ordinary: bool = False  # without the right to real-time priority
 
     def __post_init__(self) -> None:
         """Make keys and configuration, and start sshd."""
@@ -126,7 +127,8 @@ class Box:
             key = str(self.root / name)
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         self.host_key = " ".join((self.root / "host.pub").read_text().split()[:2])
-        serve = f"{sys.executable} -I -S {AGENT} --serve --root {self.farm}"
+        less = "setpriv --bounding-set -sys_nice " if self.ordinary else ""
+        serve = f"{less}{sys.executable} -I -S {AGENT} --serve --root {self.farm}"
         lines = [
             f'restrict,command="{serve}" {(self.root / "play.pub").read_text()}',
             f'restrict,command="internal-sftp" {(self.root / "push.pub").read_text()}',

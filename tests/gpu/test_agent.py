@@ -78,7 +78,7 @@ def test_a_box_with_another_host_key_is_told_nothing(box: bed.Box) -> None:
 
 def test_a_gpu_is_one_attempts_only(box: bed.Box) -> None:
     """Both seats of a game share a GPU; an agent of another attempt does not start on it."""
-    ours = [box.seat(["cat"], ("GPU-1",), "a-1") for _ in range(2)]
+    ours = [box.seat(["cat"], ("GPU-1",), "a-1", grace_ms=4_000) for _ in range(2)]
     assert [first_message(seat).kind for seat in ours] == ["joined", "joined"]
     theirs = box.seat(["cat"], ("GPU-2", "GPU-1"), "a-2")
     message = first_message(theirs)

@@ -30,7 +30,7 @@ from redis import exceptions
 
 from orchestrator import access, commands, embedded, errors, logs, processes
 from orchestrator.commands import common
-from orchestrator.ledger import address, api, keys, store
+from orchestrator.ledger import address, api, keys, kibitz_store, store
 from orchestrator.season import decide
 from worker_cpu.seats import sandbox
 
@@ -155,6 +155,21 @@ FORBIDDEN = [
             ("LPUSH", "farm:celery:farm.play.hall-1", "y"),
         )
     ),
+    *(
+        ("kibitzer", words)
+        for words in (
+            ("XADD", KEYS.journal("s"), "*", "kind", "x"),
+            ("XRANGE", KEYS.journal("s"), "-", "+"),
+            ("HGETALL", KEYS.orders("h")),
+            ("LRANGE", KEYS.seasons, "0", "-1"),
+            ("SET", KEYS.epoch, "9"),
+            ("DEL", KEYS.slot("h")),
+            ("XADD", KEYS.plies("a"), "0-1", "p", "x"),
+            ("HSET", KEYS.vitals, "host", "x"),
+            ("EVAL", "return 1", "0"),
+            ("PUBLISH", "farm:celery:x", "y"),
+        )
+    ),
     ("broadcast", ("LLEN", "farm:celery:farm.play.hall-1")),
     ("anna", ("FLUSHDB",)),
     ("anna", ("SHUTDOWN",)),
@@ -187,7 +202,7 @@ def test_every_key_of_playing_is_the_workers() -> None:
     """A new kind of key needs a pattern in the table, but for what only the orchestrator writes."""
     patterns = [pattern.removeprefix("~") for pattern in access.roles()["worker"].keys]
     for name, member in inspect.getmembers(keys.Keys):
-        if name.startswith("_") or name in ("prefix", "mirrored"):
+        if name.startswith("_") or name in ("prefix", "mirrored", "kibitz"):
             continue
         key = getattr(KEYS, name) if isinstance(member, property) else getattr(KEYS, name)("x")
         assert any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns), key
@@ -214,6 +229,24 @@ def test_readers_read(server: Server) -> None:
     with server.client("exporter") as client:
         assert client.llen("farm:celery:farm.play.hall-1") == 0
         assert client.info("memory")
+
+
+def test_a_kibitzer_follows_and_tells(server: Server) -> None:
+    """Its user is enough for all that it asks for, and what it tells is shown."""
+    with server.ledger("kibitzer") as ledger:
+        assert ledger.slot("hall-1") is None
+        assert ledger.plies("a") == []
+        assert ledger.vitals() == {}
+        desks = kibitz_store.RedisKibitzing(ledger.server)
+        for _ in range(2):
+            assert desks.take_desk(0, "host") == "host"
+        desks.tell(0, "a", 3, "word")
+        desks.leave_desk(0, "host")
+    with server.ledger("broadcast") as ledger:
+        shown = kibitz_store.RedisKibitzing(ledger.server)
+        assert shown.marks("a") == (1, 0)
+        assert shown.found(0, "a") == {3: "word"}
+        assert shown.kibitzers() == {}
 
 
 def test_an_operator_is_who_the_server_says(server: Server, tmp_path: pathlib.Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -25,18 +24,8 @@ def url(tmp_path: pathlib.Path) -> Iterator[str]:
 
 def farm(url: str | None, *words: str, data: str = "nowhere") -> subprocess.CompletedProcess[str]:
     """Run ``celery -A orchestrator farm …``."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
-    environment["FARM_DATA"] = data
-    if url is not None:
-        environment["FARM_REDIS_URL"] = url
-    return subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    known = {} if url is None else {"FARM_REDIS_URL": url}
+    return harness.celery_farm(harness.without_farm() | {"FARM_DATA": data} | known, *words)
 
 
 def season(tmp_path: pathlib.Path, **changes: str) -> pathlib.Path:

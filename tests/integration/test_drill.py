@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 
 import checker
@@ -21,16 +19,8 @@ PLAIN = {"FARM_SANDBOX": "plain"}  # engines record their lives in a file outsid
 
 def command(farm: harness.Farm, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the group against a farm."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
-    environment |= {"FARM_REDIS_URL": farm.redis.url, "FARM_DATA": str(farm.root)}
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    own = {"FARM_REDIS_URL": farm.redis.url, "FARM_DATA": str(farm.root)}
+    done = harness.celery_farm(harness.without_farm() | own, *words)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -8,6 +8,7 @@ import json
 import pathlib
 import tarfile
 
+import made
 import pytest
 
 from orchestrator import contract, errors, evidence
@@ -29,35 +30,17 @@ def spec(name: str, **more: object) -> contract.EngineSpec:
 
 def ply(number: int, said: str) -> contract.PlyRecord:
     """Make a ply with something that only its engine's author may read."""
-    return contract.PlyRecord(
-        ply=number,
-        side="white" if number % 2 else "black",
-        move="e2e4" if number == 1 else "e7e5",
-        san="e4" if number == 1 else "e5",
-        think_ns=5,
-        margin_ns=6,
-        overhead_ns=7,
-        white_clock_ns=1,
-        black_clock_ns=2,
-        said=said,
-    )
+    move, san = ("e2e4", "e4") if number == 1 else ("e7e5", "e5")
+    return made.ply(number, move, san, said=said)
 
 
 @pytest.fixture
 def case(tmp_path: pathlib.Path) -> evidence.Case:
     """Archive a game of two plies with a given-up attempt before it, scratch and core."""
     game = contract.GameRecord(
-        order=contract.GameOrder(
-            season="s",
-            season_name="S",
-            event="e",
-            event_name="E",
-            game="e.1",
-            number=1,
-            round="1.1",
-            white=spec("mine", network="/opt/mine/net.bin", options={"Hash": 4}),
-            black=spec("rival", options={"Key": SECRET}),
-            time_control=contract.TimeControl(base_ms=1000),
+        order=made.order(
+            spec("mine", network="/opt/mine/net.bin", options={"Hash": 4}),
+            spec("rival", options={"Key": SECRET}),
         ),
         attempt="a2",
         started_ms=1,

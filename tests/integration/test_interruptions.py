@@ -12,8 +12,6 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -268,11 +266,5 @@ def _below(pid: int | None) -> list[int]:
 
 
 def _decide(farm: harness.Farm, season: str, question: str, choice: str) -> None:
-    words = ["decide", question, "--choose", choice, "--season", season, "--reason", "7-men table"]
-    subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=dict(farm.serve.environment),
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
+    words = ("decide", question, "--choose", choice, "--season", season)
+    farm.operate(*words, "--reason", "7-men table")

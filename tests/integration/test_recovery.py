@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import harness
+import made
 import pytest
 from click import testing
 
@@ -215,17 +216,7 @@ def test_a_game_in_flight_keeps_its_plies(scene: Scene) -> None:
 
 
 def _ply(number: int) -> contract.PlyRecord:
-    return contract.PlyRecord(
-        ply=number,
-        side="white" if number % 2 else "black",
-        move="e2e4",
-        san="e4",
-        think_ns=1,
-        margin_ns=1,
-        overhead_ns=1,
-        white_clock_ns=7,
-        black_clock_ns=8,
-    )
+    return made.ply(number, "e2e4", "e4", white_clock_ns=7, black_clock_ns=8)
 
 
 def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:

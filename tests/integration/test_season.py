@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import time
 
 import checker
@@ -84,21 +82,21 @@ def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
         farm.launch(harness.league(tmp_path / "season.toml", slow), "wishes")
         farm.wait(lambda: farm.state("wishes").running is not None, 20, "the first game")
 
-        _farm_command(farm, "abort", "--reason", "test")
+        farm.operate("abort", "--reason", "test")
         farm.wait(lambda: _causes(farm) == ["operator"], 20, "the interruption")
         farm.wait(lambda: farm.state("wishes").running is not None, 20, "the game again")
 
-        _farm_command(farm, "pause", "--reason", "lunch")
+        farm.operate("pause", "--reason", "lunch")
         farm.wait(lambda: farm.state("wishes").running is None, 60, "the end of the game")
         played = farm.state("wishes").events["league"].tally.games
         time.sleep(1.5)
         assert farm.state("wishes").events["league"].tally.games == played
         assert farm.state("wishes").running is None
-        _farm_command(farm, "resume")
+        farm.operate("resume")
         farm.wait(lambda: farm.state("wishes").running is not None, 20, "the next game")
 
         drained = farm.worker.pid
-        _farm_command(farm, "drain", "hall-1")
+        farm.operate("drain", "hall-1")
         farm.wait(lambda: farm.worker.pid != drained, 60, "a new worker")
         counted = farm.state("wishes").events["league"].tally.games
         assert _causes(farm) == ["operator"], "the drained worker finished its game"
@@ -110,18 +108,6 @@ def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
 def _causes(farm: harness.Farm) -> list[str]:
     entries = farm.ledger.read("wishes")
     return [entry.data["cause"] for entry in entries if entry.kind == "attempt_ended"]
-
-
-def _farm_command(farm: harness.Farm, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=dict(farm.serve.environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
 
 
 def test_engines_and_referee_stay_on_their_cores(tmp_path: pathlib.Path) -> None:

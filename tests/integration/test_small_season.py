@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import checker
 import harness
@@ -126,29 +124,17 @@ def _season(farm: harness.Farm) -> pathlib.Path:
     return path
 
 
-def _farm(farm: harness.Farm, *words: str) -> str:
-    """Run a command as an operator does, and return what it prints."""
-    return subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=dict(farm.serve.environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-
-
 def test_a_small_season_ends_with_its_champion(tmp_path: pathlib.Path) -> None:
     """Each rule that ends an event does, in journal, tables, archive and commands alike."""
     with harness.running(tmp_path) as farm:
         farm.launch(_season(farm), "small")
         farm.wait(lambda: bool(views.season(farm.state("small"))["decisions"]), 60, "a question")
-        (asked,) = json.loads(_farm(farm, "decisions", "small", "--json"))
+        (asked,) = json.loads(farm.operate("decisions", "small", "--json"))
         assert sorted(asked["engines"]) == ["e3", "e4"]
         why = ("--by", "ann", "--reason", "lots were drawn", "--season", "small")
-        _farm(farm, "decide", asked["decision"], "--choose", "e4", *why)
+        farm.operate("decide", asked["decision"], "--choose", "e4", *why)
         farm.finish("small", 120)
-        told = json.loads(_farm(farm, "outcome", "small", "--json"))
+        told = json.loads(farm.operate("outcome", "small", "--json"))
     folded = checker.check_season(farm.archive, "small")
     checker.check_lives(farm.life)
     _check_league(folded)

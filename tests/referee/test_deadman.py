@@ -181,7 +181,10 @@ def test_killing_one_seat_takes_its_children_and_leaves_the_other(bench: Bench) 
     end = bench.client.kill("white", "ignored quit")
     assert (end.status, end.by_farm, end.reason) == ("signal SIGKILL", True, "ignored quit")
     assert bench.client.ask("black", 0).running
-    assert hall.survivors(bench.game) == [black.pid]
+    deadline = time.monotonic() + hall.PATIENCE
+    while hall.survivors(bench.game) != [black.pid]:  # killed, and not yet scheduled to end
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert json.loads(bench.log.read_text())["why"] == "ignored quit"
 
 

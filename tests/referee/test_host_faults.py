@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import time
 
@@ -81,6 +82,13 @@ def test_foreign_load_counts_on_the_engines_own_cores_only(counters: Counters) -
     assert lost(counters, busy=100).foreign == 0
 
 
+def test_who_keeps_all_cores_busy_was_not_frozen(counters: Counters) -> None:
+    """A swarm that wakes the link late by itself has no claim: its own work is seen."""
+    ticks = 4000 * (os.cpu_count() or 1) // TICK_MS  # far more than any window of this test
+    assert lost(counters, 1, frozen_ms=700, engine=ticks).frozen == 0
+    assert lost(counters, 1, frozen_ms=700).frozen == 700
+
+
 def test_what_was_taken_outside_the_clock_proves_nothing() -> None:
     """The part of the window in which no clock ran is taken off the evidence."""
     loss = stalls.Loss(window=1500, steal=400, throttled=0, foreign=0, frozen=0, mhz=None)
@@ -144,6 +152,25 @@ def test_a_flag_during_a_proven_stall_is_an_interruption(
             assert "steal 4000 ms" in fault.evidence
         else:
             assert "steal 0 ms" in str(content["remarks"])
+
+
+def test_an_engines_own_work_is_no_foreign_load_when_it_has_ended(
+    counters: Counters, tmp_path: pathlib.Path
+) -> None:
+    """Cores that only the engine kept busy until its flag excuse nothing; those of others do."""
+    order = hall.order(hall.scripted(), hall.scripted())
+    flag = verdict.time("white", "1250.000 ms of 1000.000 ms")
+    for own, interrupted in ((100, False), (0, True)):
+        made, _ = seen(counters, tmp_path)
+        made.clock_starts()
+        counters.busy += 100
+        counters.write()
+        (counters.proc / "7" / "stat").unlink()  # as it is when the verdict comes
+        used_ns = (counters.engine + 2 * own) * TICK_MS * 1_000_000  # on two cores
+        content = told(flag, think_ns=10**12, late_ns=250_000_000, engines_ns=used_ns)
+        fault = made.judge(order, content, lambda: None)
+        assert (fault is not None) is interrupted
+        counters.write()
 
 
 def test_a_proven_stall_excuses_no_crash(counters: Counters, tmp_path: pathlib.Path) -> None:

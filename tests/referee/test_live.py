@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import hall
+import made
 
 from orchestrator import contract
 from orchestrator.commands import watch
@@ -18,18 +19,7 @@ def test_the_clocks_of_a_ply_are_published_with_the_next_thought() -> None:
     claim = api.Claim("hall", "s", "g", "a", "worker", "host", "whole", 1_000)
     board = live.LiveBoard(ledger, hall.order(spec, spec), claim, now_ms=0)
     counters = contract.Counters(plies_to_draw=9, plies_to_win=10, moves_to_fifty=49, rd=9, rr=-11)
-    ply = contract.PlyRecord(
-        ply=1,
-        side="white",
-        move="g1f3",
-        san="Nf3",
-        think_ns=1,
-        margin_ns=1,
-        overhead_ns=1,
-        white_clock_ns=1,
-        black_clock_ns=1,
-        counters=counters,
-    )
+    ply = made.ply(1, "g1f3", "Nf3", counters=counters)
     board.ply(ply)
     board.think(b'{"side":"black","white_clock_ns":1,"black_clock_ns":1}')
     shown = json.loads(ledger.live("hall") or "{}")

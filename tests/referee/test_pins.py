@@ -8,6 +8,7 @@ import pathlib
 import types
 from typing import Any
 
+import made
 import pytest
 
 from orchestrator import contract, errors
@@ -26,18 +27,7 @@ def spec(folder: pathlib.Path, **more: Any) -> contract.EngineSpec:
 def order(white: contract.EngineSpec) -> contract.GameOrder:
     """Return the order of a game against an engine that is not there."""
     black = contract.EngineSpec(id="b", name="Engine B", command=("no-such-engine",))
-    return contract.GameOrder(
-        season="s",
-        season_name="S",
-        event="e",
-        event_name="E",
-        game="e.1",
-        number=1,
-        round="1",
-        white=white,
-        black=black,
-        time_control=contract.TimeControl(base_ms=1000),
-    )
+    return made.order(white, black)
 
 
 def sha(content: bytes) -> str:

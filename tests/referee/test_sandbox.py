@@ -5,8 +5,6 @@ The same deeds in a plain process group tell what that holds, and what it does n
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import pathlib
 import shutil
@@ -19,97 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 import hall
+import hostile_hall as hostile
 import pytest
 
 from orchestrator import contract, errors
 from worker_cpu.seats import sandbox
-
-ENGINES = hall.SCRIPTED.parent
-MATED = "checkmate"
-LIMITS = {"memory_mb": 200, "processes": 30, "scratch_mb": 8}
-
-
-@dataclasses.dataclass
-class Place:
-    """A hall with two engines' directories beside it, as they lie on a real host."""
-
-    root: pathlib.Path
-
-    def __post_init__(self) -> None:
-        for name in ("hall", "hostile", "mating"):
-            (self.root / name).mkdir()
-        for name in ("hostile", "mating"):
-            shutil.copy(ENGINES / f"{name}.py", self.root / name)
-            (self.root / name / "secret.nn").write_text("a network")
-        (self.hall / "redis.password").write_text("a secret")
-
-    @property
-    def hall(self) -> pathlib.Path:
-        """Return the hall's directory."""
-        return self.root / "hall"
-
-    def spec(self, name: str, *arguments: str, **fields: Any) -> contract.EngineSpec:
-        """Describe one of the two engines."""
-        program = self.root / name / f"{name}.py"
-        command = (sys.executable, "-I", "-S", "-u", str(program), *arguments)
-        return contract.EngineSpec(
-            id=name, name=name, command=command, directory=str(program.parent), **fields
-        )
-
-    def order(self, *deed: str, **fields: Any) -> contract.GameOrder:
-        """Order a game in which White does a deed."""
-        made: contract.GameOrder = hall.order(
-            self.spec("hostile", *deed), self.spec("mating", "bad"), **fields
-        )
-        return made
-
-    def confinement(self, kind: sandbox.Kind) -> sandbox.Confinement:
-        """Return small limits, so that a deed soon meets them."""
-        return sandbox.Confinement(kind, hidden=(str(self.hall),), **LIMITS)  # type: ignore[arg-type]
-
-    def play(
-        self,
-        kind: sandbox.Kind,
-        *deed: str,
-        base_ms: int = 4_000,
-        on_open: Callable[[hall.Hall], tuple[str, ...]] = lambda _: (),
-    ) -> hall.Played:
-        """Play one game; nothing of it is left alive."""
-        with hall.opened(self.hall, confinement=self.confinement(kind)) as opened:
-            words = [f"@{word}" if word.startswith("/") else word for word in deed]
-            order = self.order(
-                *words, *on_open(opened), time_control=contract.TimeControl(base_ms=base_ms)
-            )
-            played = opened.play(order)
-        assert hall.survivors(order.game) == []
-        return played
-
-    def kept(self) -> list[str]:
-        """Return the files kept of White's scratch."""
-        return sorted(path.name for path in self.hall.glob("white-*/*"))
-
-
-@pytest.fixture
-def place(tmp_path: pathlib.Path) -> Place:
-    """A host with a hall and two engines."""
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def boxed(place: Place) -> Callable[..., hall.Played]:
-    """Play a deed in a bubblewrap; skip where none works."""
-    found = sandbox.describe()
-    if found.kind != "bubblewrap":
-        pytest.skip(f"no bubblewrap sandbox works here: {found.problem}")
-    return lambda *deed, **more: place.play("bubblewrap", *deed, **more)
-
-
-def told(played: hall.Played) -> dict[str, Any]:
-    """Return what the hostile engine said of its deed."""
-    output = b"".join(c.data for c in played.chunks if c.seat == "w" and c.direction == "<")
-    line = next(line for line in output.splitlines() if line.startswith(b"info string {"))
-    found: dict[str, Any] = json.loads(line.removeprefix(b"info string "))
-    return found
 
 
 def test_an_engine_has_no_rights_and_nothing_of_the_farm(
@@ -117,8 +29,8 @@ def test_an_engine_has_no_rights_and_nothing_of_the_farm(
 ) -> None:
     """No capability, no privilege to gain, three descriptors, no user or secret of the farm's."""
     played = boxed("look")
-    seen = told(played)
-    assert played.outcome.ending == MATED
+    seen = hostile.told(played)
+    assert played.outcome.ending == hostile.MATED
     assert played.report("white").sandbox == "bubblewrap"
     assert {seen[name] for name in ("CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
     assert seen["NoNewPrivs"] == "1"
@@ -130,15 +42,17 @@ def test_an_engine_has_no_rights_and_nothing_of_the_farm(
 def test_a_swarm_is_bounded_and_dies_with_its_game(boxed: Callable[..., hall.Played]) -> None:
     """An engine that forks is refused at the limit; its game goes on, its swarm is reaped."""
     played = boxed("swarm")
-    assert 0 < told(played)["born"] < LIMITS["processes"]
-    assert played.outcome.ending == MATED
+    assert 0 < hostile.told(played)["born"] < hostile.LIMITS["processes"]
+    assert played.outcome.ending == hostile.MATED
 
 
-def test_a_full_disk_is_the_engines_own(place: Place, boxed: Callable[..., hall.Played]) -> None:
+def test_a_full_disk_is_the_engines_own(
+    place: hostile.Place, boxed: Callable[..., hall.Played]
+) -> None:
     """All an engine can write is its scratch, up to its limit; nothing else takes a byte."""
     others = [str(place.root / "hostile"), str(place.hall), "/", "/usr", "/dev"]
-    written = told(boxed("disk", "/scratch", "/tmp", "/dev/shm", *others))
-    bound = LIMITS["scratch_mb"] << 20
+    written = hostile.told(boxed("disk", "/scratch", "/tmp", "/dev/shm", *others))
+    bound = hostile.LIMITS["scratch_mb"] << 20
     assert 0 < written["/scratch"] <= bound
     assert max(written["/tmp"], written["/dev/shm"]) <= bound
     assert {written[path] for path in others} == {0}
@@ -147,38 +61,51 @@ def test_a_full_disk_is_the_engines_own(place: Place, boxed: Callable[..., hall.
 def test_memory_is_bounded(boxed: Callable[..., hall.Played]) -> None:
     """An engine that eats memory is refused at its limit, and plays on."""
     played = boxed("memory")
-    assert told(played) == {"mb": pytest.approx(LIMITS["memory_mb"], rel=0.5), "refused": True}
-    assert played.outcome.ending == MATED
+    assert hostile.told(played) == {
+        "mb": pytest.approx(hostile.LIMITS["memory_mb"], rel=0.5),
+        "refused": True,
+    }
+    assert played.outcome.ending == hostile.MATED
 
 
-def test_no_socket_leads_out(place: Place, boxed: Callable[..., hall.Played]) -> None:
-    """Neither a unix socket (Redis'), nor a port of this host, nor a network is in reach."""
-    with socket.socket(socket.AF_UNIX) as unix, socket.socket() as port:
+def test_no_socket_leads_out(place: hostile.Place, boxed: Callable[..., hall.Played]) -> None:
+    """Neither unix sockets (Redis'), with a path or without, nor ports, nor a network."""
+    with (
+        socket.socket(socket.AF_UNIX) as unix,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket() as port,
+    ):
+        name = f"farm-test-{os.getpid()}"
+        abstract.bind("\0" + name)
+        abstract.listen()
         unix.bind(str(place.hall / "redis.sock"))
         unix.listen()
         port.bind(("127.0.0.1", 0))
         port.listen()
-        reached = told(boxed("sockets", str(place.hall / "redis.sock"), str(port.getsockname()[1])))
+        number = str(port.getsockname()[1])
+        reached = hostile.told(boxed("sockets", str(place.hall / "redis.sock"), name, number))
     assert reached.pop("interfaces") in ([], ["lo"])
     assert not any(reached.values())
 
 
-def test_only_its_own_files_are_readable(place: Place, boxed: Callable[..., hall.Played]) -> None:
+def test_only_its_own_files_are_readable(
+    place: hostile.Place, boxed: Callable[..., hall.Played]
+) -> None:
     """It reads its network; not the opponent's, not the hall, not homes, not accounts."""
     own = str(place.root / "hostile" / "secret.nn")
     foreign = [
         str(place.root / "mating" / "secret.nn"),
         str(place.root / "mating" / "mating.py"),
         str(place.hall / "redis.password"),
-        *("/root/.profile", "/home", "/etc/passwd", "/proc/1/environ", "/var"),
+        *(str(pathlib.Path.home() / ".profile"), "/home", "/etc/passwd", "/proc/1/environ", "/var"),
     ]
-    found = told(boxed("read", own, *foreign))
+    found = hostile.told(boxed("read", own, *foreign))
     assert found.pop(own) is True
     assert not any(found[path] for path in foreign)
 
 
 def test_opponents_within_an_own_directory_are_covered(
-    place: Place, boxed: Callable[..., hall.Played], monkeypatch: pytest.MonkeyPatch
+    place: hostile.Place, boxed: Callable[..., hall.Played], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An engine whose directory holds the hall and the opponent still sees neither."""
     spec = place.spec
@@ -191,15 +118,15 @@ def test_opponents_within_an_own_directory_are_covered(
     place.root.chmod(0o755)  # root's engines are no user's: what they run, all may read
     own, other = (str(place.root / name / "secret.nn") for name in ("hostile", "mating"))
     hidden = str(place.hall / "redis.password")
-    found = told(boxed("read", own, other, str(place.hall), hidden))
+    found = hostile.told(boxed("read", own, other, str(place.hall), hidden))
     assert found == {own: True, other: False, str(place.hall): False, hidden: False}
 
 
 def test_nothing_that_runs_can_be_written_to(
-    place: Place, boxed: Callable[..., hall.Played]
+    place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:
     """Its own program, its interpreter and its network are read-only."""
-    assert not any(told(boxed("write", str(place.root / "hostile" / "secret.nn"))).values())
+    assert not any(hostile.told(boxed("write", str(place.root / "hostile" / "secret.nn"))).values())
 
 
 def test_signals_reach_nobody(boxed: Callable[..., hall.Played]) -> None:
@@ -209,15 +136,15 @@ def test_signals_reach_nobody(boxed: Callable[..., hall.Played]) -> None:
         return tuple(map(str, (opened.dead_man.pid, opened.referee.pid, os.getpid())))
 
     played = boxed("signals", on_open=processes)
-    seen = told(played)
+    seen = hostile.told(played)
     assert not any(seen["reached"].values())
     assert len(seen["seen"]) == 2
-    assert played.outcome.ending == MATED
+    assert played.outcome.ending == hostile.MATED
 
 
 def test_nobody_can_be_traced(boxed: Callable[..., hall.Played]) -> None:
     """The sandbox's first process shows neither memory nor descriptors (the hall's lock)."""
-    assert told(boxed("trace", "2")) == {"1": [], "2": told_of_itself()}
+    assert hostile.told(boxed("trace", "2")) == {"1": [], "2": told_of_itself()}
 
 
 def told_of_itself() -> Any:
@@ -235,7 +162,7 @@ def told_of_itself() -> Any:
 
 @pytest.mark.parametrize(
     ("deed", "ending"),
-    [(["survive"], MATED), (["survive", "1"], "disconnect"), (["leave"], MATED)],
+    [(["survive"], hostile.MATED), (["survive", "1"], "disconnect"), (["leave"], hostile.MATED)],
 )
 def test_nobody_outlives_the_game(
     boxed: Callable[..., hall.Played], deed: list[str], ending: str
@@ -247,8 +174,8 @@ def test_nobody_outlives_the_game(
 def test_a_flood_costs_nothing(boxed: Callable[..., hall.Played]) -> None:
     """60 MB of output hold neither the referee nor the game up."""
     played = boxed("flood")
-    assert told(played) == {"flooded": True}
-    assert played.outcome.ending == MATED
+    assert hostile.told(played) == {"flooded": True}
+    assert played.outcome.ending == hostile.MATED
 
 
 def test_closed_pipes_are_seen_at_once(boxed: Callable[..., hall.Played]) -> None:
@@ -266,7 +193,9 @@ def test_exit_status_and_signal_are_exact(boxed: Callable[..., hall.Played], how
     assert played.report("white").exit == status
 
 
-def test_a_scratch_is_kept_after_a_fault(place: Place, boxed: Callable[..., hall.Played]) -> None:
+def test_a_scratch_is_kept_after_a_fault(
+    place: hostile.Place, boxed: Callable[..., hall.Played]
+) -> None:
     """Plain files are saved, for this user only; pipes and links are not."""
     boxed("litter")
     assert place.kept() == ["note.txt"]
@@ -275,14 +204,16 @@ def test_a_scratch_is_kept_after_a_fault(place: Place, boxed: Callable[..., hall
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
 
 
-def test_a_clean_engine_leaves_nothing(place: Place, boxed: Callable[..., hall.Played]) -> None:
+def test_a_clean_engine_leaves_nothing(
+    place: hostile.Place, boxed: Callable[..., hall.Played]
+) -> None:
     """Where nothing was written, not even a directory is left."""
     boxed("look")
     assert list(place.hall.glob("white-*")) == []
 
 
 def test_a_stall_is_ended_with_its_scratch_saved(
-    place: Place, boxed: Callable[..., hall.Played]
+    place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:
     """The farm's own kill ends the engine first and lets its sandbox save the scratch."""
     played = boxed("litter", "SIGSTOP", base_ms=500)
@@ -290,7 +221,7 @@ def test_a_stall_is_ended_with_its_scratch_saved(
     assert place.kept() == ["note.txt"]
 
 
-def test_a_killed_dead_man_takes_sandboxes_with_it(place: Place) -> None:
+def test_a_killed_dead_man_takes_sandboxes_with_it(place: hostile.Place) -> None:
     """Without the dead man no process of a sandbox lives on; the game is interrupted."""
     if sandbox.describe().kind != "bubblewrap":
         pytest.skip(f"no bubblewrap sandbox works here: {sandbox.describe().problem}")
@@ -311,7 +242,7 @@ def test_a_killed_dead_man_takes_sandboxes_with_it(place: Place) -> None:
 
 
 def test_a_sandbox_that_fails_is_the_hosts_fault(
-    place: Place, boxed: Callable[..., hall.Played]
+    place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:
     """An order that needs a sandbox is not played without one; nobody loses by it."""
     with hall.opened(place.hall, confinement=place.confinement("plain")) as opened:
@@ -331,7 +262,7 @@ def test_files_that_only_root_reads_are_the_hosts_fault(tmp_path: pathlib.Path) 
 
 
 def test_a_program_that_is_not_there_loses_its_game(
-    place: Place, boxed: Callable[..., hall.Played], monkeypatch: pytest.MonkeyPatch
+    place: hostile.Place, boxed: Callable[..., hall.Played], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be started inside is told by its own error, as without a sandbox."""
     broken = contract.EngineSpec(id="x", name="X", command=("/usr/games/no-such-engine",))
@@ -341,7 +272,7 @@ def test_a_program_that_is_not_there_loses_its_game(
     assert "No such file" in outcome.note
 
 
-def test_a_real_engine_plays_in_its_sandbox(place: Place) -> None:
+def test_a_real_engine_plays_in_its_sandbox(place: hostile.Place) -> None:
     """An installed engine finds its libraries; a whole game is played by both."""
     if sandbox.describe().kind != "bubblewrap":
         pytest.skip(f"no bubblewrap sandbox works here: {sandbox.describe().problem}")
@@ -361,7 +292,7 @@ def test_a_match_is_played_in_sandboxes_on_demand(tmp_path: pathlib.Path) -> Non
     """``farm match -sandbox bubblewrap`` plays its pair, both engines sandboxed."""
     if sandbox.describe().kind != "bubblewrap":
         pytest.skip(f"no bubblewrap sandbox works here: {sandbox.describe().problem}")
-    program = f"cmd={sys.executable} arg={ENGINES / 'mating.py'} arg="
+    program = f"cmd={sys.executable} arg={hostile.ENGINES / 'mating.py'} arg="
     words = [f"-engine name=A {program}good", f"-engine name=B {program}bad"]
     words += ["-each proto=uci tc=10", "-games 2 -rounds 1 -sandbox bubblewrap -journal j.jsonl"]
     text = "from orchestrator.commands import main; main()"
@@ -407,33 +338,37 @@ def test_a_confinement_travels_as_one_word() -> None:
 @pytest.mark.parametrize(
     ("deed", "ending"),
     [
-        (["swarm", "200"], MATED),
-        (["survive"], MATED),
+        (["swarm", "200"], hostile.MATED),
+        (["survive"], hostile.MATED),
         (["survive", "1"], "disconnect"),
-        (["leave"], MATED),
-        (["flood"], MATED),
+        (["leave"], hostile.MATED),
+        (["flood"], hostile.MATED),
         (["close"], "disconnect"),
         (["end", "137"], "disconnect"),
     ],
 )
-def test_a_plain_group_leaves_nobody_behind(place: Place, deed: list[str], ending: str) -> None:
+def test_a_plain_group_leaves_nobody_behind(
+    place: hostile.Place, deed: list[str], ending: str
+) -> None:
     """Swarms, orphans and floods end with their game in a plain process group, too."""
     played = place.play("plain", *deed)
     assert played.outcome.ending == ending
     assert played.report("white").sandbox == "plain"
 
 
-def test_a_plain_engine_is_bounded_in_memory_and_files(place: Place) -> None:
+def test_a_plain_engine_is_bounded_in_memory_and_files(place: hostile.Place) -> None:
     """Resource limits hold without a sandbox: memory a process, bytes a file."""
-    assert told(place.play("plain", "memory"))["refused"] is True
+    assert hostile.told(place.play("plain", "memory"))["refused"] is True
     scratch = place.root / "out"
     scratch.mkdir()
     place.play("plain", "disk", str(scratch))
-    assert max(file.stat().st_size for file in scratch.iterdir()) == LIMITS["scratch_mb"] << 20
+    assert (
+        max(file.stat().st_size for file in scratch.iterdir()) == hostile.LIMITS["scratch_mb"] << 20
+    )
     shutil.rmtree(scratch)
 
 
-def test_a_plain_engine_reads_what_its_user_reads(place: Place) -> None:
+def test_a_plain_engine_reads_what_its_user_reads(place: hostile.Place) -> None:
     """What plain does not hold: files and sockets of its user. Official seasons may refuse it."""
     secret = str(place.hall / "redis.password")
-    assert told(place.play("plain", "read", secret)) == {secret: True}
+    assert hostile.told(place.play("plain", "read", secret)) == {secret: True}

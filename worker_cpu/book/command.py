@@ -22,7 +22,10 @@ PROGRESS = 100  # kept lines between two words on how far it is
 
 @click.group()
 def book() -> None:
-    """Make opening books: from archives, by enumeration, or of Chess960 positions."""
+    """Make opening books: from archives, by enumeration, or of Chess960 positions.
+
+    Example: farm book games archive/*.pgn.gz --plies 12 --limit 500 -o book.pgn
+    """
 
 
 def _output(function: Function) -> Function:
@@ -57,7 +60,10 @@ def games(
     output: pathlib.Path,
     as_json: bool,  # noqa: FBT001 - the flag of --json
 ) -> None:
-    """Take the lines of PGN archives (plain or .gz), the most played first."""
+    """Take the lines of PGN archives (plain or .gz), the most played first.
+
+    Example: farm book games archive/*.pgn.gz --plies 12 --least 3 -o book.pgn
+    """
     form = _form(output)
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
     found = archive.gather((orders.read_text(path) for path in sources), plies, variant)
@@ -96,7 +102,10 @@ def enumerated(
     output: pathlib.Path,
     as_json: bool,  # noqa: FBT001 - the flag of --json
 ) -> None:
-    """Take every position that so many plies lead to, if an engine finds it balanced."""
+    """Take every position that so many plies lead to, if an engine finds it balanced.
+
+    Example: farm book enumerate --plies 3 --engine stockfish --nodes 20000 -o book.epd
+    """
     form = _form(output)
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
     start = contract.Opening(fen=fen, moves=tuple(moves.split()))
@@ -126,7 +135,10 @@ def numbered(
     output: pathlib.Path,
     as_json: bool,  # noqa: FBT001 - the flag of --json
 ) -> None:
-    """Write Chess960 start positions; 518 is that of standard chess."""
+    """Write Chess960 start positions; 518 is that of standard chess.
+
+    Example: farm book chess960 --count 50 --seed 7 -o frc.epd
+    """
     form = _form(output)
     if double and count is None:
         raise errors.UsageError("--double: there are 921600 positions; --count N says how many")

@@ -30,6 +30,7 @@ READ_BYTES = 1 << 16  # bytes: one read
 CONNECT_SECONDS = 8.0  # s: a handshake over a slow and lossy line
 RETRY_SECONDS = 0.25  # s: between two tries
 SILENT_BEATS = 3  # beats without a word: the connection is dead
+JOIN_SECONDS = 10.0  # s: the same before the first word: an agent starts, and reads its network
 POLL_MS = 50  # ms: between two tries to send what the channel did not take
 LAST_SECONDS = 1.0  # s: for the last words to the agent
 LINK, HOST = "link", "host"  # causes of interruptions
@@ -109,9 +110,15 @@ class Bridge:
             if 0 in ready:
                 self._read_referee()
             silence_ns = time.monotonic_ns() - max(self._heard_ns, begun_ns)
-            if silence_ns > self._silent_ns:
+            if silence_ns > self._patience_ns():
                 raise ConnectionError(f"nothing heard for {silence_ns / _NS:.1f} s")
         self._say_last(connection)
+
+    def _patience_ns(self) -> int:
+        """Return how long a connection may be silent; longer, within the grace, until it joined."""
+        if self._joined:
+            return self._silent_ns
+        return max(self._silent_ns, min(round(JOIN_SECONDS * _NS), self._grace_ns))
 
     def _push(self, connection: ssh.Connection) -> None:
         while self._unsent:

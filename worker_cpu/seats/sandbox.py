@@ -2,8 +2,9 @@
 
 Engines are other people's binaries (DESIGN §5). ``bubblewrap`` gives each its own
 process, network and IPC namespaces, a read-only view of the system and of its own files,
-a scratch in memory, no capability, and resource limits. ``plain`` gives a process group
-and resource limits: it contains accidents, not hostility. Invariants:
+a scratch in memory, no capability, the system calls that an engine needs (``syscalls``) and
+resource limits. ``plain`` gives a process group and resource limits: it contains accidents,
+not hostility. Invariants:
 
 * an engine sees its own directory, the files its roster entry names and the tables of
   the event; its opponent's files and the hall's directory are hidden where they lie
@@ -14,6 +15,7 @@ and resource limits: it contains accidents, not hostility. Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -25,9 +27,10 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import IO, Any, Literal, Self, TypeAlias
 
 from orchestrator import contract, errors
+from worker_cpu.seats import syscalls
 
 Kind: TypeAlias = Literal["bubblewrap", "plain"]
 Wish: TypeAlias = Literal["auto", "bubblewrap", "plain"]
@@ -45,6 +48,7 @@ PROBE_SECONDS = 20.0  # s: a sandbox starts within 50 ms
 FIRST_USER = 64_000  # of the numbers that are given to nobody: two for each game
 USERS = 700  # games at once on a host, at most
 MIB = 1 << 20
+FILTER_FD = 9  # where the dead man lays the filter of system calls (``syscalls``)
 _NAMESPACES = ("pid", "net", "ipc", "uts", "cgroup-try")
 
 
@@ -79,7 +83,8 @@ class Confinement:
 
     def limits(self) -> dict[str, int]:
         """Return the resource limits by their names (RLIMIT_…)."""
-        found = {"FSIZE": self.scratch_mb * MIB, "CORE": self.scratch_mb * MIB}
+        # RTPRIO: the right to real-time priority is the referee's, no engine may preempt others.
+        found = {"FSIZE": self.scratch_mb * MIB, "CORE": self.scratch_mb * MIB, "RTPRIO": 0}
         if self.memory_mb is not None:
             # DATA, not AS: mapped tablebases are terabytes of address space and no memory.
             found["DATA"] = self.memory_mb * MIB
@@ -90,11 +95,15 @@ class Confinement:
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What sandbox this host gives; ``problem`` says why it is no better one."""
+    """What sandbox this host gives; ``problem`` says why it is no better one.
+
+    ``filtered``: engines get fewer system calls, too.
+    """
 
     kind: Kind
     program: str
     problem: str
+    filtered: bool = False
 
 
 @functools.cache
@@ -103,18 +112,41 @@ def describe() -> Described:
     program = shutil.which("bwrap")
     if program is None:
         return Described("plain", "", "bwrap is not installed (package bubblewrap)")
-    try:
-        # The same sandbox an engine gets, around a program that does nothing.
-        made = wrapper(program, Confinement("bubblewrap"), [], [])
-        done = subprocess.run(
-            [*made, "/bin/true"], capture_output=True, timeout=PROBE_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Described("plain", program, str(error))
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        return Described("plain", program, said or f"exit {done.returncode}")
-    return Described("bubblewrap", program, "")
+    problem = ""
+    for filtered in dict.fromkeys((syscalls.program(os.uname().machine), b"")):
+        problem = _tried(program, filtered)
+        if not problem:
+            return Described("bubblewrap", program, "", filtered=bool(filtered))
+    return Described("plain", program, problem)
+
+
+def _tried(program: str, filtered: bytes) -> str:
+    """Start the sandbox an engine gets around a program that does nothing; return what failed."""
+    with contextlib.ExitStack() as opened:
+        fd = opened.enter_context(_file(filtered)).fileno() if filtered else -1
+        made = wrapper(program, Confinement("bubblewrap"), [], [], fd)
+        held = (fd,) if filtered else ()
+        try:
+            done = subprocess.run(
+                [*made, "/bin/true"],
+                capture_output=True,
+                timeout=PROBE_SECONDS,
+                check=False,
+                pass_fds=held,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if done.returncode == 0:
+        return ""
+    return done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}"
+
+
+def _file(content: bytes) -> IO[bytes]:
+    """Return a file in memory that begins with ``content``."""
+    file = os.fdopen(os.memfd_create("filter"), "w+b", buffering=0)
+    file.write(content)
+    file.seek(0)
+    return file
 
 
 def choose(wish: Wish) -> Kind:
@@ -174,7 +206,22 @@ def confined(
         "user": _user(side) if os.geteuid() == 0 else None,
     }
     found = describe()
-    return {**plain, "sandbox": [*wrapper(found.program, confinement, own, hidden), *_init(init)]}
+    filtered = syscalls.program(os.uname().machine) if found.filtered else b""
+    fd = FILTER_FD if filtered else -1
+    words = [*wrapper(found.program, confinement, own, hidden, fd), *_init(init)]
+    return {**plain, "sandbox": words, "filter": filtered.hex()}
+
+
+def alone(command: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return the command line of an engine that plays no game, in a bubblewrap of its own.
+
+    It sees its program's directory, and what its arguments and ``paths`` name. Started by
+    root it stays root in there: give it a user.
+    """
+    named = {str(number): path for number, path in enumerate(paths)}
+    spec = contract.EngineSpec(id="alone", name="alone", command=tuple(command), options=named)
+    own = _grants(spec, spec, os.environ.get("PATH", os.defpath))
+    return [*wrapper(describe().program, Confinement("bubblewrap"), own, ()), *command]
 
 
 def _check_readable(paths: Sequence[str]) -> None:
@@ -202,15 +249,23 @@ def _user(side: contract.Side) -> int:
 
 
 def wrapper(
-    program: str, confinement: Confinement, own: Sequence[str], hidden: Sequence[str]
+    program: str,
+    confinement: Confinement,
+    own: Sequence[str],
+    hidden: Sequence[str],
+    filter_fd: int = -1,
 ) -> list[str]:
-    """Return the bubblewrap command line in front of the sandbox's first process."""
+    """Return the bubblewrap command line in front of the sandbox's first process.
+
+    It reads the filter of system calls from ``filter_fd``, where that is given.
+    """
     size = str(confinement.scratch_mb * MIB)
     return [
         program,
         *("--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"),
         *_rights(),
         *("--hostname", "sandbox"),
+        *(("--seccomp", str(filter_fd)) if filter_fd >= 0 else ()),
         *_system(),
         *_bind(sys.base_prefix),
         *("--size", size, "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 - its own

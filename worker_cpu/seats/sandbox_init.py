@@ -10,8 +10,9 @@ signal as exit 128 + n, which an engine can also exit with. Invariants:
 * the hall's lock is held here and not in the engine (DESIGN §3.5).
 
 Descriptors it is started with: 3 for reports, 4 the directory for what the scratch held,
-5 the hall's lock, 6 to 8 the engine's pipes. Reports are lines: ``+`` the program
-runs, ``!why`` it cannot, ``=exit N`` or ``=signal NAME`` how it ended.
+5 the hall's lock, 6 to 8 the engine's pipes; bubblewrap has read the filter of system calls
+from 9. Reports are lines: ``+`` the program runs, ``!why`` it cannot, ``=exit N`` or
+``=signal NAME`` how it ended.
 """
 
 from __future__ import annotations

@@ -1,0 +1,59 @@
+"""Control groups for tests: below the one this process runs in, made and removed by root."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import secrets
+import time
+from collections.abc import Iterator
+
+import pytest
+
+ROOT = pathlib.Path("/sys/fs/cgroup")
+PATIENCE = 10.0  # s: processes that were killed leave their group
+
+
+def parent() -> pathlib.Path:
+    """Return the group below which memory can be bounded; skip by name where there is none."""
+    if os.geteuid() != 0:
+        pytest.skip("a control group of memory needs root")
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        if "memory" in kinds.split(","):
+            return ROOT / "memory" / path.strip("/")
+    control = ROOT / "cgroup.subtree_control"
+    if not control.exists() or "memory" not in control.read_text().split():
+        pytest.skip("this machine gives no control group of memory")
+    return ROOT  # only the root may hold processes and groups at once
+
+
+@contextlib.contextmanager
+def room() -> Iterator[pathlib.Path]:
+    """Make a group below which seats get theirs; all are removed when nobody runs in them."""
+    group = parent() / f"farm-test-{secrets.token_hex(4)}"
+    group.mkdir()
+    with contextlib.suppress(OSError):  # version 1 hands on what it has by itself
+        (group / "cgroup.subtree_control").write_text("+memory")
+    try:
+        yield group
+    finally:
+        for place in (*group.glob("*/"), group):
+            _remove(place)
+
+
+def _remove(group: pathlib.Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while group.is_dir():
+        try:
+            group.rmdir()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def enter(group: pathlib.Path, pid: int) -> None:
+    """Move a process into a group: what it starts is born there."""
+    (group / "cgroup.procs").write_text(str(pid))
