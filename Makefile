@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: release licences pictures gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -60,11 +60,8 @@ seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times (FARM_SE
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s
 
-bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 2 hours; FARM_FASTCHESS, FARM_CUTECHESS, FARM_ORDO
-	@mkdir -p .farm
-	FARM_BENCH=long $(BIN)/python -m pytest tests/benchmarks -s > .farm/bench.txt || { cat .farm/bench.txt; false; }
-	@cat .farm/bench.txt
-	$(BIN)/python tests/benchmarks/bench_report.py .farm/bench.txt
+bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_ORDO
+	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
@@ -75,6 +72,16 @@ clock: system $(VENV)/.dev ## Measure every match runner's clock: an hour; FARM_
 lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, with hashes, without a registry's address
 	$(BIN)/$(LOCK) -o requirements.lock pyproject.toml
 	$(BIN)/$(LOCK) --extra dev -o requirements-dev.lock pyproject.toml
+
+licences: $(VENV)/.dev ## Write docs/reference/licences.md from the locks, the packages and what is vendored
+	$(BIN)/python scripts/licences.py
+
+pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo season that really runs
+	$(BIN)/python scripts/pictures.py
+
+release: system $(VENV)/.dev ## Build wheel and sdist into dist/; try them, and the core under every supported Python
+	$(BIN)/uv build --out-dir dist
+	FARM_LONG=1 $(BIN)/python -m pytest tests/release -s
 
 hosts: system $(VENV)/.dev ## Run the playbooks against a host in a namespace, twice; let it play (root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s

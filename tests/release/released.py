@@ -1,0 +1,16 @@
+"""The tree as it is released: a copy without what work leaves in it."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+
+ROOT = pathlib.Path(__file__).parents[2]
+LEFT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info")
+
+
+def copy(folder: pathlib.Path) -> pathlib.Path:
+    """Copy the tree below ``folder``; return its root."""
+    tree = folder / "farm"
+    shutil.copytree(ROOT, tree, ignore=LEFT)
+    return tree

@@ -1,0 +1,88 @@
+"""The help of every command, and the documents that a newcomer opens first."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from orchestrator import commands
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLE = re.compile(r"Examples?:\s*(?P<first>.*)")
+PROGRAM = {"farm": 1, "celery": 4}  # words before the command's own: celery -A orchestrator farm
+
+
+def walk(command: click.Command, context: click.Context) -> Iterator[click.Context]:
+    """Yield a command and all below it, each with its context."""
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None, f"{context.command_path} lists {name} and has it not"
+            yield from walk(inner, click.Context(inner, info_name=name, parent=context))
+
+
+EVERY = {
+    context.command_path: context
+    for context in walk(commands.farm, click.Context(commands.farm, info_name="farm"))
+}
+
+
+def examples(text: str) -> Iterator[list[str]]:
+    """Yield the words of each command line that a help shows, without the program's name."""
+    found = EXAMPLE.search(text)
+    shown = "" if found is None else text[found.start("first") :].replace("\\\n", " ")
+    for line in shown.splitlines():
+        bare = re.split(r"\s{3,}", line.strip())[0]  # what stands behind says what it does
+        for part in re.split(r"\s*(?:\||>|;|&&)\s*", bare):
+            program = part.partition(" ")[0]
+            if program in PROGRAM:
+                yield shlex.split(part)[PROGRAM[program] :]
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_help_shows_an_example(path: str) -> None:
+    """Somebody who reads the help of any command sees how it is typed."""
+    assert EXAMPLE.search(EVERY[path].command.help or ""), f"`{path} --help` has no Example:"
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_help_says_what_the_command_does(path: str) -> None:
+    """The list of commands has a sentence for each."""
+    assert EVERY[path].command.get_short_help_str(200)
+
+
+def test_every_example_is_understood() -> None:
+    """Command, options and values of the examples are parsed by the program itself."""
+    told = [line for context in EVERY.values() for line in examples(context.command.help or "")]
+    assert len(told) > len(EVERY) / 2
+    for line in told:
+        parse(line)
+
+
+def parse(words: list[str]) -> None:
+    """Let click parse a command line; a file that is not here is nobody's mistake."""
+    command: click.Command = commands.farm
+    context = click.Context(command, info_name="farm")
+    while isinstance(command, click.Group):
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None, words
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    try:
+        command.parse_args(context, list(words))
+    except click.BadParameter as wrong:
+        if "does not exist" not in str(wrong):
+            raise AssertionError(f"{context.command_path} {words}: {wrong}") from wrong
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_the_first_documents_lead_somewhere(name: str) -> None:
+    """Every relative link and every picture is a file of the repository."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text):
+        assert (ROOT / link).exists(), f"{name}: {link}"
