@@ -23,11 +23,14 @@ ALLOWED = {
     "orchestrator.audit": {"orchestrator.arbiter", "orchestrator.season"},
     "orchestrator.broadcast": {
         "orchestrator.arbiter",
+        "orchestrator.forecast",
         "orchestrator.rating",
+        "orchestrator.ratinglist",
         "orchestrator.season",
         "orchestrator.version",
     },
     "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger"},
+    "worker_cpu.kibitz": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.logs"},
     "worker_cpu.match": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.rating"},
     "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},
 }

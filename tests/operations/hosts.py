@@ -8,6 +8,7 @@ interfaces. All of its processes are in one process namespace and end with it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -48,15 +49,22 @@ def cache() -> pathlib.Path:
         words = ["--variant=minbase", f"--include={','.join(PACKAGES)}", "bookworm"]
         run("debootstrap", *words, kept / "root", os.environ.get("FARM_MIRROR", MIRROR))
         (kept / "root.done").touch()
-    if not (kept / "wheels.done").exists():
-        pip = (sys.executable, "-m", "pip", "download", "-q", "-d", kept / "wheels")
+    made = wheels(kept)
+    if not made.with_suffix(".done").exists():
+        pip = (sys.executable, "-m", "pip", "download", "-q", "-d", made)
         run(*pip, "--require-hashes", "-r", ROOT / "requirements.lock")
         # Debian's Python is 3.11.2: the lock asks for this one below 3.11.3.
         lock = (ROOT / "requirements.lock").read_text()
         older = re.findall(r"^(async-timeout==\S+)", lock, re.MULTILINE)
         run(*pip, "--no-deps", "setuptools>=68", "wheel", *older)
-        (kept / "wheels.done").touch()
+        made.with_suffix(".done").touch()
     return kept
+
+
+def wheels(kept: pathlib.Path) -> pathlib.Path:
+    """Return the folder of the wheels that the present lock asks for."""
+    lock = (ROOT / "requirements.lock").read_bytes()
+    return kept / f"wheels-{hashlib.sha256(lock).hexdigest()[:12]}"
 
 
 class Host:
@@ -68,8 +76,8 @@ class Host:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Return the words that run a command inside, as root."""
-        inside = ("nsenter", "-t", str(self._init), "-m", "-p", "-n", f"--root={self.root}")
-        return [*inside, "--wd=/", *words]
+        inside = ("nsenter", "-t", str(self._init), "-m", "-p", "-n", "--root", "--wd")
+        return [*inside, *words]
 
     def inventory(self, path: pathlib.Path, variables: str) -> pathlib.Path:
         """Write the inventory in which this one host is everything."""
@@ -100,7 +108,7 @@ def host(work: pathlib.Path) -> Iterator[Host]:
     """Copy the root, give it a network and an sshd, and take all of it away again."""
     kept, root = cache(), work / "root"
     run("cp", "-a", kept / "root", root)
-    shutil.copytree(kept / "wheels", root / "srv" / "wheels")
+    shutil.copytree(wheels(kept), root / "srv" / "wheels")
     key = work / "key"
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
     (root / "root/.ssh").mkdir(mode=0o700, exist_ok=True)

@@ -15,6 +15,8 @@ import watched_run
 import yaml
 
 from orchestrator import processes, watchdog
+from worker_cpu import promptness
+from worker_cpu.seats import sandbox
 
 DEPLOY = watched_run.ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
@@ -43,6 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         "opt/farm/venv/bin/farm",
         "opt/farm/venv/bin/celery",
         "usr/local/sbin/farm-quiet",
+        "usr/local/sbin/farm-gpu-clocks",
     ):
         (made / program).parent.mkdir(parents=True, exist_ok=True)
         (made / program).write_text("#!/bin/sh\n")
@@ -88,14 +91,47 @@ def test_a_stop_of_a_hall_is_told_to_its_main_process_alone() -> None:
 
 
 def test_units_start_what_farm_up_starts() -> None:
-    """The command lines of serve and worker are those of ``processes``, that tests run."""
+    """Serve, halls, lanes and boxes have the command lines of ``processes``, that tests run."""
     worker = " ".join(processes.worker_command("%i")[3:]).replace("%h", "%H")
     worker = worker.partition(" --loglevel")[0]
-    assert f"celery {worker}" in (DEPLOY / "systemd" / "farm-hall@.service").read_text()
+    for unit in ("farm-hall@.service", "farm-lane@.service"):
+        assert f"celery {worker}" in (DEPLOY / "systemd" / unit).read_text()
+    box = " ".join(processes.box_command("${FARM_BOX}")[3:]).replace("%h", "%H")
+    box = box.partition(" --loglevel")[0]
+    assert f"celery {box}" in (DEPLOY / "systemd" / "farm-gpu.service").read_text()
     serve = " ".join(processes.serve_command()[3:])
     text = (DEPLOY / "systemd" / "farm-serve.service").read_text()
     assert f"celery {serve}" in text
     assert "WatchdogSec=" in text
+
+
+@pytest.mark.parametrize("name", ["farm-hall@.service", "farm-lane@.service"])
+def test_a_drained_worker_stays_ended(name: str) -> None:
+    """It ends with status 0, which alone is no reason to start it again."""
+    assert "\nRestart=on-failure\n" in (DEPLOY / "systemd" / name).read_text()
+
+
+def test_a_lane_is_never_started_as_the_hall() -> None:
+    """Without the file that names the lane its unit does not start."""
+    text = (DEPLOY / "systemd" / "farm-lane@.service").read_text()
+    assert "\nEnvironmentFile=/etc/farm/lane-%i.env\n" in text
+
+
+@pytest.mark.parametrize("name", ["farm-hall@.service", "farm-lane@.service"])
+def test_the_referee_may_run_at_once_and_no_engine_may(name: str) -> None:
+    """The unit grants the lowest real-time priority, and each engine has it taken."""
+    text = (DEPLOY / "systemd" / name).read_text()
+    assert f"\nLimitRTPRIO={promptness.PRIORITY}\n" in text
+    assert "RestrictRealtime" not in text
+    assert sandbox.Confinement().limits()["RTPRIO"] == 0
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.name)
+def test_a_units_documentation_is_installed_with_it(path: pathlib.Path) -> None:
+    """``Documentation=`` names a file that the install script puts there."""
+    told = re.findall(r"^Documentation=file:///opt/farm/(\S+)$", path.read_text(), re.MULTILINE)
+    assert told
+    assert all((watched_run.ROOT / one).is_file() for one in told), told
 
 
 def test_no_unit_carries_a_secret() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -51,7 +52,7 @@ def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, object]) -> None
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}  # type: ignore[index]
     assert re.fullmatch(r"\d+[smh]", str(rule["for"]))
     assert set(notes) == {"summary", "description", "runbook_url"}  # type: ignore[call-overload]
-    assert notes["runbook_url"].endswith(f"/runbooks/{name}/")  # type: ignore[index]
+    assert notes["runbook_url"] == f"{{{{ $externalLabels.farm_docs }}}}/runbooks/{name}/"  # type: ignore[index]
     text = (RUNBOOKS / f"{name}.md").read_text()
     assert str(rule["expr"]) in text
     assert text.count("**What to do.**") == 1
@@ -62,3 +63,23 @@ def test_no_runbook_is_without_an_alert() -> None:
     names = {rule["alert"] for rule in RULES}
     assert {path.stem for path in RUNBOOKS.glob("Farm*.md")} == names
     assert set(re.findall(r"\]\((\w+)\.md\)", (RUNBOOKS / "index.md").read_text())) == names
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        watched_run.PROMETHEUS / "prometheus.yml",
+        watched_run.ROOT / "ansible/roles/monitoring/templates/prometheus.yml.j2",
+    ],
+    ids=lambda path: path.name,
+)
+def test_where_the_documents_are_is_said_in_one_place(path: pathlib.Path) -> None:
+    """The configuration names it for the runbooks' links, and no alert is sent with it."""
+    text = path.read_text().replace("{{", "'").replace("}}", "'")
+    told = yaml.safe_load(text)
+    assert told["global"]["external_labels"]["farm_docs"]
+    assert {"action": "labeldrop", "regex": "farm_docs"} in told["alerting"][
+        "alert_relabel_configs"
+    ]
+    rules = (watched_run.PROMETHEUS / "rules" / "alerts.yml").read_text()
+    assert "http" not in rules, "an address in a rule would have to be changed in each of them"

@@ -211,7 +211,7 @@ class Prometheus:
 def scraping(root: pathlib.Path, farm_port: int, gpu_port: int) -> Iterator[Prometheus]:
     """Run Debian's Prometheus with the rules of deploy/, on the scene's targets."""
     told = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
-    told["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    told["global"] |= {"scrape_interval": "1s", "evaluation_interval": "1s"}
     told["rule_files"] = [str(PROMETHEUS / "rules" / "*.yml")]
     told.pop("alerting")
     gpus = [
