@@ -97,3 +97,12 @@ def test_only_the_ledger_spells_redis_keys() -> None:
         for path in _modules(package):
             if path.name != "keys.py":
                 assert "farm:ledger" not in path.read_text(encoding="utf-8"), path
+
+
+def test_no_two_modules_of_the_tests_have_the_same_name() -> None:
+    """The tests' rooms are no packages: of two modules of one name the second is never read."""
+    seen: dict[str, pathlib.Path] = {}
+    for path in pathlib.Path(__file__).parent.rglob("*.py"):
+        if path.name != "conftest.py" and "vendor" not in path.parts:
+            assert path.name not in seen, f"{path} and {seen[path.name]}"
+            seen[path.name] = path

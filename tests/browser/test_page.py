@@ -6,8 +6,8 @@ import collections
 import json
 from collections.abc import Iterator
 
-import faults
 import harness
+import page_faults
 import pytest
 import theatre
 from playwright import sync_api
@@ -228,11 +228,11 @@ def test_axe_finds_no_serious_fault(
     opened = context.new_page()
     opened.goto(f"{web.url}/#/stage/game/league.1")
     sync_api.expect(opened.locator("#moves .end").last).to_be_visible(timeout=SECONDS)
-    found = faults.violations(opened)
+    found = page_faults.violations(opened)
     for tab in opened.get_by_role("tab").all():
         tab.click()
         sync_api.expect(opened.locator("#panel h3").first).to_be_visible(timeout=SECONDS)
-        found += faults.violations(opened, "#tables")
+        found += page_faults.violations(opened, "#tables")
     context.close()
     assert not found, "\n".join(dict.fromkeys(found))
 

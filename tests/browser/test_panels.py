@@ -8,8 +8,8 @@ import zoneinfo
 from collections.abc import Iterator
 from typing import Any
 
-import faults
 import httpx
+import page_faults
 import pytest
 import theatre
 from playwright import sync_api
@@ -307,7 +307,7 @@ def test_the_new_panels_are_fit_for_everybody(browser: sync_api.Browser, url: st
     for tab, shown in (("Rating list", ".ratings"), ("Forecast", ".favourites")):
         choose(opened, tab)
         sync_api.expect(opened.locator(f"#panel {shown}")).to_be_visible()
-        found += faults.violations(opened, "#tables")
+        found += page_faults.violations(opened, "#tables")
     assert opened.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
     context.close()
     assert not found, "\n".join(dict.fromkeys(found))
