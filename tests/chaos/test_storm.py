@@ -60,6 +60,11 @@ def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
                 farm.launch(file, season)
                 storm.Storm(farm, left, dice, tally, PACE).strike(season)
                 _check(farm, season, calm, tally)
+                seconds = time.monotonic() - began
+                print(
+                    f"{seconds:6.0f} s: {tally.injections} injections, {tally.games} games",
+                    flush=True,
+                )
         tally.attempts = checker.check_lives(farm.life)
     print(f"\n{tally.report(SEED, time.monotonic() - began)}")
     if not farm.rooted:
