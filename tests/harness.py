@@ -183,8 +183,10 @@ def league(
     control: str = "20s+1s",
     final_games: int = 4,
     hold_after_attempts: int = 3,
+    adjudication: str = "",
 ) -> pathlib.Path:
     """Write a season file: a league, and its first two in a final match."""
+    rules = f"adjudication = {adjudication}" if adjudication else ""
     rows = [
         'schema = 1\nid = "test"\nname = "Test Season"',
         f"hold_after_attempts = {hold_after_attempts}",
@@ -201,6 +203,7 @@ format = {{ kind = "round-robin", double_rounds = {double_rounds} }}
 entrants = "roster"
 time_control = "{control}"
 book = "b"
+{rules}
 promote = [ {{ top = 2, to = "final" }} ]
 [[event]]
 id = "final"

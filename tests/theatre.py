@@ -209,13 +209,24 @@ def stage(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator[W
         assert "NOPERM" not in (root / "web.log").read_text()
 
 
-def season(farm: harness.Farm, delay_ms: int = 4, strengths: Sequence[int] = (1, 2, 3)) -> str:
+def season(
+    farm: harness.Farm,
+    delay_ms: int = 4,
+    strengths: Sequence[int] = (1, 2, 3),
+    adjudication: str = "",
+) -> str:
     """Launch a league and its final between engines that take their time."""
     extra = ("--delay-ms", str(delay_ms))
     rows = [harness.scripted(farm.life, strength, *extra) for strength in strengths]
     for row, country in zip(rows, ("NOR", "GER", "USA", "FRA"), strict=False):
         row |= {"author": "The Author", "country": country, "version": "1.0", "rating": 3000}
-    file = harness.league(farm.root / "season.toml", rows, control="60s+1s", final_games=2)
+    file = harness.league(
+        farm.root / "season.toml",
+        rows,
+        control="60s+1s",
+        final_games=2,
+        adjudication=adjudication,
+    )
     farm.launch(file, "stage", seed=SEED)
     return "stage"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import decimal
 import json
 from collections.abc import Iterator
 
@@ -30,11 +31,14 @@ DECIDED = {  # what decided a place, in the page's words
 }
 
 
+RULES = '{ rules = "s16", syzygy = false }'  # counters run
+
+
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
     """Run a farm that plays slowly enough to be watched."""
     with theatre.stage(tmp_path_factory.mktemp("page")) as stage:
-        theatre.season(stage.farm, delay_ms=40)
+        theatre.season(stage.farm, delay_ms=40, adjudication=RULES)
         yield stage
 
 
@@ -189,9 +193,17 @@ def check_figures(page: sync_api.Page, record: contract.GameRecord, played: int)
             else f"{left // 100 / 10:.1f}"
         )
         sync_api.expect(card.locator('[data-x="clock"]')).to_have_text(clock)
-    assert last.counters is not None
-    fifty = f"{last.counters.moves_to_fifty} moves"
-    sync_api.expect(page.locator('[data-x="to-fifty"]')).to_have_text(fifty)
+    counters = last.counters
+    assert counters is not None
+    assert counters.plies_to_draw is not None
+    assert counters.plies_to_win is not None
+    told = {
+        "draw": f"{counters.plies_to_draw} plies",
+        "win": f"{counters.plies_to_win} plies",
+        "fifty": f"{counters.moves_to_fifty} moves",
+    }
+    for rule, text in told.items():
+        sync_api.expect(page.locator(f'[data-x="to-{rule}"]')).to_have_text(text)
 
 
 def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
@@ -213,9 +225,27 @@ def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
             "depth": f"{own.depth}/{own.seldepth or own.depth}",
             "tbhits": str(own.tbhits),
             "tablebases": "none",
+            "speed": f"{short(own.nps)}n/s" if own.nps is not None else "\N{EN DASH}",
+            "nodes": short(own.nodes),
+            "move": f"{rounded(own.think_ns // 1_000_000 / 1000)} s",
         }
         for name, text in figures.items():
             sync_api.expect(card.locator(f'[data-x="{name}"]')).to_have_text(text)
+
+
+def rounded(value: float) -> decimal.Decimal:
+    """Round to two places as a browser does: halves up."""
+    return decimal.Decimal(value).quantize(decimal.Decimal("0.01"), decimal.ROUND_HALF_UP)
+
+
+def short(value: int | None) -> str:
+    """Return a count as people read it: 1.2M, 45.0k."""
+    if value is None:
+        return "\N{EN DASH}"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.{0 if value >= 100 * size else 1}f}{unit}"
+    return str(value)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
