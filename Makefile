@@ -48,8 +48,8 @@ audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `far
 forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true
 	FARM_LONG=1 $(BIN)/python -m pytest tests/forecast -s
 
-chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each (KILLS=n; as root for all)
-	FARM_CHAOS_KILLS=$${KILLS:-25} $(BIN)/python -m pytest tests/chaos -s
+chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each (KILLS=n PARTS=n; as root for all)
+	PYTHONPATH=tests $(BIN)/python tests/chaos/run_chaos.py $${KILLS:-25} $${PARTS:-3}
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s

@@ -79,8 +79,20 @@ class Tally:
         return "\n".join(lines)
 
     def save(self, path: pathlib.Path) -> None:
-        """Write the recovery times, for another to look at."""
-        path.write_text(json.dumps(self.recovered))
+        """Write all of it, for `run_chaos.py`, which adds the parts of a run up."""
+        struck = [[*key, count] for key, count in self.struck.items()]
+        plain = {"struck": struck, "recovered": self.recovered}
+        plain |= {name: getattr(self, name) for name in ("seasons", "games", "attempts")}
+        path.write_text(json.dumps(plain))
+
+    def add(self, path: pathlib.Path) -> None:
+        """Add what another storm has saved."""
+        plain = json.loads(path.read_text())
+        self.struck.update({(name, moment): count for name, moment, count in plain["struck"]})
+        for name, seconds in plain["recovered"].items():
+            self.recovered[name] += seconds
+        for name in ("seasons", "games", "attempts"):
+            setattr(self, name, getattr(self, name) + plain[name])
 
 
 def quantiles(seconds: Sequence[float]) -> str:
