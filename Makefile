@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: release licences pictures gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: release licences structure pictures gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,9 @@ lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, wi
 
 licences: $(VENV)/.dev ## Write docs/reference/licences.md from the locks, the packages and what is vendored
 	$(BIN)/python scripts/licences.py
+
+structure: $(VENV)/.dev ## Draw who imports whom into docs/architecture.md
+	$(BIN)/python scripts/structure.py
 
 pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo season that really runs
 	$(BIN)/python scripts/pictures.py

@@ -19,13 +19,13 @@ PREPARE = "farm.prepare"  # the one task of a GPU box: look at what is wanted of
 
 
 def queue(hall: str) -> str:
-    """Return the queue of a hall's doorbell."""
-    return f"farm.play.{hall}"
+    """Return the queue of a hall's doorbell; that of a lane's is ``HALL.LANE``'s."""
+    return f"{PLAY}.{hall}"
 
 
 def box_queue(box: str) -> str:
     """Return the queue of a GPU box's doorbell."""
-    return f"farm.prepare.{box}"
+    return f"{PREPARE}.{box}"
 
 
 _address = address.url() or "redis://localhost:6379/0"

@@ -17,7 +17,6 @@ from orchestrator.ledger import api, attempts
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 1.0  # s: how often an overdue lease is looked at
 LATE_LOOK_SECONDS = 6.0  # s: a gap beyond a socket time-out is an interruption of the looks
 
 

@@ -12,17 +12,20 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from typing import Final
 
-from orchestrator import errors
+from orchestrator import celery, errors
 
 RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
 RESTART_WINDOW_SECONDS = 60.0
 LOG_TAIL_LINES = 15
 LANE = re.compile(r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?")
+_SERVE_WEB: Final = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web")
 
 
 def serve_command() -> list[str]:
@@ -32,8 +35,12 @@ def serve_command() -> list[str]:
 
 def web_command(host: str, port: int) -> list[str]:
     """Return the command line of the live page and the feeds."""
-    serve_web = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web"]
-    return [*serve_web, "--host", host, "--port", str(port)]
+    return [*_SERVE_WEB, "--host", host, "--port", str(port)]
+
+
+def web_on_socket(listening: socket.socket) -> list[str]:
+    """Return the same for a socket that listens already and is inherited by the process."""
+    return [*_SERVE_WEB, "--fd", str(listening.fileno())]
 
 
 def worker_command(hall: str, lane: str = "") -> list[str]:
@@ -42,7 +49,7 @@ def worker_command(hall: str, lane: str = "") -> list[str]:
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
-        *("--queues", f"farm.play.{place}", "--hostname", f"{place}@%h"),
+        *("--queues", celery.queue(place), "--hostname", f"{place}@%h"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
@@ -53,7 +60,7 @@ def box_command(box: str) -> list[str]:
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "solo", "--include", "worker_gpu.tasks"),
-        *("--queues", f"farm.prepare.{box}", "--hostname", f"{box}@%h"),
+        *("--queues", celery.box_queue(box), "--hostname", f"{box}@%h"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
@@ -90,12 +97,16 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
 
 @dataclasses.dataclass
 class Supervised:
-    """A process that is started again when it ends, until it is stopped."""
+    """A process that is started again when it ends, until it is stopped.
+
+    It inherits ``sockets``, each time: who waits at one meanwhile is served afterwards.
+    """
 
     name: str
     command: list[str]
     environment: Mapping[str, str]
     log: pathlib.Path
+    sockets: tuple[socket.socket, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     started: list[float] = dataclasses.field(default_factory=list)
 
@@ -110,6 +121,7 @@ class Supervised:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=[listening.fileno() for listening in self.sockets],
             )
         self.started.append(time.monotonic())
 

@@ -1,4 +1,4 @@
-"""What mkdocs puts into the reference pages while it builds: commands, metrics, contract.
+"""What mkdocs puts into the reference pages: commands, metrics, contract, clauses.
 
 Nothing of it is committed, so it cannot be stale.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import clauses
 import click
 import pydantic
 
@@ -71,6 +72,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "metrics": metrics,
     "contract": messages,
+    "clauses": clauses.table,
 }
 
 

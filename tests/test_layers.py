@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import structure  # type: ignore[import-not-found]  # noqa: E402 - a script
+
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
 FOUNDATION = {"orchestrator.contract", "orchestrator.errors"}
 PURE = {"redis", "celery", "kombu", "time", "subprocess", "socket", "threading", "os", "random"}
@@ -97,6 +102,12 @@ def test_only_the_ledger_spells_redis_keys() -> None:
         for path in _modules(package):
             if path.name != "keys.py":
                 assert "farm:ledger" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_drawn_structure_is_that_of_the_program() -> None:
+    """The picture in the documents is the import graph, and no room imports itself by others."""
+    text = structure.PAGE.read_text(encoding="utf-8")
+    assert structure.page(text, structure.drawn()) == text, "`make structure` draws it again"
 
 
 def test_no_two_modules_of_the_tests_have_the_same_name() -> None:

@@ -51,7 +51,10 @@ class LaneKeeper:
         self._specs: dict[str, testmatch.Spec] = {}
 
     def open(self) -> None:
-        """Settle the lane's past and make it known; never raises for Redis."""
+        """Settle the lane's past and make it known, unless an official game has the hall.
+
+        Never raises for Redis; the worker rings itself until this was done.
+        """
         self._enter(lambda _: None)
 
     def look(self) -> None:
@@ -204,6 +207,12 @@ def settle(known: lanes.Lanes, hall_name: str, host: str, lane: str | None = Non
             facts = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
             known.complete_lane(lease, contract.dumps(facts), lanes.LOST)
             log.warning("test.given_up", match=lease.match, game=lease.game, lane=lease.lane)
+
+
+def is_known(known: lanes.Lanes, configured: settings.HallSettings) -> bool:
+    """Say whether the ledger knows this worker's lane, with its cores."""
+    name, cpus = configured.lane, configured.engine_cpus
+    return any(one.name == name and one.cpus == cpus for one in known.lanes_of(configured.hall))
 
 
 def measured(configured: settings.HallSettings) -> lanes.Lane:

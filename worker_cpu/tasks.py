@@ -2,7 +2,8 @@
 
 A ring says only "look": the child looks at what its hall's past left behind, then at
 what the hall may play now, and plays it. A child that starts looks as well, so that an
-attempt lost with a killed worker is settled at once.
+attempt lost with a killed worker is settled at once. A lane's worker rings itself until
+the lane is known: nobody rings a lane that he does not know.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import signal
 import threading
 
 import celery
+import kombu.exceptions
 import structlog
 from celery import signals
 
 from orchestrator import errors
-from orchestrator.ledger import store
+from orchestrator.ledger import lane_store, store
 from worker_cpu import keeper, lane, settings, vitals
 
 log = structlog.get_logger()
 
 DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
+LANE_RING_SECONDS = 10.0  # s: a look costs 3 s of polling the lock, beside an official game
 
 _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
 
@@ -62,6 +65,14 @@ def _watch_for_drain(**_: object) -> None:
 
 
 @signals.worker_ready.connect
+def _make_lane_known(**_: object) -> None:
+    """Let the lane be opened as soon as it can be: its child found the hall taken, or no Redis."""
+    hall = settings.from_environment()
+    if hall.lane != settings.WHOLE:
+        threading.Thread(target=_ring_until_known, args=(hall,), daemon=True).start()
+
+
+@signals.worker_ready.connect
 def _tell_of_this_host(**_: object) -> None:
     """Publish how this host is, for the exporter, as long as the worker lives."""
     hall, never = settings.from_environment(), threading.Event()
@@ -81,3 +92,16 @@ def _end_when_drained(hall: settings.HallSettings) -> None:
             os.kill(os.getpid(), signal.SIGTERM)  # Celery's warm end: the game is finished
             return
         pause.wait(DRAIN_POLL_SECONDS)
+
+
+def _ring_until_known(hall: settings.HallSettings) -> None:
+    lanes, pause = lane_store.connect(hall.redis_url), threading.Event()
+    while True:
+        try:
+            if lane.is_known(lanes, hall):
+                return
+            queue = f"{play.name}.{hall.hall}.{hall.lane}"
+            play.apply_async(queue=queue, expires=LANE_RING_SECONDS)
+        except (errors.LedgerAwayError, kombu.exceptions.OperationalError) as error:
+            log.warning("redis.away", error=str(error))
+        pause.wait(LANE_RING_SECONDS)

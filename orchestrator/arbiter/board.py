@@ -1,7 +1,7 @@
 """The board of one game: start position, book, legality, and endings by the rules of chess.
 
 Endings are those of RULEBOOK §2 in its order on one ply: mate, stalemate, insufficient
-material, fifty moves, threefold. Invariants:
+material, fifty moves, threefold (S16-11a, S17-11a, CUP-6a, FRC-6a). Invariants:
 
 * nothing an engine writes raises: text that is no legal move is ``None``;
 * endings are looked for after engine plies only; book plies count in the ply number and

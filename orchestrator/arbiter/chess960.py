@@ -11,7 +11,6 @@ import chess
 from orchestrator import contract, errors
 
 POSITIONS = 960
-STANDARD = 518
 DOUBLE = POSITIONS * POSITIONS
 
 

@@ -24,21 +24,21 @@ Value: TypeAlias = str | int | bool
 class Role(enum.Enum):
     """What the rules have to say about an option."""
 
-    THREADS = "threads"  # at most the event's
-    HASH = "main hash"  # at most the event's
-    MINOR_HASH = "minor hashes"  # at most the event's, all of an engine together
-    TABLEBASE_CACHE = "tablebase cache"  # at most the event's, all of an engine together
+    THREADS = "threads"  # at most the event's (N1 Number of Cores)
+    HASH = "main hash"  # at most the event's (N1 Main Hash Size)
+    MINOR_HASH = "minor hashes"  # at most the event's, all together (N1 Minor Hash Sizes)
+    TABLEBASE_CACHE = "tablebase cache"  # at most the event's, all together (N1 Tablebase Cache)
     SYZYGY = "Syzygy path"  # the event's
     NALIMOV = "Nalimov path"  # the event's
     GAVIOTA = "Gaviota path"  # the event's
     SCORPIO = "Scorpio bitbase path"  # the event's
-    OWN_BOOK = "own book"  # off
-    PONDER = "pondering"  # off
-    LARGE_PAGES = "large pages"  # off
+    OWN_BOOK = "own book"  # off (N1 Own Opening Book)
+    PONDER = "pondering"  # off (N1 Ponder)
+    LARGE_PAGES = "large pages"  # off (N1 Large Pages)
     KEEP_HASH = "keep hash tables"  # on, unless the author says otherwise
     CHESS960 = "Chess960"  # as the game is
-    CONTEMPT = "contempt"  # its default, unless the author says otherwise
-    SPLIT_DEPTH = "split depth"  # its default, unless the author says otherwise
+    CONTEMPT = "contempt"  # as it is, unless the author says otherwise (N1 Contempt: never)
+    SPLIT_DEPTH = "split depth"  # as it is, unless the author says otherwise (N1 Split Depth)
     OTHER = "other"  # its default, unless the author says otherwise
 
 
@@ -65,10 +65,10 @@ _NAMES: Final[Mapping[Role, str]] = {
 }
 _PATTERNS: Final = tuple((role, re.compile(pattern)) for role, pattern in _NAMES.items())
 
-PATHS: Final = (Role.NALIMOV, Role.GAVIOTA, Role.SCORPIO, Role.SYZYGY)  # N1: Nalimov first
+PATHS: Final = (Role.NALIMOV, Role.GAVIOTA, Role.SCORPIO, Role.SYZYGY)  # N1 Endgame Tablebases
 SIZES: Final = frozenset({Role.HASH, Role.MINOR_HASH, Role.TABLEBASE_CACHE})
 OFF: Final = (Role.OWN_BOOK, Role.PONDER, Role.LARGE_PAGES)
-# N1 "Other Settings": nothing else is adjusted there.
+# N1 Other Settings: nothing else is adjusted there.
 ALWAYS_OPEN: Final = frozenset({Role.SPLIT_DEPTH, Role.KEEP_HASH})
 
 

@@ -41,7 +41,7 @@ def tags(record: contract.GameRecord) -> dict[str, str]:
     order = record.order
     roster = {
         "Event": " - ".join(filter(None, (order.season_name, order.event_name))) or "?",
-        "Site": record.hall or "?",
+        "Site": order.site or record.hall or "?",
         "Date": _moment(record.started_ms).strftime("%Y.%m.%d"),
         "Round": order.round,
         "White": order.white.name,

@@ -82,17 +82,20 @@ def insufficient() -> contract.Outcome:
 
 
 def fifty_moves() -> contract.Outcome:
-    """End the game drawn: 100 plies without a capture or a pawn move."""
+    """End the game drawn: 100 plies without a capture or a pawn move (S16-11a)."""
     return _draw(contract.Ending.FIFTY_MOVES)
 
 
 def threefold() -> contract.Outcome:
-    """End the game drawn: the position stands on the board for the third time."""
+    """End the game drawn: the position stands on the board for the third time (S16-11a)."""
     return _draw(contract.Ending.THREEFOLD)
 
 
 def time(loser: contract.Side, note: str = "") -> contract.Outcome:
-    """End the game by a flag (S16-15a); ``note`` carries the stamps it rests on."""
+    """End the game by a flag; ``note`` carries the stamps it rests on.
+
+    S16-15a, S17-15a, CUP-5b, CUP-6e, FRC-5b, FRC-6d: the result stands.
+    """
     return _loss(contract.Ending.TIME, loser, f"{side_name(loser)} loses on time", note)
 
 
@@ -226,6 +229,11 @@ def sentence(outcome: contract.Outcome) -> str:
     if outcome.ending in _ADJUDICATED and "by adjudication" not in outcome.details:
         return f"{_how_adjudicated(outcome.loser)}: {outcome.details}"
     return outcome.details
+
+
+def with_note(details: str, note: str) -> str:
+    """Return a verdict with what it rests on, for those who look for the cause of a fault."""
+    return f"{details}: {note}" if note else details
 
 
 def _how_adjudicated(loser: contract.Side | None) -> str:

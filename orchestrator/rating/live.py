@@ -1,4 +1,4 @@
-"""nTCEC's live Elo: a rating moves after each game by its surprise (N1 "Rating").
+"""nTCEC's live Elo: a rating moves after each game by its surprise (N1 Engine Ratings).
 
 An engine starts from the rating it is given (CCRL 40/40, else CEGT corrected, else its
 author's tests); a new version inherits it. The rule text gives no K. These come from the

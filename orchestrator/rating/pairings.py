@@ -1,6 +1,6 @@
 """Results, counted by who had White and who had Black: all that the ratings rest on.
 
-A family (versions of one engine, S16-14c) is one engine: a mapping from names to the
+A family (versions of one engine, S16-14d) is one engine: a mapping from names to the
 family's name says so. Games within a family, and games without a result, tell nothing
 and are left out.
 """

@@ -16,6 +16,7 @@ import harness
 from orchestrator import contract, doorbell, processes, testmatches
 from orchestrator.arbiter import testmatch
 from orchestrator.ledger import lane_store, lanes, mirror, store
+from worker_cpu import hall, settings
 
 
 @dataclasses.dataclass
@@ -168,6 +169,24 @@ def test_lanes_share_no_core_and_an_official_event_is_alone(tmp_path: pathlib.Pa
     games = [entry.data["game"] for entry in kept.results() if entry.kind == lanes.GAME]
     assert len(games) == len(set(games))
     assert set(range(1, max(games) - 2)) <= set(games), "a game was skipped"
+
+
+def test_a_lane_started_during_an_official_game_is_known_after_it(tmp_path: pathlib.Path) -> None:
+    """The hall is taken while the lane's worker starts; nobody rings it, and it is found."""
+    with harness.running(tmp_path) as farm, contextlib.ExitStack() as official:
+        configured = settings.from_environment(farm.worker.environment)
+        directory = hall.HallDirectory(configured.directory)
+        assert official.enter_context(directory.locked(9)) is not None
+        lane = processes.lane("a=0", farm.worker, harness.HALL)
+        known = lane_store.connect(farm.redis.url)
+        lane.start()
+        try:
+            farm.wait(lambda: "lane.closed" in lane.log.read_text(), 60, "a lane that waits")
+            assert known.lanes_of(harness.HALL) == []
+            official.close()
+            farm.wait(lambda: bool(known.lanes_of(harness.HALL)), 60, "the lane")
+        finally:
+            lane.kill()
 
 
 def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathlib.Path) -> None:

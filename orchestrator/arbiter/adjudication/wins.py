@@ -1,4 +1,4 @@
-"""The win rules: eval-win (S16-11c, S17-11c, N1) and cutechess' ``-resign``.
+"""The win rules: eval-win (S16-11c, S17-11c, N1 GUI Adjudication) and cutechess' ``-resign``.
 
 A ply without an eval claims nothing: it breaks every row it could be part of.
 """

@@ -1,4 +1,4 @@
-"""Which ratings of a season's engines are provisional (S16-14).
+"""Which ratings of a season's engines are provisional (S16-14e, S17-14e).
 
 A new engine has the rating of its tests until it has finished an event; one that was
 excluded from the event has not finished it.
@@ -10,7 +10,7 @@ from orchestrator.season import events
 from orchestrator.season import state as season_state
 
 
-def provisional(state: season_state.SeasonState, engine: str) -> bool:
+def rated_by_tests(state: season_state.SeasonState, engine: str) -> bool:
     """Say whether an engine's rating still comes from tests."""
     return state.engines[engine].provisional and not _has_finished(state, engine)
 
