@@ -14,6 +14,7 @@ import dataclasses
 import gzip
 import hashlib
 import io
+import json
 import pathlib
 import tarfile
 import zlib
@@ -120,7 +121,7 @@ def _opened(content: Content) -> io.BufferedIOBase:
 
 
 def _json(value: Any) -> bytes:
-    return f"{contract.dumps(value)}\n".encode()
+    return f"{json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)}\n".encode()
 
 
 def _readme(case: Case, side: contract.Side) -> bytes:
@@ -128,10 +129,17 @@ def _readme(case: Case, side: contract.Side) -> bytes:
     return (
         f"Evidence of game {order.game} of {order.season_name} for {order.engine(side).name}"
         f" ({side}).\n\n"
+        "game.pgn      the game\n"
         "engine.json   its settings: what was asked, offered and set; how its process ended\n"
-        "protocol.log  every line to (>) and from (<) it; stamps are monotonic nanoseconds\n"
-        "plies.jsonl   its plies whole; of the opponent's what the PGN shows\n"
-        "host.json     where and when it was played, and what was noted of the host\n"
+        "protocol.log  every line to (>) and from (<) it, and of its standard error (!);\n"
+        "              stamps are monotonic nanoseconds\n"
+        "stderr.txt    the end of its standard error\n"
+        "plies.jsonl   its plies whole; of the opponent's what the PGN shows. think_ns is the\n"
+        "              time charged, margin_ns what was left of the clock before the increment;\n"
+        "              charged to nobody: waited_ns from the move before to the clock's start,\n"
+        "              overhead_ns the referee's own part of it\n"
+        "host.json     where and when it was played, outcome and why (note), and what was noted\n"
+        "              of the host (remarks): the evidence that it was fair\n"
         "attempts/     the same of attempts that were interrupted\n"
         "scratch/      what it left in its scratch; no binaries, no networks\n"
     ).encode()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
+from orchestrator.arbiter import verdict
 from orchestrator.season import amendments, entries
 from orchestrator.season import state as season_state
 
@@ -95,7 +96,7 @@ class Chronicle:
                 "event": game.event,
                 "game": game.id,
                 "engines": [state.engines[loser].name],
-                "text": finished.details,
+                "text": verdict.with_note(finished.details, finished.note),
                 "reason": "",
                 "name": "",
             }
@@ -121,5 +122,8 @@ def _line(entry: contract.Entry, state: season_state.SeasonState) -> dict[str, A
 
 
 def _engines(facts: _Facts) -> list[str]:
-    one = facts.get("engine")
-    return [one] if one else list(facts.get("choose") or facts.get("engines") or ())
+    """Return whom an entry is about; ``choose`` is whom organizers chose, or only how many."""
+    if facts.get("engine"):
+        return [facts["engine"]]
+    chosen = facts.get("choose")
+    return list(chosen if isinstance(chosen, list) else facts.get("engines") or ())

@@ -12,7 +12,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.broadcast import chronicle, tables
 from orchestrator.broadcast.tcec import cup, index, names, schedule
@@ -20,7 +20,6 @@ from orchestrator.season import events
 from orchestrator.season import state as season_state
 
 State = season_state.SeasonState
-LIVE: Final = ("live.pgn", "live.json")
 
 
 def encode(value: Any) -> bytes:
@@ -32,13 +31,6 @@ def shown_event(state: State) -> events.EventState | None:
     """Return the event that viewers see: the one that is played, else the last that began."""
     begun = [event for event in state.events.values() if event.entrants]
     return state.current or (begun[-1] if begun else None)
-
-
-def shown_season(states: Iterable[State]) -> State | None:
-    """Return the season that viewers see: the latest that is not over, else the latest."""
-    launched = list(states)
-    going = [state for state in launched if not state.finished]
-    return next(reversed(going or launched), None)
 
 
 def of_event(

@@ -31,7 +31,7 @@ from orchestrator.broadcast import (
 )
 from orchestrator.broadcast.outlook import places
 from orchestrator.broadcast.tcec import names
-from orchestrator.season import events, graph
+from orchestrator.season import choice, events, graph
 from orchestrator.season import state as season_state
 
 log = structlog.get_logger()
@@ -93,11 +93,12 @@ class Projector:
         looked = self._looked_at()
         for season in looked:
             self._catch_up(season)
-        shown = feeds.shown_season(self._folded())
+        shown = choice.shown(self._folded())
         front = shown.launched.id if shown else ""
         if front != self._shelf.shown:
             looked = list(self.seasons.values())
-        self._shelf.shown = front
+            self._shelf.shown = front
+            self._tell(self._front(self.seasons[front]) if front else [])
         for season in looked:
             if season.state.launch is not None:
                 for told in self._follower.follow(season, front=season.state is shown):
@@ -218,7 +219,7 @@ class Projector:
     def _front(self, season: watched.Season) -> list[messages.Message]:
         """Write the files of the season that TCEC's viewers see, if it is this one."""
         folded = self._folded()
-        if feeds.shown_season(folded) is not season.state:
+        if choice.shown(folded) is not season.state:
             return []
         files = feeds.front(season.state, season.log, season.brief, folded)
         changed = self._directory.write(files)

@@ -86,7 +86,7 @@ def _played(state: season_state.SeasonState, name: str) -> bool:
 
 
 def test_who_has_not_finished_an_event_is_provisional(tape: theatre.Tape) -> None:
-    """Who is rated and has finished an event is established, all others are marked (S16-14f)."""
+    """Who is rated and has finished an event is established, all others are marked (S16-14e)."""
     early = rows_at(tape, 12)
     assert all(row["provisional"] for row in early)
     assert any(row["rating"] for row in early)

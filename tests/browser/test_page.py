@@ -7,6 +7,7 @@ import decimal
 import json
 from collections.abc import Iterator
 
+import chess
 import harness
 import page_faults
 import pytest
@@ -14,7 +15,7 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.arbiter import score
+from orchestrator.arbiter import comments, score
 from orchestrator.ledger import kibitz_store
 from orchestrator.season import events, views
 
@@ -169,6 +170,71 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     sync_api.expect(page.locator("#to-live")).to_be_hidden()
 
 
+DRAWN = """async ([steps, wanted]) => {
+  const drawn = () => [...document.querySelectorAll("#board g[data-piece]")]
+    .map((one) => one.dataset.square + one.dataset.piece).sort().join(" ")
+  const seen = []
+  await new Promise((done) => {
+    const look = () => { seen.push(drawn()); if (seen.at(-1) === wanted) done() }
+    const all = { childList: true, subtree: true }
+    new MutationObserver(look).observe(document.getElementById("board"), all)
+    const back = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }))
+    for (let k = 0; k < steps; k += 1) back()
+  })
+  return seen
+}"""  # goes so many plies back at once, returns what the board drew until it drew what is wanted
+
+
+def test_a_board_that_is_overtaken_draws_the_newest_position(
+    page: sync_api.Page, web: theatre.Web
+) -> None:
+    """Of many positions that come at once none between the first and the last is drawn."""
+    record = first_finished(web)
+    page.goto(f"{web.url}#/stage/game/league.1")
+    sync_api.expect(page.locator("#moves .end").last).to_contain_text(record.outcome.details)
+    boards = placements(record)
+    steps = len(boards) - 1
+    seen = page.evaluate(DRAWN, [steps, boards[0]])
+    assert seen[-1] == boards[0]
+    assert not set(seen) & (set(boards[1:-2]) - {boards[0]})
+
+
+def test_an_address_that_leads_nowhere_is_told_and_taken_back(
+    browser: sync_api.Browser, web: theatre.Web
+) -> None:
+    """A season or game that is not here is named; the next address is live without a trace."""
+    context = browser.new_context()
+    opened = context.new_page()
+    notice = opened.locator("#notice")
+    opened.goto(f"{web.url}/#/nosuch")
+    sync_api.expect(notice).to_have_text("There is no season nosuch here.")
+    opened.goto(f"{web.url}/#/stage/game/league.99")
+    sync_api.expect(notice).to_have_text("Game league.99 has no record to be replayed.")
+    opened.goto(f"{web.url}/#/stage")
+    sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+    sync_api.expect(notice).not_to_contain_text("league.99")
+    context.close()
+
+
+def placements(record: contract.GameRecord) -> list[str]:
+    """Return the pieces on their squares, as the drawing names them, before and after each ply."""
+    board = chess.Board(record.order.opening.fen or chess.STARTING_FEN)
+    found = [pieces(board)]
+    for move in (*record.order.opening.moves, *(ply.move for ply in record.plies)):
+        board.push_uci(move)
+        found.append(pieces(board))
+    return found
+
+
+def pieces(board: chess.Board) -> str:
+    """Return the pieces on their squares in one line: a1wr a2wp …."""
+    signs = {
+        chess.square_name(square): f"{'wb'[not piece.color]}{piece.symbol().lower()}"
+        for square, piece in board.piece_map().items()
+    }
+    return " ".join(sorted(f"{square}{sign}" for square, sign in signs.items()))
+
+
 def check_figures(page: sync_api.Page, record: contract.GameRecord, played: int) -> None:
     """Hold evals, clocks and counters on the page against the record's plies."""
     plies = record.plies[:played]
@@ -227,7 +293,7 @@ def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
             "tablebases": "none",
             "speed": f"{short(own.nps)}n/s" if own.nps is not None else "\N{EN DASH}",
             "nodes": short(own.nodes),
-            "move": f"{rounded(own.think_ns // 1_000_000 / 1000)} s",
+            "move": f"{rounded(comments.move_time_ms(own) / 1000)} s",
         }
         for name, text in figures.items():
             sync_api.expect(card.locator(f'[data-x="{name}"]')).to_have_text(text)

@@ -5,7 +5,8 @@ The commands of the orchestrator find ``play`` through the entry-point group
 
 * no official game runs beside a test game: the hall's lock is held from the first to the
   last, and an official game that waits ends the test after the game in progress;
-* engines are started, pinned and refereed as in an official game; nothing is journaled.
+* engines are looked for, started, confined, pinned and refereed as in an official game;
+  nothing is journaled.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import os
 import pathlib
 import secrets
 import select
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator import contract, errors
 from orchestrator.ledger import seat_store, store
@@ -26,6 +28,7 @@ from worker_cpu.match import game
 LOCK_SECONDS = 1.0  # s: an official game that has just ended needs so long to clean up
 FEED_SECONDS = 5.0  # s: beat towards the dead man, well below ``game.LIMIT_SECONDS``
 NOWHERE = "unix://"  # the address of no Redis: a hall of its own has none
+GAMES = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
 
 
 def play(
@@ -39,6 +42,7 @@ def play(
     configured = settings.from_environment(
         {**os.environ, "FARM_HALL": hall_name, "FARM_REDIS_URL": redis_url or NOWHERE}
     )
+    os.environ["PATH"] = _search_path(os.environ)
     with contextlib.ExitStack() as stack:
         official = _Official(stack, configured, redis_url)
         official.require_none()
@@ -50,6 +54,12 @@ def play(
             )
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="farm-test-"))
         yield from _games(orders, configured, lock, pathlib.Path(scratch), official)
+
+
+def _search_path(environment: Mapping[str, str]) -> str:
+    """Return the PATH of a hall that was started here: an operator's shell may know less."""
+    programs = str(pathlib.Path(sys.executable).parent)
+    return os.pathsep.join([programs, environment.get("PATH", os.defpath), GAMES])
 
 
 class _Official:
@@ -96,7 +106,7 @@ def _games(
     scratch: pathlib.Path,
     official: _Official,
 ) -> Iterator[contract.GameRecord]:
-    nursery, pinned = processes.Nursery(), pins.Pins()
+    nursery, pinned = processes.Nursery(configured.confinement()), pins.Pins()
     places = official.places(configured)
     cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
     try:

@@ -15,7 +15,7 @@ RUNS: Final = 200  # seasons a forecast: a chance of one half is right within 7 
 class Settings:
     """How much is reckoned, and how humbly.
 
-    ``runs`` of 0 forecasts nothing. ``families`` names the family of a version (S16-14c).
+    ``runs`` of 0 forecasts nothing. ``families`` names the family of a version (S16-14d).
     A ``humble`` process runs when nobody else wants the processor.
     """
 

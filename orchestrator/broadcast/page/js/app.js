@@ -8,7 +8,7 @@ import { draw, TABS } from "./tables.js"
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
 const WORDS = { orange: "not started", green: "running", red: "finished" }
 
-const state = { seasons: [], season: null, live: null, wanted: "", replay: "", event: "", tab: "standings" }
+const state = { seasons: [], season: null, live: null, wanted: "", replay: "", event: "", tab: "standings", lost: "" }
 const view = new GameView()
 let source = null
 
@@ -46,10 +46,16 @@ const showsLive = (data) => mine(data) && state.live?.game === data.game && view
 
 function connect() {
   source?.close()
+  if (state.wanted) look(state.wanted)
   source = feed.listen(state.wanted, handlers, (on) => {
     byId("link-state").textContent = on ? "live" : "reconnecting"
     byId("link-state").classList.toggle("on", on)
   })
+}
+
+/** Tell who followed an address of a season that is not here; the stream only stays silent. */
+async function look(season) {
+  if (await feed.unknown(`seasons/${encodeURIComponent(season)}`) && state.wanted === season) lose(`There is no season ${season} here.`)
 }
 
 async function reload() {
@@ -66,17 +72,33 @@ function setLive(game) {
   }
 }
 
+function tell(words, good = false) {
+  byId("notice").hidden = !words
+  byId("notice").textContent = words
+  byId("notice").classList.toggle("good", good)
+}
+
+/** Say that the address leads nowhere, until there is another one. */
+function lose(words) {
+  state.lost = words
+  tell(words)
+}
+
+/** Say that the season is over, or what stands in its way. */
+function tellState(season) {
+  if (state.lost) return
+  const why = { paused: "The season is paused", held: "The season is held", finished: "The season is over" }[season.status]
+  const words = season.status === "finished" ? `${why}: ${season.champion} is the champion.` : season.decisions.length ? "The organizers have to decide before the season goes on." : why && `${why}: ${season.reason}`
+  tell(words ?? "", season.status === "finished")
+}
+
 function setSeason(season) {
   state.season = season
-  if (!season) { byId("notice").hidden = false; byId("notice").textContent = "No season has been launched yet."; return }
+  if (!season) { tell("No season has been launched yet."); return }
   byId("season-name").textContent = season.name
   document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – live`
   byId("season-pgn").href = `pgn/${season.season}.pgn`
-  const why = { paused: "The season is paused", held: "The season is held", finished: "The season is over" }[season.status]
-  const words = season.status === "finished" ? `${why}: ${season.champion} is the champion.` : season.decisions.length ? "The organizers have to decide before the season goes on." : why && `${why}: ${season.reason}`
-  byId("notice").hidden = !words
-  byId("notice").textContent = words ?? ""
-  byId("notice").classList.toggle("good", season.status === "finished")
+  tellState(season)
   if (!season.events.some(({ event }) => event === state.event)) {
     const going = season.running?.event ?? season.events.findLast((event) => event.entrants.length)?.event
     state.event = going ?? season.events[0].event
@@ -143,6 +165,8 @@ byId("tabs").addEventListener("keydown", (event) => {
 
 async function route() {
   const [season = "", kind = "", name = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
+  state.lost = ""
+  if (state.season) tellState(state.season)
   if (season !== state.wanted && (season || state.wanted) && season !== (state.season?.season ?? "")) {
     state.wanted = season
     state.live = null
@@ -163,11 +187,7 @@ async function route() {
 async function replay(season, name) {
   const game = await feed.get(`seasons/${encodeURIComponent(season)}/games/${encodeURIComponent(name)}`)
   if (state.replay !== name) return
-  if (!game) {
-    byId("notice").hidden = false
-    byId("notice").textContent = `Game ${name} has no record to be replayed.`
-    return
-  }
+  if (!game) { lose(`Game ${name} has no record to be replayed.`); return }
   if (game.status === "running" && state.live) { location.hash = "#/"; return }
   view.set(game, { follow: false })
   if (state.event !== game.event) { state.event = game.event; drawEvents(); drawTab() }

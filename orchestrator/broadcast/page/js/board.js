@@ -15,6 +15,7 @@ function silence(element) {
   drawing.setAttribute("aria-hidden", "true")
 }
 
+const CALM_MS = 1000 // a move glides when the one before is so old: fast games are shown as they are
 const STYLE = { showCoordinates: true, animationDuration: QUIET.matches ? 0 : 180 }
 
 export class Board {
@@ -28,19 +29,44 @@ export class Board {
     })
     silence(element)
     this.turned = false
-    this.fen = ""
+    this.wanted = "" // placement that is to be seen
+    this.placed = "" // placement that the drawing has, or glides to
+    this.placing = false
+    this.changed = 0 // when another position was wanted last
+    this.calm = true // no other one was wanted shortly before
   }
 
   /** Show a position; `arrows` are [uci, type] pairs. */
   show(fen, squares, arrows, label) {
     const placement = fen.split(" ")[0]
-    if (placement !== this.fen) this.board.setPosition(placement, true)
-    this.fen = placement
+    if (placement !== this.wanted) {
+      this.calm = performance.now() - this.changed > CALM_MS
+      this.changed = performance.now()
+    }
+    this.wanted = placement
+    if (!this.placing) this.#place()
     this.board.removeMarkers()
     for (const square of squares ?? []) this.board.addMarker(MARKER_TYPE.square, square)
     this.board.removeArrows()
     for (const [uci, type] of arrows) this.board.addArrow(type, uci.slice(0, 2), uci.slice(2, 4))
     this.element.setAttribute("aria-label", label)
+  }
+
+  /**
+   * Draw the position that is wanted. The drawing's own queue would show all that came meanwhile,
+   * one after the other, plies behind where frames are rare: here the newest follows the one that
+   * is under way, without a glide, and those between are left out. Moves of fast games never glide.
+   */
+  async #place() {
+    this.placing = true
+    try {
+      for (let glide = this.calm; this.placed !== this.wanted; glide = false) {
+        this.placed = this.wanted
+        await this.board.setPosition(this.placed, glide)
+      }
+    } finally {
+      this.placing = false
+    }
   }
 
   turn() {

@@ -15,23 +15,33 @@ export async function get(place, fresh = true) {
 
 const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result", "season", "tables", "outlook", "viewers"]
 
-/** Listen to the stream for as long as the page is open; the browser reconnects by itself. */
+/** Say whether the API knows no such document; a server that is away says nothing. */
+export async function unknown(place) {
+  return (await fetch(`${ROOT}/${place}`)).status === 404
+}
+
+/** Listen to the stream until it is closed; the browser reconnects by itself. */
 export function listen(season, handlers, state) {
-  const source = new EventSource(`${ROOT}/live${season ? `?season=${encodeURIComponent(season)}` : ""}`)
-  source.onopen = () => state(true)
-  source.onerror = () => {
-    state(false)
-    // Refused for good (full, restarted): the browser gives up, we do not.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(season, handlers, state), 3000)
+  let source = null
+  let again = null
+  function open() {
+    source = new EventSource(`${ROOT}/live${season ? `?season=${encodeURIComponent(season)}` : ""}`)
+    source.onopen = () => state(true)
+    source.onerror = () => {
+      state(false)
+      // Refused for good (full, restarted): the browser gives up, we do not.
+      if (source.readyState === EventSource.CLOSED) again = setTimeout(open, 3000)
+    }
+    for (const kind of KINDS) {
+      source.addEventListener(kind, (event) => {
+        const data = JSON.parse(event.data)
+        if (data.now_ms) note(data.now_ms)
+        handlers[kind]?.(data)
+      })
+    }
   }
-  for (const kind of KINDS) {
-    source.addEventListener(kind, (event) => {
-      const data = JSON.parse(event.data)
-      if (data.now_ms) note(data.now_ms)
-      handlers[kind]?.(data)
-    })
-  }
-  return source
+  open()
+  return { close() { clearTimeout(again); source.close() } }
 }
 
 let offset = null

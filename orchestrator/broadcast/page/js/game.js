@@ -48,7 +48,7 @@ export class GameView {
     this.game.search = null
     if (opening?.name || opening?.eco) this.game.opening = opening
     this.#move(ply)
-    if (this.following) byId("said").textContent = `${ply.move || "…"} ${ply.san}, eval ${format.evaluation(ply.eval)}`
+    if (this.following) byId("said").textContent = `${numbered(ply)} ${ply.san}, eval ${format.evaluation(ply.eval)}`
     this.update()
     return true
   }
@@ -238,7 +238,7 @@ export class GameView {
     if (reply) arrows.push([reply.uci, EXPECTED])
     const search = this.following ? this.game.search : null
     if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKING])
-    const where = ply ? `after ${ply.move || "…"} ${ply.san}` : "at the start"
+    const where = ply ? `after ${numbered(ply)} ${ply.san}` : "at the start"
     this.board.show(fen, ply?.squares, arrows, `Board ${where}: ${spoken(fen)}`)
   }
 
@@ -250,7 +250,7 @@ export class GameView {
       const ply = live ? null : this.#own(side)
       const line = live ? live.line : (ply && this.lines.get(ply.n)) ?? []
       const said = live ?? ply
-      const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${ply.move || `${Math.ceil(ply.n / 2)}…`} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
+      const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
       const first = live ? live.ply : ply?.n ?? 1
       return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), line.map((step, k) => this.#step(step, first + k)))
     }))
@@ -302,12 +302,12 @@ export class GameView {
     const number = Math.ceil(this.#index(ply) / 2)
     let row = this.list.lastElementChild
     if (!row || row.dataset.number !== String(number)) {
-      row = h("li", { "data-number": number }, h("span", { class: "n" }, `${ply.fen.split(" ")[5] - (ply.side === "black" ? 1 : 0)}.`))
+      row = h("li", { "data-number": number }, h("span", { class: "n" }, `${moveNumber(ply)}.`))
       if (ply.side === "black") row.append(h("span", {}, "…"))
       this.list.append(row)
     }
     const mark = ply.book ? "book" : format.evaluation(ply.eval)
-    row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, onclick: () => this.go(ply.n) }, ply.san, h("small", {}, mark)))
+    row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, "aria-label": `${numbered(ply)} ${ply.san} ${mark}`, onclick: () => this.go(ply.n) }, ply.san, " ", h("small", {}, mark)))
   }
 
   /** Rows begin with White, also where the start position has Black to move. */
@@ -329,6 +329,11 @@ export class GameView {
     panel.scrollTop = button.offsetTop - panel.offsetTop - panel.clientHeight / 2
   }
 }
+
+/** A ply's move number as its position counts them: a book line may begin at any move, with either side. */
+function moveNumber(ply) { return ply.fen.split(" ")[5] - (ply.side === "black" ? 1 : 0) }
+
+function numbered(ply) { return `${moveNumber(ply)}${ply.side === "black" ? "…" : "."}` }
 
 const PIECES = { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" }
 
