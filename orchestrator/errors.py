@@ -42,6 +42,15 @@ class SeasonFileError(UsageError):
         super().__init__("\n".join((line, *others)))
 
 
+class WrongFileError(SeasonFileError):
+    """A file is not what is wanted at all: no TOML, or a file of another kind."""
+
+    def __init__(self, file: str, where: str, found: str, allowed: str, message: str) -> None:
+        """Say ``message`` in place of the place in the file: there is nothing to mend there."""
+        super().__init__(file, where, found, allowed)
+        self.args = (f"{file}: {message}",)
+
+
 class BookError(UsageError):
     """An opening book cannot be read; the message names file and line or game."""
 

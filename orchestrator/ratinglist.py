@@ -1,10 +1,11 @@
-"""The farm's own rating list, from the journals of its seasons (S16-14, N1 "Rating").
+"""The farm's own rating list, from the journals of its seasons (S16-14, N1 Engine Ratings).
 
-All official games count: lost on time, crashed, annulled, rapid and blitz (14b, 14d).
-Versions of an engine are one engine: within a season its entry is one whatever its name
-became by updates, across seasons entries of one name are, and a mapping of names to
-families joins what is left (14c). An engine that has not finished an event yet is
-provisional (14f). After one more game the list is a few steps from the last one.
+All official games count: lost on time, crashed, annulled, rapid and blitz (S16-14b,
+S17-14b); test games from a time control on (S16-14c, S17-14c). Versions of an engine are
+one engine: within a season its entry is one whatever its name became by updates, across
+seasons entries of one name are, and a mapping of names to families joins what is left
+(S16-14d, S17-14d). An engine that has not finished an event yet is provisional (S16-14e,
+S17-14e). After one more game the list is a few steps from the last one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _name(state: season_state.SeasonState, engine: str) -> str:
 
 
 def established(states: Iterable[season_state.SeasonState]) -> set[str]:
-    """Return who has finished an event; everybody else is provisional (S16-14f)."""
+    """Return who has finished an event; everybody else is provisional (S16-14e)."""
     return {
         _name(state, engine)
         for state in states

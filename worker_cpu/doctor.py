@@ -1,20 +1,23 @@
 """What this machine offers as a hall: sandbox, cores, memory, disk, frequency, speed.
 
-Found by ``farm doctor`` through the entry-point group ``farm.checks``. Reads only; the
-speed is kept in the hall's folder, where the vitals take it from.
+Found by ``farm doctor`` through the entry-point group ``farm.checks``. Reads only, but for its
+speed: that is measured on the engines' cores, never beside a game, and
+kept in the hall's folder, where the vitals take it from.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestrator import contract, errors
 from orchestrator.ledger import files
+from worker_cpu import hall as hall_files
 from worker_cpu import host_speed, settings, vitals
 from worker_cpu.seats import sandbox
 
@@ -22,10 +25,11 @@ FREE_BYTES: Final = 5 << 30  # a season of long games with their protocol logs
 SLOW: Final = 0.97  # of the recorded speed (reference C5)
 NOWHERE: Final = "unix://"  # the address of no Redis
 GOVERNOR: Final = "performance"
+LOCK_SECONDS: Final = 1.0  # s: a worker that only looks has the lock for less
 
 
-def check() -> Iterator[contract.Finding]:
-    """Yield what is found of this machine."""
+def check(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
+    """Yield what is found of this machine; ``in_play`` names the game in flight by host."""
     try:
         hall = settings.from_environment(
             {"FARM_REDIS_URL": NOWHERE, **os.environ}  # no Redis is asked here
@@ -37,7 +41,7 @@ def check() -> Iterator[contract.Finding]:
     yield from _cores(hall)
     yield _disk(hall)
     yield from _steady()
-    yield _speed(hall)
+    yield _speed(hall, in_play.get(hall.host, ""))
 
 
 def _finding(name: str, status: str, found: str, why: str, do: str) -> contract.Finding:
@@ -60,7 +64,7 @@ def _sandbox(hall: settings.HallSettings) -> contract.Finding:
 
 
 def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
-    why = "the referee has a core of its own, engines have theirs (DESIGN §4)"
+    why = "the referee has a core of its own, engines have theirs (docs/explanation/clock.md)"
     do = "set FARM_REFEREE_CPUS and FARM_ENGINE_CPUS"
     here = os.sched_getaffinity(0)
     wanted = hall.referee_cpus | hall.engine_cpus
@@ -89,9 +93,9 @@ def _steady() -> Iterator[contract.Finding]:
     root = pathlib.Path(os.environ.get("FARM_SYSFS", "/sys")) / "devices/system"
     found = {path.read_text().strip() for path in root.glob("cpu/cpu*/cpufreq/scaling_governor")}
     status = "unknown" if not found else "ok" if found == {GOVERNOR} else "warning"
-    why = "both sides think at one frequency (reference C5)"
+    why = "both sides think at one frequency (docs/explanation/one-referee-host.md)"
     told = ", ".join(sorted(found)) or "this kernel does not tell"
-    yield _finding("governor", status, told, why, "role base: base_governor")
+    yield _finding("governor", status, told, why, "set it to performance")
     source = root / "clocksource/clocksource0/current_clocksource"
     name = source.read_text().strip() if source.exists() else ""
     status = "ok" if name in {"tsc", "kvm-clock", "arch_sys_counter"} else "warning"
@@ -104,18 +108,43 @@ def _steady() -> Iterator[contract.Finding]:
     yield _finding("time of day", status, "kept" if kept else "not kept", why, "start chrony")
 
 
-def _speed(hall: settings.HallSettings) -> contract.Finding:
-    """Measure the speed of a core; the first figure of a hall is its reference."""
-    cpus = hall.engine_cpus & frozenset(os.sched_getaffinity(0))
-    nps = host_speed.nps(cpus or frozenset(os.sched_getaffinity(0)))
+def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:
+    """Measure the speed of a core; the first figure of a hall is its reference.
+
+    Never beside a game: it would slow its engines down, and be slowed down by them.
+    """
+    why = f"a host below {SLOW:.0%} of its recorded speed plays another season"
     path = hall.directory / vitals.BENCH
-    kept = vitals.kept_bench(path)
-    reference = kept.get("reference") or nps
-    if hall.directory.is_dir():
-        text = json.dumps({"reference": reference, "nps": nps})
-        files.write(path, f"{text}\n".encode())
+    still: contextlib.AbstractContextManager[bool] = (
+        contextlib.nullcontext(enter_result=False) if in_play else _standing_still(hall.directory)
+    )
+    with still as free:
+        if not free:
+            found = f"a game is in play{in_play and f' ({in_play})'}: not benched"
+            return _finding("speed", "unknown", found, why, "look again between two events")
+        nps, reference = _measured(hall, path)
     ratio = nps / reference
-    why = f"a host below {SLOW:.0%} of its recorded speed plays another season (reference C5)"
     found = f"{nps} nodes/s, {ratio:.0%} of the recorded {reference}"
     status = "ok" if ratio >= SLOW else "warning"
     return _finding("speed", status, found, why, f"find the load; or delete {path}")
+
+
+def _measured(hall: settings.HallSettings, path: pathlib.Path) -> tuple[int, int]:
+    """Measure and keep; return the speed and the reference."""
+    here = frozenset(os.sched_getaffinity(0))
+    nps = host_speed.nps((hall.engine_cpus & here) or here)
+    reference = vitals.kept_bench(path).get("reference") or nps
+    if hall.directory.is_dir():
+        text = json.dumps({"reference": reference, "nps": nps})
+        files.write(path, f"{text}\n".encode())
+    return nps, reference
+
+
+@contextlib.contextmanager
+def _standing_still(directory: pathlib.Path) -> Iterator[bool]:
+    """Keep games of the hall and its lanes from beginning; yield whether none is in play."""
+    if not directory.is_dir():
+        yield True
+        return
+    with hall_files.HallDirectory(directory).locked(LOCK_SECONDS) as lock:
+        yield lock is not None

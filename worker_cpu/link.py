@@ -8,7 +8,7 @@ keeps no clock. Invariants:
 
 * a ply the referee is told to go on from is in Redis and on this host's disk;
 * a finished game is in the spool before the ledger hears of it;
-* no engine is started whose files are not the pinned ones;
+* no engine is started whose files are not the pinned ones, or whose program is not there;
 * this process leaves the hall's lock only when no engine is alive.
 """
 
@@ -155,7 +155,7 @@ class Attempt:
             self._witness.begin()
             self._renew()
             self._write_history()
-            seated = self._seated_order() if self._engines_are_pinned() else None
+            seated = self._seated_order() if self._engines_are_there() else None
             if seated is not None:
                 self._channel.send(frames.Kind.ORDER, seated.encode().encode())
             while not self._ended:
@@ -185,10 +185,11 @@ class Attempt:
             if not self._persist(functools.partial(self._write_ply, ply.ply, ply.encode())):
                 return
 
-    def _engines_are_pinned(self) -> bool:
+    def _engines_are_there(self) -> bool:
         """Choose builds and hold the engines' files against their pins, or give up."""
         try:
             verified = self._pins.verify(self._order)
+            pins.require_programs(verified.order)
         except errors.HostError as error:
             log.exception("engine.not_pinned")
             self._give_up(HOST, str(error))

@@ -6,13 +6,18 @@ names. A file that is not the pinned one is the host's fault, never the engine's
 is started. Files that nobody has pinned yet are told in the game's entry, and so pinned
 for the rest of the event (DESIGN §5).
 
-Invariants: a file is read again whenever its inode, size or times have changed; a program
-that is not there and was never pinned is no error here (it loses its games as a crash).
+A program that is not there at all, pinned or not, is an interruption that its engine has not
+caused (S16-15b): nobody has started what could crash. One that is there and does not start has
+crashed (S16-15c, RULEBOOK §3). Only official games ask for that (``require_programs``): a
+test game is lost by it.
+
+Invariant: a file is read again whenever its inode, size or times have changed.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import shutil
 from collections.abc import Iterator, Mapping
@@ -70,6 +75,19 @@ class Pins:
         return "" if path is None else self._known.of(path)
 
 
+def require_programs(order: contract.GameOrder) -> None:
+    """Raise ``HostError`` for a program that is not on this host, or that nobody may execute.
+
+    Engines on GPU boxes are looked for there. Builds must have been chosen (``Pins.verify``).
+    """
+    for spec in (order.white, order.black):
+        if spec.box:
+            continue
+        place = _place(spec, spec.command[0])
+        if place is None or not os.access(place, os.X_OK) or not place.is_file():
+            raise errors.HostError(_absent(spec, place))
+
+
 def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path | None]]:
     """Yield the files to look at, as the roster names them and where they are."""
     for name in builds.files(spec):
@@ -91,6 +109,16 @@ def _differs(
     return (
         f"{spec.name}: {name} ({where}) is not the pinned file: wanted SHA-256 {wanted}, found"
         f" {found or 'no file that can be read'}; put the pinned file back, then `farm resume`"
+    )
+
+
+def _absent(spec: contract.EngineSpec, path: pathlib.Path | None) -> str:
+    where = "not in PATH" if path is None else str(path)
+    there = path is not None and os.access(path, os.F_OK)
+    problem = "cannot be executed" if there else "is not there"
+    return (
+        f"{spec.name}: its program {spec.command[0]} ({where}) {problem} on this host; put it"
+        " there, executable, then `farm resume`"
     )
 
 

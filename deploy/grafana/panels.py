@@ -180,7 +180,7 @@ SEASON = Board(
                 ),
                 _table(
                     "Interruptions by scenario",
-                    "What the rules made of interrupted attempts (RULEBOOK §3).",
+                    "What the rules made of interrupted attempts (TCEC Season 16, rule 15b).",
                     "short",
                     "sum by (event, scenario) (farm_interruptions_total{S}) > 0",
                 ),

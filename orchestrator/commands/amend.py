@@ -20,7 +20,7 @@ from orchestrator.season import amending, amendments, files, openings, roster, s
 
 @click.group()
 def amend() -> None:
-    """Change a running season, journaled with who and why (RULEBOOK §5).
+    """Change a running season, journaled with who and why.
 
     Examples:
     \b

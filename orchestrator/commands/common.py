@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import getpass
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from orchestrator import contract, embedded, errors
 from orchestrator.commands import completing, output
 from orchestrator.ledger import address, api, store
-from orchestrator.season import state
+from orchestrator.season import choice, entries, state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,23 +68,57 @@ def _catch_up(ledger: api.Ledger, season: str, folded: state.SeasonState) -> Non
 
 def journal(ledger: api.Ledger, season: str, after: int = 0) -> Iterator[contract.Entry]:
     """Yield a journal's entries after a sequence number, however many there are."""
-    while entries := ledger.read(season, after):
-        yield from entries
-        after = entries[-1].seq
+    while found := ledger.read(season, after):
+        yield from found
+        after = found[-1].seq
 
 
 def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
-    """Fold the season named, or the one that runs (the latest, when several do or none)."""
+    """Fold the season named, else the one to be looked at (``choice.shown``)."""
     if season is not None:
         return fold(ledger, season)
+    candidates = _candidates(ledger)
+    return choice.shown(candidates) or candidates[-1]
+
+
+def choose_open(ledger: api.Ledger, season: str | None) -> state.SeasonState:
+    """Fold the season named, else the only one that is not over, for what changes it.
+
+    Raise ``UsageError`` where several are open.
+    """
+    if season is not None:
+        return fold(ledger, season)
+    candidates = _candidates(ledger)
+    return choice.only_open(candidates) or candidates[-1]
+
+
+def several_open(ledger: api.Ledger) -> bool:
+    """Say whether more than one season is not over: a change must name its season then."""
+    return len(_candidates(ledger)) > 1
+
+
+def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
+    """Fold all seasons that are not over, else the latest; one that is damaged is passed over."""
     seasons = ledger.seasons()
     if not seasons:
         raise errors.RefusedError("no season has been launched; see `farm launch --help`")
-    for candidate in reversed(seasons):
-        folded = fold(ledger, candidate)
-        if not folded.finished:
-            return folded
-    return fold(ledger, seasons[-1])
+    found = []
+    for name in seasons:
+        if not _over(ledger, name):
+            try:
+                folded = fold(ledger, name)
+            except errors.LedgerDamagedError as error:
+                click.secho(f"farm: season {name} is passed over: {error}", err=True, fg="red")
+            else:
+                if not folded.finished:
+                    found.append(folded)
+    return found or [fold(ledger, seasons[-1])]
+
+
+def _over(ledger: api.Ledger, season: str) -> bool:
+    """Say whether a journal's last entry ends its season: nothing of it has to be folded then."""
+    last = ledger.read(season, ledger.last(season) - 1, 1)
+    return bool(last) and last[0].kind == entries.SEASON_FINISHED
 
 
 def author(ledger: store.RedisLedger, name: str) -> str:
@@ -134,7 +169,7 @@ def change_season(
     ``unoffered`` takes the hall's offer back first, so that no game can begin that the
     change concerns. Return the state before the change.
     """
-    chosen = choose(ledger, season)
+    chosen = choose_open(ledger, season)
     change(chosen)
     if dry_run:
         return chosen
@@ -149,8 +184,22 @@ json_option = output.json_option
 
 
 def season_argument(function: Function) -> Function:
-    """Add the optional argument SEASON."""
-    return click.argument("season", required=False, shell_complete=completing.seasons)(function)
+    """Add the optional argument SEASON, which ``--season`` may name as well."""
+
+    @functools.wraps(function)
+    def call(*context: Any, season: str | None, season_named: str | None, **words: Any) -> Any:
+        if season and season_named and season != season_named:
+            raise errors.UsageError(f"SEASON {season} or --season {season_named}: name one season")
+        return function(*context, season=season or season_named, **words)
+
+    named = click.option(
+        "--season",
+        "season_named",
+        shell_complete=completing.seasons,
+        help="The same as SEASON.",
+    )
+    argument = click.argument("season", required=False, shell_complete=completing.seasons)
+    return cast("Function", argument(named(call)))
 
 
 def season_option(function: Function) -> Function:
@@ -158,7 +207,7 @@ def season_option(function: Function) -> Function:
     return click.option(
         "--season",
         shell_complete=completing.seasons,
-        help="The season; default: the one that runs.",
+        help="The season; default: the one that is played; to change one, the only open one.",
     )(function)
 
 

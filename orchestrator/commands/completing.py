@@ -63,7 +63,7 @@ def _begun(ledger: store.RedisLedger, context: click.Context) -> state.SeasonSta
     """
     folded = state.SeasonState()
     launched = ledger.seasons()
-    typed = [context.params.get("season"), *context.args]
+    typed = [*map(context.params.get, ("season", "season_named")), *context.args]
     meant = [*launched[-1:], *(season for season in launched if season in typed)]
     for entry in ledger.read(meant[-1], 0, 1) if meant else ():
         folded.apply(entry)

@@ -18,12 +18,13 @@ from orchestrator.season import amendments, exclusion, hidden_books, replacing, 
 def flags(season: str | None, *, as_json: bool) -> None:
     """Show engines that answered without a search out of the book, again and again.
 
-    A flag is a notice to the organizers and stops nothing (S16-16, RULEBOOK §5).
+    A flag is a notice to the organizers and stops nothing (TCEC Season 16, Own Opening Book).
 
     Example: farm flags
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
+        named = season or common.several_open(ledger)
     found = [flag.model_dump(mode="json") for flag in hidden_books.standing(chosen)]
     if as_json:
         common.print_json(found)
@@ -32,6 +33,7 @@ def flags(season: str | None, *, as_json: bool) -> None:
         games = ", ".join(f"{game} ({moves} moves)" for game, moves in flag["games"].items())
         click.echo(f"{flag['engine']} in {flag['event']}: no search out of the book in {games}")
         about = f"{flag['engine']} --event {flag['event']}"
+        about += f" --season {chosen.launched.id}" if named else ""
         click.echo(f"  farm disqualify {about} --reason WHY, or farm dismiss {about} --reason WHY")
     if not found:
         click.echo(f"{chosen.launched.id}: nobody is flagged")

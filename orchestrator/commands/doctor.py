@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import pathlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 import click
@@ -18,7 +18,7 @@ from orchestrator.ledger import store, vitals
 from orchestrator.season import state as season_state
 
 CHECKS = "farm.checks"
-Check: TypeAlias = Callable[[], Iterator[contract.Finding]]
+Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
 
 
 def _only(function: common.Function) -> common.Function:
@@ -34,19 +34,20 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
     """Look at everything that must hold before a season, each with its reason.
 
     Redis, journals, halls and hosts as they tell of themselves; this machine's sandbox,
-    cores, memory, disk and speed where it is a hall's. Exit code 3 where something failed.
+    cores, memory, disk and speed where it is a hall's: the last is measured on the engines'
+    cores, and left out while a game is in play. Exit code 3 where something failed.
 
     Example: farm doctor --only redis --json
     """
     with common.open_ledger() as ledger:
-        found = [*_farm(ledger), *_here()]
+        found = [*_farm(ledger), *_here(ledger)]
         told = _report(ledger.now_ms(), report.only(found, only))
     _print(told, as_json=as_json)
 
 
 @click.command()
 @click.argument("event", shell_complete=completing.events)
-@click.option("--season", "name", help="The season; default: the one that runs.")
+@click.option("--season", "name", help="The season; default: the only one that is not over.")
 @click.option("--archive", type=click.Path(path_type=pathlib.Path, file_okay=False))
 @common.json_option
 def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_json: bool) -> None:
@@ -59,9 +60,14 @@ def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_
     Example: farm preflight superfinal
     """
     with common.open_ledger() as ledger:
-        state = common.choose(ledger, name)
+        state = common.choose_open(ledger, name)
         state.event(event)  # refused where there is none
-        found = [*_farm(ledger), *farm.hall(ledger, state.hall), *_here(), *_event(state, event)]
+        found = [
+            *_farm(ledger),
+            *farm.hall(ledger, state.hall),
+            *_here(ledger),
+            *_event(state, event),
+        ]
         told = _report(ledger.now_ms(), tuple(found), state.launched.id, event)
         path, digest = report.keep(archive or common.data_directory() / "archive", told)
         fact = {"season": told.season, "event": event, "sha256": digest}
@@ -77,11 +83,13 @@ def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
     yield from farm.hosts(vitals.read(ledger), ledger.now_ms())
 
 
-def _here() -> Iterator[contract.Finding]:
+def _here(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
     """Yield what the packages on this machine find of it: a hall's cores, sandbox, speed."""
+    slots = filter(None, map(ledger.slot, ledger.halls()))
+    in_play = {slot.host: slot.game for slot in slots}
     for entry in importlib.metadata.entry_points(group=CHECKS):
         check: Check = entry.load()
-        yield from check()
+        yield from check(in_play)
 
 
 def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:

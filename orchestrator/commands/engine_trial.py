@@ -15,6 +15,8 @@ OWN = contract.EngineSpec(
     id="farm-engine", name="Farm Engine", command=("farm-engine", "--nodes", "400")
 )
 HALL = "hall-1"
+STDERR_LINES = 3  # of a crashed engine's standard error: the cause is mostly the last
+_FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 
 
 @click.command()
@@ -155,8 +157,10 @@ def _facts(record: contract.GameRecord) -> dict[str, Any]:
         "result": record.outcome.result,
         "details": record.outcome.details,
         "note": record.outcome.note,
+        "stderr": _last_words(record),
         "plies": 0 if last is None else last.ply,
         "builds": {"white": record.order.white.build, "black": record.order.black.build},
+        "sandbox": {"white": record.white.sandbox, "black": record.black.sandbox},
         "checksums": {
             "white": dict(record.order.white.checksums),
             "black": dict(record.order.black.checksums),
@@ -170,7 +174,16 @@ def _facts(record: contract.GameRecord) -> dict[str, Any]:
     }
 
 
+def _last_words(record: contract.GameRecord) -> str:
+    """Return the end of the standard error of the engine that crashed or did not start."""
+    if record.outcome.ending not in _FAULTS or record.outcome.loser is None:
+        return ""
+    return (record.white if record.outcome.loser == "white" else record.black).stderr_tail
+
+
 def _sentence(game: dict[str, Any]) -> str:
     players = f"{game['white']} - {game['black']}"
     why = f"{game['details']}{': ' + game['note'] if game['note'] else ''}"
-    return f"{game['game']}: {players} {game['result']} ({why}, {game['plies']} plies)"
+    lines = game["stderr"].strip().splitlines()[-STDERR_LINES:]
+    told = "".join(f"\n  stderr: {line}" for line in lines)
+    return f"{game['game']}: {players} {game['result']} ({why}, {game['plies']} plies){told}"

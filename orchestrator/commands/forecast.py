@@ -16,7 +16,7 @@ from orchestrator import errors, simulation
 from orchestrator import forecast as forecasts
 from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
-from orchestrator.season import files, views
+from orchestrator.season import files, views, wording
 from orchestrator.season import state as season_state
 
 PLACES = 3  # shown one by one in a table; --json has all
@@ -107,11 +107,12 @@ def _show(state: season_state.SeasonState, facts: Mapping[str, Any]) -> None:
         for one in facts["champion"][:5]
     )
     console.print(f"Champion: {title}")
-    end, days = facts["end_ms"], facts["remaining_days"]
+    end = facts["end_ms"]
+    left = {key: wording.duration(86_400 * days) for key, days in facts["remaining_days"].items()}
     console.print(
         f"The season ends about {tables.moment(end['expected'])}"
-        f" ({days['expected']:.1f} days of play; 9 in 10: {days['early']:.1f} to"
-        f" {days['late']:.1f}), by {facts['runs']} runs, seed {facts['seed']}"
+        f" ({left['expected']} of play; 9 in 10: {left['early']} to"
+        f" {left['late']}), by {facts['runs']} runs, seed {facts['seed']}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orchestrator import contract, errors, version
-from orchestrator.commands import common, completing
+from orchestrator.commands import common, completing, programs
 from orchestrator.ledger import api, store
 from orchestrator.season import draws, files, operations, plan
 
@@ -93,7 +93,10 @@ def launch(
             raise _taken(chosen)
         if not dry_run:
             start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
+    warned = programs.warnings(loaded.engines)
+    programs.warn(warned)
     facts = _facts(loaded, chosen, hall, secret) | {"dry_run": dry_run, "reason": reason}
+    facts["warnings"] = warned
     verb = "would be launched" if dry_run else "is launched"
     sentence = (
         f"{chosen} {verb} in {hall}: {len(loaded.season.events)} events,"

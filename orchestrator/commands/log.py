@@ -1,4 +1,4 @@
-"""``farm log``: what operators and organizers did to a season."""
+"""``farm log``: what operators and organizers did to a season, its launch first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.season import chronicle
 @common.season_argument
 @common.json_option
 def log(season: str | None, *, as_json: bool) -> None:
-    """Show what people did to a season: pauses, decisions, corrections, amendments, imports.
+    """Show what people did to a season: launch, pauses, decisions, corrections, amendments.
 
     Example: farm log --json
     """
@@ -32,6 +32,8 @@ def log(season: str | None, *, as_json: bool) -> None:
         what = act["kind"].replace("_", " ")
         table.add_row(tables.moment(act["at_ms"]), act["name"], what, _about(act), act["reason"])
     common.console().print(table)
+    if len(found) == 1:
+        click.echo(f"{chosen.launched.id}: nobody has done anything to it since the launch")
 
 
 def _about(act: dict[str, Any]) -> str:
@@ -40,6 +42,11 @@ def _about(act: dict[str, Any]) -> str:
         if key.endswith("_ms"):
             told.append(tables.moment(value))
         else:
-            text = ", ".join(value) if isinstance(value, list) else str(value)
+            text = ", ".join(value) if isinstance(value, list) else _name(value)
             told.append(f"{key.replace('_', ' ')} {text}")
     return "; ".join(told)
+
+
+def _name(value: Any) -> str:
+    """Return a value's word; of an engine's whole entry the id."""
+    return str(value["id"] if isinstance(value, dict) and "id" in value else value)

@@ -16,14 +16,16 @@ from orchestrator.season import views
 
 
 @click.command()
+@common.season_argument
 @common.json_option
-def status(*, as_json: bool) -> None:
-    """Show all seasons and halls: where they are, what is played, what stands in the way.
+def status(season: str | None, *, as_json: bool) -> None:
+    """Show seasons, all or one, and halls: what is played, what stands in the way.
 
     Example: farm status --json
     """
     with common.open_ledger() as ledger:
-        seasons = [views.season(common.fold(ledger, name)) for name in ledger.seasons()]
+        names = ledger.seasons() if season is None else [season]
+        seasons = [views.season(common.fold(ledger, name)) for name in names]
         halls = [
             _hall(ledger.slot(name), ledger.holds(f"hall:{name}"), name) for name in ledger.halls()
         ]
@@ -33,8 +35,8 @@ def status(*, as_json: bool) -> None:
     console = common.console()
     if not seasons:
         console.print("No season has been launched yet; `farm launch demo` starts one.")
-    for season in seasons:
-        console.print(tables.season(season))
+    for seen in seasons:
+        console.print(tables.season(seen))
     for hall in halls:
         console.print(tables.hall(hall))
 

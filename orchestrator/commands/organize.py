@@ -29,19 +29,21 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
+        named = season or common.several_open(ledger)
     asked = [one.model_dump(mode="json") for one in season_decisions.outstanding(chosen)]
     interrupted = judgement.outstanding(chosen)
     if as_json:
         told = [{"decision": one, "choose": list(judgement.ANSWERS)} for one in interrupted]
         common.print_json([*asked, *told])
         return
+    rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
     for question in interrupted:
         click.echo(f"{question}: no tablebase has the position; a result, or resume")
-        click.echo(f"  farm decide {question} --choose 1/2-1/2 --by NAME --reason WHY")
+        click.echo(f"  farm decide {question} --choose 1/2-1/2 {rest}")
     for one in asked:
         click.echo(f"{one['decision']}: level are {', '.join(one['engines'])} ({one['about']})")
         names = ",".join(one["engines"][: one["choose"]])
-        click.echo(f"  farm decide {one['decision']} --choose {names} --by NAME --reason WHY")
+        click.echo(f"  farm decide {one['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
 

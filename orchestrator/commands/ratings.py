@@ -29,7 +29,7 @@ LOOK = 1.0  # seconds between two looks at the journals with --follow
     default="all",
     show_default=True,
     metavar="all|last|SEASON",
-    help="All seasons, this and the last one, or one by its id (S16-14e).",
+    help="All seasons, this and the last one, or one by its id (S16-14b).",
 )
 @click.option(
     "--tests",

@@ -29,7 +29,7 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
     Example: farm rehearse l1-gpu
     """
     with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
+        chosen = common.choose_open(ledger, season)
     trials.require_waiting(chosen, "events are rehearsed")
     orders = rehearsal.game_orders(chosen, event, moves)
     rows = []

@@ -8,7 +8,7 @@ import pathlib
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common, completing
+from orchestrator.commands import common, completing, programs
 from orchestrator.commands import launch as launching
 from orchestrator.season import explain, files, verify
 from orchestrator.season import outcome as season_outcome
@@ -26,7 +26,9 @@ def check(file: str, *, as_json: bool) -> None:
 
     Example: farm check season16
     """
-    facts = explain.explain(files.load(launching.season_file(file)))
+    loaded = files.load(launching.season_file(file))
+    facts = explain.explain(loaded)
+    facts["warnings"] += programs.warnings(loaded.engines)
     if as_json:
         common.print_json(facts)
         return

@@ -33,7 +33,7 @@ def consent(
     dry_run: bool,
 ) -> str:
     """Return who does it, the proposer included; raise ``RefusedError`` for a first proposal."""
-    chosen = common.choose(ledger, season)
+    chosen = common.choose_open(ledger, season)
     if dry_run or act not in chosen.launched.season.second_operator:
         return by
     user = ledger.whoami()

@@ -14,6 +14,7 @@ from orchestrator.ledger import kibitz_store
 
 BACKLOG = 2_048  # connections that wait while all others are served
 PORT = 8080  # one of the ports that Lichess' broadcaster reads from
+LISTENING = "the descriptor of a listening socket that this process inherits"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -33,9 +34,27 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+def inherited(fd: int) -> socket.socket:
+    """Return the socket of a descriptor; raise ``UsageError`` where none listens there."""
+    try:
+        listening = socket.socket(fileno=fd)
+    except OSError as error:
+        raise errors.UsageError(f"--fd {fd}: {error.strerror}; allowed: {LISTENING}") from error
+    if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        listening.detach()  # it is not ours to close
+        raise errors.UsageError(f"--fd {fd}: it does not listen; allowed: {LISTENING}")
+    listening.set_inheritable(False)
+    return listening
+
+
 @click.command("serve-web")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--fd",
+    type=click.IntRange(3),
+    help="Serve the listening socket inherited as this descriptor, not --host and --port.",
+)
 @click.option(
     "--feeds",
     type=click.Path(path_type=pathlib.Path, file_okay=False),
@@ -72,6 +91,7 @@ def listen(host: str, port: int) -> socket.socket:
 def serve_web(
     host: str,
     port: int,
+    fd: int | None,
     feeds: pathlib.Path | None,
     archive: pathlib.Path | None,
     runs: int,
@@ -93,7 +113,7 @@ def serve_web(
     logs.configure()
     data = common.data_directory()
     reckoned = outlook.Settings(runs, rate.families_of(families), humble=not eager)
-    listening = listen(host, port)
+    listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening:
         places = (archive or data / "archive", feeds or data / "feeds")
         comments = kibitz_store.RedisKibitzing(ledger.server)

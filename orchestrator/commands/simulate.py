@@ -11,7 +11,7 @@ import click
 from orchestrator import chances, errors, simulation
 from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
-from orchestrator.season import files, views
+from orchestrator.season import files, views, wording
 
 _DEFAULTS = chances.Chances()
 
@@ -116,9 +116,10 @@ def _show(played: simulation.Simulation, facts: dict[str, Any]) -> None:
     console = common.console()
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
+    took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
     console.print(
         f"{played.state.launched.season.name}, seed {facts['seed']}: {facts['games']} games in"
-        f" {facts['virtual_days']:g} days, {facts['decisions']} ties decided by lot,"
+        f" {wording.duration(took_seconds)}, {facts['decisions']} ties decided by lot,"
         f" {facts['disqualifications']} disqualifications, {facts['interruptions']} interruptions"
     )
     console.print(f"Champion: {views.name(played.state, facts['champion'])}")

@@ -6,8 +6,12 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import rich.markup
 import rich.table
 import rich.text
+
+from orchestrator.arbiter import verdict
+from orchestrator.season import wording
 
 COLOURS = {  # the colours spectators know from event tabs
     "waiting": "yellow",
@@ -37,18 +41,6 @@ def word(status: str) -> rich.text.Text:
     return rich.text.Text(status, style=COLOURS.get(status, ""))
 
 
-def duration(seconds: float) -> str:
-    """Write a duration as people say it: 45s, 12m, 3h 20m, 5d 4h."""
-    minutes, left = divmod(round(seconds), 60)
-    if not minutes:
-        return f"{left}s"
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes}m {left:02}s" if minutes < 10 else f"{minutes}m"
-    days, hours = divmod(hours, 24)
-    return f"{days}d {hours}h" if days else f"{hours}h {minutes:02}m"
-
-
 def moment(at_ms: int | None) -> str:
     """Write a time of day in this machine's time zone."""
     if at_ms is None:
@@ -66,7 +58,7 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     if view["champion"]:
         caption.append(f"champion: {view['champion']}")
     else:
-        caption.append(f"about {duration(view['remaining_seconds'])} left")
+        caption.append(f"about {wording.duration(view['remaining_seconds'])} left")
     if view["decisions"]:
         names = ", ".join(asked["decision"] for asked in view["decisions"])
         caption.append(f"the organizers must decide {names} (`farm decisions`)")
@@ -96,12 +88,12 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
 
 
 def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
-    left = "" if event["status"] == "ranked" else duration(event["remaining_seconds"])
+    left = "" if event["status"] == "ranked" else wording.duration(event["remaining_seconds"])
     if event["status"] == "gate":
         left = f"opens {moment(event['opens_at_ms'])}"
     played = f"{event['games']['played']}/{event['games']['total']}"
     state = word(event["status"])
-    return [event["event"], event["name"], state, played, event["time_control"], left]
+    return [event["event"], event["name"], state, played, event["time_control_words"], left]
 
 
 def hall(view: Mapping[str, Any]) -> str:
@@ -118,7 +110,7 @@ def hall(view: Mapping[str, Any]) -> str:
 def standings(view: Mapping[str, Any]) -> rich.table.Table:
     """Show an event's table with the criteria, and its crosstable."""
     rows: Sequence[Mapping[str, Any]] = view["rows"]
-    title = f"{view['name']}: " + ("final table" if view["final"] else "standings")
+    title = f"{view['name']}: {_finality(view)}"
     table = rich.table.Table(title=title, title_justify="left")
     criteria = [c for c in view["chain"] if c in TIEBREAK_HEADS and c != "wins"]
     for head in ("#", "Engine", "Pts", "Gm", "+", "=", "-"):
@@ -131,6 +123,14 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
     for place, row in enumerate(rows, start=1):
         table.add_row(*_standing(place, row, criteria))
     return table
+
+
+def _finality(view: Mapping[str, Any]) -> str:
+    if view["final"]:
+        return "final table"
+    undecided = view["open_decisions"]
+    plural = "" if undecided == 1 else "s"
+    return f"table so far ({undecided} decision{plural} open)" if undecided else "standings"
 
 
 def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
@@ -157,8 +157,9 @@ def _game(row: Mapping[str, Any]) -> list[str]:
     if row["cancelled"]:
         return [*pairing, row["result"] or "", "cancelled", "", "", ""]
     if row["result"] is not None:
-        took = duration(row["duration_seconds"])
-        details = row["details"] + (" (annulled)" if row["annulled"] else "")
+        took = wording.duration(row["duration_seconds"])
+        told = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
+        details = told + (" (annulled)" if row["annulled"] else "")
         end = [row["result"], details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:

@@ -11,6 +11,7 @@ import dataclasses
 import os
 import pathlib
 import signal
+import socket
 import time
 from collections.abc import Iterator
 
@@ -18,7 +19,7 @@ import click
 import rich.console
 
 from orchestrator import embedded, errors, processes
-from orchestrator.commands import common, launch, serve_web, up_screen
+from orchestrator.commands import common, launch, programs, serve_web, up_screen
 from orchestrator.ledger import address, connection, store
 from orchestrator.season import files, state
 
@@ -60,11 +61,14 @@ class Farm:
         self._keep_showing()
 
     def _keep_showing(self) -> None:
+        if self.web is None:
+            return
         try:
-            if self.web is not None:
-                self.web.keep_alive()
+            self.web.keep_alive()
         except errors.HostError as error:
             click.echo(f"farm: the live page is given up: {error}", err=True)
+            for listening in self.web.sockets:
+                listening.close()  # who comes is refused, and does not wait for nobody
             self.web = None
 
     def stop(self, *, give_up: bool) -> None:
@@ -107,7 +111,9 @@ class Farm:
     help="The live page's port; default: 8080, or a free one where that is taken.",
 )
 @click.option("--no-web", is_flag=True, help="Serve no live page.")
-@click.option("--quiet", is_flag=True, help="Show no live screen, a line a game only.")
+@click.option(
+    "--quiet", is_flag=True, help="Print no tables of finished events, a line a game only."
+)
 @common.json_option
 def up(
     data: pathlib.Path,
@@ -125,8 +131,9 @@ def up(
 ) -> None:
     """Run the farm on this machine: Redis (unless FARM_REDIS_URL is set), serve, one worker.
 
-    Ctrl-C ends it after the running game, a second Ctrl-C at once; the game is then
-    played again next time. Logs are in the data directory.
+    Ctrl-C ends it after the running game, a second Ctrl-C (or SIGTERM) at once: the game
+    is then an interruption, and goes on next time as its event's rules say. Logs are in
+    the data directory.
 
     Example: farm up --launch demo --until-finished
     """
@@ -136,7 +143,11 @@ def up(
     data = data.absolute()
     os.environ["FARM_DATA"] = str(data)
     console = common.console(stderr=as_json)
-    with _redis(data) as redis, store.connect(_url(redis)) as ledger:
+    with (
+        _page(web_port, wished=not no_web) as page,
+        _redis(data) as redis,
+        store.connect(_url(redis)) as ledger,
+    ):
         url = _url(redis)
         chosen = None
         if loaded is not None:
@@ -144,12 +155,12 @@ def up(
             secret = seed or launch.fresh_seed()
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
-        port = None if no_web else _web_port(web_port)
-        farm = _farm(redis, data, hall, port)
+            programs.warn(programs.warnings(loaded.engines))
+        farm = _farm(redis, data, hall, page)
         farm.lanes = tuple(processes.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {connection.masked(url)}, hall {hall}, data {data}")
-        if port is not None:
-            console.print(f"farm: the live page is at http://127.0.0.1:{port}/")
+        if page is not None:
+            console.print(_address(page, web_port))
         season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
     if season is not None:
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
@@ -169,21 +180,37 @@ def _url(redis: embedded.EmbeddedRedis | None) -> str:
     return address.url() if redis is None else redis.url
 
 
-def _web_port(wanted: int | None) -> int:
-    """Return the live page's port: the one that is wanted, else the usual or a free one."""
-    for port in (serve_web.PORT, 0) if wanted is None else (wanted,):
-        try:
-            with serve_web.listen(WEB_HOST, port) as free:
-                found: int = free.getsockname()[1]
-                return found
-        except errors.HostError:
-            if wanted is not None:
-                raise
-    raise errors.HostError("no port of this machine is free for the live page; try --no-web")
+@contextlib.contextmanager
+def _page(wanted: int | None, *, wished: bool) -> Iterator[socket.socket | None]:
+    """Listen where the live page will be, so that nobody takes the port that is told."""
+    if not wished:
+        yield None
+        return
+    with _listen(wanted) as listening:
+        yield listening
+
+
+def _listen(wanted: int | None) -> socket.socket:
+    """Listen on the port that is wanted, else on the usual or a free one."""
+    try:
+        return serve_web.listen(WEB_HOST, serve_web.PORT if wanted is None else wanted)
+    except errors.HostError:
+        if wanted is not None:
+            raise
+    return serve_web.listen(WEB_HOST, 0)
+
+
+def _address(page: socket.socket, wanted: int | None) -> str:
+    other = wanted is None and page.getsockname()[1] != serve_web.PORT
+    taken = f" (port {serve_web.PORT} is taken)" if other else ""
+    return f"farm: the live page is at {serve_web.url(page)}{taken}"
 
 
 def _farm(
-    redis: embedded.EmbeddedRedis | None, data: pathlib.Path, hall: str, port: int | None
+    redis: embedded.EmbeddedRedis | None,
+    data: pathlib.Path,
+    hall: str,
+    page: socket.socket | None,
 ) -> Farm:
     environment = processes.environment(_url(redis), data, hall)
     logs = data / "logs"
@@ -196,9 +223,9 @@ def _farm(
             "worker", processes.worker_command(hall), environment, logs / f"worker-{hall}.log"
         ),
         web=None
-        if port is None
+        if page is None
         else processes.Supervised(
-            "serve-web", processes.web_command(WEB_HOST, port), environment, logs / "web.log"
+            "serve-web", processes.web_on_socket(page), environment, logs / "web.log", (page,)
         ),
     )
 
@@ -250,4 +277,5 @@ class _TerminatedError(Exception):
 
 
 def _terminate(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not cut the end short
     raise _TerminatedError

@@ -6,19 +6,19 @@ import pathlib
 from typing import Any
 
 import rich.console
+import rich.markup
 
 from orchestrator import errors
+from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables
-from orchestrator.ledger import store
-from orchestrator.season import state, views
+from orchestrator.ledger import api
+from orchestrator.season import entries, state, views
 
 
 class Screen:
-    """One line a finished game, and the table of a finished event."""
+    """One line a finished game, interruption or decision; the table of a finished event."""
 
-    def __init__(
-        self, ledger: store.RedisLedger, console: rich.console.Console, *, quiet: bool
-    ) -> None:
+    def __init__(self, ledger: api.Ledger, console: rich.console.Console, *, quiet: bool) -> None:
         self._ledger = ledger
         self._console = console
         self._quiet = quiet
@@ -36,19 +36,13 @@ class Screen:
                         self._tell(folded, entry.kind, entry.data)
 
     def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
-        if kind == "game_finished":
-            row = views.game(folded, data["game"])
-            done = folded.events[row["event"]].tally.games
-            total = views.event(folded, row["event"])["games"]["total"]
-            self._console.print(
-                f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
-                f"  {row['result']}  {row['details']}, {row['plies']} plies"
-            )
-        elif kind == "attempt_ended":
-            self._console.print(f"{data['game']}: interrupted ({data['cause']}), played again")
-        elif kind == "event_ranked" and not self._quiet:
+        line = _line(folded, kind, data)
+        if line:
+            several = len(self._states) > 1  # then a line names its season
+            self._console.print(f"{folded.launched.id}: {line}" if several else line)
+        if kind in {entries.EVENT_RANKED, entries.DECIDED} and not self._quiet:
             self._console.print(tables.standings(views.standings(folded, data["event"])))
-        elif kind == "held":
+        if kind == entries.HELD:
             self._console.print(f"held: {data['reason']}", style="bold red")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
@@ -60,6 +54,34 @@ class Screen:
                 " data, then `farm resume`"
             )
         return folded if folded is not None and folded.finished else None
+
+
+def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
+    """Return the one line that tells a fact, '' where it needs none."""
+    match kind:
+        case entries.GAME_FINISHED:
+            return _result(folded, data["game"])
+        case entries.ATTEMPT_ENDED:
+            return f"{data['game']}: interrupted ({data['cause']})"
+        case entries.ATTEMPT_JUDGED:
+            asked = "; the organizers are asked (`farm decisions`)" if data.get("asks") else ""
+            return f"{data['game']}: {data['scenario']}: {data['evidence']}{asked}"
+        case entries.DECISION_NEEDED:
+            return f"{data['decision']}: the organizers are asked (`farm decisions`)"
+        case entries.DECIDED:
+            return f"{data['decision']}: decided by {data['name']}: {', '.join(data['choose'])}"
+    return ""
+
+
+def _result(folded: state.SeasonState, game: str) -> str:
+    row = views.game(folded, game)
+    done = folded.events[row["event"]].tally.games
+    total = views.event(folded, row["event"])["games"]["total"]
+    how = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
+    return (
+        f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
+        f"  {row['result']}  {how}, {row['plies']} plies"
+    )
 
 
 def report(

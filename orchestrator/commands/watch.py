@@ -18,7 +18,7 @@ from orchestrator.arbiter import board as arbiter_board
 from orchestrator.arbiter import score
 from orchestrator.commands import common, tables
 from orchestrator.ledger import api
-from orchestrator.season import orders, progress, state, views
+from orchestrator.season import orders, progress, state, views, wording
 
 REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
 LAST_MOVES = 12  # plies shown under the board
@@ -137,7 +137,7 @@ class Screen:
         parts = [f"{seen.launched.season.name}: {views.status(seen)}"]
         for event_id, event in seen.events.items():
             done = progress.of_event(seen, event_id)
-            left = "" if event.rows else f", about {tables.duration(done.remaining_seconds)} left"
+            left = "" if event.rows else f", about {wording.duration(done.remaining_seconds)} left"
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
         if seen.held or seen.paused:
             parts.append(seen.held or seen.paused)

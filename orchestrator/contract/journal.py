@@ -121,7 +121,7 @@ class AttemptEnded(codec.Message):
     """Journaled when an attempt is given up: interruption, never a result.
 
     ``ply`` and the clocks are those of the last journaled ply (0 and the start when
-    there was none), so that a later version can decide RULEBOOK §3 from this entry.
+    there was none), so that a later version can judge the interruption from this entry.
     """
 
     game: str
@@ -161,3 +161,4 @@ class GameFinished(codec.Message):
     white_unsearched: int = 0  # moves out of the book played at once, without a node
     black_unsearched: int = 0
     imported: bool = False  # played elsewhere: the record is a PGN
+    note: str = ""  # what a fault rests on: how a process ended, stamps, what was no move

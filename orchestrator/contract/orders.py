@@ -23,6 +23,7 @@ class GameOrder(codec.Message):
     schema_version: int = codec.SCHEMA
     season: str
     season_name: str
+    site: str = ""  # the PGN's Site; without one the hall
     event: str
     event_name: str
     game: str

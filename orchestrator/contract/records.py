@@ -70,7 +70,7 @@ class EngineReport(codec.Message):
 
 
 class RMobility(codec.Message):
-    """Who restricted whom the most (RULEBOOK §4 "r-mobility"): the holder, his G, points.
+    """Who restricted whom the most (r-mobility, TCEC FRC, rule 3): the holder, his G, points.
 
     ``white_points`` is White's share of the one point of the game.
     """

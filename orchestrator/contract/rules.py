@@ -10,7 +10,7 @@ from orchestrator.contract import codec
 
 
 class Limits(codec.Message):
-    """Limits set on every engine of an event (RULEBOOK §2 "Limits").
+    """Limits set on every engine of an event (TCEC Season 16, Engine Specific Configuration).
 
     ``None`` for a size is no limit, for a path no tablebases of that kind.
     """
@@ -24,8 +24,8 @@ class Limits(codec.Message):
     nalimov_path: str | None = None
     gaviota_path: str | None = None
     scorpio_path: str | None = None
-    tablebases: Literal["all", "one"] = "all"  # N1: one kind an engine, Nalimov first
-    author_settings: Literal["free", "restricted"] = "free"  # N1: split depth, keep hash only
+    tablebases: Literal["all", "one"] = "all"  # N1 Endgame Tablebases
+    author_settings: Literal["free", "restricted"] = "free"  # N1 Other Settings
 
 
 class Timeouts(codec.Message):
@@ -109,7 +109,9 @@ class MovesResign(codec.Message):
 
 
 class Adjudication(codec.Message):
-    """The rules that end a game early (RULEBOOK §2); a rule that is not there is not played.
+    """The rules that end a game early; a rule that is not there is not played.
+
+    TCEC Seasons 16 and 17, rule 11; TCEC Cup and FRC, game ending; nTCEC 1, GUI Adjudication.
 
     ``rules`` names the preset the event file began with, ``max_moves`` counts full moves.
     """
@@ -125,7 +127,9 @@ class Adjudication(codec.Message):
 
 
 class Interruptions(codec.Message):
-    """What becomes of an interrupted game (RULEBOOK §3); a bound that is ``None`` decides nothing.
+    """What becomes of an interrupted game; a bound that is ``None`` decides nothing.
+
+    TCEC Season 16, rule 15b; TCEC Cup, rule 7b.
 
     Both evals of a side's last engine move beyond ``win_cp`` for the same side win, both
     inside ``draw_cp`` after ``draw_moves`` moves by both draw; ``inclusive`` says whether the

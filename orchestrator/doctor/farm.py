@@ -14,7 +14,7 @@ SKEW_SECONDS: Final = 0.05
 
 def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
     """Look at Redis' settings and version."""
-    why = "an acknowledged fact is never lost (DESIGN §6)"
+    why = "an acknowledged fact is never lost (docs/reliability.md)"
     complaints = ledger.check_durability()
     for complaint in complaints:
         unseen = "cannot be seen" in complaint
@@ -51,7 +51,7 @@ def journals(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
             name=season,
             status="failed" if lag else "ok",
             found=f"{lag} entries are not in the mirror" if lag else "mirrored to its last entry",
-            why="nothing is acted on before it is on disk (DESIGN §6)",
+            why="nothing is acted on before it is on disk (docs/reliability.md)",
             do="start `farm serve`; if it runs, look for season.damaged in its log",
         )
 
@@ -64,7 +64,7 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
         name=name,
         status="failed" if not worker or holds else "ok",
         found="; ".join(holds.values()) or worker or "no worker has ever opened it",
-        why="one host plays the season's games (DESIGN §3)",
+        why="one host plays the season's games (docs/explanation/one-referee-host.md)",
         do="mend the host and `farm release-hall`" if holds else "start the hall's worker",
     )
 

@@ -39,7 +39,7 @@ def _tables(name: str, directories: Sequence[str], men: int) -> contract.Finding
         name=name,
         status="ok" if missing <= 0 else "failed",
         found=f"{len(found)} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
-        why="tablebase adjudication and equal tables (S16-6)",
+        why="tablebase adjudication and equal tables (S16-11d)",
         do="fetch them and compare checksums: ansible role syzygy",
     )
 
@@ -89,8 +89,8 @@ def _engine(
         for record in play([order], hall, url):
             whole = record.outcome.ending is contract.Ending.MAX_MOVES
             status = "ok" if whole else "failed"
-            found = record.white.id_name if whole else record.outcome.details
-            lowered = [one.remark for one in record.white.options if one.remark]
+            found = record.white.id_name if whole else _lost(record)
+            lowered = [f"{one.name}: {one.remark}" for one in record.white.options if one.remark]
             found += f" ({'; '.join(lowered)})" if whole and lowered else ""
             found += f"; {record.white.sandbox}" if record.white.sandbox else ""
     except errors.RefusedError as error:
@@ -102,6 +102,14 @@ def _engine(
         name=order.white.id,
         status=status,
         found=found,
-        why="every engine starts, takes its options and answers (S16-14)",
-        do=f"farm engine show {order.white.id}; farm evidence; correct its entry or files",
+        why="every engine starts, takes its options and answers (S16-13d)",
+        do=f"farm engine show {order.white.id}; correct its entry or files; farm engine test",
     )
+
+
+def _lost(record: contract.GameRecord) -> str:
+    """Say how a trial was lost: the record's words, and the engine's own last ones."""
+    outcome = record.outcome
+    words = record.white.stderr_tail if outcome.loser == "white" else ""
+    told = (outcome.details, outcome.note, *words.strip().splitlines()[-1:])
+    return ": ".join(filter(None, told))

@@ -28,7 +28,7 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
         yield from _chain(event)
         yield from _adjudication(event)
         if event.book is not None and event.book not in season.books:
-            allowed = ", ".join(season.books) or "no [books] table is there"
+            allowed = ", ".join(season.books) or "no key `book`, as the file has no [books] table"
             yield problems.Problem(f"[event {event.id}] book", repr(event.book), allowed)
     yield from _circle(season)
     yield from _boxes(season)
@@ -223,6 +223,6 @@ def limits(
 
 
 def limits_clause(event: model.Event) -> str:
-    """Return where the limits of an event stand, by the rule text that it is played by."""
-    text = _RULE_TEXTS.get(event.adjudication.rules, "RULEBOOK")
-    return f"{text} Engine configuration"
+    """Return where the limits of an event stand: in its rule text, else in its file alone."""
+    text = _RULE_TEXTS.get(event.adjudication.rules)
+    return f"{text} Engine configuration" if text else f"limits of event {event.id}"

@@ -1,7 +1,7 @@
 """What people did to a season, told from its journal: who, when, what, why.
 
-Only facts that an operator or the organizers caused are told, those which carry a name.
-None of the lines tells an opening or the seed.
+Only facts that an operator or the organizers caused are told: the launch, and those which
+carry a name. None of the lines tells an opening or the seed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _TELLING: Final = (
 def acts(journal: Iterable[contract.Entry]) -> Iterator[dict[str, Any]]:
     """Yield the facts that people caused, oldest first."""
     for entry in journal:
-        if entry.data.get("name") and entry.kind != entries.LAUNCHED:
+        if entry.kind == entries.LAUNCHED:
+            yield _launch(entry)
+        elif entry.data.get("name"):
             yield {
                 "seq": entry.seq,
                 "at_ms": entry.at_ms,
@@ -47,6 +49,25 @@ def acts(journal: Iterable[contract.Entry]) -> Iterator[dict[str, Any]]:
                 "reason": entry.data.get("reason", ""),
                 "about": _about(entry.kind, entry.data),
             }
+
+
+def _launch(entry: contract.Entry) -> dict[str, Any]:
+    """Tell the launch; of the seed only what was published then."""
+    launched = entry.data
+    return {
+        "seq": entry.seq,
+        "at_ms": entry.at_ms,
+        "kind": entry.kind,
+        "by": entry.by,
+        "name": entry.by.partition("@")[0],
+        "reason": "",
+        "about": {
+            "hall": launched["hall"],
+            "engines": len(launched["engines"]),
+            "version": launched["version"],
+            "seed_sha256": launched["seed_sha256"],
+        },
+    }
 
 
 def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:

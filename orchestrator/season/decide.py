@@ -8,6 +8,8 @@ promotions and gates go on.
 
 Order of events: a started event is played to its end before another one starts, in the
 order of the file; only an event that still waits lets a later one go first (RULEBOOK §1).
+One game is in flight at a time, day and night, and the next starts by itself (S16-1b,
+S16-2a, S17-1c, S17-1d).
 """
 
 from __future__ import annotations

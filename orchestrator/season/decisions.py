@@ -3,7 +3,7 @@
 A chain that ends with ``organizers`` may leave engines level. Such a tie is a question
 only where a line runs through it: between two places of which one is promoted to another
 event than the other, is relegated, wins the season, or is among the ``seeding_places``.
-A tie without a line stands as it is and stops nothing (S16-12a). What needs the answer
+A tie without a line stands as it is and stops nothing (S16-12a, S17-12a). What needs the answer
 waits, everything else goes on; question and answer are journaled.
 """
 

@@ -1,9 +1,9 @@
-"""Who may enter: the uniqueness of neural-network engines (S16-16).
+"""Who may enter: the uniqueness of neural-network engines (S16-16a).
 
-An entry of kind NN names three parts: training code, network, executing engine. It is
-eligible only if at least two of the three are unlike those of every other NN entry; two
-parts taken from two different entries are not unlike. The organizers may make an
-exception; its reason stands in the roster, and so in the journal.
+An entry of kind NN names three parts: training code, network, executing engine (S16-16b).
+It is eligible (S16-16d) only if at least two of the three are unlike those of every other
+NN entry (S16-16c); two parts taken from two different entries are not unlike. The
+organizers may make an exception (S16-16e); its reason stands in the roster, and so in the journal.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class AttemptJudged(contract.Message):
 
 
 class SeasonFinished(contract.Message):
-    """The season is over: its champion, and the seed that is secret no longer."""
+    """The season is over (S16-8e): its champion (S16-9a), and the seed, secret no longer."""
 
     champion: str
     seed: str

@@ -2,8 +2,9 @@
 
 S16-15c, S17-15c: an engine that crashes so many times in one event is disqualified there;
 all its results are annulled, for its opponents too, and its remaining games are cancelled.
-Its games stay in the PGN and its crashes stay counted (15d, 15e: until the event ends).
-Withdrawal does the same. Which games are annulled and cancelled stands in the entry.
+Its games stay in the PGN and its crashes stay counted (S16-15d, S17-15d), until the
+event ends (S16-15e, S17-15e). Withdrawal does the same. Which games are annulled and
+cancelled stands in the entry.
 """
 
 from __future__ import annotations

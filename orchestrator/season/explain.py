@@ -6,15 +6,15 @@ bound that is seldom reached, since games are shorter and clocks are left with a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from orchestrator import contract
-from orchestrator.season import files, model, plan
+from orchestrator.season import files, model, plan, wording
 from orchestrator.season.formats import base
 
 _MOVES: Final = 60  # moves a side of a usual engine game
-_DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
 
 
 def explain(loaded: files.Loaded) -> dict[str, Any]:
@@ -28,6 +28,7 @@ def explain(loaded: files.Loaded) -> dict[str, Any]:
         "engines": engines,
         "games": sum(row["games"] for row in rows),
         "days": round(sum(row["days"] for row in rows), 1),
+        "hours": round(sum(row["hours"] for row in rows), 2),
         "champion": f"the winner of {season.events[-1].name}",
         "events": rows,
         "warnings": list(_warnings(loaded)),
@@ -37,19 +38,24 @@ def explain(loaded: files.Loaded) -> dict[str, Any]:
 def _event(
     season: model.Season, event: model.Event, size: int, schedule: base.Format
 ) -> dict[str, Any]:
-    per_game_ms = 2 * (event.time_control.base_ms + _MOVES * event.time_control.increment_ms)
+    per_game_ms = 2 * event.time_control.nominal_ms(_MOVES)
     total_ms = schedule.games * per_game_ms + (event.break_ms or 0)
     return {
         "event": event.id,
         "name": event.name,
         "engines": size,
         "from": list(_sources(season, event, size)),
-        "format": format_words(event.format),
+        "format": wording.game_format(event.format),
         "games": schedule.games,
         "open_ended": schedule.open_ended,
-        "time_control": control_words(event.time_control),
+        "time_control": wording.control(event.time_control),
         "days": round(total_ms / _DAY_MS, 2),
+        "hours": round(total_ms / _HOUR_MS, 2),
         "book": event.book,
+        "adjudication": {
+            "rules": wording.preset(event.adjudication),
+            "ends": wording.early_ends(event.adjudication, event.limits),
+        },
         "break": event.break_,
         "tiebreaks": [criterion.value for criterion in event.tiebreaks],
         "promotions": [_promotion(promotion) for promotion in event.promote],
@@ -72,36 +78,11 @@ def _promotion(promotion: model.Promotion) -> str:
     return f"places {', '.join(map(str, promotion.ranks))} to {promotion.to}"
 
 
-def control_words(control: contract.TimeControl) -> str:
-    """Write a time control as the rule texts do: ``30+5`` is minutes plus seconds."""
-    return f"{control.base_ms / 60_000:g}+{control.increment_ms / 1000:g}"
-
-
-def format_words(spec: model.Format) -> str:
-    """Say a format in words."""
-    match spec:
-        case model.RoundRobin(double_rounds=rounds):
-            return f"{rounds}x double round robin"
-        case model.Swiss(rounds=rounds):
-            return f"Swiss, {rounds} rounds"
-        case model.Knockout(pairs=pairs):
-            return f"knockout, matches of {pairs} pairs"
-        case model.Match(games=games, extensions=extensions):
-            return "".join([f"match of {games} games", *map(_extension, extensions)])
-
-
-def _extension(extension: model.Extension) -> str:
-    control = extension.time_control
-    at = "" if control is None else f" at {control_words(control)}"
-    again = " until one side is ahead" if extension.repeat else ""
-    return f"; when drawn {extension.games} more{at}{again}"
-
-
 def sentences(facts: dict[str, Any]) -> Iterator[str]:
     """Write the explanation for people."""
     yield (
         f"{facts['name']}: {facts['engines']} engines, {len(facts['events'])} events,"
-        f" {facts['games']} games, at most about {facts['days']:g} days"
+        f" {facts['games']} games, at most about {_about(facts['hours'])}"
     )
     for row in facts["events"]:
         yield from _event_sentences(row)
@@ -109,21 +90,34 @@ def sentences(facts: dict[str, Any]) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in facts["warnings"])
 
 
+def _about(hours: float) -> str:
+    return wording.duration(60 * max(1, round(hours * 60)))  # seconds would say too much
+
+
 def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
     more = ", or more" if row["open_ended"] else ""
     yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
     yield (
         f"  {row['format']} at {row['time_control']}: {row['games']} games{more},"
-        f" at most about {row['days']:g} days; book: {row['book'] or 'none'}"
+        f" at most about {_about(row['hours'])}; book: {row['book'] or 'none'}"
     )
     if row["break"]:
         yield f"  before it a break of {row['break']}"
     if row["promotions"] or row["relegated"]:
         down = [f"last {row['relegated']} relegate"] if row["relegated"] else []
         yield f"  {'; '.join([*row['promotions'], *down])}"
+    yield from _early_ends(row["adjudication"])
     yield f"  ties: {', '.join(row['tiebreaks'])}"
     if row["disqualified_after"]:
         yield f"  disqualified after {row['disqualified_after']} crashes"
+
+
+def _early_ends(told: Mapping[str, Any]) -> Iterator[str]:
+    if not told["ends"]:
+        yield "  no adjudication: games end by the rules of chess alone"
+        return
+    yield f"  adjudication{' by ' + told['rules'] if told['rules'] else ''}:"
+    yield from (f"    {end}" for end in told["ends"])
 
 
 def _warnings(loaded: files.Loaded) -> Iterator[str]:

@@ -13,7 +13,7 @@ import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import pydantic
 
@@ -22,6 +22,10 @@ from orchestrator.arbiter import builds, openings
 from orchestrator.season import checks, model, problems, roster
 
 GZIP = b"\x1f\x8b"  # how a compressed book begins
+_KINDS: Final = {  # what each is made of
+    "a season file": "[roster] and [[event]] tables",
+    "a roster file": "[[engine]] tables alone",
+}
 
 Shape = TypeVar("Shape", bound=contract.Message)
 
@@ -43,7 +47,9 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     in a book.
     """
     file = str(path)
-    season = _with_roster_file(path, _validate(file, _parse(file, path), model.Season))
+    raw = _parse(file, path)
+    _require_kind(file, raw, "a season file")
+    season = _with_roster_file(path, _validate(file, raw, model.Season))
     engines, wrong = roster.assemble(season.roster, find)
     ids = [engine.id for engine in engines]
     known = [*checks.references(season, ids), *checks.settings(season, engines)]
@@ -57,7 +63,9 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
 def load_engines(path: Path) -> tuple[model.EngineEntry, ...]:
     """Read the entries of an ``engines.toml``; raise ``SeasonFileError``."""
     file = str(path)
-    return _validate(file, _parse(file, path), model.EnginesFile).engines
+    raw = _parse(file, path)
+    _require_kind(file, raw, "a roster file")
+    return _validate(file, raw, model.EnginesFile).engines
 
 
 def _with_roster_file(path: Path, season: model.Season) -> model.Season:
@@ -76,8 +84,17 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
         raise errors.SeasonFileError(file, "the file", str(error), "a TOML file") from error
     except tomllib.TOMLDecodeError as error:
         text, _, position = str(error).rpartition(" (at ")
-        where = position.rstrip(")") if text else "the file"
-        raise errors.SeasonFileError(file, where, text or str(error), "TOML") from error
+        where, why = (position.rstrip(")"), text) if text else ("the file", str(error))
+        message = f"not TOML: {why} ({where})"
+        raise errors.WrongFileError(file, where, why, "TOML", message) from error
+
+
+def _require_kind(file: str, raw: Mapping[str, Any], wanted: str) -> None:
+    """Raise ``WrongFileError`` for a roster file in a season file's place, or the reverse."""
+    found = "a season file" if {"event", "roster"} & raw.keys() else "a roster file"
+    if found != wanted and raw.keys() & {"event", "roster", "engine"}:
+        message = f"this is {found}; {wanted} is wanted ({_KINDS[wanted]})"
+        raise errors.WrongFileError(file, "the file", found, wanted, message)
 
 
 def _validate(file: str, raw: dict[str, Any], shape: type[Shape]) -> Shape:
@@ -118,7 +135,8 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
         if content.startswith(GZIP):
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a NUL in the name
-        found = f"{book.file!r} ({error})"
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        found = f"{book.file!r} ({why}; looked for in {path.parent.absolute()})"
         raise errors.SeasonFileError(file, where, found, "a PGN or EPD file") from error
     kind = _kind(book)
     if kind is None:

@@ -53,18 +53,18 @@ Entrants: TypeAlias = Annotated[
 
 
 class Criterion(enum.StrEnum):
-    """A tiebreak criterion; RULEBOOK §4 defines each, ``tiebreaks`` computes it."""
+    """A tiebreak criterion (TCEC Season 16, rule 12); ``tiebreaks`` computes each."""
 
-    CRASHES = "crashes"
-    DIRECT_ENCOUNTER = "direct-encounter"
-    WINS = "wins"
-    SONNEBORN_BERGER = "sonneborn-berger"
-    OPPONENTS_SCORE = "opponents-score"
+    CRASHES = "crashes"  # S16-12b, S17-12b
+    DIRECT_ENCOUNTER = "direct-encounter"  # S16-12c, S17-12c, FRC-3
+    WINS = "wins"  # S16-12d, S17-12d, FRC-3
+    SONNEBORN_BERGER = "sonneborn-berger"  # S16-12e, S17-12e, FRC-3
+    OPPONENTS_SCORE = "opponents-score"  # N1 Tiebreaks, as are the next two
     BLACK_GAMES = "black-games"
     BLACK_WINS = "black-wins"
     R_MOBILITY = "r-mobility"
     SEED = "seed"
-    ORGANIZERS = "organizers"  # who must decide where it matters (``decisions``)
+    ORGANIZERS = "organizers"  # S16-12f, S17-12f: decide where it matters (``decisions``)
 
 
 class NeuralParts(contract.Message):
@@ -97,7 +97,7 @@ class EngineEntry(contract.Message):
     directory: str | None = None
     options: Mapping[str, values.OptionValue] = {}
     rating: int | None = None
-    provisional: bool = False  # its rating comes from tests (S16-14)
+    provisional: bool = False  # its rating comes from tests (S16-14e)
     network: values.Text | None = None
     checksums: Mapping[str, values.Sha256] = {}  # by file, as ``command`` and ``network`` name it
     competition: Literal["cpu", "gpu"] = "cpu"  # S17-2: where its process runs
@@ -285,12 +285,13 @@ class Event(contract.Message):
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
     promote: tuple[Promotion, ...] = ()
     tier: values.Id | None = None  # events of one tier are one step of the final standings
-    competition: Literal["cpu", "gpu"] | None = None  # S17-2: who may enter; None: everybody
+    competition: Literal["cpu", "gpu"] | None = None  # S17-2a, S17-2b; None: everybody
     gpus: Literal["shared", "each"] = "shared"  # of a box: both think in turn on all, or one each
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
     updates: Updates | None = None  # None: the season's
-    disqualify_after: int = pydantic.Field(default=0, ge=0)  # crashes (S16-15c); 0: never
+    # Crashes (S16-15c, S17-15c); 0: never, a crash is a loss (S16-15f, S17-15f, CUP-7a, FRC-7a).
+    disqualify_after: int = pydantic.Field(default=0, ge=0)
     break_: values.Duration | None = pydantic.Field(default=None, alias="break")
 
     @property

@@ -16,6 +16,7 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
     return contract.GameOrder(
         season=launched.id,
         season_name=launched.season.name,
+        site=launched.season.site,
         event=spec.id,
         event_name=spec.name,
         game=game.id,

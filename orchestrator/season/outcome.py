@@ -1,8 +1,8 @@
 """What a finished season leaves: final standings, relegations, the next season's fields.
 
-Final standings (CUP-1c to e): the engines of the last event by rank, then those of each
-earlier event, every engine once, at its highest event. Events of one tier (S17: CPU and
-GPU League 1) are interleaved by rank. An engine's next home is the highest event it has
+Final standings (CUP-1c, CUP-1d): the engines of the last event by rank, then those of
+each earlier event, every engine once, at its highest event. Events of one tier (S17: CPU
+and GPU League 1) are interleaved by rank. An engine's next home is the highest event it has
 reached that has a field of its own (playoffs and finals have none); the relegated go to
 the event that leads there, of their own competition where there are several (S17-7c).
 """

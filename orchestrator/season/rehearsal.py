@@ -1,5 +1,6 @@
 """Who rehearses an event, and by which orders: every engine, in earnest but for the length.
 
+The testing between events that S16-13d and S17-13d promise (no warranty for authors).
 Threads, hash, tables, GPUs, time-outs and time control are the event's own; only a few moves
 are played, from the start position, so that nobody learns of openings to come.
 """

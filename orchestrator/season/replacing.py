@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import limits
-from orchestrator.season import amendments, corrections, events, exclusion, orders
+from orchestrator.season import amendments, checks, corrections, events, exclusion, orders
 from orchestrator.season import state as season_state
 
 # Formats whose tables do without a game; in matches somebody has to win.
@@ -68,7 +68,7 @@ def _check_substitute(
     for breach in limits.breaches(options, event.spec.limits):
         raise errors.RefusedError(
             f"{substitute.id}: option {breach.name} is {breach.value} in {event.id};"
-            f" allowed: {breach.limit} (RULEBOOK §2, limits)"
+            f" allowed: {breach.limit} ({checks.limits_clause(event.spec)})"
         )
 
 

@@ -1,7 +1,8 @@
 """Put a season's roster together: listed engines, found ones, fillers (in this order).
 
 An engine that the organizers have dropped plays nowhere, and the next one moves up
-(CUP-1c, FRC-1c).
+(CUP-1c, FRC-1c). The order is the organizers' seeding, the last winner first (CUP-1e, FRC-1d,
+FRC-1e), where no event asks for another.
 """
 
 from __future__ import annotations
@@ -113,6 +114,20 @@ def _problems(
         if not engine.id:
             where = f"[roster.engine {engine.name or engine.command[0]}] id"
             yield problems.Problem(where, "neither id nor usable name", "an id or a name")
+    yield from _place_problems(engines)
+
+
+def _place_problems(engines: Iterable[contract.EngineSpec]) -> Iterator[problems.Problem]:
+    """Refuse programs that no hall can find: engines are started in a folder of their own."""
+    for engine in engines:
+        programs = {command[0] for command in (engine.command, *engine.builds.values())}
+        for program in sorted(programs):
+            if "/" in program and not program.startswith("/") and engine.directory is None:
+                yield problems.Problem(
+                    f"[roster.engine {engine.id}] command",
+                    f"{program!r}, which says nothing without a directory",
+                    "a program in PATH, an absolute path, or `directory`, from which it is found",
+                )
 
 
 def _size_problems(

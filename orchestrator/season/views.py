@@ -16,8 +16,9 @@ from orchestrator.season import (
     hidden_books,
     openings,
     progress,
-    ratings,
+    provisional,
     tiebreaks,
+    wording,
 )
 from orchestrator.season import state as season_state
 
@@ -109,7 +110,8 @@ def event(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
         "name": found.spec.name,
         "status": found.status.value,
         "format": found.spec.format.kind,
-        "time_control": str(found.spec.time_control),
+        "time_control": str(found.spec.time_control),  # as PGN writes it
+        "time_control_words": wording.control(found.spec.time_control),
         "opens_at_ms": found.opens_at_ms,
         "entrants": [name(state, engine) for engine in found.entrants],
         "substitutes": dict(found.substitutes),
@@ -122,11 +124,14 @@ def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
     """Return an event's table with every tiebreak number, and its crosstable's cells."""
     found = state.events[event_id]
     lines = crosstable.crosstable(state, event_id)
+    ranked = found.status is events.Status.RANKED
+    undecided = len(list(decisions.questions(state.launched.season, found))) if ranked else 0
     return {
         "event": found.id,
         "name": found.spec.name,
         "status": found.status.value,
-        "final": found.status is events.Status.RANKED,
+        "final": ranked and not undecided,
+        "open_decisions": undecided,
         "chain": [criterion.value for criterion in found.spec.tiebreaks],
         "rows": [_row(state, line) for line in lines],
     }
@@ -139,7 +144,7 @@ def _row(state: season_state.SeasonState, line: crosstable.Line) -> dict[str, An
         "engine": row.engine,
         "name": name(state, row.engine),
         "rating": state.engines[row.engine].rating,
-        "provisional": ratings.provisional(state, row.engine),
+        "provisional": provisional.rated_by_tests(state, row.engine),
         "points": row.points,
         "games": row.games,
         "wins": row.wins,
@@ -188,6 +193,7 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
             "result": played.result,
             "ending": played.ending.value,
             "details": played.details,
+            "note": played.note,
             "plies": played.plies,
             "started_ms": played.started_ms,
             "duration_seconds": round((played.ended_ms - played.started_ms) / 1000, 1),

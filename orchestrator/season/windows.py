@@ -1,4 +1,4 @@
-"""When an engine may be updated (S16-13, S17-13, CUP-8a, FRC-8a, N1 "Engine Updates").
+"""When an engine may be updated (S16-13, S17-13, CUP-8a, FRC-8a, N1 Engine Updates).
 
 An update is for events that have not started: what plays in a running one is pinned. It
 is judged by the events that the engine can play next, each by its ``updates``. Invariants:

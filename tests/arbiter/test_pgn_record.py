@@ -298,6 +298,14 @@ def test_tags_stand_in_tcec_order() -> None:
     assert record.tags(fools_mate())["Variation"] == "Fool's"
 
 
+def test_the_site_is_the_seasons_else_the_hall() -> None:
+    """A season that names where it is played has that name in its games."""
+    plain = fools_mate().model_copy(update={"hall": "hall-1"})
+    placed = plain.order.model_copy(update={"site": "Club house"})
+    assert record.tags(plain)["Site"] == "hall-1"
+    assert record.tags(plain.model_copy(update={"order": placed}))["Site"] == "Club house"
+
+
 def test_lines_are_wrapped_at_80_columns() -> None:
     """No line of the movetext is longer than 80 columns."""
     text = record.pgn(fools_mate(pv=("e7e5", "g2g4", "d8h4")))

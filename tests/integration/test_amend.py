@@ -141,7 +141,7 @@ def test_gates_hosts_and_policies_are_amended(ledger: store.RedisLedger) -> None
     farm("amend", "host", "box", "--back", *WHY)
     assert "not away" in farm("amend", "host", "box", "--back", *WHY, code=3)
     kinds = [act["kind"] for act in json.loads(farm("log", "--json"))]
-    assert kinds == ["gate_moved", "away_policy_set", "host_away", "host_back"]
+    assert kinds == ["launched", "gate_moved", "away_policy_set", "host_away", "host_back"]
 
 
 def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:

@@ -62,6 +62,23 @@ def test_a_season_is_launched_and_looked_at(url: str, tmp_path: pathlib.Path) ->
         json.loads(farm(url, command, "--json").stdout)
 
 
+def test_a_reading_command_takes_its_season_in_both_forms(url: str, tmp_path: pathlib.Path) -> None:
+    """SEASON and --season mean the same; two that differ are refused, not guessed at."""
+    file = str(season(tmp_path))
+    for name in ("one", "two"):
+        assert farm(url, "launch", file, "--id", name, "--by", "anna").returncode == 0
+    for words in (("one",), ("--season", "one")):
+        (seen,) = json.loads(farm(url, "status", *words, "--json").stdout)["seasons"]
+        assert seen["season"] == "one"
+    logged = farm(url, "log", "--season", "two")
+    assert "launched" in logged.stdout
+    assert "anna" in logged.stdout
+    assert "two: nobody has done anything" in logged.stdout
+    refused = farm(url, "log", "one", "--season", "two")
+    assert refused.returncode == 2
+    assert "name one season" in refused.stderr
+
+
 def test_the_same_season_is_not_launched_twice(url: str, tmp_path: pathlib.Path) -> None:
     """A second launch under the same id is refused by the state; another id is not."""
     file = str(season(tmp_path))
@@ -117,6 +134,40 @@ def test_pause_and_resume_are_journaled_with_who_and_why(url: str, tmp_path: pat
     with store.connect(url) as ledger:
         assert ledger.holds("test") == {}
     assert farm(url, "resume").returncode == 3
+
+
+def test_of_several_open_seasons_the_one_to_be_changed_is_named(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    """A change without a name is wrong usage then and journals nothing; looking is not."""
+    path = season(tmp_path)
+    farm(url, "launch", str(path), "--id", "meant")
+    farm(url, "launch", str(path), "--id", "mistake")
+    refused = farm(url, "pause")
+    assert refused.returncode == 2
+    assert "several seasons are open: meant, mistake; name one with --season" in refused.stderr
+    assert farm(url, "pause", "mistake").returncode == 0
+    assert farm(url, "decisions").returncode == 0
+    with store.connect(url) as ledger:
+        kinds = {name: [one.kind for one in ledger.read(name)] for name in ledger.seasons()}
+    assert kinds == {"meant": ["launched"], "mistake": ["launched", "paused"]}
+
+
+def test_a_missing_program_is_warned_of_before_the_first_game(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    """Check and launch name engine and program and refuse nothing: the hall may be elsewhere."""
+    good, wrong = tmp_path / "good", tmp_path / "wrong"
+    good.mkdir()
+    wrong.mkdir()
+    typo = str(season(wrong, **{sys.executable: "/opt/enigne"}))
+    for words in (("check", typo), ("launch", typo)):
+        done = farm(url, *words)
+        assert done.returncode == 0, done.stderr
+        assert "Warning: no program on this machine" in done.stdout + done.stderr
+        assert "scripted-3 (/opt/enigne)" in done.stdout + done.stderr
+    assert len(json.loads(farm(url, "check", typo, "--json").stdout)["warnings"]) == 1
+    assert json.loads(farm(url, "check", str(season(good)), "--json").stdout)["warnings"] == []
 
 
 def test_what_the_state_does_not_allow_is_refused(url: str, tmp_path: pathlib.Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 from typing import Any
 
 import harness
+import pytest
 from click import testing
 
 from orchestrator import commands, embedded
 from orchestrator.commands import launch
 from orchestrator.ledger import store
 from orchestrator.season import files
+from worker_cpu.seats import sandbox
 
 
 def networked(folder: pathlib.Path, entry: dict[str, Any]) -> dict[str, Any]:
@@ -117,6 +120,38 @@ def test_submissions_are_journaled_with_who_and_why(tmp_path: pathlib.Path) -> N
     }
     assert "version: 2" in shown
     assert "league = open" in shown
+
+
+BROKEN = """
+schema = 1
+[[engine]]
+id = "sf"
+name = "Stockfish"
+command = ["stockfish"]
+[[engine]]
+id = "broken"
+name = "Broken"
+command = ["/bin/sh", "-c", "echo no weights >&2; exit 1"]
+"""
+
+
+def test_a_test_game_finds_what_a_hall_finds_and_tells_last_words(tmp_path: pathlib.Path) -> None:
+    """Debian's games need no PATH, the hall's sandbox holds, a fault has the engine's words."""
+    if shutil.which("stockfish", path="/usr/games") is None:
+        pytest.skip("package stockfish is not installed")
+    (tmp_path / "engines.toml").write_text(BROKEN)
+    words = ("sf", "--against", "broken", "--file", str(tmp_path / "engines.toml"), "--games", "1")
+    environment = {"PATH": "/usr/bin:/bin", "FARM_DATA": str(tmp_path), "FARM_REDIS_URL": None}
+    environment["FARM_SANDBOX"] = "auto"
+    done = testing.CliRunner().invoke(commands.farm, ["engine", "test", *words], env=environment)
+    assert done.exit_code == 0, done.output
+    assert "1-0 (Black disconnects: exit 1" in done.output
+    assert "stderr: no weights" in done.output
+    told = testing.CliRunner().invoke(
+        commands.farm, ["engine", "test", *words, "--json"], env=environment
+    )
+    (game,) = json.loads(told.stdout)["games"]
+    assert set(game["sandbox"].values()) == {sandbox.choose("auto")}
 
 
 def _finished(running: harness.Farm) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pathlib
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ import driver
 import harness
 import on_paper
 import pytest
+import rich.console
 
+from orchestrator.commands import up_screen
 from orchestrator.ledger import api, store
 from orchestrator.season import orders
 
@@ -32,6 +35,8 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     play(ledger, 12)
     shown = farm("decisions")
     assert "farm decide league:place-1 --choose e1,e2" in shown
+    assert "--season test" not in shown
+    assert "--reason WHY --season test" in farm("decisions", "test")
     assert "farm decisions" in farm("status")
     assert json.loads(farm("decisions", "--json"))[0]["choose"] == 2
     why = ("--by", "ann", "--reason", "lots were drawn")
@@ -45,6 +50,21 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     assert (last.kind, last.data["reason"]) == ("decided", "lots were drawn")
     assert last.by.startswith("ann@")
     assert play(ledger, 0).events["final"].arrivals["league"].engines == ("e3", "e1")
+
+
+def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> None:
+    """Its lines name the question with the command that shows it, the answer, and who gave it."""
+    told = io.StringIO()
+    screen = up_screen.Screen(ledger, rich.console.Console(file=told, width=120), quiet=True)
+    screen.look()
+    assert not told.getvalue()
+    assert "nobody" in farm("log")
+    play(ledger, 12)
+    screen.look()
+    assert "league:place-1: the organizers are asked (`farm decisions`)\n" in told.getvalue()
+    farm("decide", "league:place-1", "--choose", "e3,e1", "--by", "ann", "--reason", "lots")
+    screen.look()
+    assert told.getvalue().endswith("league:place-1: decided by ann: e3, e1\n")
 
 
 def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 import shutil
 import time
 
@@ -52,13 +53,16 @@ def test_engines_of_different_games_never_live_together(tmp_path: pathlib.Path) 
 
 
 def test_a_fault_of_an_engine_never_ends_the_season(tmp_path: pathlib.Path) -> None:
-    """A crash, an illegal move and a program that is not there lose games, nothing else."""
+    """A crash, an illegal move and a program that does not start lose games, nothing else."""
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF of another machine")
+    broken.chmod(0o755)
     with harness.running(tmp_path) as farm:
         engines = [
             harness.scripted(farm.life, 3),
             harness.scripted(farm.life, 0, "--fault", "crash@20"),
             harness.scripted(farm.life, 1, "--fault", "illegal@16"),
-            {"id": "absent", "name": "Absent", "command": ["no-such-engine"]},
+            {"id": "broken", "name": "Broken", "command": [str(broken)]},
         ]
         farm.launch(harness.league(tmp_path / "season.toml", engines), "faulty")
         farm.finish("faulty")
@@ -66,8 +70,31 @@ def test_a_fault_of_an_engine_never_ends_the_season(tmp_path: pathlib.Path) -> N
     endings = {game.finished.ending.value for game in folded.games.values() if game.finished}
     assert {"disconnect", "illegal"} <= endings
     crashes = {row["engine"]: row["tiebreaks"]["crashes"] for row in _league(folded)}
-    assert crashes["absent"] == 6
+    assert crashes["broken"] == 6
     assert crashes["scripted-3"] == 0
+
+
+def test_a_program_that_is_not_there_loses_nothing(tmp_path: pathlib.Path) -> None:
+    """A typo holds the season and names the path; put right, the same game is played."""
+    program = tmp_path / "tpyo"
+    with harness.running(tmp_path) as farm:
+        real = harness.scripted(farm.life, 3)
+        engines = [{**real, "command": [str(program)]}]
+        engines += [harness.scripted(farm.life, strength) for strength in range(3)]
+        farm.launch(harness.league(tmp_path / "season.toml", engines), "typo")
+        farm.wait(lambda: bool(farm.state("typo").held), 60, "the hold")
+        held = farm.state("typo")
+        assert str(program) in held.held
+        league = held.events["league"]
+        asked = league.order[league.cursor]
+        assert not any(score.crashes for score in league.tally.scores.values())
+        program.write_text(f"#!/bin/sh\nexec {shlex.join(real['command'])}\n")
+        program.chmod(0o755)
+        farm.operate("resume", "--reason", "the program is there")
+        farm.wait(lambda: farm.state("typo").games[asked].finished is not None, 60, "the game")
+        assert not any(
+            score.crashes for score in farm.state("typo").events["league"].tally.scores.values()
+        )
 
 
 def _league(folded: object) -> list[dict[str, object]]:

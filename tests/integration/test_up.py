@@ -11,15 +11,17 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import harness
+import pytest
 
 from orchestrator import embedded, errors
-from orchestrator.commands import common
+from orchestrator.commands import common, serve_web
 from orchestrator.ledger import store
 
 
-def up(root: pathlib.Path, *words: str) -> subprocess.Popen[str]:
+def up(root: pathlib.Path, *words: str, web: bool = False) -> subprocess.Popen[str]:
     """Start ``farm up`` on a data directory."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
     return subprocess.Popen(
@@ -34,7 +36,7 @@ def up(root: pathlib.Path, *words: str) -> subprocess.Popen[str]:
             "--data",
             str(root),
             "--json",
-            "--no-web",
+            *(() if web else ("--no-web",)),
             *words,
         ],
         env=environment | harness.LEASE,
@@ -101,10 +103,12 @@ def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.
 
 
 def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -> None:
-    """SIGTERM in mid-game leaves no process; the next start plays the season to its end."""
+    """SIGTERM in mid-game, even twice, leaves no process; the next start plays on to the end."""
     process = up(tmp_path, "--launch", season(tmp_path, "--delay-ms", "3"))
     wait_for_game(tmp_path)
     process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)  # an impatient supervisor's
     _, told = process.communicate(timeout=60)
     assert "everything is stopped" in told
     assert gone(tmp_path)
@@ -138,6 +142,37 @@ def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
     assert process.returncode == 0, told
     assert json.loads(output)["season"]["status"] == "finished"
     assert gone(tmp_path)
+
+
+def test_nobody_else_gets_the_port_of_the_page(tmp_path: pathlib.Path) -> None:
+    """It is another one than a taken 8080, and is held while a page that died is started again."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(errors.HostError):  # then it is taken already
+            stack.enter_context(serve_web.listen("127.0.0.1", serve_web.PORT))
+        process = up(tmp_path, web=True)
+        try:
+            assert process.stderr is not None
+            line = next(line for line in process.stderr if "live page is at" in line)
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+            assert address is not None, line
+            assert f"port {serve_web.PORT} is taken" in line
+            assert _status(address[0]) == 200
+            (page,) = [p for p in harness.children(process.pid) if "--fd" in harness.command(p)]
+            os.kill(page, signal.SIGKILL)
+            with pytest.raises(errors.HostError):
+                serve_web.listen("127.0.0.1", int(address[1]))
+            assert _status(address[0]) == 200
+        finally:
+            process.terminate()
+            _, told = process.communicate(timeout=60)
+    assert "given up" not in told
+    assert gone(tmp_path)
+
+
+def _status(address: str) -> int:
+    """Ask for the page; who comes while it is started waits at the socket."""
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return int(answer.status)
 
 
 def _family(pid: int) -> list[int]:

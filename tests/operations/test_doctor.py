@@ -15,6 +15,8 @@ from orchestrator import commands, contract, embedded
 from orchestrator.doctor import farm as checks
 from orchestrator.doctor import season as season_checks
 from orchestrator.ledger import api, store, vitals
+from worker_cpu import doctor as worker_doctor
+from worker_cpu import hall
 
 
 class Ground:
@@ -93,6 +95,33 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     assert fact.kind == "preflight_done"
     assert fact.data["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert "engine scripted-1" in fact.data["failed"]
+
+
+def test_no_speed_is_measured_beside_a_game(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the hall's lock or by the ledger: no bench, no reference; both when it is free again."""
+    monkeypatch.setenv("FARM_HOST", "here")
+    kept = hall.HallDirectory(ground.root / "halls" / "hall-1")
+    bench = kept.root / "bench.json"
+    told: list[contract.Finding] = []
+    with kept.locked(1) as lock:
+        assert lock is not None
+        told += _speed({})
+    with kept.lane_locked("a", 1) as lock:
+        assert lock is not None
+        told += _speed({})
+    told += _speed({"here": "league.7"})
+    assert {one.status for one in told} == {"unknown"}
+    assert all("not benched" in one.found for one in told)
+    assert "league.7" in told[-1].found
+    assert not bench.exists()
+    assert [one.status for one in _speed({"elsewhere": "league.7"})] == ["ok"]
+    assert json.loads(bench.read_text())["reference"] > 0
+
+
+def _speed(in_play: dict[str, str]) -> list[contract.Finding]:
+    return [one for one in worker_doctor.check(in_play) if one.name == "speed"]
 
 
 def test_missing_tables_are_counted(tmp_path: pathlib.Path) -> None:

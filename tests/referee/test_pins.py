@@ -36,7 +36,7 @@ def sha(content: bytes) -> str:
 
 
 def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
-    """Program and network are found and pinned; a missing program is no error of the host."""
+    """Program and network are found and pinned; a program that is missing has no checksum."""
     verified = pins.Pins(frozenset()).verify(order(spec(tmp_path)))
     found = {"./engine": sha(b"program"), "net.nn": sha(b"weights")}
     assert verified.found == {"white": found, "black": {}}
@@ -106,3 +106,34 @@ def test_this_host_has_a_processor() -> None:
         id="a", name="A", command=("x",), builds={"x86-64": ("y",), "arm64": ("y",)}
     )
     assert pins.Pins().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}
+
+
+@pytest.mark.parametrize("problem", ["is not there", "cannot be executed"])
+def test_a_program_that_cannot_be_started_here_is_the_hosts_fault(
+    tmp_path: pathlib.Path, problem: str
+) -> None:
+    """Missing, or not executable: the refusal names engine, program and place (S16-15b)."""
+    engine = spec(tmp_path)
+    program = tmp_path / "engine"
+    program.chmod(0o755)
+    pins.require_programs(made.order(engine, engine))
+    if problem == "is not there":
+        program.unlink()
+    else:
+        program.chmod(0o644)
+    with pytest.raises(errors.HostError) as refused:
+        pins.require_programs(made.order(engine, engine))
+    for told in ("Engine A", "./engine", str(program), problem, "farm resume"):
+        assert told in str(refused.value)
+
+
+def test_a_program_is_looked_for_in_path_and_on_boxes_not_at_all(tmp_path: pathlib.Path) -> None:
+    """A bare name is one of the PATH; a directory is no program; a box has its own files."""
+    there = contract.EngineSpec(id="a", name="A", command=("sh",))
+    boxed = contract.EngineSpec(id="b", name="B", command=("./lc0",), box="gpu-1")
+    pins.require_programs(made.order(there, boxed))
+    for command in ("no-such-engine", str(tmp_path)):
+        with pytest.raises(errors.HostError, match=command):
+            pins.require_programs(
+                made.order(there, there.model_copy(update={"command": (command,)}))
+            )

@@ -505,17 +505,19 @@ def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
     played.append(replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY))
     acts = list(chronicle.acts(played.journal))
     assert [act["kind"] for act in acts] == [
+        entries.LAUNCHED,
         entries.PAUSED,
         amendments.BOOK_MENDED,
         amendments.ENGINE_REPLACED,
     ]
-    assert acts[1]["about"] == {
+    assert acts[0]["name"] == "operator"
+    assert acts[2]["about"] == {
         "book": "short",
         "source": "new.pgn",
         "sha256": "0" * 64,
         "exits": 6,
     }
-    assert acts[2]["about"]["substitute"] == "new"
+    assert acts[3]["about"]["substitute"] == "new"
     told = contract.dumps(acts)
     assert driver.SEED not in told
     assert "moves" not in told

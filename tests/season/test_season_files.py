@@ -80,7 +80,6 @@ BAD = [
         "no size",
         "",
     ),
-    ("schema = 1", "schema = = 1", "line 2, column 10", "Invalid value", "TOML"),
 ]
 
 
@@ -149,6 +148,35 @@ def test_a_missing_file_and_a_broken_one_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
     with pytest.raises(errors.SeasonFileError, match="utf-8"):
         files.load(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("schema = 1", "schema = = 1", "not TOML: Invalid value (line 2, column 10)"),
+        ('"short"', '"short', "not TOML: Illegal character '\\n' (line"),
+        ('[books.short]\nfile = "short.epd"', "[books.short", "not TOML: Expected ']' at the end"),
+    ],
+)
+def test_what_is_no_toml_is_told_as_such(tmp_path: Path, old: str, new: str, told: str) -> None:
+    """The line says that the file cannot be read as TOML, why, and at which line and column."""
+    with pytest.raises(errors.SeasonFileError) as caught:
+        driver.load(tmp_path, driver.season_text().replace(old, new, 1))
+    assert str(caught.value).startswith(f"{tmp_path / 'season.toml'}: {told}")
+
+
+def test_files_of_another_kind_are_told_by_what_is_wanted(tmp_path: Path) -> None:
+    """One line each for a season file where a roster file is wanted, and the reverse."""
+    driver.load(tmp_path, driver.season_text())
+    roster_file = tmp_path / "engines.toml"
+    roster_file.write_text('schema = 1\n[[engine]]\nid = "e1"\nname = "E"\ncommand = ["x"]\n')
+    with pytest.raises(errors.WrongFileError) as caught:
+        files.load_engines(tmp_path / "season.toml")
+    told = "this is a season file; a roster file is wanted ([[engine]] tables alone)"
+    assert str(caught.value) == f"{tmp_path / 'season.toml'}: {told}"
+    with pytest.raises(errors.WrongFileError, match="this is a roster file; a season file"):
+        files.load(roster_file)
+    assert len(files.load_engines(roster_file)) == 1
 
 
 def finder(there: Sequence[str]) -> roster.Finder:

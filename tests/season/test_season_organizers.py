@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import driver
 import pytest
+import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import contract, errors
+from orchestrator.commands import up_screen
+from orchestrator.ledger import memory
 from orchestrator.season import (
     corrections,
     decisions,
@@ -110,6 +114,31 @@ def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
     decided = kinds(season, entries.DECIDED)[0].data
     assert (decided["reason"], decided["name"], decided["choose"]) == ("lots", "ann", ["e4", "e2"])
     assert season.state.finished
+
+
+def test_a_table_is_final_when_its_ties_are_decided(tmp_path: Path) -> None:
+    """`farm up` shows a tied event's table as it is so far, and the final one once decided."""
+    season = launched(tmp_path, text(CHAIN), drawn)
+    ledger, told = memory.MemoryLedger(), io.StringIO()
+    screen = up_screen.Screen(ledger, rich.console.Console(file=told, width=200), quiet=False)
+
+    def show() -> str:
+        drafts = [contract.Draft(one.kind, one.data) for one in season.journal]
+        written = ledger.last("test")
+        ledger.append("test", written, drafts[written:], "test")
+        told.truncate(told.seek(0))
+        screen.look()
+        return told.getvalue()
+
+    show()
+    season.play()
+    shown = show()
+    assert "League: table so far (1 decision open)" in shown
+    assert "final table" not in shown
+    assert not views.standings(season.state, "league")["final"]
+    (asked,) = decisions.outstanding(season.state)
+    season.append(decisions.decide(season.state, asked.decision, ["e4", "e2"], "ann", "lots"))
+    assert "League: final table" in show()
 
 
 def test_a_tie_that_decides_nothing_stops_nothing(tmp_path: Path) -> None:

@@ -256,6 +256,16 @@ def test_a_written_roster_reads_as_it_was(tmp_path: Path) -> None:
     assert files.load_engines(tmp_path / "again.toml") == entries
 
 
+def test_a_program_that_is_found_from_nowhere_is_refused(tmp_path: Path) -> None:
+    """Engines start in a folder of their own: a relative path needs its entry's directory."""
+    unplaced = ENGINES.replace('directory = "/opt/igel"\n', "")
+    assert unplaced != ENGINES
+    with pytest.raises(errors.SeasonFileError) as refused:
+        load(tmp_path, unplaced)
+    assert "[roster.engine igel] command" in str(refused.value)
+    assert "'./igel-avx2'" in str(refused.value)
+
+
 def test_checksums_of_files_at_hand_are_pinned(tmp_path: Path) -> None:
     """`--pin` adds the SHA-256 of program and network; what the entry says stays."""
     (tmp_path / "engine").write_text("#!/bin/sh\n")

@@ -297,7 +297,7 @@ def test_a_forged_draw_is_found() -> None:
     ("name", "old", "new", "match"),
     [
         ("season16", "relegate = 6", "relegate = 13", "relegate: found 13 below place 4"),
-        ("season17", 'competition = "gpu"   # S17-2', 'competition = "cpu"', r"gpu-1.*\(S17-2\)"),
+        ("season17", 'competition = "gpu"   #', 'competition = "cpu"   #', r"gpu-1.*\(S17-2\)"),
         ("ntcec1", "[1, 4, 5,", "[1, 2, 5,", "'n1-1', who may also come from stage-2b"),
         ("cup", "top = 16, to", "top = 17, to", "an even number of engines"),
         ("frc", '"wins", "organizers"', '"organizers", "wins"', "tiebreaks"),

@@ -19,7 +19,6 @@ from orchestrator.arbiter import dealing
 from worker_cpu.book import lines
 
 START_SECONDS = 60.0  # s: an engine that loads a big network
-LOOK_SECONDS = 120.0  # s: one search by nodes
 
 
 def positions(start: contract.Opening, plies: int, variant: boards.Variant) -> list[lines.Line]:

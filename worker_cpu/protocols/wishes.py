@@ -124,7 +124,7 @@ def _limited(offer: Offer, role: limits.Role, most: int, unit: str) -> Iterator[
 
 
 def _paths(offer: Offer, event: contract.Limits) -> Iterator[Wish]:
-    """Yield the tablebase paths by the engine's own names; N1 allows one kind an engine."""
+    """Yield the tablebase paths by the engine's own names; N1 Endgame Tablebases: one kind."""
     taken: limits.Role | None = None
     for role in limits.PATHS:
         path = limits.path(event, role)
@@ -165,7 +165,7 @@ def _together(offer: Offer, role: limits.Role, limit_mb: int | None) -> Iterator
     """Yield the minor hashes, or the tablebase caches, lowered where they are too large.
 
     A hash is left at its default unless its author asks for more; a cache may be as
-    large as the limit (N1 "Tablebase Cache"). All are lowered in proportion.
+    large as the limit (N1 Tablebase Cache). All are lowered in proportion.
     """
     options = offer.of(role, "spin", "combo")
     if limit_mb is None or not options:

@@ -257,12 +257,6 @@ def _lines_backwards(output: bytes) -> Iterator[bytes]:
 # -- commands ----------------------------------------------------------------------------
 
 
-def set_option(name: str, value: str | None = None) -> bytes:
-    """Write ``option``; a button has no value. Line ends cannot be smuggled in."""
-    text = f"option {name}" if value is None else f"option {name}={value}"
-    return " ".join(text.splitlines()).encode() + b"\n"
-
-
 def time_control(control: contract.TimeControl, bound_ms: int) -> bytes:
     """Write ``level`` or ``st``, and ``sd``: the control that every game begins with.
 

@@ -4,7 +4,7 @@ A format unfolds into pairings, drawn one after the other: at once where they do
 depend on results (round robin, match), or None while results are missing (Swiss,
 knockout, the extensions of a match). Engines are numbers from 0 in the order of their
 seeds, and ``slot`` counts the openings of the event from 0: boards of one slot share an
-opening. Formats are pure: they see the field and the history, and never a random seed.
+opening (CUP-4c). Formats are pure: they see the field and the history, and never a random seed.
 """
 
 from __future__ import annotations

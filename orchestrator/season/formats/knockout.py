@@ -1,10 +1,11 @@
 """Knockout: one round of a Cup, its matches played one after the other (CUP-2, CUP-3).
 
-A Cup is a chain of such rounds, each an event with its own book and number of pairs; the
-winners enter the next round in the order of their matches, so that match i is winner
-(2i-1) v winner (2i). CUP-3a: a match of k pairs ends after the game in which a side has
-more than k points, also in the middle of a pair. CUP-3d/e: at k-k whole pairs follow
-until one is decisive. Games are paired as soon as they are certain to be played.
+A Cup is a chain of such rounds (CUP-2b, CUP-2d), each an event with its own book and
+number of pairs; the winners enter the next round in the order of their matches, so that
+match i is winner (2i-1) v winner (2i). CUP-3a: a match of k pairs ends after the game in
+which a side has more than k points, also in the middle of a pair. CUP-3d, CUP-3e: at k-k
+whole pairs follow until one is decisive. Games are paired as soon as they are certain to
+be played.
 
 The first round places its best seeds at equal distance (CUP-2c, EDPS8) and draws the
 rest by lot. A smaller field leaves places empty: the best seeds have the byes.

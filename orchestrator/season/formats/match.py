@@ -1,10 +1,10 @@
 """A match of two engines: colours turn with every game, openings run 1, 1, 2, 2 and so on.
 
-S16-8a: the reverse game with the same opening follows at once; S16-8b: the match is
-played to its last game even when it is decided. A drawn match goes on with its
-extensions, each played in full: S16-8c/d a rapid set, then blitz sets until one is won;
-N1: 4 more games at a time; FRC-2i: pairs until an engine wins one. A round is one pair
-of games.
+S16-8a, S17-8a: the reverse game with the same opening follows at once; S16-8b, S17-8b: the
+match is played to its last game even when it is decided. A drawn match goes on with its
+extensions, each played in full: a rapid set (S16-8c, S17-8c), then blitz sets until one is
+won (S16-8d, S17-8d); 4 more games at a time (N1 Superfinal); pairs until an engine wins one
+(FRC-2i). A round is one pair of games.
 """
 
 from __future__ import annotations

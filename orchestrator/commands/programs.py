@@ -1,0 +1,62 @@
+"""Whether engines' programs are on this machine: said before a season is launched.
+
+A warning and never a refusal: the hall may be another host. There a program that is missing
+starts no game and holds the season (``worker_cpu.pins``). Engines of GPU boxes are not looked
+for. A bare program is looked for where a hall that was started here does.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import click
+
+from orchestrator import contract
+from orchestrator.arbiter import builds
+
+GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
+NAMED: Final = 5  # engines in one warning; the shipped seasons have only placeholders
+
+
+def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
+    """Return what to say of engines whose programs are missing here, [] where all are there."""
+    missing = [f"{spec.id} ({spec.command[0]})" for spec in engines if not _here(spec)]
+    if not missing:
+        return []
+    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    named = ", ".join(missing[:NAMED]) + more
+    what = f"no program on this machine, or none that can be executed: {named}"
+    return [f"{what}; if it is the hall, their games do not start and the season is held"]
+
+
+def warn(told: Sequence[str]) -> None:
+    """Write warnings to standard error, for people and beside what programs read."""
+    for one in told:
+        click.secho(f"Warning: {one}", err=True, fg="yellow", bold=True)
+
+
+def _here(spec: contract.EngineSpec) -> bool:
+    return bool(spec.box) or any(_found(spec, name) for name in _programs(spec))
+
+
+def _programs(spec: contract.EngineSpec) -> Iterator[str]:
+    """Yield what the hall may start: one of the builds by its processor, else the command."""
+    yield spec.command[0]
+    yield from (command[0] for build, command in spec.builds.items() if build != builds.GPU)
+
+
+def _found(spec: contract.EngineSpec, name: str) -> bool:
+    if "/" not in name:
+        return shutil.which(name, path=_search_path()) is not None
+    path = pathlib.Path(spec.directory or ".") / name
+    return os.access(path, os.X_OK) and path.is_file()
+
+
+def _search_path() -> str:
+    programs = str(pathlib.Path(sys.executable).parent)
+    return os.pathsep.join([programs, os.environ.get("PATH", os.defpath), GAMES])
