@@ -65,7 +65,6 @@ MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
-RECORDS = frozenset(("went", "out", "ans", "err", "late", "cut", "over"))
 
 
 class AgentError(Exception):
