@@ -18,7 +18,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from orchestrator import celery
+from orchestrator import bells
 from orchestrator.ledger import keys
 
 READ = (
@@ -78,7 +78,7 @@ def roles(database: int = 0) -> dict[str, Role]:
     """Return all roles by name."""
     names = keys.Keys()
     ledger, mirrored = f"~{names.prefix}*", f"%R~{names.mirrored}"
-    reads, broker = f"%R~{names.prefix}*", f"~{celery.KEYS}*"
+    reads, broker = f"%R~{names.prefix}*", f"~{bells.KEYS}*"
     channels = _channels(database)
     play = tuple(f"~{pattern}" for pattern in _of_hall(names))
     steer = ("+@all", "-@admin", "-@dangerous", "+info", "+config|get", "+acl|whoami")
@@ -104,7 +104,7 @@ def roles(database: int = 0) -> dict[str, Role]:
         Role(
             "exporter",
             "measures",
-            (reads, f"%R~{celery.KEYS}*"),
+            (reads, f"%R~{bells.KEYS}*"),
             (),
             _allow(*READ, *ASK, *CONNECT_6),
         ),
@@ -128,7 +128,7 @@ def _allow(*commands: str) -> tuple[str, ...]:
 
 def _channels(database: int) -> tuple[str, ...]:
     # Patterns are compared as text: a subscription to x* is not covered by a wider rule.
-    prefix = celery.KEYS
+    prefix = bells.KEYS
     return (
         f"&{prefix}*",
         f"&{prefix}/{database}.celery.pidbox",

@@ -10,23 +10,8 @@ from __future__ import annotations
 import celery
 from celery import signals
 
-from orchestrator import logs
+from orchestrator import bells, logs
 from orchestrator.ledger import address
-
-KEYS = "farm:celery:"  # what the names of all of Celery's keys and channels begin with
-PLAY = "farm.play"  # the one task: look at your hall, and play what is ready there
-PREPARE = "farm.prepare"  # the one task of a GPU box: look at what is wanted of it
-
-
-def queue(hall: str) -> str:
-    """Return the queue of a hall's doorbell; that of a lane's is ``HALL.LANE``'s."""
-    return f"{PLAY}.{hall}"
-
-
-def box_queue(box: str) -> str:
-    """Return the queue of a GPU box's doorbell."""
-    return f"{PREPARE}.{box}"
-
 
 _address = address.url() or "redis://localhost:6379/0"
 app = celery.Celery("farm", broker=address.broker(_address))
@@ -59,7 +44,7 @@ app.conf.update(
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
         "health_check_interval": 25,
-        "global_keyprefix": KEYS,
+        "global_keyprefix": bells.KEYS,
     },
     enable_utc=True,
 )

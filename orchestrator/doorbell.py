@@ -14,7 +14,7 @@ import kombu.exceptions
 import redis.exceptions
 import structlog
 
-from orchestrator import celery
+from orchestrator import bells, celery
 from orchestrator.ledger import address
 
 log = structlog.get_logger()
@@ -26,7 +26,7 @@ def ring(hall: str, connection: Any = None) -> None:
     """Publish one ring to the hall's queue; a failure is logged and left to the next ring."""
     try:
         celery.app.send_task(
-            celery.PLAY, queue=celery.queue(hall), expires=EXPIRES_SECONDS, connection=connection
+            bells.PLAY, queue=bells.queue(hall), expires=EXPIRES_SECONDS, connection=connection
         )
     except (kombu.exceptions.OperationalError, redis.exceptions.RedisError, OSError) as error:
         log.warning("doorbell.failed", hall=hall, error=str(error))

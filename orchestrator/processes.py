@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from orchestrator import celery, errors
+from orchestrator import bells, errors
 
 RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
 RESTART_WINDOW_SECONDS = 60.0
@@ -49,7 +49,7 @@ def worker_command(hall: str, lane: str = "") -> list[str]:
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
-        *("--queues", celery.queue(place), "--hostname", f"{place}@%h"),
+        *("--queues", bells.queue(place), "--hostname", f"{place}@%h"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
@@ -60,7 +60,7 @@ def box_command(box: str) -> list[str]:
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "solo", "--include", "worker_gpu.tasks"),
-        *("--queues", celery.box_queue(box), "--hostname", f"{box}@%h"),
+        *("--queues", bells.box_queue(box), "--hostname", f"{box}@%h"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]

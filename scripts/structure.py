@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "orchestrator": {
         "contract": "contract errors",
         "common": "version logs players",
-        "doorbell": "celery doorbell access processes embedded watchdog",
+        "doorbell": "bells celery doorbell access processes embedded watchdog",
         "forecast": "ratinglist forecast branch chances simulation importing",
         "serve": ("serve season_runner leases archive judging farm_journal testmatches evidence"),
     },

@@ -7,7 +7,7 @@ import shutil
 import time
 from typing import Any
 
-from orchestrator import celery
+from orchestrator import bells
 from orchestrator.ledger import store
 from orchestrator.metrics import families
 
@@ -20,7 +20,7 @@ def redis(sheet: families.Sheet, ledger: store.RedisLedger, halls: tuple[str, ..
     with ledger.server.asked():
         info: dict[str, Any] = ledger.server.client.info()
         waiting = {
-            celery.queue(hall): ledger.server.client.llen(celery.KEYS + celery.queue(hall))
+            bells.queue(hall): ledger.server.client.llen(bells.KEYS + bells.queue(hall))
             for hall in halls
         }
     for queue, length in waiting.items():

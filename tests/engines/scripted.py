@@ -535,9 +535,13 @@ def half(engine: Engine, _argument: str) -> None:
 
 
 def doubled(engine: Engine, _argument: str) -> None:
-    """Answer twice, the second time with a move that is none."""
-    engine.answer(engine.move())
-    engine.answer("a1a1")
+    """Answer twice in one write, the second time with a move that is none.
+
+    Between two writes the next position may be asked for: then it would answer that one.
+    """
+    moves = (engine.move(), "a1a1")
+    write(b"".join(f"{engine.word} {move}".encode() + engine.end for move in moves))
+    engine.made()
 
 
 def loud(engine: Engine, _argument: str) -> None:

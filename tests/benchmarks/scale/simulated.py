@@ -13,8 +13,8 @@ import time
 
 import celery
 
+from orchestrator import bells, contract
 from orchestrator import celery as app
-from orchestrator import contract
 from orchestrator.ledger import api, lane_store, lanes
 
 SLEEP_SECONDS = float(os.environ.get("SCALE_SLEEP", "0.05"))  # s: what stands for a game
@@ -33,7 +33,7 @@ def known() -> lane_store.RedisLanes:
 
 def ring(hall: str, lane: str) -> None:
     """Send one dispatch."""
-    app.app.send_task(TASK, args=[hall, lane], queue=app.queue(hall))
+    app.app.send_task(TASK, args=[hall, lane], queue=bells.queue(hall))
 
 
 @celery.shared_task(name=TASK)
