@@ -199,6 +199,35 @@ def test_a_board_that_is_overtaken_draws_the_newest_position(
     assert not set(seen) & (set(boards[1:-2]) - {boards[0]})
 
 
+def test_a_replay_that_comes_before_the_stream_is_shown(
+    browser: sync_api.Browser, web: theatre.Web
+) -> None:
+    """Whichever of the two answers is the later one, the page ends the same, without an error."""
+    record = first_finished(web)
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.set_default_timeout(SECONDS)
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    held: list[sync_api.Route] = []
+
+    def hold(route: sync_api.Route) -> None:
+        held.append(route)
+
+    opened.route("**/api/v1/live*", hold)
+    opened.goto(f"{web.url}/#/stage/game/league.1")
+    sync_api.expect(opened.locator("#moves .end").last).to_contain_text(record.outcome.details)
+    for route in held:
+        route.continue_()
+    sync_api.expect(opened.locator('#events [aria-current="true"]')).to_have_attribute(
+        "data-event", record.order.event
+    )
+    sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+    context.close()
+    assert held
+    assert not complaints
+
+
 def test_an_address_that_leads_nowhere_is_told_and_taken_back(
     browser: sync_api.Browser, web: theatre.Web
 ) -> None:

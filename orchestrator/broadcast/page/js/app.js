@@ -110,6 +110,7 @@ function setSeason(season) {
 
 function drawEvents() {
   const { season } = state
+  if (!season) return // a replay may be here before the stream's first word
   fill(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === state.event ? "true" : null, "data-event": one.event },
     h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${WORDS[one.colour]}`),
     h("small", { class: "quiet" }, `${one.games.played}/${one.games.total}`))))
@@ -141,7 +142,7 @@ function drawTab() {
   drawTabs()
   const turn = (drawn += 1)
   const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
-  draw(byId("panel"), tab, state, () => turn === drawn)
+  draw(byId("panel"), tab, { ...state }, () => turn === drawn)
 }
 
 let waiting = null
