@@ -73,10 +73,19 @@ static void write_log(const char *directory) {
     fclose(file);
 }
 
-/* The ply to be played is one more than the moves behind `moves`. */
+/* The plies before a position: some runners send the last one that no move comes back from. */
+static int plies_before(const char *position) {
+    char side;
+    int full;
+    const char *fen = strstr(position, " fen ");
+    if (!fen || sscanf(fen, " fen %*s %c %*s %*s %*s %d", &side, &full) != 2) return 0;
+    return 2 * (full - 1) + (side == 'b');
+}
+
+/* The ply to be played is one more than those before and the moves behind `moves`. */
 static int ply_of(const char *position) {
     const char *moves = strstr(position, " moves ");
-    int count = 1;
+    int count = 1 + plies_before(position);
     if (!moves) return count;
     for (const char *at = moves + 7; *at; at++)
         count += *at != ' ' && (at[1] == ' ' || at[1] == 0);
