@@ -23,15 +23,24 @@ Result = tuple[str, str, str]  # White, Black, result
 
 
 def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
-    """Return every official game of some seasons in the order in which they ended."""
+    """Return every official game of some seasons in the order in which they ended.
+
+    A game counts for who played it, also where a substitute has taken its result over. What
+    the organizers scored without a move is none.
+    """
     found: list[tuple[int, Result]] = []
     for state in states:
         for game in state.games.values():
-            if (done := game.finished) is not None:
-                white, black = _name(state, game.white), _name(state, game.black)
+            if (done := game.finished) is not None and _begun(game, done):
+                white, black = (_name(state, engine) for engine in game.players)
                 found.append((done.ended_ms, (white, black, done.result)))
     found.sort(key=lambda item: item[0])
     return [result for _, result in found]
+
+
+def _begun(game: events.Game, done: contract.GameFinished) -> bool:
+    """Say whether a hall has played a game, were it only until an interruption."""
+    return bool(done.attempt or (game.progress and game.progress.plies))
 
 
 def _name(state: season_state.SeasonState, engine: str) -> str:
@@ -39,13 +48,17 @@ def _name(state: season_state.SeasonState, engine: str) -> str:
 
 
 def established(states: Iterable[season_state.SeasonState]) -> set[str]:
-    """Return who has finished an event; everybody else is provisional (S16-14e)."""
+    """Return who has finished an event; everybody else is provisional (S16-14e).
+
+    Who was excluded from an event has not finished it.
+    """
     return {
         _name(state, engine)
         for state in states
         for event in state.events.values()
         if event.status is events.Status.RANKED
         for engine in event.entrants
+        if engine not in event.excluded
     }
 
 
@@ -58,9 +71,12 @@ def first_ratings(states: Iterable[season_state.SeasonState]) -> dict[str, float
     """Return what each engine starts with in live Elo: its first roster's figure."""
     found: dict[str, float] = {}
     for state in states:
+        launched = {engine.id: engine.rating for engine in state.launched.engines}
         for engine in state.engines.values():
-            if engine.rating is not None:
-                found.setdefault(engine.name, float(engine.rating))
+            first = launched.get(engine.id)
+            rating = engine.rating if first is None else first
+            if rating is not None:
+                found.setdefault(engine.name, float(rating))
     return found
 
 

@@ -47,6 +47,7 @@ def _engine_replaced(
         state.games[game_id] = _handed_over(state.games[game_id], fact.engine, new)
     for game_id in fact.annulled:
         state.games[game_id] = dataclasses.replace(state.games[game_id], cancelled=True)
+    event.annulled |= set(fact.annulled)
     for game_id, again in fact.replays.items():
         game = _handed_over(state.games[game_id], fact.engine, new)
         state.replace_game(event, game_id, dataclasses.replace(game, id=again, finished=None))
@@ -64,6 +65,7 @@ def _handed_over(game: events.Game, old: str, new: str) -> events.Game:
         black=new if game.black == old else game.black,
         progress=None,  # an interrupted game of another engine is not played on
         asks=False,
+        played_by=None if game.finished is None else game.players,
     )
 
 

@@ -13,11 +13,8 @@ from collections.abc import Sequence
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import verdict
-from orchestrator.season import entries, events, exclusion
+from orchestrator.season import entries, events, exclusion, pairing
 from orchestrator.season import state as season_state
-
-# These schedules do not look at results, so a result may change between two rounds.
-_FREE_OF_RESULTS = frozenset({"round-robin"})
 
 
 def adjudicate(
@@ -115,11 +112,16 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
 def refuse_later_rounds(
     state: season_state.SeasonState, event: events.EventState, game: events.Game
 ) -> None:
-    """Refuse to change a result by which later rounds of the same event were paired."""
-    if event.spec.format.kind in _FREE_OF_RESULTS or game.open:
+    """Refuse to change a result by which later rounds of the same event were paired.
+
+    In a match these are sets that follow a drawn one; its other pairs of games are drawn
+    whatever the results are (S16-8b).
+    """
+    first = pairing.schedule(event).built_from(game.round_number)
+    if first is None or game.open:
         return
-    later = {g.round_number for g in map(state.game, event.order)}
-    built = sorted(number for number in later if number > game.round_number)
+    paired = {g.round_number for g in map(state.game, event.order)}
+    built = sorted(number for number in paired if number >= first)
     if built:
         rounds = ", ".join(map(str, built))
         raise errors.RefusedError(

@@ -14,15 +14,17 @@ from orchestrator.season import entries, events
 from orchestrator.season import state as season_state
 
 
-def disqualified(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
-    """Return the fact of the first engine that has crashed too often, [] without one."""
-    limit = event.spec.disqualify_after
-    if not limit:
-        return []
-    for engine, crashes in event.tally.crashed.items():
-        if crashes >= limit and engine not in event.tally.excluded:
-            reason = f"{crashes} crashes in {event.spec.name}"
-            return [_excluded(state, event, engine, "crashes", reason)]
+def disqualified(state: season_state.SeasonState) -> list[contract.Draft]:
+    """Return the fact of the first engine that has crashed too often, [] without one.
+
+    Also in an event that is passed over: the game that it waits for may be that engine's.
+    """
+    for event in state.events.values():
+        if event.status is events.Status.RUNNING and event.spec.disqualify_after:
+            for engine, crashes in event.tally.crashed.items():
+                if crashes >= event.spec.disqualify_after and engine not in event.tally.excluded:
+                    reason = f"{crashes} crashes in {event.spec.name}"
+                    return [_excluded(state, event, engine, "crashes", reason)]
     return []
 
 
@@ -55,7 +57,10 @@ def withdraw(
     require_paused(state)
     event = state.events.get(event_id)
     if event is None or event.status is not events.Status.RUNNING:
-        raise errors.RefusedError(f"event {event_id!r} is not being played; nobody can leave it")
+        raise errors.RefusedError(
+            f"event {event_id!r} is not being played; nobody can leave it. Before it begins"
+            " another engine may take the seat (`farm amend engine`)"
+        )
     if engine not in event.tally.scores:
         field = ", ".join(event.entrants)
         raise errors.RefusedError(f"{engine!r} does not play {event_id}; its field: {field}")

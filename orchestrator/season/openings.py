@@ -112,7 +112,9 @@ class Lot:
 
 
 def _opening_of(spec: model.Event, game: events.Game) -> Choice:
-    return Choice(game.book or spec.book, game.opening, game.start)
+    if game.opening is None:
+        return Choice(start=game.start)  # whatever book the event has
+    return Choice(game.book or spec.book, game.opening)
 
 
 def start_position(number: int) -> contract.Opening:

@@ -3,14 +3,25 @@
 RULEBOOK §5: where a hidden book is proven, or an engine cannot go on, the director names
 the replacement and what happens to the games played. The substitute has the seed and all
 open games. Refused is what the schedule has built upon: an event that is ranked, results
-by which later rounds were paired, a match that would be left without a winner.
+by which later rounds were paired, a match that would be left without a winner. Invariant:
+no engine enters an event twice, so nobody takes a seat that leads where it may come anyhow.
 """
 
 from __future__ import annotations
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import limits
-from orchestrator.season import amendments, checks, corrections, events, exclusion, orders
+from orchestrator.season import (
+    amendments,
+    checks,
+    corrections,
+    events,
+    exclusion,
+    model,
+    orders,
+    plan,
+    updating,
+)
 from orchestrator.season import state as season_state
 
 # Formats whose tables do without a game; in matches somebody has to win.
@@ -32,7 +43,7 @@ def replace(
     event = _event(state, event_id)
     _check_substitute(state, event, substitute)
     if event.status is not events.Status.RUNNING:
-        _require_known(state, engine)
+        _require_coming(state, event, engine)
         return [_fact(event, engine, substitute, "keep", name, reason)]
     exclusion.require_paused(state)
     if engine not in event.entrants:
@@ -64,6 +75,10 @@ def _check_substitute(
         )
     if substitute.id in {*event.entrants, *event.substitutes.values()}:
         raise errors.RefusedError(f"{substitute.id} plays {event.id} already")
+    _require_one_way(state, event, substitute.id)
+    entry = updating.entries_of(state).get(substitute.id)
+    if entry is not None:
+        require_competition(event.spec, entry)
     options = orders.engine_in(substitute, event.id).options
     for breach in limits.breaches(options, event.spec.limits):
         raise errors.RefusedError(
@@ -72,11 +87,66 @@ def _check_substitute(
         )
 
 
-def _require_known(state: season_state.SeasonState, engine: str) -> None:
+def require_competition(spec: model.Event, entry: model.EngineEntry) -> None:
+    """Raise ``RefusedError`` for an engine of the other competition (S17-2b)."""
+    if spec.competition not in {None, entry.competition}:
+        name = entry.name or entry.id
+        text = f"{name} is of the {entry.competition} competition, but {spec.id} is for"
+        raise errors.RefusedError(f"{text} {spec.competition} (S17-2)")
+
+
+def _require_coming(state: season_state.SeasonState, event: events.EventState, engine: str) -> None:
     if engine not in state.engines:
         raise errors.RefusedError(
             f"no engine {engine!r} in this season; there are {', '.join(state.engines)}"
         )
+    coming = _coming(state, event.id, without=event.id)
+    if engine not in coming:
+        raise errors.RefusedError(
+            f"{engine} has no seat in {event.id}, nor does it play for one; who has, or may"
+            f" come: {', '.join(sorted(coming))}"
+        )
+
+
+def _require_one_way(
+    state: season_state.SeasonState, event: events.EventState, engine: str
+) -> None:
+    """Raise ``RefusedError`` where an engine would enter this event or a later one twice."""
+    for name in _reached(state.launched.season, event.id):
+        seats = state.events[name].substitutes
+        given = name != event.id and engine in seats  # its own seat there is another's
+        coming = _coming(state, name, without=event.id)
+        if given or engine in {*seats.values(), *coming}:
+            raise errors.RefusedError(
+                f"{engine} may come into {name} without this seat, and no engine enters an event"
+                " twice: take another one, or wait until it can come there no more"
+            )
+
+
+def _reached(season: model.Season, event_id: str) -> list[str]:
+    """Return an event, and those that engines may go on to from it."""
+    found, asked = [event_id], [event_id]
+    while asked:
+        new = [p.to for p in season.event(asked.pop()).promote if p.to not in found]
+        found += new
+        asked += new
+    return found
+
+
+def _coming(state: season_state.SeasonState, event_id: str, *, without: str) -> set[str]:
+    """Return who enters an event, or may; ways through the event ``without`` are left out."""
+    event = state.events[event_id]
+    if event.entrants:
+        return set(event.entrants)
+    roster = [engine.id for engine in state.launched.engines]
+    found = {*plan.listed(event.spec, roster), *event.added}
+    for source in plan.sources(state.launched.season, event_id):
+        arrival = event.arrivals.get(source.event)
+        if arrival is not None:
+            found.update(arrival.engines)
+        elif source.event != without:
+            found |= _coming(state, source.event, without=without)
+    return set(map(event.seat, found))
 
 
 def _running(

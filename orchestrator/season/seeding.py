@@ -6,6 +6,8 @@ its first round and stay to its end; CUP-2c: all but the placed are drawn by lot
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orchestrator.season import draws, entries, events, model, plan
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import knockout
@@ -18,7 +20,7 @@ def started(
     entrants = _entrants(state, event)
     if entrants is None:
         return None
-    seated = tuple(map(event.seat, entrants))  # a substitute has the seed of whom it replaces
+    seated = tuple(_seated(event, entrants))
     return entries.EventStarted(
         event=event.id,
         entrants=seated,
@@ -26,6 +28,19 @@ def started(
         bracket=_bracket(state, event.spec, seated),
         engines=tuple(state.engines[engine] for engine in seated),
     )
+
+
+def _seated(event: events.EventState, entrants: tuple[str, ...]) -> Iterator[str]:
+    """Yield who plays: a substitute has the seed of whom it replaces.
+
+    One that comes in its own right after all (what came before was taken back) leaves that
+    seat to whom it was to replace.
+    """
+    taken = {engine for engine in entrants if event.seat(engine) == engine}
+    for engine in entrants:
+        substitute = event.seat(engine)
+        yield engine if substitute == engine or substitute in taken else substitute
+        taken.add(substitute)
 
 
 def _entrants(state: season_state.SeasonState, event: events.EventState) -> tuple[str, ...] | None:

@@ -64,8 +64,7 @@ class Tally:
         """Count a finished game."""
         self.games += 1
         self.duration_ms += max(0, finished.ended_ms - finished.started_ms)
-        if finished.loser is not None and finished.ending in CRASHES:
-            self._crash(white if finished.loser == "white" else black)
+        self.add_annulled(white, black, finished)
         if not self.excluded.isdisjoint((white, black)):
             return
         white_halves, black_halves = halves(finished.result)
@@ -79,15 +78,19 @@ class Tally:
         self.scores[white].r_mobility += round(mobility * R_MOBILITY_UNIT)
         self.scores[black].r_mobility += round((1 - mobility) * R_MOBILITY_UNIT)
 
+    def add_annulled(self, white: str, black: str, finished: contract.GameFinished) -> None:
+        """Count of a game only who crashed in it, if that engine still plays (S16-15d)."""
+        crashed = finished.loser is not None and finished.ending in CRASHES
+        engine = white if finished.loser == "white" else black
+        if crashed and engine in self.scores:
+            self.scores[engine].crashes += 1
+            self.crashed[engine] = self.scores[engine].crashes
+
     def bye(self, engine: str) -> None:
         """Count a round without an opponent: the points of a win, but no win (FIDE C.04)."""
         if engine not in self.excluded:
             self.scores[engine].half_points += 2
             self.scores[engine].byes += 1
-
-    def _crash(self, engine: str) -> None:
-        self.scores[engine].crashes += 1
-        self.crashed[engine] = self.scores[engine].crashes
 
     def _count(self, engine: str, opponent: str, half_points: int) -> None:
         score = self.scores[engine]

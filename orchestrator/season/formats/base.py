@@ -138,5 +138,8 @@ class Format(Protocol):
     def complete(self, paired: int, played: History) -> bool:
         """Say whether nothing is left to be paired after ``paired`` pairings."""
 
+    def built_from(self, number: int) -> int | None:
+        """Return the first round that rests on the results of round ``number``; None: none."""
+
     def order(self, played: History) -> tuple[tuple[int, ...], ...] | None:
         """Return who shares which place, best first; None: points and tiebreaks decide."""

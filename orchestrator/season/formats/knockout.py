@@ -135,6 +135,10 @@ class Knockout:
             return False
         return all(self._decided(number, played) for number in self._played_matches)
 
+    def built_from(self, number: int) -> int:
+        """Return the next match, which began because this one was decided."""
+        return number + 1
+
     def order(self, played: base.History) -> tuple[tuple[int, ...], ...]:
         """Return winners, then losers, both in the order of their matches."""
         winners, open_matches, losers = [], [], []

@@ -61,6 +61,13 @@ class Match:
             return True
         return paired == start and played.all_played and not self._tied(played)
 
+    def built_from(self, number: int) -> int:
+        """Return the first round of the set after that of a round: it was drawn so far."""
+        if number <= self.rounds:
+            return self.rounds + 1
+        start, extension = self._set_of(number - 1)
+        return start + 1 + (0 if extension is None else extension.games // 2)
+
     def order(self, played: base.History) -> None:
         """Leave the places to points: every set but the last was drawn."""
         del played

@@ -70,6 +70,10 @@ class Swiss:
         """Say whether the last round is paired, or nobody is left to be paired."""
         return paired >= self.rounds or self.entrants - len(played.out) < 2
 
+    def built_from(self, number: int) -> int:
+        """Return the next round."""
+        return number + 1
+
     def order(self, played: base.History) -> None:
         """Leave the places to points and tiebreaks."""
         del played
@@ -123,7 +127,7 @@ def _after(
         )
     opponent = game.white + game.black - engine
     gap = player.score - before[opponent].score
-    counts = opponent not in played.out
+    counts = played.out.isdisjoint((engine, opponent))
     return dataclasses.replace(
         player,
         score=player.score + (played.taken(engine, (game,)) if counts else 0),
