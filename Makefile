@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: release licences structure pictures gpu hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: release licences structure pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -60,13 +60,13 @@ seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times (FARM_SE
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s
 
-bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_ORDO
+bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
 
-clock: system $(VENV)/.dev ## Measure every match runner's clock: an hour; FARM_FASTCHESS, FARM_CUTECHESS
+clock: system $(VENV)/.dev ## Measure every match runner's clock: an hour; FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS
 	$(BIN)/python tests/benchmarks/clock_error/measure.py $(MEASURE)
 
 lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, with hashes, without a registry's address
@@ -85,6 +85,10 @@ pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo sea
 release: system $(VENV)/.dev ## Build wheel and sdist into dist/; try them, and the core under every supported Python
 	$(BIN)/uv build --out-dir dist
 	FARM_LONG=1 $(BIN)/python -m pytest tests/release -s
+
+web: system $(VENV)/.dev ## Look at every panel of the live page at every stage, into build/web; FARM_TCECGUI: TCEC's viewer too
+	mkdir -p build/web
+	FARM_LONG=1 FARM_SHOTS=$(CURDIR)/build/web $(BIN)/python -m pytest tests/browser tests/broadcast -s
 
 hosts: system $(VENV)/.dev ## Run the playbooks against a host in a namespace, twice; let it play (root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s

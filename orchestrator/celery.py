@@ -2,19 +2,44 @@
 
 No truth travels through Celery: a message may be lost or rung twice without harm
 (DESIGN §3). Each setting that differs from Celery's own default says why; the
-measurements are in ``docs/decisions/001-doorbell.md``.
+measurements are in ``docs/decisions/001-doorbell.md`` and ``031-recovery-times.md``.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import celery
 from celery import signals
+from celery.app import amqp
+from kombu import connection
 
 from orchestrator import bells, logs
 from orchestrator.ledger import address
 
+RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first wait, 2 s
+    "interval_start": 0.2,
+    "interval_step": 0.3,
+    "interval_max": 2.0,  # Celery's own waits grow to 30 s
+}
+
+
+class _Connection(connection.Connection):
+    """A connection to Redis whose waits are short: all that waits for it is one worker."""
+
+    def ensure_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """Connect, and try again while Redis is away."""
+        return super().ensure_connection(*args, **(RECONNECT | kwargs))  # type: ignore[no-untyped-call]
+
+
+class _Transport(amqp.AMQP):
+    """What Celery makes its connections with."""
+
+    Connection = _Connection
+
+
 _address = address.url() or "redis://localhost:6379/0"
-app = celery.Celery("farm", broker=address.broker(_address))
+app = celery.Celery("farm", broker=address.broker(_address), amqp=_Transport)
 app.conf.update(
     broker_use_ssl=address.tls(_address),
     accept_content=["json"],
@@ -40,10 +65,12 @@ app.conf.update(
     broker_connection_max_retries=None,
     broker_transport_options={
         "visibility_timeout": 43_200,
-        "socket_timeout": 30,
+        "socket_timeout": 5,  # s: as the ledger's; an answer lost in silence is noticed so soon
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
-        "health_check_interval": 25,
+        # s: a worker that hears nothing for so much longer than a wait lasts (1 s) connects anew.
+        # With kombu's own 25 s it was deaf for up to 51 s after one answer had been lost.
+        "health_check_interval": 2,
         "global_keyprefix": bells.KEYS,
     },
     enable_utc=True,

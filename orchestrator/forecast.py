@@ -105,7 +105,11 @@ class Forecast:
         *,
         standings_only: bool = False,
     ) -> None:
-        """Learn from the games played; ``standings_only`` takes all engines for equal."""
+        """Learn from the games played; ``standings_only`` takes all engines for equal.
+
+        Raise ``RefusedError`` for a season that was abandoned: it has no rest.
+        """
+        state.require_not_abandoned()
         self.state, self.seed = state, seed
         self._paces = {name: _pace(state, name) for name in state.events}
         self._breaks = sum(
@@ -210,7 +214,7 @@ def games_of(
     found: collections.Counter[tuple[str, str, str]] = collections.Counter()
     for game in state.games.values():
         if game.finished is not None:
-            found[game.white, game.black, game.finished.result] += 1
+            found[(*game.players, game.finished.result)] += 1
     return found
 
 

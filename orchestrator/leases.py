@@ -1,9 +1,12 @@
 """Watch a hall's lease: when may an attempt be given up that no longer renews?
 
-An overdue lease is first marked suspect and revoked only after a full lease time of
-uninterrupted looks, measured by this process' own monotonic clock; a renewal clears the
-mark, and a look that comes late (this process was frozen, Redis was away) begins the
-chain anew. So neither a stepped clock nor a frozen Redis revokes anything (DESIGN §3.7).
+An overdue lease is marked suspect, and revoked after a full lease time of uninterrupted looks
+that have seen no renewal, measured by this process' own monotonic clock. A renewal clears the
+mark and begins the looks anew; so does a look that comes late (this process was frozen, Redis
+was away). So neither a stepped clock nor a frozen Redis revokes anything (DESIGN §3.7), and a
+host that is lost costs one lease time: the looks count from the last renewal, not from the
+moment at which Redis calls the lease overdue. A dead man has ended the engines by then; his
+limit is shorter than the lease, and counts from before that renewal was seen here.
 """
 
 from __future__ import annotations
@@ -21,36 +24,45 @@ LATE_LOOK_SECONDS = 6.0  # s: a gap beyond a socket time-out is an interruption 
 
 
 class Lookout:
-    """The chain of looks at one hall's overdue lease."""
+    """The looks at one hall's lease since its last renewal."""
 
     def __init__(self, hall: str) -> None:
         self.hall = hall
         self.reset()
 
     def reset(self) -> None:
-        """Forget the chain: the looks were interrupted, or the lease is alive."""
-        self._chain = ""
-        self._token: contract.Token | None = None
+        """Forget what was seen: the looks were interrupted, or nobody holds the hall."""
+        self._renewed: tuple[contract.Token, int] | None = None  # as the last look saw it
+        self._chain = ""  # the mark of an overdue lease, '' before
         self._since = self._last = 0.0
 
     def look(self, ledger: api.Ledger, slot: api.Slot | None, now: float) -> bool:
         """Look at the slot at monotonic second ``now``; say whether it was revoked."""
-        if slot is None or not slot.overdue:
+        if slot is None:
             self.reset()
             return False
-        if slot.token != self._token or now - self._last > LATE_LOOK_SECONDS:
-            self._chain, self._token, self._since = secrets.token_hex(8), slot.token, now
-            log.warning("lease.overdue", hall=self.hall, game=slot.game, attempt=slot.attempt)
+        renewed = (slot.token, slot.deadline_ms)
+        if renewed != self._renewed or now - self._last > LATE_LOOK_SECONDS:
+            self._renewed, self._chain, self._since = renewed, "", now
         self._last = now
+        if not slot.overdue:
+            return False
+        return self._suspected(ledger, slot) and self._revoked(ledger, slot, now)
+
+    def _suspected(self, ledger: api.Ledger, slot: api.Slot) -> bool:
+        """Mark an overdue lease; False when it has been renewed meanwhile."""
+        if not self._chain:
+            self._chain = secrets.token_hex(8)
+            log.warning("lease.overdue", hall=self.hall, game=slot.game, attempt=slot.attempt)
         if isinstance(ledger.suspect(self.hall, slot.token, self._chain), api.Alive):
             self.reset()
             return False
+        return True
+
+    def _revoked(self, ledger: api.Ledger, slot: api.Slot, now: float) -> bool:
         if now - self._since < slot.ttl_ms / 1000:
             return False
-        return self._revoke(ledger, slot)
-
-    def _revoke(self, ledger: api.Ledger, slot: api.Slot) -> bool:
-        evidence = f"no renewal for {2 * slot.ttl_ms / 1000:g} s"
+        evidence = f"no renewal for {slot.ttl_ms / 1000:g} s"
         end = attempts.ended(slot, ledger, "host lost", evidence)
         reply = ledger.revoke(self.hall, slot.token, self._chain, end)
         self.reset()

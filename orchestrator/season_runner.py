@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from orchestrator import archive, contract, errors, judging
+from orchestrator import archive, contract, errors, interrupted_games
 from orchestrator.ledger import api, mirror
 from orchestrator.season import amendments, decide, state
 
@@ -56,7 +56,7 @@ class SeasonRunner:
         """Catch up with the journal and append all that can be decided now."""
         self._catch_up()
         while True:
-            drafts, effects = judging.verdict(self._ledger, self._archive, self.state)
+            drafts, effects = interrupted_games.verdict(self._ledger, self._archive, self.state)
             drafts = drafts or decide.decide(self.state, now_ms)
             if not drafts:
                 return
@@ -110,7 +110,7 @@ class SeasonRunner:
         finished = contract.GameFinished.model_validate(entry.data)
         packed = self._ledger.record(finished.attempt)
         if packed is None and finished.by_verdict:
-            packed = judging.packed(self.state, finished)
+            packed = interrupted_games.packed(self.state, finished)
         if packed is None:
             if self._archive.pgn(finished.game) is None:
                 log.error("record.missing", season=self.season, game=finished.game)

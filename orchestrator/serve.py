@@ -26,8 +26,7 @@ from orchestrator.season import orders
 log = structlog.get_logger()
 
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
-RING_SECONDS = 5.0  # s: a ready game that nobody claimed is rung again
-NEVER = float("-inf")
+RING_SECONDS = (1.0, 2.0, 5.0)  # s: waits for a claim, the last one for ever: rings may be lost
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 
 
@@ -38,7 +37,21 @@ class HallDesk:
     lookout: leases.Lookout
     offer: tuple[str, str] | None = None  # season and game
     busy: bool = False  # whether the slot was taken at the last look
-    rung: float = NEVER  # monotonic second of the last ring
+    rung: float = 0.0  # monotonic second of the last ring
+    rings: int = 0  # since there has been something new to ring for
+
+    def news(self) -> None:
+        """Ring at once: there is something new."""
+        self.rings = 0
+
+    def rings_at(self, now: float) -> bool:
+        """Say whether to ring at monotonic second ``now``, and count the ring."""
+        if self.rings:
+            wait = RING_SECONDS[min(self.rings, len(RING_SECONDS)) - 1]
+            if now - self.rung < wait:
+                return False
+        self.rung, self.rings = now, self.rings + 1
+        return True
 
 
 class Server:
@@ -89,6 +102,7 @@ class Server:
                 log.warning("redis.away", error=str(error), failures=failures)
                 for desk in self._desks.values():
                     desk.lookout.reset()
+                    desk.news()  # a ring may have been lost with Redis
                 stop.wait(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])
                 failures += 1
 
@@ -150,12 +164,13 @@ class Server:
         if desk.lookout.look(self._ledger, slot, now):
             return  # the journal has grown: the next pass decides
         if desk.busy and slot is None:
-            desk.rung = NEVER  # the hall has just become free: ring at once
+            desk.news()  # the hall has just become free
         desk.busy = slot is not None
         ready = self._offer(hall, desk)
         late = slot is not None and slot.deadline_ms - now_ms < slot.ttl_ms / 2
-        if (ready and slot is None) or late:
-            self._ring_again(hall, desk, now)
+        wanted = (ready and slot is None) or late
+        if wanted and desk.rings_at(now):
+            self._ring(hall)
 
     def _offer(self, hall: str, desk: HallDesk) -> bool:
         """Offer the hall the first ready game in the order of launches; say if there is one."""
@@ -179,13 +194,9 @@ class Server:
             order = orders.game_order(runner.state, game).encode()
             reply = self._ledger.offer(hall, runner.season, game, order, runner.state.seq)
             if isinstance(reply, api.Offered):
-                desk.offer, desk.rung = wanted, NEVER
+                desk.offer = wanted
+                desk.news()
                 log.info("game.offered", season=runner.season, game=game, hall=hall)
-
-    def _ring_again(self, hall: str, desk: HallDesk, now: float) -> None:
-        if now - desk.rung >= RING_SECONDS:
-            desk.rung = now
-            self._ring(hall)
 
     def _positions(self) -> dict[str, int]:
         positions = {runner.season: runner.state.seq for runner in self._living()}

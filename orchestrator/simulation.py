@@ -89,7 +89,7 @@ class Simulation:
         if drafts:
             self._append(drafts, "serve", self.state.at_ms)
             return True
-        if self.state.finished:
+        if self.state.over:
             return False
         if self.state.ready_game() is not None:
             self._play(self.state.ready_game() or "")

@@ -26,7 +26,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "common": "version logs players",
         "doorbell": "bells celery doorbell access processes embedded watchdog",
         "forecast": "ratinglist forecast branch chances simulation importing",
-        "serve": ("serve season_runner leases archive judging farm_journal testmatches evidence"),
+        "serve": (
+            "serve season_runner leases archive interrupted_games farm_journal testmatches evidence"
+        ),
     },
     "worker_cpu": {
         "keeper": (

@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 
+import hypothesis
 import pytest
+
+# A busy machine is no reason to fail, and the short form tries the same examples each time:
+# what is found by drawing others is for the long forms.
+hypothesis.settings.register_profile(
+    "farm",
+    deadline=None,
+    derandomize=os.environ.get("FARM_LONG") != "1",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("farm")
 
 # Scripted engines write down when they lived, which no sandbox lets them; tests of
 # sandboxes ask for one by name.

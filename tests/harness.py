@@ -10,10 +10,13 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
+import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import click.testing
@@ -26,8 +29,12 @@ from orchestrator.ledger import api, keys, store
 from orchestrator.season import files, state
 
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
+EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")  # of outgoing connections
 HALL = "hall-1"
+BUSY = 3  # times as long as on a free machine may anything take that has to happen
 LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_SECONDS": "3"}
+# Where nobody is to be lost: a busy machine's pauses are far from an interruption.
+CALM = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "40", "FARM_LEASE_SECONDS": "60"}
 
 
 class Farm:
@@ -115,20 +122,24 @@ class Farm:
         return self.state(season)
 
     def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait for a condition while the processes are kept alive."""
-        deadline = time.monotonic() + seconds
+        """Wait for a condition while the processes are kept alive.
+
+        ``seconds`` is far beyond what it takes on a free machine; a busy one gets ``BUSY`` times
+        as long.
+        """
+        deadline = time.monotonic() + BUSY * seconds
         while not condition():
             if time.monotonic() > deadline:
                 tails = f"{self.serve.log_tail()}\n--\n{self.worker.log_tail()}"
-                raise AssertionError(f"waited {seconds:g} s for {what}; logs:\n{tails}")
+                raise AssertionError(f"waited {BUSY * seconds:g} s for {what}; logs:\n{tails}")
             self.keep_alive()
             time.sleep(0.05)
 
 
 @contextlib.contextmanager
 def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator[Farm]:
-    """Run a farm for the length of a block."""
-    farm = Farm(root, extra)
+    """Run a farm for the length of a block; its leases are ``CALM``."""
+    farm = Farm(root, CALM | (extra or {}))
     farm.start()
     try:
         yield farm
@@ -150,7 +161,7 @@ def celery_farm(environment: Mapping[str, str], *words: str) -> subprocess.Compl
         env=dict(environment),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
@@ -176,6 +187,14 @@ def scripted(farm_life: pathlib.Path, strength: int, *extra: str) -> dict[str, A
     }
 
 
+def roster(engines: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a season file that list these entries."""
+    rows = []
+    for engine in engines:
+        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(engine[key])}" for key in engine)]
+    return rows
+
+
 def league(
     path: pathlib.Path,
     engines: list[dict[str, Any]],
@@ -192,8 +211,7 @@ def league(
         f"hold_after_attempts = {hold_after_attempts}",
         "[roster]",
     ]
-    for engine in engines:
-        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(engine[key])}" for key in engine)]
+    rows += roster(engines)
     rows += [f'[books.b]\nfile = "{launch.SEASONS / "books" / "demo.pgn"}"\nrepeat = true']
     rows += [
         f"""[[event]]
@@ -229,6 +247,12 @@ def children(pid: int) -> list[int]:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 found += map(int, (task / "children").read_text().split())
     return found
+
+
+def descendants(pid: int | None) -> list[int]:
+    """Return all processes below one, each behind its parent."""
+    found = children(pid) if pid else []
+    return [*found, *(deeper for child in found for deeper in descendants(child))]
 
 
 def command(pid: int) -> str:
@@ -285,6 +309,50 @@ def kill(pid: int | None, number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def frozen(pids: Iterable[int | None]) -> Iterator[None]:
+    """Stop processes for the length of a block; they go on in the reverse order."""
+    stopped = list(pids)
+    for pid in stopped:
+        kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def held(gate: pathlib.Path, ply: int | None = None) -> Iterator[tuple[str, str]]:
+    """Let engines think, at a ply or any, for the length of a block; give their words for it.
+
+    So a game stands at a known place however long a busy machine takes to do something with it.
+    """
+    gate.touch()
+    try:
+        yield "--fault", f"hold:{gate}" + (f"@{ply}" if ply else "")
+    finally:
+        gate.unlink()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, and that no outgoing connection is given."""
+    first = int(EPHEMERAL.read_text(encoding="ascii").split()[0])
+    while True:
+        number = 10_000 + secrets.randbelow(max(first - 10_000, 1_000))
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", number))
+            return number
+
+
+def wait(condition: Callable[[], object], what: str, seconds: float = 80.0) -> None:
+    """Wait for something that has to come, as patiently as ``Farm.wait``."""
+    deadline = time.monotonic() + BUSY * seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
 
 
 # -- a hall without engines ----------------------------------------------------------

@@ -109,12 +109,13 @@ def served(
 
 
 def tree(root: pathlib.Path) -> dict[str, bytes]:
-    """Return all files below a directory."""
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
+    """Return all files below a directory, but those that are still being written."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            with contextlib.suppress(FileNotFoundError):  # withdrawn at this moment
+                found[str(path.relative_to(root))] = path.read_bytes()
+    return found
 
 
 # -- a real farm with its web server --------------------------------------------------
@@ -187,7 +188,7 @@ class Web:
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """Ask for a path."""
-        return httpx.get(self.url + path, headers=headers, timeout=20)
+        return httpx.get(self.url + path, headers=headers, timeout=60)
 
     def json(self, path: str) -> Any:
         """Return a document of the API."""
@@ -214,16 +215,18 @@ def season(
     delay_ms: int = 4,
     strengths: Sequence[int] = (1, 2, 3),
     adjudication: str = "",
+    control: str = "60s+1s",
+    words: Sequence[str] = (),
 ) -> str:
-    """Launch a league and its final between engines that take their time."""
-    extra = ("--delay-ms", str(delay_ms))
+    """Launch a league and its final between engines that take their time; ``words`` are theirs."""
+    extra = ("--delay-ms", str(delay_ms), *words)
     rows = [harness.scripted(farm.life, strength, *extra) for strength in strengths]
     for row, country in zip(rows, ("NOR", "GER", "USA", "FRA"), strict=False):
         row |= {"author": "The Author", "country": country, "version": "1.0", "rating": 3000}
     file = harness.league(
         farm.root / "season.toml",
         rows,
-        control="60s+1s",
+        control=control,
         final_games=2,
         adjudication=adjudication,
     )

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from worker_cpu import frames, interrupted
-from worker_cpu.seats import deadman, local, remote
+from worker_cpu.seats import deadman_client, local, remote
 
 FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, for display
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
@@ -35,10 +35,10 @@ InterruptedGameError = interrupted.InterruptedGameError
 
 
 def interruption(
-    error: deadman.DeadManKillsError | deadman.DeadManLostError,
+    error: deadman_client.DeadManKillsError | deadman_client.DeadManLostError,
 ) -> InterruptedGameError:
     """Turn the dead man's last words, or their absence, into an interruption."""
-    if isinstance(error, deadman.DeadManKillsError):
+    if isinstance(error, deadman_client.DeadManKillsError):
         return InterruptedGameError(str(error), "told by the dead man")
     return InterruptedGameError(DEAD_MAN_LOST, str(error))
 
@@ -54,7 +54,7 @@ class Heard(NamedTuple):
 class Desk:
     """Both seats, the link's channel and the dead man, around one poll object."""
 
-    def __init__(self, channel: frames.Channel, dead_man: deadman.DeadMan) -> None:
+    def __init__(self, channel: frames.Channel, dead_man: deadman_client.DeadMan) -> None:
         self.channel = channel
         self.dead_man = dead_man
         self.seats: dict[contract.Side, local.LocalSeat] = {}
@@ -199,11 +199,11 @@ class Desk:
         how = end.status or ("closed its pipes but runs on" if end.running else end.reason)
         return verdict.disconnect(seat.side, f"{how}{'; ' if note else ''}{note}")
 
-    def asked(self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS) -> deadman.EngineEnd:
+    def asked(self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS) -> deadman_client.EngineEnd:
         """Ask the dead man how an engine is; what is not its own deed interrupts the game."""
         try:
             end = self.dead_man.ask(seat.name, wait_ms)
-        except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+        except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
             raise interruption(error) from error
         if isinstance(seat, remote.RemoteSeat):
             end = seat.end(end)
@@ -260,7 +260,7 @@ class Desk:
     def _listen_to_dead_man(self) -> None:
         try:
             self.dead_man.listen()
-        except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+        except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
             raise interruption(error) from error
 
     def _note_end(self, seat: local.LocalSeat) -> None:

@@ -6,8 +6,10 @@ spools first, then this host's dead attempt, then at most one new game (DESIGN Â
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
+from collections.abc import Callable
 
 import structlog
 
@@ -33,6 +35,9 @@ from worker_cpu import (
 log = structlog.get_logger()
 
 LOCK_SECONDS = 3.0  # s: a dead man that saw its link die needs milliseconds to clean up
+AWAY_SECONDS = 30.0  # s: so long a look waits for Redis; then its hall waits for the next ring
+AGAIN_SECONDS = 0.2  # s: between two tries while Redis is away
+LOOKS = 3  # times one ring leads to a look, each cut off by an outage of Redis
 
 
 class HallKeeper:
@@ -56,29 +61,54 @@ class HallKeeper:
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis."""
-        try:
-            if self._enters():
-                with self._directory.locked(LOCK_SECONDS) as lock:
-                    if lock is not None:
-                        self._settle()
-        except errors.LedgerAwayError as error:
-            log.warning("redis.away", error=str(error))
+        self._patiently(self._open)
 
     def look(self) -> None:
-        """Settle, then play the hall's ready game if there is one."""
+        """Settle, then play the hall's ready game if there is one; never raises for Redis."""
+        self._patiently(self._look)
+
+    def _patiently(self, work: Callable[[], None]) -> None:
+        """Work, and again as soon as Redis is back: what an outage cut off stands until then.
+
+        No ring tells of it before half a lease has passed.
+        """
         structlog.contextvars.clear_contextvars()
-        try:
+        for _ in range(LOOKS):
+            try:
+                work()
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+            else:
+                return
+            finally:
+                structlog.contextvars.clear_contextvars()
+            if not self._redis_is_back():
+                return
+
+    def _redis_is_back(self) -> bool:
+        """Wait until Redis takes this hall's word again; False when that takes too long."""
+        ends = time.monotonic() + AWAY_SECONDS
+        while time.monotonic() < ends:
+            time.sleep(AGAIN_SECONDS)
+            with contextlib.suppress(errors.LedgerAwayError):
+                self._enters()
+                return True
+        return False
+
+    def _open(self) -> None:
+        if self._enters():
             with self._directory.locked(LOCK_SECONDS) as lock:
-                if lock is None:
-                    log.warning("hall.locked", hall=self._settings.hall)
-                    return
-                if self._enters():
+                if lock is not None:
                     self._settle()
-                    self._play(lock)
-        except errors.LedgerAwayError as error:
-            log.warning("redis.away", error=str(error))
-        finally:
-            structlog.contextvars.clear_contextvars()
+
+    def _look(self) -> None:
+        with self._directory.locked(LOCK_SECONDS) as lock:
+            if lock is None:
+                log.warning("hall.locked", hall=self._settings.hall)
+                return
+            if self._enters():
+                self._settle()
+                self._play(lock)
 
     def _settle(self) -> None:
         hall.settle(self._settings, self._directory, self._ledger)

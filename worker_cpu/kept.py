@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from orchestrator import contract
 from worker_cpu import desk
 from worker_cpu.protocols import base
-from worker_cpu.seats import deadman, local, remote
+from worker_cpu.seats import deadman_client, local, remote
 
 FAULTS = frozenset(
     {
@@ -132,7 +132,7 @@ def let_go(
         _last_stderr(leaving)
     except desk.InterruptedGameError as error:
         kill_if_orphaned(table, error)
-    except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+    except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
         kill_if_orphaned(table, desk.interruption(error))
     return ends
 
@@ -157,6 +157,6 @@ def kill_if_orphaned(table: desk.Desk, error: desk.InterruptedGameError) -> None
     """Kill the engines whose dead man is gone; they are gone, too, when this returns."""
     if error.cause == desk.DEAD_MAN_LOST:
         for seat in table.seats.values():
-            deadman.kill_orphaned(seat)
+            deadman_client.kill_orphaned(seat)
         for seat in table.seats.values():
-            deadman.await_end(seat)
+            deadman_client.await_end(seat)

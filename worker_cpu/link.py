@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -41,13 +41,14 @@ from worker_cpu import (
 log = structlog.get_logger()
 
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
-SUBMIT_SECONDS = 30.0  # s: a finished game waits so long for Redis; then its spool does
+AWAY_SECONDS = 30.0  # s: a claim, and an end, waits so long for Redis; then the next settling
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
 TICK_SECONDS = 1.0  # s: how often the link looks at its own time while a clock runs
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
 HOST = "host"  # the cause of an attempt that this host must not play
 OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 FENCED = "fenced: another attempt has the hall"
+Reply = TypeVar("Reply")
 
 
 class Link:
@@ -72,10 +73,10 @@ class Link:
     def play(self, claim: api.Claim, lock: int, referee: processes.RefereeProcess) -> None:
         """Claim the hall and see one attempt through; the hall's lock is held.
 
-        Returns when the attempt is recorded (finished or given up), refused, or left to
-        the next settling because Redis is away.
+        Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
+        ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
         """
-        reply = self._ledger.claim(claim)
+        reply = patiently(lambda: self._ledger.claim(claim))
         if not isinstance(reply, api.Claimed):
             log.info("claim.refused", reply=str(reply))
             return
@@ -139,7 +140,7 @@ class Attempt:
         self._journaled: contract.PlyRecord | None = None
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
-        self._started_ms = ledger.now_ms()
+        self._started_ms = patiently(ledger.now_ms)
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._next_beat = 0.0
         self._quiet_since = time.monotonic()
@@ -358,22 +359,7 @@ class Attempt:
         self._protocol.close()
         spooled = self._spooled(told)
         path = self._directory.write_spool(spooled)
-        deadline = time.monotonic() + SUBMIT_SECONDS
-        while True:
-            try:
-                reply = self._ledger.complete(
-                    self._settings.hall,
-                    self._token,
-                    self._order.season,
-                    spooled.finished,
-                    spooled.record,
-                )
-                break
-            except errors.LedgerAwayError as error:
-                log.warning("redis.away", error=str(error))
-                if time.monotonic() >= deadline:
-                    return
-                time.sleep(RETRY_SECONDS)
+        reply = patiently(lambda: self._complete(spooled))  # where it raises, the spool is left
         if isinstance(reply, api.Refused):
             self._directory.set_aside(path, reply.reason)
             log.error("game.refused", reason=reply.reason)
@@ -384,6 +370,15 @@ class Attempt:
         if spooled.finished.ending not in verdict.CRASHES:
             self._dead_man.wait()  # engines write until their end
             self._directory.forget_scratch(self._claim.attempt)
+
+    def _complete(self, spooled: hall.Spooled) -> api.Recorded | api.Refused:
+        return self._ledger.complete(
+            self._settings.hall,
+            self._token,
+            self._order.season,
+            spooled.finished,
+            spooled.record,
+        )
 
     def _blame_host(self, fault: witness.HostFault) -> None:
         """Hold a sick hall first, so that nothing begins there, then give the attempt up."""
@@ -440,4 +435,21 @@ class Attempt:
             white_clock_ns=last.white_clock_ns if last else None,
             black_clock_ns=last.black_clock_ns if last else None,
         )
-        self._ledger.give_up(self._settings.hall, self._token, self._order.season, end)
+        place, season = self._settings.hall, self._order.season
+        patiently(lambda: self._ledger.give_up(place, self._token, season, end))
+
+
+def patiently(ask: Callable[[], Reply]) -> Reply:
+    """Ask the ledger, and again while Redis is away: each of its verbs may be repeated.
+
+    Raise its error when Redis stays away.
+    """
+    deadline = time.monotonic() + AWAY_SECONDS
+    while True:
+        try:
+            return ask()
+        except errors.LedgerAwayError as error:
+            log.warning("redis.away", error=str(error))
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY_SECONDS)

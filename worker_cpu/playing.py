@@ -66,7 +66,7 @@ class Game:
         self._last_san = ""
         self._last_stop_ns = 0
         self._announced_ns = 0
-        self.late: dict[str, int] | None = None  # of a flag: what it took, and beyond the flag
+        self.late: dict[str, Any] | None = None  # of a flag: what it took, and beyond the flag
 
     def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
         """Play to the end; raise ``InterruptedGameError`` where there is no verdict."""
@@ -203,10 +203,13 @@ class Game:
         return self._table.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
 
     def _note_late(self, side: contract.Side, think_ns: int, late_ns: int) -> None:
-        """Note a flag that this host may be to blame for: of an engine that runs here."""
+        """Note a flag that the engine's host may be to blame for: this one, or a GPU box."""
+        late: dict[str, Any] = {"think_ns": think_ns, "late_ns": late_ns}
         if not self._order.engine(side).box:
             used_ns = stalls.processor_ns(seat.pid for seat in self._table.seats.values())
-            self.late = {"think_ns": think_ns, "late_ns": late_ns, "engines_ns": used_ns}
+            self.late = late | {"engines_ns": used_ns}
+        elif (told := self._table.seats[side].host) is not None:
+            self.late = late | {"host": told}
 
     def _played(
         self,

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator import contract, errors
 from worker_cpu import desk, frames, kept, playing, promptness
-from worker_cpu.seats import deadman, local, sandbox
+from worker_cpu.seats import deadman_client, local, sandbox
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
 
@@ -102,7 +102,7 @@ def run(
         return 0  # nobody is left to tell; the dead man sees our end
     except desk.InterruptedGameError as error:
         return _interrupted(table, error)
-    except (deadman.DeadManKillsError, deadman.DeadManLostError) as error:
+    except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
         return _interrupted(table, desk.interruption(error))
     except errors.BookError as error:
         return _interrupted(table, desk.InterruptedGameError("order refused", str(error)))
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.sched_setaffinity(0, options.cpus)
     promptness.run_at_once()
     channel = frames.Channel(socket.socket(fileno=options.link_fd))
-    dead_man = deadman.DeadMan(socket.socket(fileno=options.deadman_fd))
+    dead_man = deadman_client.DeadMan(socket.socket(fileno=options.deadman_fd))
     table = desk.Desk(channel, dead_man)
     try:
         return run(table, options.engine_cpus, options.confine)

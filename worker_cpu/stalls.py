@@ -8,7 +8,8 @@ counters and clock frequency, and how late this process itself was woken.
 A stall is *proven* when the time taken away is at least what the engine was late by, even
 if all that was taken in the part of the window outside its clock is left out (S16-15b "time
 loss due to lag"). Load of others counts only on cores that are the engines' alone; a low
-frequency is told but proves nothing.
+frequency is told but proves nothing. An engine on a GPU box is watched by its agent, which tells
+the same counters of its own host (``told``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import pathlib
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 PROC = pathlib.Path("/proc")
 _NS = 1_000_000_000
@@ -107,26 +109,9 @@ class Host:
         )
 
     def loss(self, before: Sample, after: Sample, frozen_ns: int = 0) -> Loss:
-        """Return what was taken away between two samples.
-
-        A host in which engines ran meanwhile was not frozen: who keeps all cores busy wakes
-        the link late by itself.
-        """
-        window_ns = after.at_ns - before.at_ns
-        foreign, own = 0.0, max(0, after.engines_ns - before.engines_ns)
-        if self._own and after.busy:
-            others = _grown(before.busy, after.busy).values()
-            foreign = max(0.0, (sum(others) - own) / len(after.busy))
-        ran_ns = own / (os.cpu_count() or 1)
-        ran_meanwhile_ns = min(frozen_ns, max(0.0, ran_ns - max(0, window_ns - frozen_ns)))
-        return Loss(
-            window=window_ns / 1e6,
-            steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
-            throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
-            foreign=foreign / 1e6,
-            frozen=(frozen_ns - ran_meanwhile_ns) / 1e6,
-            mhz=self._mhz(),
-        )
+        """Return what was taken away between two samples of this host."""
+        cpus = os.cpu_count() or 1
+        return lost(before, after, frozen_ns, cpus, own_cores=bool(self._own), mhz=self._mhz())
 
     def _throttled_ns(self, core: int) -> int:
         path = self._system / f"cpu{core}" / "thermal_throttle" / "core_throttle_total_time_ms"
@@ -136,6 +121,51 @@ class Host:
         paths = (self._system / f"cpu{c}" / "cpufreq" / "scaling_cur_freq" for c in self._cores)
         known = [khz for khz in map(_number, paths) if khz]
         return min(known) / 1000 if known else None
+
+
+def lost(
+    before: Sample,
+    after: Sample,
+    frozen_ns: int,
+    cpus: int,
+    *,
+    own_cores: bool,
+    mhz: float | None = None,
+) -> Loss:
+    """Return what a host of so many cores took away between two samples.
+
+    A host in which engines ran meanwhile was not frozen: who keeps all cores busy wakes
+    the sleeper by whom that is seen late by itself.
+    """
+    window_ns = after.at_ns - before.at_ns
+    foreign, own = 0.0, max(0, after.engines_ns - before.engines_ns)
+    if own_cores and after.busy:
+        others = _grown(before.busy, after.busy).values()
+        foreign = max(0.0, (sum(others) - own) / len(after.busy))
+    ran_meanwhile_ns = min(frozen_ns, max(0.0, own / cpus - max(0, window_ns - frozen_ns)))
+    return Loss(
+        window=window_ns / 1e6,
+        steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
+        throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
+        foreign=foreign / 1e6,
+        frozen=(frozen_ns - ran_meanwhile_ns) / 1e6,
+        mhz=mhz,
+    )
+
+
+def told(words: Mapping[str, Any]) -> Loss:
+    """Return what a GPU box took from an engine, as its agent tells it."""
+    before, after = (_sample(words[when]) for when in ("before", "after"))
+    own_cores = bool(words["own_cores"])
+    return lost(before, after, int(words["frozen_ns"]), int(words["cpus"]), own_cores=own_cores)
+
+
+def _sample(words: Mapping[str, Any]) -> Sample:
+    busy, steal, throttled = (
+        {int(core): int(ns) for core, ns in words[name].items()}
+        for name in ("busy", "steal", "throttled")
+    )
+    return Sample(int(words["at_ns"]), busy, steal, throttled, int(words["engines_ns"]))
 
 
 def processor_ns(engines: Iterable[int], proc: pathlib.Path = PROC) -> int:

@@ -22,7 +22,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board, verdict
 from worker_cpu import desk, kept
 from worker_cpu.protocols import base, registry
-from worker_cpu.seats import deadman, local, remote, sandbox
+from worker_cpu.seats import deadman_client, local, remote, sandbox
 
 SIDES = desk.SIDES
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
@@ -134,10 +134,10 @@ class Start:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
             problem = self._table.dead_man.spawn(seat, spec, environment, cpus, confined)
-        except (deadman.SandboxFailedError, sandbox.UnreadableError) as error:
+        except (deadman_client.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
             raise desk.InterruptedGameError(desk.SANDBOX_FAILED, str(error)) from error
-        except (deadman.DeadManKillsError, deadman.DeadManLostError):
+        except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError):
             seat.close()
             raise
         return self._take_seat(seat, problem)

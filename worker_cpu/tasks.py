@@ -12,11 +12,12 @@ import os
 import secrets
 import signal
 import threading
+from typing import Any
 
 import celery
 import kombu.exceptions
 import structlog
-from celery import signals
+from celery import bootsteps, signals
 
 from orchestrator import errors
 from orchestrator.ledger import lane_store, store
@@ -26,6 +27,7 @@ log = structlog.get_logger()
 
 DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
 LANE_RING_SECONDS = 10.0  # s: a look costs 3 s of polling the lock, beside an official game
+CHILD_SECONDS = 0.5  # s: how often the main process looks whether its child has ended
 
 _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
 
@@ -35,6 +37,26 @@ def play() -> None:
     """Look at the hall, and play what is ready there."""
     for hall_keeper in _keepers:
         hall_keeper.look()
+
+
+class _ChildWatch(bootsteps.StartStopStep):
+    """Replace a child that has ended soon, not at the next of Celery's looks, 5 s apart.
+
+    Celery looks as well when the child's pipe closes; but the kernel closes the files of a process
+    before it can be reaped, so that look mostly comes too early, and there is no second one.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def register_with_event_loop(self, worker: Any, hub: Any) -> None:
+        """Look from within Celery's loop; called anew with each connection to Redis."""
+        hub.call_repeatedly(CHILD_SECONDS, worker.pool.maintain_pool)
+
+
+@signals.worker_init.connect
+def _watch_the_child(sender: Any, **_: object) -> None:
+    """Let this worker's main process watch its child."""
+    sender.app.steps["worker"].add(_ChildWatch)
 
 
 @signals.worker_init.connect

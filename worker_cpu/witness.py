@@ -1,15 +1,15 @@
 """The link's witness of its host: is an engine's fault the engine's, or the host's?
 
 Asked once, when a game has ended by a fault. A flag or a stalled connection during a proven
-stall of the host is an interruption (``stalls``); a crash that the farm's own engine suffers
-too holds the hall (``suspicion``). Otherwise the verdict stands, and the record shows what
-was seen.
+stall of the engine's host, this one or a GPU box, is an interruption (``stalls``); a crash that
+the farm's own engine suffers too holds the hall (``suspicion``). Otherwise the verdict stands,
+and the record shows what was seen.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -80,22 +80,29 @@ class Witness:
         What was seen is added to ``told``'s remarks; ``meanwhile`` keeps the lease.
         """
         outcome = contract.Outcome.model_validate(told["outcome"])
-        fault = self._stall(outcome, told) or self._sickness(order, outcome, told, meanwhile)
+        fault = self._stall(order, outcome, told) or self._sickness(order, outcome, told, meanwhile)
         if fault is None:
             self._memory.note(order, outcome)
         return fault
 
-    def _stall(self, outcome: contract.Outcome, told: dict[str, Any]) -> HostFault | None:
+    def _stall(
+        self, order: contract.GameOrder, outcome: contract.Outcome, told: dict[str, Any]
+    ) -> HostFault | None:
         late = told.get("late")
         if outcome.ending not in _LATE or self._before is None or late is None:
             return None
-        # The engines have ended by now; the referee has seen what they had used at the flag.
-        after = dataclasses.replace(self._host.sample(()), engines_ns=late.get("engines_ns", 0))
-        loss = self._host.loss(self._before, after, self._frozen_ns)
+        box = order.engine(outcome.loser).box if outcome.loser else ""
+        loss = stalls.told(late["host"]) if box else self._loss(self._before, late)
+        seen = f"GPU box {box}, {loss}" if box else str(loss)
         if loss.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6):
-            return HostFault(STALLED, f"{outcome.details}; {outcome.note}; {loss}")
-        told["remarks"] = [*told.get("remarks", ()), str(loss)]
+            return HostFault(STALLED, f"{outcome.details}; {outcome.note}; {seen}")
+        told["remarks"] = [*told.get("remarks", ()), seen]
         return None
+
+    def _loss(self, before: stalls.Sample, late: Mapping[str, Any]) -> stalls.Loss:
+        """Return what this host took; what its engines used by the flag the referee has seen."""
+        after = dataclasses.replace(self._host.sample(()), engines_ns=late.get("engines_ns", 0))
+        return self._host.loss(before, after, self._frozen_ns)
 
     def _sickness(
         self,

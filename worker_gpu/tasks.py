@@ -7,11 +7,15 @@ beat. The worker plays nothing and keeps no engine: agents and their engines out
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import celery
+import structlog
 from celery import signals
 
 from worker_gpu import box, settings
+
+log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0  # s: how late a lost ring is made up for
 
@@ -35,10 +39,13 @@ def _open_box(**_: object) -> None:
     stop = threading.Event()
     signals.worker_shutdown.connect(lambda **_: stop.set(), weak=False)
     for seconds, work in ((LOOK_SECONDS, one.look), (configured.sample_seconds, one.sample)):
-        threading.Thread(target=_beat, args=(seconds, work, stop), daemon=True).start()
+        threading.Thread(target=beat, args=(seconds, work, stop), daemon=True).start()
 
 
-def _beat(seconds: float, work: object, stop: threading.Event) -> None:
-    assert callable(work)
+def beat(seconds: float, work: Callable[[], None], stop: threading.Event) -> None:
+    """Do a box's work again and again; what fails once, such as a full disk, is tried again."""
     while not stop.wait(seconds):
-        work()
+        try:
+            work()
+        except Exception:  # the top of a loop
+            log.exception("beat.failed")

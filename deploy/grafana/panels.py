@@ -123,7 +123,8 @@ SEASON = Board(
                 ),
                 _stat(
                     "Status",
-                    "running, waiting (a gate or a break), paused, held by the farm, finished.",
+                    "running, waiting (a gate or a break), paused, held by the farm, finished,"
+                    " abandoned.",
                     "string",
                     "farm_season_status{S} == 1",
                     "{{status}}",
@@ -580,6 +581,12 @@ FARM = Board(
                     "Since each file of the broadcast was written.",
                     "s",
                     ("time() - farm_feed_last_write_timestamp_seconds{J}", "{{file}}"),
+                ),
+                _lines(
+                    "Kibitzers",
+                    "1 for each desk that has one.",
+                    "short",
+                    ("farm_kibitzer_seated{J}", "desk {{desk}}"),
                 ),
                 _lines(
                     "A scrape takes",

@@ -46,6 +46,7 @@ _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
     entries.HELD: lambda _: "the farm holds the season",
     entries.GATE_OPENED: _gate,
     entries.ABORT_WISHED: lambda _: "the running game is interrupted by the operator",
+    entries.SEASON_ABANDONED: lambda _: "the season is abandoned: nothing more of it is played",
     entries.ENGINE_EXCLUDED: _exclusion,
     entries.GAMES_CANCELLED: lambda facts: f"{len(facts['games'])} games will not be played",
     entries.DECISION_NEEDED: lambda facts: f"the organizers are asked: {facts['about']}",

@@ -1,6 +1,7 @@
 """Follows the games in flight: messages for every ply, and TCEC's files of the shown one.
 
-When no game is in flight, the game that was finished last is shown, from its record.
+When no game is in flight, one that was interrupted and goes on next is shown as it was left,
+else the game that was finished last, from its record. No clock runs then.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Follower:
         """
         running = season.state.running
         if running is None:
-            season.game = None
+            yield self._stop(season)
             yield self._show_last(season, front=front)
             if season.id in self._last_lines:
                 attempt, line = self._last_lines[season.id]
@@ -88,7 +89,7 @@ class Follower:
         whole = begun or game.options("white") != options
         changed = whole or bool(new)
         if changed:
-            self._shelf.put({f"seasons/{season.id}/live": game.document()})
+            self._shelf.put({_place(season): game.document()})
         head = {"season": season.id, "game": game.order.game}
         told: list[messages.Message] = []
         if whole:
@@ -141,11 +142,53 @@ class Follower:
     def _write(self, text: bytes, data: dict[str, Any], at_ms: int) -> None:
         self._directory.write({"live.pgn": text, "live.json": feeds.encode(data)}, at_ms)
 
+    # -- between two games -------------------------------------------------------------
+
+    def _stop(self, season: watched.Season) -> list[messages.Message]:
+        """Stop the clocks of a game that was in flight, where it waits for a verdict."""
+        game, season.game = season.game, None
+        if game is None:
+            return []
+        self._last_shown.pop(season.id, None)  # it may be no later one that is to be shown
+        return [] if season.state.lost is None else self._put(season, game.interrupted())
+
+    def _put(self, season: watched.Season, told: dict[str, Any]) -> list[messages.Message]:
+        self._shelf.put({_place(season): told})
+        return [messages.Delta("game", told)]
+
+    def _show_left(self, season: watched.Season, *, front: bool) -> list[messages.Message] | None:
+        """Show the next game as it was left, where it goes on after an interruption."""
+        name = season.state.next_game()
+        left = None if name is None else season.state.games[name].progress
+        if name is None or left is None or not left.plies:
+            return None
+        key = f"{name} left {len(left.interruptions)} {front}"
+        if self._last_shown.get(season.id) == key:
+            return []
+        self._last_shown[season.id] = key
+        order = orders.game_order(season.state, name).model_copy(update={"progress": None})
+        game = inflight.InFlight(order, key, left.started_ms, season.state.hall)
+        for ply in left.plies:
+            game.push(ply, season.state.at_ms)
+        told = self._put(season, game.interrupted())
+        return [*told, *self._files(game, (), begun=True)] if front else told
+
+    def _show_nothing(self, season: watched.Season) -> list[messages.Message]:
+        """Take away a game that was given up before any other was finished."""
+        if not self._shelf.drop(_place(season)):
+            return []
+        return [messages.Delta("game", {"season": season.id, "game": ""})]
+
     def _show_last(self, season: watched.Season, *, front: bool) -> list[messages.Message]:
-        """Show the game that was finished last, once its record is there."""
+        """Show the game that goes on, else the one finished last, once its record is there."""
+        if season.state.lost is not None and self._shelf.get(_place(season)) is not None:
+            return []  # its verdict is on its way
+        left = self._show_left(season, front=front)
+        if left is not None:
+            return left
         last = season.last_finished()
         if last is None or last.finished is None:
-            return []
+            return self._show_nothing(season)
         attempt = last.finished.attempt
         if self._last_shown.get(season.id) == f"{attempt} {front}":
             return []
@@ -156,10 +199,9 @@ class Follower:
         self._last_shown[season.id] = f"{attempt} {front}"
         line, tags = games.of_record(whole), pgn_record.tags(whole)
         self._last_lines[season.id] = attempt, line
-        told = games.finished(whole, line)
-        self._shelf.put({f"seasons/{season.id}/live": told})
         # Whole, as the ledger may have forgotten its last plies before they were read.
-        shown: list[messages.Message] = [messages.Delta("game", told)]
+        recorded = bool(last.finished.record_sha256)
+        shown = self._put(season, games.finished(whole, line, recorded=recorded))
         if not front:
             return shown
         options = [games.reported(whole.white), games.reported(whole.black)]
@@ -177,6 +219,11 @@ class Follower:
         text = self._album.pgn(season.id, game.id, finished.attempt)
         whole = self._album.game(season.id, game.id, finished.attempt)
         return None if text is None or whole is None else (text, whole)
+
+
+def _place(season: watched.Season) -> str:
+    """Return the place of a season's game in the library."""
+    return f"seasons/{season.id}/live"
 
 
 def _unrecorded(

@@ -244,16 +244,23 @@ def start_number(order: contract.GameOrder) -> int | None:
     return boards.start_board(order.opening, order.variant).chess960_pos()
 
 
-def finished(record: contract.GameRecord, line: GameLine) -> dict[str, Any]:
-    """Return a finished game, whole; ``line`` holds its plies."""
+def finished(
+    record: contract.GameRecord, line: GameLine, *, recorded: bool = True
+) -> dict[str, Any]:
+    """Return a finished game, whole; ``line`` holds its plies.
+
+    Without ``recorded`` only the journal tells of it, which holds no moves.
+    """
     allowed = record.order.limits
     return head(line) | {
         "status": "finished",
+        "recorded": recorded,
         "white": card(record.order.white, allowed, reported(record.white), record.white.id_author),
         "black": card(record.order.black, allowed, reported(record.black), record.black.id_author),
         "plies": [shown.data() for shown in line.shown],
         "result": record.outcome.result,
         "details": record.outcome.details,
+        "note": record.outcome.note,
         "ending": record.outcome.ending.value,
         "adjudicated": verdict.is_adjudicated(record.outcome.ending),
         "started_ms": record.started_ms,

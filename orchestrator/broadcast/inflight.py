@@ -129,6 +129,16 @@ class InFlight:
         author = str(self._told(side).get("author") or "")
         return games.card(self.order.engine(side), self.order.limits, self.options(side), author)
 
+    def interrupted(self) -> dict[str, Any]:
+        """Return the whole game as it was left: nobody thinks, its end is not known yet."""
+        return self.document() | {
+            "status": "interrupted",
+            "clock": self.clock() | {"thinking": None, "since_ms": None},
+            "search": None,
+            "kibitzers": [],
+            "details": "interrupted",
+        }
+
     def document(self) -> dict[str, Any]:
         """Return the whole game as it stands."""
         plies = [shown.data() for shown in self.line.shown]

@@ -75,6 +75,10 @@ class Library:
             if place not in self._documents:
                 self._documents.setdefault(place, of_json(value))
 
+    def drop(self, place: str) -> bool:
+        """Take the document at a place away; say whether there was one."""
+        return self._documents.pop(place, None) is not None
+
     def get(self, place: str) -> Document | None:
         """Return the document at a place, None where there is none."""
         return self._documents.get(place)

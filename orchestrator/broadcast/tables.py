@@ -27,10 +27,14 @@ from orchestrator.season import state as season_state
 State = season_state.SeasonState
 Briefs = Callable[[events.Game], album.Brief | None]
 
-COLOURS: Final = {"waiting": "orange", "gate": "orange", "open": "orange", "running": "green"}
+COLOURS: Final = {
+    **dict.fromkeys(("waiting", "gate", "open"), "orange"),
+    "running": "green",
+    "abandoned": "grey",
+}
 _PUBLIC: Final = (
     *("season", "name", "status", "reason", "launched_ms", "seed_sha256", "seed", "champion"),
-    *("games", "remaining_seconds", "next_gate_ms", "decisions"),
+    *("games", "remaining_seconds", "next_gate_ms", "decisions", "next", "waits"),
 )
 
 

@@ -81,7 +81,7 @@ class Season:
     def over(self) -> bool:
         """Say whether nothing more is to be expected: no game, and no record of one."""
         awaited = any(looks < SOON for looks in self.bare.values())
-        return self.state.finished and self.game is None and not awaited
+        return self.state.over and self.game is None and not awaited
 
     def apply(self, entry: contract.Entry) -> set[str]:
         """Fold an entry; return the events whose tables it may change.

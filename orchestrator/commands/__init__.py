@@ -44,6 +44,7 @@ COMMANDS = {
     "resume": "orchestrator.commands.operate:resume",
     "open-gate": "orchestrator.commands.operate:open_gate",
     "abort": "orchestrator.commands.operate:abort",
+    "abandon": "orchestrator.commands.abandon:abandon",
     "drain": "orchestrator.commands.operate:drain",
     "release-hall": "orchestrator.commands.operate:release_hall",
     "decisions": "orchestrator.commands.organize:decisions",

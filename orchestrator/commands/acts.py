@@ -12,8 +12,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import click
+
 from orchestrator import contract
-from orchestrator.commands import common, second
+from orchestrator.commands import common, completing, second
 from orchestrator.ledger import api
 from orchestrator.season import state
 
@@ -103,6 +105,11 @@ def act(function: Command) -> Command:
 def act_on_season(function: Command) -> Command:
     """Do the same with the argument SEASON, for commands about nothing else."""
     return common.season_argument(_gathered(function))
+
+
+def act_on_named_season(function: Command) -> Command:
+    """Do the same with an argument SEASON that nobody may leave out."""
+    return click.argument("season", shell_complete=completing.seasons)(_gathered(function))
 
 
 def _gathered(function: Command) -> Command:

@@ -110,7 +110,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
             except errors.LedgerDamagedError as error:
                 click.secho(f"farm: season {name} is passed over: {error}", err=True, fg="red")
             else:
-                if not folded.finished:
+                if not folded.over:
                     found.append(folded)
     return found or [fold(ledger, seasons[-1])]
 
@@ -118,7 +118,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
 def _over(ledger: api.Ledger, season: str) -> bool:
     """Say whether a journal's last entry ends its season: nothing of it has to be folded then."""
     last = ledger.read(season, ledger.last(season) - 1, 1)
-    return bool(last) and last[0].kind == entries.SEASON_FINISHED
+    return bool(last) and last[0].kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}
 
 
 def author(ledger: store.RedisLedger, name: str) -> str:
@@ -147,6 +147,7 @@ def append_season(
     """Append what ``drafts`` makes of a season's state, brought up to date; return that state."""
     season = folded.launched.id
     for _ in range(APPEND_TRIES):
+        folded.require_not_abandoned()
         reply = ledger.append(season, folded.seq, drafts(folded), by, effects(folded))
         if isinstance(reply, api.Appended):
             return folded
@@ -170,6 +171,7 @@ def change_season(
     change concerns. Return the state before the change.
     """
     chosen = choose_open(ledger, season)
+    chosen.require_not_abandoned()
     change(chosen)
     if dry_run:
         return chosen

@@ -63,15 +63,7 @@ def dismiss(engine: str, event: str, act: acts.Act) -> None:
 @click.option(
     "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
 )
-@click.option("--with", "substitute", help="The substitute that takes its seat; default: nobody.")
-@click.option("--entry", type=click.Path(path_type=pathlib.Path), help="Its engines.toml, if new.")
-@click.option(
-    "--played",
-    type=click.Choice(["annul", "keep", "replay"]),
-    default="annul",
-    show_default=True,
-    help="Games it has played: count for nobody, for the substitute, or are played again.",
-)
+@substitutes.options(required=False, played="annul")
 @acts.act
 def disqualify(
     engine: str,
@@ -94,7 +86,7 @@ def disqualify(
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:
         if substitute is None:
             return exclusion.withdraw(now, event, engine, act.by, act.reason, "disqualification")
-        new = substitutes.spec(now, substitute, entry, engine)
+        new = substitutes.spec(now, event, substitute, entry, engine)
         return replacing.replace(now, event, engine, new, played, act.by, act.reason)
 
     act = act.seconded("disqualify", change)

@@ -12,7 +12,7 @@ import click
 import rich.table
 
 from orchestrator import contract, errors, players, version
-from orchestrator.commands import common, completing, engine_trial
+from orchestrator.commands import common, completing, engine_trial, places
 from orchestrator.doctor import farm, report, season
 from orchestrator.ledger import store, vitals
 from orchestrator.season import state as season_state
@@ -48,9 +48,9 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 @click.command()
 @click.argument("event", shell_complete=completing.events)
 @click.option("--season", "name", help="The season; default: the only one that is not over.")
-@click.option("--archive", type=click.Path(path_type=pathlib.Path, file_okay=False))
+@places.archive
 @common.json_option
-def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_json: bool) -> None:
+def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: bool) -> None:
     """Look at everything before EVENT, start its engines, and keep the report with it.
 
     Run it on the hall's host while the season is at a gate or paused: each engine plays
@@ -69,7 +69,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path | None, *, as_
             *_event(state, event),
         ]
         told = _report(ledger.now_ms(), tuple(found), state.launched.id, event)
-        path, digest = report.keep(archive or common.data_directory() / "archive", told)
+        path, digest = report.keep(archive, told)
         fact = {"season": told.season, "event": event, "sha256": digest}
         fact["failed"] = ", ".join(f"{one.area} {one.name}" for one in told.failed)
         draft = contract.Draft(report.PREFLIGHT, fact)

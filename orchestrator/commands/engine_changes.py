@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import contract, errors
-from orchestrator.commands import acts, common, completing, rosters
-from orchestrator.season import model, state, updating, values
+from orchestrator import contract
+from orchestrator.commands import acts, common, completing, moments, rosters
+from orchestrator.season import model, state, updating
 
 
 def _entry_options(function: common.Function) -> common.Function:
@@ -78,7 +78,7 @@ def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
 
 @click.command()
 @click.argument("event", shell_complete=completing.events)
-@click.option("--at", "moment", required=True, help="2026-05-01T18:00+00:00, or 36h from now.")
+@click.option("--at", "moment", required=True, help=f"When it passes: {moments.HELP}")
 @click.option("--engine", default="", help="For one engine; default: for all of the event.")
 @acts.act
 def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
@@ -88,7 +88,7 @@ def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
     """
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        at_ms = _moment_ms(moment, now_ms)
+        at_ms = moments.read(moment, now_ms)
         return updating.set_deadline(now, event, engine, at_ms, act.by, act.reason)
 
     done = act.change_at(change)
@@ -96,19 +96,3 @@ def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
     told = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
     sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}"
     act.report(done, {"event": event, "engine": engine, "at_ms": at_ms}, sentence)
-
-
-def _moment_ms(text: str, now_ms: int) -> int:
-    """Read a time of day with its offset, or a duration from now; raise ``UsageError``."""
-    try:
-        return now_ms + values.duration_ms(text)
-    except ValueError:
-        pass
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        allowed = "a duration from now such as 36h, or 2026-05-01T18:00+00:00"
-        raise errors.UsageError(f"--at: found {text!r}; allowed: {allowed}")
-    return round(moment.timestamp() * 1000)

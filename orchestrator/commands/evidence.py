@@ -8,7 +8,7 @@ import click
 
 from orchestrator import contract
 from orchestrator import evidence as packs
-from orchestrator.commands import common, recover
+from orchestrator.commands import common, places
 from orchestrator.ledger import api
 from orchestrator.recovery import copies
 
@@ -17,17 +17,17 @@ from orchestrator.recovery import copies
 @click.argument("game")
 @common.season_option
 @click.option("--for", "engine", help="The engine whose author it is for; default: one each.")
-@click.option("--to", "target", type=recover.FOLDER, default=".", help="Where to write it.")
-@recover.archive_option
-@recover.halls_option
+@click.option("--to", "target", type=places.FOLDER, default=".", help="Where to write it.")
+@places.archive
+@places.halls
 @common.json_option
 def evidence(
     game: str,
     season: str | None,
     engine: str | None,
     target: pathlib.Path,
-    archive: pathlib.Path | None,
-    halls: pathlib.Path | None,
+    archive: pathlib.Path,
+    halls: pathlib.Path,
     *,
     as_json: bool,
 ) -> None:
@@ -38,14 +38,12 @@ def evidence(
 
     Example: farm evidence league.4 --for stockfish
     """
-    data = common.data_directory()
     with common.open_ledger() as ledger:
         folded = common.choose(ledger, season)
         name = folded.launched.id
         folded.game(game)
         ended, checksums = _told(ledger, name, game)
-    root = archive or data / "archive"
-    case = packs.read(root / name / "games" / game, halls or data / "halls", ended, checksums)
+    case = packs.read(archive / name / "games" / game, halls, ended, checksums)
     order = case.record.order
     target.mkdir(parents=True, exist_ok=True)
     written = {}

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import pathlib
-import signal
-import threading
 
 import click
 
-from orchestrator import errors, logs
-from orchestrator.commands import common
+from orchestrator import logs
+from orchestrator.commands import common, places, services
 
 PORT = 9464
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535))
-@click.option(
-    "--archive",
-    type=click.Path(path_type=pathlib.Path, file_okay=False),
-    help="The archive directory; default: archive/ in the data directory.",
-)
-@click.option(
-    "--feeds",
-    type=click.Path(path_type=pathlib.Path, file_okay=False),
-    help="Where TCEC's files are written; default: feeds/ in the data directory.",
-)
+@services.address(PORT)
+@places.archive
+@places.feeds
 @click.option("--once", is_flag=True, help="Print the metrics once and end.")
 def exporter(
-    host: str, port: int, archive: pathlib.Path | None, feeds: pathlib.Path | None, *, once: bool
+    host: str, port: int, archive: pathlib.Path, feeds: pathlib.Path, *, once: bool
 ) -> None:
     """Serve the farm's metrics to Prometheus, computed from Redis at every scrape.
 
@@ -43,9 +32,8 @@ def exporter(
     from orchestrator.metrics import collector  # noqa: PLC0415 - likewise
 
     logs.configure()
-    data = common.data_directory()
     with common.open_ledger() as ledger:
-        made = collector.FarmCollector(ledger, archive or data / "archive", feeds or data / "feeds")
+        made = collector.FarmCollector(ledger, archive, feeds)
         told = prometheus_client.CollectorRegistry()
         told.register(made)
         if once:
@@ -58,17 +46,12 @@ def _serve(told: object, host: str, port: int) -> None:
     import prometheus_client  # noqa: PLC0415 - as above
 
     assert isinstance(told, prometheus_client.CollectorRegistry)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    ended = services.until_ended()
     try:
         server, thread = prometheus_client.start_http_server(port, host, told)
     except OSError as error:
-        raise errors.HostError(
-            f"the exporter cannot listen on {host}:{port}: {error.strerror};"
-            " choose another --host or --port"
-        ) from error
+        raise services.taken("exporter", host, port, error) from error
     click.echo(f"farm: metrics at http://{host}:{server.server_port}/metrics", err=True)
-    stop.wait()
+    ended.wait()
     server.shutdown()
     thread.join()

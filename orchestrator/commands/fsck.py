@@ -12,15 +12,15 @@ import rich.table
 from orchestrator import archive as archives
 from orchestrator import errors
 from orchestrator import fsck as checks
-from orchestrator.commands import common, recover
+from orchestrator.commands import common, places
 from orchestrator.fsck import findings
 from orchestrator.ledger import api
 
 
 @click.command()
 @common.season_argument
-@recover.archive_option
-@recover.halls_option
+@places.archive
+@places.halls
 @click.option("--only", multiple=True, help="A checker's name; may be given again.")
 @click.option("--repair", is_flag=True, help="Mend what can be rebuilt; `farm serve` must stand.")
 @common.json_option
@@ -28,8 +28,8 @@ from orchestrator.ledger import api
 def fsck(
     ctx: click.Context,
     season: str | None,
-    archive: pathlib.Path | None,
-    halls: pathlib.Path | None,
+    archive: pathlib.Path,
+    halls: pathlib.Path,
     only: tuple[str, ...],
     *,
     repair: bool,
@@ -42,14 +42,12 @@ def fsck(
 
     Example: farm fsck --repair
     """
-    data = common.data_directory()
-    root = archive or data / "archive"
     wanted = checks.checkers(only)
     with common.open_ledger() as ledger, contextlib.ExitStack() as stack:
         if repair:
-            stack.enter_context(archives.sole_writer(root))
-        names = [season] if season else _names(ledger, root)
-        seasons = [findings.Season(name, ledger, root, halls or data / "halls") for name in names]
+            stack.enter_context(archives.sole_writer(archive))
+        names = [season] if season else _names(ledger, archive)
+        seasons = [findings.Season(name, ledger, archive, halls) for name in names]
         told = [one for each in seasons for one in checks.check(each, wanted, repair=repair)]
     _report(names, told, as_json=as_json)
     ctx.exit(errors.LedgerDamagedError.exit_code if any(not one.repaired for one in told) else 0)

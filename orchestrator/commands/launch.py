@@ -40,9 +40,10 @@ def start(
     hall: str,
     seed: str,
     by: str,
+    reason: str = "",
 ) -> None:
     """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
-    drafts = operations.launch(loaded, season, seed, hall, version.VERSION)
+    drafts = operations.launch(loaded, season, seed, hall, version.VERSION, reason)
     reply = ledger.append(season, 0, drafts, by)
     if isinstance(reply, api.Stale):
         raise _taken(season)
@@ -92,7 +93,7 @@ def launch(
         if chosen in ledger.seasons():
             raise _taken(chosen)
         if not dry_run:
-            start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
+            start(ledger, loaded, chosen, hall, secret, common.author(ledger, by), reason)
     warned = programs.warnings(loaded.engines)
     programs.warn(warned)
     facts = _facts(loaded, chosen, hall, secret) | {"dry_run": dry_run, "reason": reason}

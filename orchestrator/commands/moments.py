@@ -12,10 +12,12 @@ HELP: Final = "2026-12-01T18:00 (this machine's zone, unless it names one), or +
 
 
 def read(text: str, now_ms: int) -> int:
-    """Return the time of day in ms; raise ``UsageError``."""
+    """Return the time of day in ms; raise ``UsageError``. A duration is from now, + or not."""
     try:
-        if text.startswith("+"):
-            return now_ms + values.duration_ms(text[1:])
+        return now_ms + values.duration_ms(text.removeprefix("+"))
+    except ValueError:
+        pass
+    try:
         return round(dt.datetime.fromisoformat(text).astimezone(dt.UTC).timestamp() * 1000)
     except ValueError:
         raise errors.UsageError(

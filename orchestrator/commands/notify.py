@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pathlib
-import signal
-import threading
 
 import click
 import rich.table
 
 from orchestrator import contract, errors, logs
-from orchestrator.commands import common
+from orchestrator.commands import common, services
 
 
 def _settings_option(function: click.decorators.FC) -> click.decorators.FC:
@@ -54,15 +52,13 @@ def run(path: pathlib.Path | None, *, once: bool) -> None:
     logs.configure()
     usual, kept = runner.paths(common.data_directory())
     told = settings.load(path or usual)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    ended = services.until_ended()
     with common.open_ledger() as ledger:
         made = runner.Runner(ledger, told, outbox.Outbox(kept))
         if once:
             made.once()
         else:
-            made.run(stop)
+            made.run(ended)
 
 
 @notify.command("list")

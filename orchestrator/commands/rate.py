@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import pathlib
 import tomllib
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from orchestrator import errors
+from orchestrator.audit import unpacking
 from orchestrator.commands import output
 from orchestrator.rating import curve, headers, lists, ordo, pairings, spread
 
@@ -79,7 +78,7 @@ def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> No
     """
     reader = headers.Reader()
     for path in files(archives):
-        reader.take(content(path))
+        reader.take(unpacking.content(path))
     show(reader.table(), families_of(model["families"]), model, as_json=as_json)
 
 
@@ -171,14 +170,3 @@ def files(archives: Iterable[pathlib.Path]) -> list[pathlib.Path]:
         else:
             found.append(path)
     return found
-
-
-def content(path: pathlib.Path) -> bytes:
-    """Return an archive's bytes, unpacked; raise ``UsageError``."""
-    try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except FileNotFoundError:
-        raise errors.UsageError(f"{path}: no such PGN file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise errors.UsageError(f"{path}: cannot be read: {error}") from None

@@ -13,6 +13,7 @@ import click
 import rich.table
 
 from orchestrator import contract, errors, ratinglist
+from orchestrator.audit import unpacking
 from orchestrator.commands import common, ratingtables
 from orchestrator.commands import rate as rating
 from orchestrator.ledger import api, files
@@ -20,6 +21,7 @@ from orchestrator.rating import lists, spread
 from orchestrator.season import state as season_state
 
 LOOK = 1.0  # seconds between two looks at the journals with --follow
+LAST = 2  # seasons of the scope `last`: this one and the one before (S16-14b)
 
 
 @click.command()
@@ -98,13 +100,25 @@ class _Seasons:
 
     def look(self) -> list[season_state.SeasonState]:
         """Read what was journaled since the last look."""
-        names = self._names()
-        for name in names:
-            folded = self._states.setdefault(name, season_state.SeasonState())
-            while entries := self._ledger.read(name, folded.seq):
-                for entry in entries:
-                    folded.apply(entry)
-        return [self._states[name] for name in names]
+        if self._scope == "last":
+            return self._last_two()
+        return [self._folded(name) for name in self._names()]
+
+    def _folded(self, name: str) -> season_state.SeasonState:
+        folded = self._states.setdefault(name, season_state.SeasonState())
+        while entries := self._ledger.read(name, folded.seq):
+            for entry in entries:
+                folded.apply(entry)
+        return folded
+
+    def _last_two(self) -> list[season_state.SeasonState]:
+        """Return this and the last season, with what was abandoned between or after them."""
+        found: list[season_state.SeasonState] = []
+        for name in reversed(self._ledger.seasons()):
+            found.insert(0, self._folded(name))
+            if sum(not one.abandoned for one in found) == LAST:
+                break
+        return found
 
     def games(self) -> int:
         """Return how many results there are now."""
@@ -114,8 +128,6 @@ class _Seasons:
         seasons = self._ledger.seasons()
         if self._scope == "all":
             return seasons
-        if self._scope == "last":
-            return seasons[-2:]
         if self._scope not in seasons:
             known = ", ".join(seasons) or "none"
             raise errors.UsageError(
@@ -133,7 +145,7 @@ def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.C
     except ValueError as error:
         raise errors.UsageError(f"--tests-from: found {least!r} ({error}); allowed: 30+5") from None
     for path in rating.files(archives):
-        found.update(ratinglist.long_enough(rating.content(path), slowest))
+        found.update(ratinglist.long_enough(unpacking.content(path), slowest))
     return found
 
 

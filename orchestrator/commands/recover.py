@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import signal
 import threading
 from typing import Any
 
@@ -12,29 +11,17 @@ import rich.table
 
 from orchestrator import archive as archives
 from orchestrator import errors
-from orchestrator.commands import common
+from orchestrator.commands import common, places, services
 from orchestrator.recovery import backup as backups
 from orchestrator.recovery import copies
 from orchestrator.recovery import restore as restoring
-
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-FOLDER = click.Path(path_type=pathlib.Path, file_okay=False)
-
-
-def archive_option(function: common.Function) -> common.Function:
-    """Add ``--archive``."""
-    text = "The archive directory; default: archive/ in the data directory."
-    return click.option("--archive", type=FOLDER, help=text)(function)
-
-
-def halls_option(function: common.Function) -> common.Function:
-    """Add ``--halls``."""
-    text = "Folders of halls (spools, ply logs); default: halls/ in the data directory."
-    return click.option("--halls", type=FOLDER, help=text)(function)
+from orchestrator.season import values
 
 
 @click.command()
-@click.option("--to", "target", type=FOLDER, required=True, help="An empty folder, or a copy.")
+@click.option(
+    "--to", "target", type=places.FOLDER, required=True, help="An empty folder, or a copy."
+)
 @common.json_option
 def export(target: pathlib.Path, *, as_json: bool) -> None:
     """Write all that Redis knows into a folder, for `farm restore`: journals, open games.
@@ -50,12 +37,12 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--to", "target", type=FOLDER, required=True, help="A folder on another disk.")
+@click.option("--to", "target", type=places.FOLDER, required=True, help="A folder on another disk.")
 @click.option("--every", help="Again and again, so often: 30m, 1h, 1d. Runs until ended.")
-@archive_option
+@places.archive
 @common.json_option
 def backup(
-    target: pathlib.Path, every: str | None, archive: pathlib.Path | None, *, as_json: bool
+    target: pathlib.Path, every: str | None, archive: pathlib.Path, *, as_json: bool
 ) -> None:
     """Bring a copy of journals and archive up to date; the farm runs on meanwhile.
 
@@ -64,16 +51,12 @@ def backup(
 
     Example: farm backup --to /mnt/other/farm --every 1h
     """
-    root = archive or common.data_directory() / "archive"
     pause = None if every is None else seconds(every)
-    stop = threading.Event()
-    if pause is not None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
-    while not stop.is_set():
+    ended = threading.Event() if pause is None else services.until_ended()
+    while not ended.is_set():
         try:
             with common.open_ledger() as ledger:
-                made = backups.backup(ledger, root, target)
+                made = backups.backup(ledger, archive, target)
         except errors.LedgerAwayError as error:
             if pause is None:
                 raise
@@ -82,19 +65,18 @@ def backup(
             _report(made, target, as_json=as_json)
         if pause is None:
             return
-        stop.wait(pause)
+        ended.wait(pause)
 
 
 def seconds(text: str) -> float:
     """Read ``30m``, ``1h`` or ``1d``; raise ``UsageError``."""
-    number, unit = text[:-1], text[-1:]
     try:
-        found = float(number) * UNITS[unit]
-    except (ValueError, KeyError):
-        found = 0.0
-    if not 0 < found < float("inf"):
+        found = values.duration_ms(text)
+    except ValueError:
+        found = 0
+    if not found:
         raise errors.UsageError(f"--every: found {text!r}; allowed: such as 30m, 1h, 1d")
-    return found
+    return found / 1000
 
 
 def _report(made: backups.Made, target: pathlib.Path, *, as_json: bool) -> None:
@@ -105,16 +87,18 @@ def _report(made: backups.Made, target: pathlib.Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--from", "source", type=FOLDER, help="An export, a backup or another archive.")
-@archive_option
-@halls_option
+@click.option(
+    "--from", "source", type=places.FOLDER, help="An export, a backup or another archive."
+)
+@places.archive
+@places.halls
 @click.option("--without-games", is_flag=True, help="Restore although moves of games are lost.")
 @common.audited
 @common.json_option
 def restore(
     source: pathlib.Path | None,
-    archive: pathlib.Path | None,
-    halls: pathlib.Path | None,
+    archive: pathlib.Path,
+    halls: pathlib.Path,
     by: str,
     reason: str,
     *,
@@ -131,12 +115,10 @@ def restore(
 
     Example: farm restore --from /mnt/other/farm --reason "disk replaced"
     """
-    data = common.data_directory()
-    root = archive or data / "archive"
     if source is not None and not any(source.glob("*/journal.jsonl")):
         raise errors.UsageError(f"--from {source}: no journal.jsonl is in its folders")
-    sources = restoring.Sources(root, source, halls or data / "halls")
-    with common.open_ledger() as ledger, archives.sole_writer(root):
+    sources = restoring.Sources(archive, source, halls)
+    with common.open_ledger() as ledger, archives.sole_writer(archive):
         journals, plans = restoring.plan(ledger, sources)
         _refuse_lost(plans, without_games=without_games)
         epoch = ledger.present_epoch()

@@ -10,7 +10,7 @@ import click
 from orchestrator import contract, errors
 from orchestrator.commands import common, completing, programs
 from orchestrator.commands import launch as launching
-from orchestrator.season import explain, files, verify
+from orchestrator.season import draw_check, explain, files
 from orchestrator.season import outcome as season_outcome
 from orchestrator.season import schema as schemas
 
@@ -92,7 +92,7 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
     Example: farm verify-draws archive/autumn/journal.jsonl --file autumn.toml
     """
     loaded = None if season_file is None else files.load(launching.season_file(season_file))
-    found = verify.verify(_journal(journal), loaded)
+    found = draw_check.verify(_journal(journal), loaded)
     if as_json:
         common.print_json(dataclasses.asdict(found))
     else:

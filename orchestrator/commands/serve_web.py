@@ -9,7 +9,7 @@ import click
 
 from orchestrator import errors, logs
 from orchestrator.broadcast.outlook import settings as outlook
-from orchestrator.commands import common, rate
+from orchestrator.commands import common, places, rate, services
 from orchestrator.ledger import kibitz_store
 
 BACKLOG = 2_048  # connections that wait while all others are served
@@ -27,10 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        raise errors.HostError(
-            f"the web server cannot listen on {host}:{port}: {error.strerror};"
-            " choose another --host or --port"
-        ) from error
+        raise services.taken("web server", host, port, error) from error
     return listening
 
 
@@ -48,23 +45,14 @@ def inherited(fd: int) -> socket.socket:
 
 
 @click.command("serve-web")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535))
+@services.address(PORT)
 @click.option(
     "--fd",
     type=click.IntRange(3),
     help="Serve the listening socket inherited as this descriptor, not --host and --port.",
 )
-@click.option(
-    "--feeds",
-    type=click.Path(path_type=pathlib.Path, file_okay=False),
-    help="Where TCEC's files are written; default: feeds/ in the data directory.",
-)
-@click.option(
-    "--archive",
-    type=click.Path(path_type=pathlib.Path, file_okay=False),
-    help="The archive directory to read; default: archive/ in the data directory.",
-)
+@places.feeds
+@places.archive
 @click.option(
     "--forecast",
     "runs",
@@ -92,8 +80,8 @@ def serve_web(
     host: str,
     port: int,
     fd: int | None,
-    feeds: pathlib.Path | None,
-    archive: pathlib.Path | None,
+    feeds: pathlib.Path,
+    archive: pathlib.Path,
     runs: int,
     families: pathlib.Path | None,
     *,
@@ -111,13 +99,11 @@ def serve_web(
     from orchestrator.broadcast.web import app, doors, server  # noqa: PLC0415 - the web's libraries
 
     logs.configure()
-    data = common.data_directory()
     reckoned = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening:
-        places = (archive or data / "archive", feeds or data / "feeds")
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, *places, reckoned, comments)
+        made = app.create(ledger, archive, feeds, reckoned, comments)
         serving = server.make(made, host, port, doors.Doors(proxies or doors.LOOPBACK))
         click.echo(f"farm: the live page is at {url(listening)}", err=True)
         serving.run(sockets=[listening])

@@ -7,14 +7,48 @@ those of all others (S16-16).
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import acts, completing, rosters
-from orchestrator.season import amendments, eligibility, model, replacing, roster, state
+from orchestrator.commands import acts, common, completing, rosters
+from orchestrator.season import (
+    amendments,
+    eligibility,
+    model,
+    replacing,
+    roster,
+    state,
+    updating,
+)
+
+
+def options(
+    *, required: bool, played: amendments.Played
+) -> Callable[[common.Function], common.Function]:
+    """Add ``--with``, ``--entry`` and ``--played``: who takes a seat, and what its games count.
+
+    ``required`` says whether somebody must take it, ``played`` what they count unsaid.
+    """
+    nobody = "" if required else "; default: nobody takes the seat"
+    who = click.option(
+        "--with", "substitute", required=required, help=f"The substitute's id{nobody}."
+    )
+    entry = click.option(
+        "--entry",
+        type=click.Path(path_type=pathlib.Path, dir_okay=False),
+        help="An engines.toml with the substitute, if it is new.",
+    )
+    games = click.option(
+        "--played",
+        type=click.Choice(get_args(amendments.Played)),
+        default=played,
+        show_default=True,
+        help="Games it has played: count for the substitute, for nobody, or are played again.",
+    )
+    return lambda function: who(entry(games(function)))
 
 
 @click.command()
@@ -25,19 +59,7 @@ from orchestrator.season import amendments, eligibility, model, replacing, roste
     required=True,
     help="The event in which its seat changes hands.",
 )
-@click.option("--with", "substitute", required=True, help="The substitute's id.")
-@click.option(
-    "--entry",
-    type=click.Path(path_type=pathlib.Path, dir_okay=False),
-    help="An engines.toml with the substitute, if it is new.",
-)
-@click.option(
-    "--played",
-    type=click.Choice(["keep", "annul", "replay"]),
-    default="keep",
-    show_default=True,
-    help="Games it has played: count for the substitute, for nobody, or are played again.",
-)
+@options(required=True, played="keep")
 @acts.act
 def engine(
     engine: str,
@@ -56,7 +78,7 @@ def engine(
     """
 
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:
-        new = spec(now, substitute, entry, engine)
+        new = spec(now, event, substitute, entry, engine)
         return replacing.replace(now, event, engine, new, played, act.by, act.reason)
 
     done = act.change(change, unoffered=True)
@@ -65,11 +87,16 @@ def engine(
 
 
 def spec(
-    now: state.SeasonState, engine: str, entry: pathlib.Path | None, replaced: str
+    now: state.SeasonState,
+    event: str,
+    engine: str,
+    entry: pathlib.Path | None,
+    replaced: str,
 ) -> contract.EngineSpec:
     """Return a substitute: one of the season's engines, or of a file; raise ``UsageError``.
 
-    Its parts must be unlike those of all entries but the one that it replaces (S16-16).
+    A new one must be of the event's competition (S17-2), and its parts unlike those of all
+    entries but the one that it replaces (S16-16).
     """
     if entry is None:
         if engine not in now.engines:
@@ -79,8 +106,9 @@ def spec(
             )
         return now.engines[engine]
     new = rosters.entry(entry, engine)
-    others = (one for one in now.launched.season.roster.engines if roster.id_of(one) != replaced)
+    others = (one for i, one in updating.entries_of(now).items() if i != replaced)
     _require_unique(new, list(others))
+    replacing.require_competition(now.event(event).spec, new)
     return roster.spec(new)
 
 

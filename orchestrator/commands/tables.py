@@ -22,6 +22,7 @@ COLOURS = {  # the colours spectators know from event tabs
     "held": "bold red",
     "ranked": "red",
     "finished": "red",
+    "abandoned": "dim",
 }
 
 TIEBREAK_HEADS = {
@@ -52,13 +53,8 @@ def moment(at_ms: int | None) -> str:
 
 def season(view: Mapping[str, Any]) -> rich.table.Table:
     """Show where a season stands, event by event."""
-    games = view["games"]
     title = f"{view['name']} ({view['season']}) in {view['hall']}: "
-    caption = [f"{games['played']} of {games['total']} games"]
-    if view["champion"]:
-        caption.append(f"champion: {view['champion']}")
-    else:
-        caption.append(f"about {wording.duration(view['remaining_seconds'])} left")
+    caption = _how_far(view)
     if view["decisions"]:
         names = ", ".join(asked["decision"] for asked in view["decisions"])
         caption.append(f"the organizers must decide {names} (`farm decisions`)")
@@ -87,8 +83,19 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     return table
 
 
+def _how_far(view: Mapping[str, Any]) -> list[str]:
+    games = view["games"]
+    played = f"{games['played']} of {games['total']} games"
+    if view["status"] == "abandoned":
+        return [played]
+    if view["champion"]:
+        return [played, f"champion: {view['champion']}"]
+    return [played, f"about {wording.duration(view['remaining_seconds'])} left"]
+
+
 def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
-    left = "" if event["status"] == "ranked" else wording.duration(event["remaining_seconds"])
+    over = event["status"] in {"ranked", "abandoned"}
+    left = "" if over else wording.duration(event["remaining_seconds"])
     if event["status"] == "gate":
         left = f"opens {moment(event['opens_at_ms'])}"
     played = f"{event['games']['played']}/{event['games']['total']}"

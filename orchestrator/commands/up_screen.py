@@ -46,8 +46,13 @@ class Screen:
             self._console.print(f"held: {data['reason']}", style="bold red")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
-        """Return the state of a season that is over; raise ``RefusedError`` for one held."""
+        """Return the state of a season that is finished.
+
+        Raise ``RefusedError`` for one that will not be finished: abandoned, or held.
+        """
         folded = self._states.get(season or "")
+        if folded is not None:
+            folded.require_not_abandoned()
         if folded is not None and folded.held:
             raise errors.RefusedError(
                 f"{season} is held: {folded.held}; look at the logs, run `farm up` on the same"
@@ -70,6 +75,8 @@ def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
             return f"{data['decision']}: the organizers are asked (`farm decisions`)"
         case entries.DECIDED:
             return f"{data['decision']}: decided by {data['name']}: {', '.join(data['choose'])}"
+        case entries.SEASON_ABANDONED:
+            return f"the season is abandoned by {data['name']}: {data['reason']}"
     return ""
 
 

@@ -99,13 +99,18 @@ class Screen:
         text = rich.text.Text(f"{views.name(self.state, engine)[:24]:<24} ")
         text.append(_clock(clock_ms), style="bold green" if thinking else "")
         text.append(f"\n  {self._said(side, told)}", style="dim")
+        if lag := network(self._last_ply(side)):
+            text.append(f"\n  {lag}", style="dim")
         return text
+
+    def _last_ply(self, side: contract.Side) -> contract.PlyRecord | None:
+        return next((ply for ply in reversed(self._plies) if ply.side == side), None)
 
     def _said(self, side: contract.Side, told: dict[str, Any]) -> str:
         """Return eval (White's view), depth and speed: of this search, else of the last."""
         search = told.get("search")
         if search is None:
-            last = next((ply for ply in reversed(self._plies) if ply.side == side), None)
+            last = self._last_ply(side)
             search = {} if last is None else _searched(last)
         words = []
         if search.get("cp") is not None or search.get("mate") is not None:
@@ -139,11 +144,18 @@ class Screen:
             done = progress.of_event(seen, event_id)
             left = "" if event.rows else f", about {wording.duration(done.remaining_seconds)} left"
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
-        if seen.held or seen.paused:
-            parts.append(seen.held or seen.paused)
+        if seen.abandoned or seen.held or seen.paused:
+            parts.append(seen.abandoned or seen.held or seen.paused)
         if seen.finished:
             parts.append(f"champion: {views.name(seen, seen.champion)}")
         return rich.text.Text("  |  ".join(parts))
+
+
+def network(ply: contract.PlyRecord | None) -> str:
+    """Say what the network took of a move on a GPU box, '' of one in the hall."""
+    if ply is None or ply.network_ns is None:
+        return ""
+    return f"network {ply.network_ns / 1e6:.0f} ms, not charged"
 
 
 def _searched(ply: contract.PlyRecord) -> dict[str, Any]:
@@ -215,7 +227,7 @@ def follow(screen: Screen, console: rich.console.Console) -> None:
         while True:
             screen.refresh()
             shown.update(screen.render(), refresh=True)
-            if screen.state.finished:
+            if screen.state.over:
                 return
             time.sleep(REFRESH_SECONDS)
 

@@ -16,8 +16,8 @@ import structlog
 from prometheus_client import core, registry
 
 from orchestrator import contract, errors, version
-from orchestrator.ledger import store, vitals
-from orchestrator.metrics import families, halls, health, hosts, seasons
+from orchestrator.ledger import kibitz_store, store, vitals
+from orchestrator.metrics import families, halls, health, hosts, kibitzers, seasons
 
 log = structlog.get_logger()
 
@@ -33,6 +33,7 @@ class FarmCollector(registry.Collector):
     ) -> None:
         """Read from ``ledger`` and look at two directories; nothing is read yet."""
         self._ledger = ledger
+        self._desks = kibitz_store.RedisKibitzing(ledger.server)
         self._archive, self._feeds = archive, feeds
         self._seasons: dict[str, seasons.Watched] = {}
         self._damaged: set[str] = set()
@@ -72,13 +73,15 @@ class FarmCollector(registry.Collector):
         sheet.set("farm_ledger_epoch", self._ledger.present_epoch())
         for name in self._ledger.seasons()[-SHOWN:]:
             self._season(sheet, name, now_ms)
-        for name in names:
+        slots = {name: self._ledger.slot(name) for name in names}
+        for name, slot in slots.items():
             hall = self._halls.setdefault(name, halls.Hall(name))
-            slot = self._ledger.slot(name)
             watched = self._seasons.get(slot.season) if slot else None
             state = watched.state if watched else None
             hall.write(sheet, self._ledger, state, slot, now_ms)
         hosts.write(sheet, vitals.read(self._ledger), now_ms)
+        attempts = {name: slot.attempt for name, slot in slots.items() if slot is not None}
+        kibitzers.write(sheet, self._desks, attempts)
 
     def _season(self, sheet: families.Sheet, name: str, now_ms: int) -> None:
         if name in self._damaged:

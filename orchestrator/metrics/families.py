@@ -22,6 +22,7 @@ HALL: Final = ("hall",)
 SIDE: Final = ("hall", "side", "engine")
 HOST: Final = ("host",)
 GPU: Final = ("host", "gpu", "uuid")
+DESK: Final = ("desk",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +203,15 @@ HOSTS: Final = {
         gpu_throttled="Whether the GPU is slowed down by heat or power.",
     ),
 }
-FAMILIES: Final = {**FARM, **SEASONS, **ENGINES, **HALLS, **HOSTS}
+KIBITZERS: Final = {
+    **_of("gauge", DESK, kibitzer_seated="Whether a kibitzer has the desk."),
+    **_of(
+        "gauge",
+        ("hall", "desk"),
+        kibitzer_words="How often the desk's kibitzer has told something of the game in flight.",
+    ),
+}
+FAMILIES: Final = {**FARM, **SEASONS, **ENGINES, **HALLS, **HOSTS, **KIBITZERS}
 _MADE: Final = {
     "gauge": core.GaugeMetricFamily,
     "counter": core.CounterMetricFamily,

@@ -26,7 +26,7 @@ from orchestrator.season import (
 )
 from orchestrator.season import state as season_state
 
-STATUSES: Final = ("running", "waiting", "paused", "held", "finished")
+STATUSES: Final = ("running", "waiting", "paused", "held", "finished", "abandoned")
 SCENARIOS: Final = {one.value: one.name.lower() for one in interruption.Scenario}
 ORGANIZERS: Final = "decided"  # what they answered
 DURATIONS: Final = (10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 14400.0)  # s
@@ -51,7 +51,7 @@ class Watched:
         elif entry.kind == entries.ATTEMPT_JUDGED:
             event = self.state.game(entry.data["game"]).event
             self.scenarios[event, SCENARIOS.get(entry.data["scenario"], ORGANIZERS)] += 1
-        elif entry.kind == entries.SEASON_FINISHED:
+        elif entry.kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}:
             self.ended_ms = entry.at_ms
 
 

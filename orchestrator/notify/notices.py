@@ -27,6 +27,7 @@ class Kind(enum.StrEnum):
     DISQUALIFIED = "disqualification"
     EVENT_OVER = "event-over"
     SEASON_OVER = "season-over"
+    ABANDONED = "season-abandoned"
     DEADLINE = "deadline-near"
     HOST_AWAY = "host-away"
     HELD = "season-held"
@@ -83,8 +84,8 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
     elif entry.kind == entries.EVENT_RANKED:
         best = ", ".join(row["engine"] for row in data["rows"][:3])
         yield Kind.EVENT_OVER, f"event:{data['event']}", {"event": data["event"], "best": best}
-    elif entry.kind == entries.SEASON_FINISHED:
-        yield Kind.SEASON_OVER, "season", {"champion": data["champion"]}
+    elif entry.kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}:
+        yield _over(entry)
     elif entry.kind == entries.HELD:
         yield Kind.HELD, "held", {"reason": data["reason"]}
     elif entry.kind == amendments.HOST_AWAY:
@@ -93,6 +94,13 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
     elif entry.kind == amendments.ENGINE_FLAGGED:
         facts = {"engine": data["engine"], "event": data["event"]}
         yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", facts
+
+
+def _over(entry: contract.Entry) -> _Told:
+    data = entry.data
+    if entry.kind == entries.SEASON_FINISHED:
+        return Kind.SEASON_OVER, "season", {"champion": data["champion"]}
+    return Kind.ABANDONED, "season", {"reason": data["reason"], "who": data["name"]}
 
 
 def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iterator[_Told]:

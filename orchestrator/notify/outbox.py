@@ -81,6 +81,12 @@ class Outbox:
         for one in [one for one in self.waiting.values() if one.about == about]:
             del self.waiting[one.id]
 
+    def close_season(self, season: str) -> None:
+        """Drop what asks somebody to act in a season that was abandoned."""
+        for one in list(self.waiting.values()):
+            if one.notice.asks and one.facts.get("season") == season:
+                del self.waiting[one.id]
+
     def acknowledge(self, notice: str) -> None:
         """Drop a notice that somebody has taken upon himself; no error for an unknown one."""
         self.waiting.pop(notice, None)

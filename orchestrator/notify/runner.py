@@ -79,6 +79,8 @@ class Runner:
                 state.apply(entry)
                 if entry.seq > told:
                     self._box.add(notices.of_entry(state, entry))
+                    if state.abandoned:
+                        self._box.close_season(season)
                     if about := notices.closed_by(entry, season):
                         self._box.close(about)
         self._box.read[season] = state.seq
@@ -86,7 +88,7 @@ class Runner:
     def _look(self, now_ms: int) -> None:
         ahead_ms = round(self._settings.deadline_hours * 3_600_000)
         for state in self._states.values():
-            if state.seq and not state.finished:
+            if state.seq and not state.over:
                 self._box.add(notices.of_deadlines(state, now_ms, ahead_ms))
         hosts = vitals.read(self._ledger)
         silent_ms = round(self._settings.host_silent_seconds * 1000)

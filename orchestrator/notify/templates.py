@@ -44,6 +44,10 @@ WORDS: Final = {
         "$season_name is over",
         "Champion: $champion\n\nfarm outcome $season\nfarm backup --to ...",
     ),
+    notices.Kind.ABANDONED: (
+        "$season_name is abandoned",
+        "$reason ($who)\nNothing more is played; what was played is kept.\n\nfarm log $season",
+    ),
     notices.Kind.DEADLINE: (
         "$season_name: $event in $minutes minutes",
         "In $minutes minutes $what.\n\nfarm status",

@@ -67,14 +67,8 @@ def slopes(counted: pairings.Pairings, place: curve.Floats) -> tuple[curve.Float
     missing = counted.taken - counted.games * scores
     weight = curve.BETA * counted.games * scores * (1 - scores)
     gradient = np.append(counted.sums(missing, -missing), missing.sum())
-    met = np.bincount(counted.white * size + counted.black, weight, size * size)
-    between = met.reshape(size, size)
-    between = between + between.T
-    own = counted.sums(weight, weight)
-    table = np.empty((size + 1, size + 1))
-    table[:size, :size] = np.diag(own) - between + own.sum() / size**2
-    table[:size, size] = table[size, :size] = counted.sums(weight, -weight)
-    table[size, size] = weight.sum()
+    table = counted.information(weight)
+    table[:size, :size] += counted.sums(weight, weight).sum() / size**2
     return gradient, table
 
 

@@ -86,6 +86,20 @@ class Pairings:
         as_black: curve.Floats = np.bincount(self.black, black, size).astype(np.float64)
         return as_white + as_black
 
+    def information(self, weight: curve.Floats) -> curve.Floats:
+        """Return what games of these weights tell of each engine, the white advantage last.
+
+        Of a shift of all ratings they tell nothing: no gauge is fixed.
+        """
+        size = len(self.engines)
+        met = np.bincount(self.white * size + self.black, weight, size * size)
+        met = met.reshape(size, size)
+        table = np.empty((size + 1, size + 1))
+        table[:size, :size] = np.diag(self.sums(weight, weight)) - (met + met.T)
+        table[:size, size] = table[size, :size] = self.sums(weight, -weight)
+        table[size, size] = weight.sum()
+        return table
+
     def among(self, engines: Iterable[int]) -> Pairings:
         """Return the games that these engines played against each other."""
         chosen = np.fromiter(engines, dtype=np.int64)

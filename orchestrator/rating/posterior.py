@@ -88,19 +88,12 @@ def _counted(
 
 def _slopes(counted: pairings.Pairings, place: curve.Floats) -> tuple[curve.Floats, curve.Floats]:
     """Return gradient and information of the games' likelihood, without a gauge."""
-    size = len(counted.engines)
     scores = curve.expected(place[counted.white] - place[counted.black] + place[-1])
     missing = curve.BETA * (counted.taken - counted.games * scores)
     weight = curve.BETA**2 * counted.games * scores * (1 - scores)
     gradient = np.append(counted.sums(missing, -missing), missing.sum())
-    table = np.zeros((size + 1, size + 1))
-    np.add.at(table, (counted.white, counted.black), -weight)
-    table += table.T
-    table[np.arange(size), np.arange(size)] = counted.sums(weight, weight)
-    table[:size, size] = table[size, :size] = counted.sums(weight, -weight)
-    table[size, size] = weight.sum()
     narrowing = _narrowing(counted, scores)
-    return gradient * narrowing, table * narrowing
+    return gradient * narrowing, counted.information(weight) * narrowing
 
 
 def _narrowing(counted: pairings.Pairings, scores: curve.Floats) -> float:

@@ -95,25 +95,13 @@ def analytic(rated: ordo.Rated, games: pairings.Pairings) -> Spread:
     _, curvature = likelihood.slopes(games, place)
     scores = curve.expected(place[games.white] - place[games.black] + rated.white)
     variance = scores * (1 - scores) - curve.draws(scores, rated.draws) / 4
-    noise = _noise(games, games.games * np.maximum(variance, 0.0))
+    noise = games.information(games.games * np.maximum(variance, 0.0))  # of the scores
     size = len(games.engines)
     kept = size + 1 if rated.settings.white is None and rated.fit.settled else size
     inverse = np.linalg.pinv(curvature[:kept, :kept], hermitian=True)
     table = inverse @ noise[:kept, :kept] @ inverse
     white = CONFIDENCE * math.sqrt(max(0.0, table[-1, -1])) if kept > size else None
     return Spread(rated, _centred(table[:size, :size]), white)
-
-
-def _noise(games: pairings.Pairings, weight: curve.Floats) -> curve.Floats:
-    """Return the covariance of the scores, the white advantage last."""
-    size = len(games.engines)
-    table = np.zeros((size + 1, size + 1))
-    np.add.at(table, (games.white, games.black), -weight)
-    table += table.T
-    table[np.arange(size), np.arange(size)] = games.sums(weight, weight)
-    table[:size, size] = table[size, :size] = games.sums(weight, -weight)
-    table[size, size] = weight.sum()
-    return table
 
 
 def _centred(table: curve.Floats) -> curve.Floats:

@@ -20,6 +20,7 @@ from orchestrator.arbiter import packing
 from orchestrator.ledger import api, mirror, restoring
 from orchestrator.recovery import copies, leftovers
 from orchestrator.recovery import games as archived_games
+from orchestrator.season import abandoning
 from orchestrator.season import state as season_state
 
 CAUSE = "restored"  # of the end of an attempt that was in flight
@@ -180,7 +181,8 @@ def _unsettled(one: Plan) -> list[contract.Entry]:
 
 def _reindex(ledger: api.Ledger, one: Plan) -> None:
     """Write what follows from the facts; the archive is looked at from the first gap on."""
-    holds = {"pause": one.state.paused} if one.state.paused else {}
+    holds = {"pause": one.state.paused, abandoning.HOLD: one.state.abandoned}
+    holds = {name: reason for name, reason in holds.items() if reason}
     first = one.waiting[0].seq if one.waiting else one.state.seq + 1
     name = one.journal.name
     ledger.reindex(restoring.index(name, one.journal.entries, holds, first - 1))

@@ -24,7 +24,7 @@ def shown(states: Iterable[State]) -> State | None:
     Else the latest that runs, else the latest that is not over, else the latest.
     """
     launched = list(states)
-    going = [state for state in launched if not state.finished]
+    going = [state for state in launched if not state.over]
     running = [state for state in going if views.status(state) == "running"]
     played = {state.launched.id for state in _in_play(going)}
     first = [state for state in going if state.launched.id in played]
@@ -50,7 +50,7 @@ def _has_game(state: State) -> bool:
 
 def only_open(states: Sequence[State]) -> State | None:
     """Return the only season that is not over, else the latest; ``UsageError`` for several."""
-    going = [state for state in states if not state.finished]
+    going = [state for state in states if not state.over]
     if len(going) > 1:
         names = ", ".join(state.launched.id for state in going)
         raise errors.UsageError(f"several seasons are open: {names}; name one with --season")

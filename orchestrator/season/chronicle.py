@@ -60,7 +60,7 @@ def _launch(entry: contract.Entry) -> dict[str, Any]:
         "kind": entry.kind,
         "by": entry.by,
         "name": entry.by.partition("@")[0],
-        "reason": "",
+        "reason": launched.get("reason", ""),
         "about": {
             "hall": launched["hall"],
             "engines": len(launched["engines"]),

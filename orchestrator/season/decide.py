@@ -30,11 +30,12 @@ from orchestrator.season import state as season_state
 
 def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
     """Return the next facts, [] when nothing is to be decided now."""
-    if state.launch is None or state.finished:
+    if state.launch is None or state.over:
         return []
     return (
         _planned_pause(state, now_ms)
         or hidden_books.flagged(state)
+        or exclusion.disqualified(state)
         or _playing(state)
         or _question(state)
         or _promotion(state)
@@ -61,7 +62,6 @@ def _playing(state: season_state.SeasonState) -> list[contract.Draft]:
         return []
     return (
         _hold(state)
-        or exclusion.disqualified(state, event)
         or _pair(state, event)
         or exclusion.overdue(state, event)
         or _ranking(state, event)

@@ -101,6 +101,7 @@ def decide(
     Raise ``RefusedError`` for an unknown question, ``UsageError`` for engines that are not
     asked about, too few of them, or an answer without a reason.
     """
+    state.require_unfinished()
     asked = next((one for one in outstanding(state) if one.decision == decision), None)
     if asked is None:
         known = ", ".join(one.decision for one in outstanding(state)) or "none"

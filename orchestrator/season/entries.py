@@ -31,6 +31,7 @@ RESUMED: Final = "resumed"
 HELD: Final = "held"
 ABORT_WISHED: Final = "abort_wished"
 SEASON_FINISHED: Final = "season_finished"
+SEASON_ABANDONED: Final = "season_abandoned"
 ENGINE_EXCLUDED: Final = "engine_excluded"
 GAMES_CANCELLED: Final = "games_cancelled"
 DECISION_NEEDED: Final = "decision_needed"
@@ -47,7 +48,8 @@ class Launched(contract.Message):
     """The whole season as it was launched.
 
     ``books`` holds, in their drawn order, the exits the season needs. ``seed`` is secret
-    until the season has ended; what is published is ``seed_sha256``.
+    until the season has ended; what is published is ``seed_sha256``. ``reason`` is the
+    operator's, '' where none was given.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Launched(contract.Message):
     seed_sha256: str
     hall: str
     version: str
+    reason: str = ""
 
 
 class EventStarted(contract.Message):
@@ -203,6 +206,17 @@ class SeasonFinished(contract.Message):
 
     champion: str
     seed: str
+
+
+class SeasonAbandoned(contract.Message):
+    """The organizers have ended the season before its end; the seed is secret no longer.
+
+    A game in flight is given up without a result, unless it was over before its hall heard.
+    """
+
+    seed: str
+    reason: str
+    name: str
 
 
 class EngineExcluded(contract.Message):

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from typing import Final
 
 from orchestrator import contract
 from orchestrator.season import amendments, entries, model, standings, tally
 
 
 class Status(enum.StrEnum):
-    """What is journaled of an event: waiting → (gate → open →) running → ranked."""
+    """What is journaled of an event: waiting → (gate → open →) running → ranked.
+
+    Any but the last becomes abandoned with its season.
+    """
 
     WAITING = "waiting"
     GATE = "gate"
     OPEN = "open"
     RUNNING = "running"
     RANKED = "ranked"
+    ABANDONED = "abandoned"
+
+
+# A game that was in flight when its season was abandoned may have been over already.
+IN_PLAY: Final = frozenset({Status.RUNNING, Status.ABANDONED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class Game:
     cancelled: bool = False
     progress: contract.Progress | None = None  # what it goes on from after an interruption
     asks: bool = False  # the organizers must say how its interruption ends
+    played_by: tuple[str, str] | None = None  # White and Black, where a substitute has a seat
 
     @property
     def open(self) -> bool:
@@ -53,6 +63,11 @@ class Game:
     def counts(self) -> bool:
         """Say whether the game has a result that stands (it may be annulled yet)."""
         return self.finished is not None and not self.cancelled
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """Return who played it, also where a substitute has taken the result over."""
+        return self.played_by or (self.white, self.black)
 
 
 def evolve(game: Game, progress: contract.Progress) -> Game:
@@ -91,6 +106,7 @@ class EventState:
         self.asked: dict[str, entries.DecisionNeeded] = {}
         self.answers: dict[str, entries.Decided] = {}
         self.excluded: dict[str, entries.EngineExcluded] = {}
+        self.annulled: set[str] = set()  # games of who was replaced: only crashes count (S16-15d)
         self.generation = generation
         self.pinned: dict[str, contract.EngineSpec] = {}  # what plays, from its start on
         self.added: tuple[str, ...] = ()  # who entered after the launch
@@ -132,11 +148,12 @@ class EventState:
 
     def give_seat(self, engine: str, substitute: str) -> None:
         """Note that a substitute has an engine's seat, in this event and if it begins anew."""
-        for first, last in self.substitutes.items():
-            if last == engine:
+        held = [first for first, last in self.substitutes.items() if last == engine] or [engine]
+        for first in held:
+            if first == substitute:  # it is back in its own seat
+                del self.substitutes[first]
+            else:
                 self.substitutes[first] = substitute
-        self.substitutes[engine] = substitute
-        self.substitutes.pop(substitute, None)
 
     def game_id(self, number: int) -> str:
         """Return the id of a game; an event that begins anew never uses an id again."""

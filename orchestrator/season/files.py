@@ -61,11 +61,14 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
 
 
 def load_engines(path: Path) -> tuple[model.EngineEntry, ...]:
-    """Read the entries of an ``engines.toml``; raise ``SeasonFileError``."""
+    """Read the entries of an ``engines.toml``; raise ``SeasonFileError``, as ``load`` would."""
     file = str(path)
     raw = _parse(file, path)
     _require_kind(file, raw, "a roster file")
-    return _validate(file, raw, model.EnginesFile).engines
+    entries = _validate(file, raw, model.EnginesFile).engines
+    entered = (roster.spec(entry) for entry in entries if not entry.dropped)
+    problems.refuse(file, list(roster.unplaced(entered, "engine")))
+    return entries
 
 
 def _with_roster_file(path: Path, season: model.Season) -> model.Season:

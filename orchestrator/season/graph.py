@@ -111,7 +111,9 @@ def _end(state: season_state.SeasonState) -> Node:
     label = "Season's end"
     if state.finished:
         label = f"Champion: {state.engines[state.champion].name}"
-    return Node(END, Kind.END, "", label, _done(state.finished))
+    elif state.abandoned:
+        label = "Season abandoned"
+    return Node(END, Kind.END, "", label, _done(state.over))
 
 
 def _done(done: bool) -> NodeState:  # noqa: FBT001 - a condition, not a switch
@@ -148,6 +150,8 @@ def _gate(event: events.EventState) -> Node:
             gate_state = NodeState.PLANNED
         case events.Status.GATE:
             gate_state = NodeState.WAITING
+        case events.Status.ABANDONED:
+            gate_state = _done(bool(event.entrants))
         case _:
             gate_state = NodeState.DONE
     label = f"Break of {event.spec.break_}"
@@ -173,7 +177,7 @@ def _games(
 def _game(state: season_state.SeasonState, game: events.Game) -> Node:
     label = f"{game.round} {state.engines[game.white].name} - {state.engines[game.black].name}"
     node_state = NodeState.PAIRED
-    if game.cancelled:
+    if state.dropped(game):
         label, node_state = f"{label} cancelled", NodeState.DONE
     elif game.finished is not None:
         label, node_state = f"{label} {game.finished.result}", NodeState.DONE

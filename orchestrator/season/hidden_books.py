@@ -33,6 +33,8 @@ def flagged(state: season_state.SeasonState) -> list[contract.Draft]:
 
 def standing(state: season_state.SeasonState) -> Iterator[amendments.EngineFlagged]:
     """Yield the flags that wait for the organizers: the engine still plays its event."""
+    if state.abandoned:
+        return
     for event in state.events.values():
         for engine, flag in event.flags.items():
             if flag is not None and engine in set(event.entrants) - event.excluded.keys():

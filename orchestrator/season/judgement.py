@@ -84,6 +84,7 @@ def answer(
 
     Raise ``RefusedError`` for a question nobody asked, ``UsageError`` for no answer to it.
     """
+    state.require_unfinished()
     game = state.games.get(question.removesuffix(ASKED))
     if game is None or not question.endswith(ASKED) or not game.asks:
         known = ", ".join(outstanding(state)) or "none"
@@ -97,6 +98,8 @@ def answer(
 
 def outstanding(state: season_state.SeasonState) -> list[str]:
     """Return the questions about interrupted games that wait for the organizers."""
+    if state.over:
+        return []
     return [f"{game.id}{ASKED}" for game in state.games.values() if game.open and game.asks]
 
 

@@ -300,7 +300,7 @@ class Event(contract.Message):
         return None if self.break_ is None else values.duration_ms(self.break_)
 
 
-Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify"]
+Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify", "abandon"]
 
 
 class Season(contract.Message):

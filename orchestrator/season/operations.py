@@ -17,7 +17,12 @@ _SEASON_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 def launch(
-    loaded: files.Loaded, season_id: str, seed: str, hall: str, version: str
+    loaded: files.Loaded,
+    season_id: str,
+    seed: str,
+    hall: str,
+    version: str,
+    reason: str = "",
 ) -> list[contract.Draft]:
     """Return the first entry of a season's journal; the seed stays sealed until its end.
 
@@ -41,6 +46,7 @@ def launch(
         seed_sha256=draws.commitment(seed),
         hall=hall,
         version=version,
+        reason=reason,
     )
     return [contract.Draft.of(entries.LAUNCHED, fact)]
 
@@ -116,7 +122,7 @@ def abort(
     return [contract.Draft.of(entries.ABORT_WISHED, fact)]
 
 
-def require_finished(state: season_state.SeasonState) -> None:
+def require_unsealed(state: season_state.SeasonState) -> None:
     """Raise ``RefusedError`` while a season's seed is still sealed."""
-    if not state.finished:
+    if not state.over:
         raise errors.RefusedError("the season is not over; its seed is sealed until then")

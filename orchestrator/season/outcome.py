@@ -34,8 +34,11 @@ def final_standings(
 ) -> tuple[Placing, ...]:
     """Return the final standings; ``dropped`` engines leave their place to the next one.
 
-    Raise ``RefusedError`` while the season is not finished.
+    Raise ``RefusedError`` while the season is not finished, or when it was abandoned.
     """
+    if state.abandoned:
+        why = f"the season was abandoned ({state.abandoned}); it has no outcome"
+        raise errors.RefusedError(why)
     if not state.finished:
         raise errors.RefusedError("the season is not over; it has no outcome yet")
     placings: list[Placing] = []

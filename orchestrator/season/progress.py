@@ -58,6 +58,8 @@ def _progress(state: season_state.SeasonState, event_id: str, pace: float) -> Pr
         mean = event.tally.duration_ms / played / 1000
     else:
         mean = pace * _nominal_ms(event.spec.time_control) / 1000
+    if state.over:
+        return Progress(played, total, mean, 0.0)
     waiting = 0.0 if event.entrants else (event.spec.break_ms or 0) / 1000
     return Progress(played, total, mean, waiting + mean * (total - played))
 

@@ -114,17 +114,20 @@ def _problems(
         if not engine.id:
             where = f"[roster.engine {engine.name or engine.command[0]}] id"
             yield problems.Problem(where, "neither id nor usable name", "an id or a name")
-    yield from _place_problems(engines)
+    yield from unplaced(engines, "roster.engine")
 
 
-def _place_problems(engines: Iterable[contract.EngineSpec]) -> Iterator[problems.Problem]:
-    """Refuse programs that no hall can find: engines are started in a folder of their own."""
+def unplaced(engines: Iterable[contract.EngineSpec], table: str) -> Iterator[problems.Problem]:
+    """Yield programs that no hall can find: engines are started in a folder of their own.
+
+    ``table`` is where the file lists them.
+    """
     for engine in engines:
         programs = {command[0] for command in (engine.command, *engine.builds.values())}
         for program in sorted(programs):
             if "/" in program and not program.startswith("/") and engine.directory is None:
                 yield problems.Problem(
-                    f"[roster.engine {engine.id}] command",
+                    f"[{table} {engine.id}] command",
                     f"{program!r}, which says nothing without a directory",
                     "a program in PATH, an absolute path, or `directory`, from which it is found",
                 )

@@ -16,7 +16,16 @@ from typing import Any
 import pydantic
 
 from orchestrator import contract, errors
-from orchestrator.season import amended, amendments, entries, events, model, submitted, tally
+from orchestrator.season import (
+    abandoning,
+    amended,
+    amendments,
+    entries,
+    events,
+    model,
+    submitted,
+    tally,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class SeasonState:
         self.fruitless_game = ""
         self.fruitless_why = ""  # the evidence of the last such attempt
         self.champion = ""
+        self.abandoned = ""  # why the organizers ended it before its end
         self.books: dict[str, tuple[contract.Opening, ...]] = {}
         self.joined: set[str] = set()  # engines that came as substitutes, to their events only
         self.planned_pause: amendments.PausePlanned | None = None
@@ -97,7 +107,8 @@ class SeasonState:
             entries.EVENTS_UNDONE: (entries.EventsUndone, self._events_undone),
             entries.ATTEMPT_JUDGED: (entries.AttemptJudged, self._attempt_judged),
         }
-        for kind, (shape, record) in {**amended.VERBS, **submitted.VERBS}.items():
+        others = {**amended.VERBS, **submitted.VERBS, **abandoning.VERBS}
+        for kind, (shape, record) in others.items():
             self._verbs[kind] = (shape, functools.partial(record, self))
 
     # -- queries ---------------------------------------------------------------------
@@ -111,8 +122,13 @@ class SeasonState:
 
     @property
     def finished(self) -> bool:
-        """Say whether the season is over."""
+        """Say whether the season was played to its end: it has its champion."""
         return bool(self.champion)
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing more is played: the season is finished, or abandoned."""
+        return self.finished or bool(self.abandoned)
 
     @property
     def hall(self) -> str:
@@ -165,8 +181,18 @@ class SeasonState:
 
     def require_unfinished(self) -> None:
         """Raise ``RefusedError`` once the season is over."""
+        self.require_not_abandoned()
         if self.finished:
             raise errors.RefusedError(f"the season is over; its champion is {self.champion}")
+
+    def require_not_abandoned(self) -> None:
+        """Raise ``RefusedError`` once the organizers have ended the season before its end."""
+        if self.abandoned:
+            season = self.launched.id
+            raise errors.RefusedError(
+                f"the season is over: {season} was abandoned ({self.abandoned}); nothing of it"
+                " changes any more. Another one is launched with an id of its own (`farm launch`)"
+            )
 
     def game(self, game_id: str) -> events.Game:
         """Return a paired game; raise ``RefusedError`` where there is none."""
@@ -178,16 +204,25 @@ class SeasonState:
     def ready_game(self) -> str | None:
         """Return the one game to be played next (also while an attempt at it runs).
 
-        None while the season is paused, held or finished, or waits for something else
+        None while the season is paused, held or over, or waits for something else
         than a game: a verdict on an interruption, or the organizers.
         """
-        if self.paused or self.held or self.finished or self.lost:
+        if self.paused or self.held or self.over or self.lost:
             return None
-        event = self.current
         running = self.running
         if running is not None and self.games[running.game].open:
             return running.game
+        return self.next_game()
+
+    def next_game(self) -> str | None:
+        """Return the game that comes next, whatever keeps it from being begun."""
+        event = self.current
         return None if event is None else self._next_game(event)
+
+    def dropped(self, game: events.Game) -> bool:
+        """Say whether a game is cancelled, or will not be played because its season is over."""
+        flying = self.running is not None and self.running.game == game.id
+        return game.cancelled or (self.over and game.open and not flying)
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next gate opens by itself, None where none is set."""
@@ -210,6 +245,7 @@ class SeasonState:
             raise errors.LedgerDamagedError(f"entry {entry.seq}: exactly the first one launches")
         shape, record = self._verbs[entry.kind]
         try:
+            abandoning.require_may_follow(self, entry.kind)
             record(shape.model_validate(entry.data), entry.at_ms)
         except (pydantic.ValidationError, KeyError, amended.ContradictionError) as error:
             text = f"entry {entry.seq} ({entry.kind}) contradicts the journal: {error}"
@@ -265,7 +301,7 @@ class SeasonState:
         if running is None or running.attempt != fact.attempt:
             raise amended.ContradictionError("not in flight")
         self.running = None
-        if self.games[fact.game].open:
+        if self.games[fact.game].open and not self.over:
             self.lost = Lost(fact, running.started_ms, running.then)
         if fact.cause == "operator":
             return  # an abort says nothing about engines or host
@@ -303,7 +339,7 @@ class SeasonState:
         game = self.games[fact.game]
         _require(game.finished is None, "the game has a result already")
         event = self.events[game.event]
-        _require(event.status is events.Status.RUNNING, "the event is not being played")
+        _require(event.status in events.IN_PLAY, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, finished=fact)
         event.tally.add(game.white, game.black, fact)
         event.note_unsearched(game, fact)
@@ -383,13 +419,20 @@ class SeasonState:
         self._move_cursor(event)
 
     def count_again(self, event: events.EventState) -> None:
-        """Count an event's standing results from the first one on."""
+        """Count an event's standing results from the first one on.
+
+        Of games that were annulled with a replaced engine the crashes stay (S16-15d).
+        """
         event.tally = tally.Tally(event.entrants, event.excluded)
         for _, engine in event.byes:
             event.tally.bye(engine)
         for game in map(self.games.__getitem__, event.order):
-            if game.counts and game.finished is not None:
+            if game.finished is None:
+                continue
+            if game.counts:
                 event.tally.add(game.white, game.black, game.finished)
+            elif game.id in event.annulled:
+                event.tally.add_annulled(game.white, game.black, game.finished)
 
     def _decision_needed(self, fact: entries.DecisionNeeded, _at_ms: int) -> None:
         event = self.events[fact.event]
@@ -430,7 +473,8 @@ class SeasonState:
         _require(again.id not in self.games, f"{again.id} is paired already")
         index = event.order.index(game_id)
         self.games[game_id] = dataclasses.replace(self.games[game_id], cancelled=True)
-        self.games[again.id], event.order[index] = again, again.id
+        self.games[again.id] = dataclasses.replace(again, played_by=None)
+        event.order[index] = again.id
         event.cursor = min(event.cursor, index)
 
     def _events_undone(self, fact: entries.EventsUndone, _at_ms: int) -> None:

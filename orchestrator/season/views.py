@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.season import (
+    awaiting,
     crosstable,
     decisions,
     events,
@@ -36,9 +37,9 @@ def name(state: season_state.SeasonState, engine: str) -> str:
 
 
 def status(state: season_state.SeasonState) -> str:
-    """Say in a word where the season stands: running, paused, held, waiting or finished."""
-    if state.finished:
-        return "finished"
+    """Say in a word where it stands: running, paused, held, waiting, finished or abandoned."""
+    if state.over:
+        return "finished" if state.finished else "abandoned"
     if state.held:
         return "held"
     if state.paused:
@@ -54,10 +55,10 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "name": state.launched.season.name,
         "hall": state.hall,
         "status": status(state),
-        "reason": state.held or state.paused,
+        "reason": state.abandoned or state.held or state.paused,
         "launched_ms": state.launched_ms,
         "seed_sha256": state.launched.seed_sha256,
-        "seed": state.launched.seed if state.finished else None,
+        "seed": state.launched.seed if state.over else None,
         "champion": name(state, state.champion) if state.finished else None,
         "journal_entries": state.seq,
         "games": {"played": whole.played, "total": whole.total},
@@ -70,12 +71,16 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "decisions": [asked.model_dump(mode="json") for asked in decisions.outstanding(state)],
         "interruptions": interruptions(state),
         "running": None if running is None else _running(state, running),
+        "next": awaiting.coming(state),
+        "waits": awaiting.waits(state),
         "events": [event(state, event_id) for event_id in state.events],
     }
 
 
 def interruptions(state: season_state.SeasonState) -> list[dict[str, Any]]:
     """Return the interrupted games that are not over, with the verdict on each."""
+    if state.over:
+        return []
     return [
         {
             "game": game.id,
@@ -163,7 +168,7 @@ def schedule(state: season_state.SeasonState, event_id: str, now_ms: int) -> lis
     rows = []
     for game_id in state.events[event_id].order:
         row = game(state, game_id)
-        if state.games[game_id].open:
+        if state.games[game_id].open and not state.over:
             row["estimated_start_ms"] = None if row["running"] else round(starts_ms)
             starts_ms += mean_ms
         rows.append(row)
@@ -183,7 +188,7 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
         "black": name(state, found.black),
         "running": state.running is not None and state.running.game == found.id,
         "result": None,
-        "cancelled": found.cancelled,
+        "cancelled": state.dropped(found),
         "annulled": not {found.white, found.black}.isdisjoint(
             state.events[found.event].tally.excluded
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import chess
+import made
 import pytest
 
 from orchestrator import contract
@@ -15,42 +16,26 @@ def order(
     variant: str = "standard",
 ) -> contract.GameOrder:
     """Return an order of a game between two engines."""
-    engines = {
-        side: {"id": side, "name": side.title(), "command": ["x"]} for side in ("white", "black")
-    }
-    return contract.GameOrder.model_validate(
-        {
-            "season": "s",
-            "season_name": "S",
-            "event": "e",
-            "event_name": "E",
-            "game": "e.1",
-            "number": 1,
-            "round": "1.1",
-            "time_control": {"base_ms": 60_000, "increment_ms": 1_000},
-            "opening": {"moves": moves, "fen": fen},
-            "variant": variant,
-            **engines,
-        }
+    white, black = (
+        contract.EngineSpec(id=side, name=side.title(), command=("x",))
+        for side in ("white", "black")
+    )
+    return made.order(
+        white,
+        black,
+        round="1.1",
+        time_control=contract.TimeControl(base_ms=60_000, increment_ms=1_000),
+        opening=contract.Opening(moves=moves, fen=fen),
+        variant=variant,
     )
 
 
 def ply(number: int, move: str, **said: object) -> contract.PlyRecord:
     """Return an engine's ply that took a second."""
-    return contract.PlyRecord.model_validate(
-        {
-            "ply": number,
-            "side": "white" if number % 2 else "black",
-            "move": move,
-            "san": "?",
-            "think_ns": 10**9,
-            "margin_ns": 59 * 10**9,
-            "overhead_ns": 0,
-            "white_clock_ns": 60 * 10**9,
-            "black_clock_ns": 60 * 10**9,
-            **said,
-        }
-    )
+    clock_ns = 60 * 10**9
+    known = {"think_ns": 10**9, "margin_ns": clock_ns - 10**9, "overhead_ns": 0}
+    known |= {"white_clock_ns": clock_ns, "black_clock_ns": clock_ns}
+    return made.ply(number, move, "?", **(known | said))
 
 
 def test_every_step_of_a_variation_has_its_position() -> None:

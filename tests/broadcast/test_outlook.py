@@ -7,9 +7,9 @@ import json
 import os
 import pathlib
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+import harness
 import pytest
 import theatre
 
@@ -212,14 +212,6 @@ def _set() -> threading.Event:
     return stop
 
 
-def wait(condition: Callable[[], bool], what: str) -> None:
-    """Wait for what other processes do."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"waited for {what}"
-        time.sleep(0.05)
-
-
 def test_another_process_reckons_what_the_journals_say(beside: Beside) -> None:
     """Documents are those of the fold, told once; another journal of that name starts anew."""
     beside.look()
@@ -252,11 +244,11 @@ def test_a_process_that_was_killed_is_started_again(
     thread = threading.Thread(target=beside.keeper.run, args=(stop,))
     thread.start()
     wanted = told(beside.tape)
-    wait(lambda: beside.holds(wanted), "the list after one more game")
+    harness.wait(lambda: beside.holds(wanted), "the list after one more game")
     assert beside.keeper.reckoner.pid != killed
     stop.set()
     beside.keeper.close()
-    thread.join(30)
+    thread.join(240)
     assert beside.keeper.reckoner is None
 
 
@@ -264,12 +256,12 @@ def test_it_is_humble_and_ends_with_who_asked(tape: theatre.Tape) -> None:
     """It yields to everybody, and a reckoning that nobody waits for any more is given up."""
     reckoner = keeper.Reckoner(settings.Settings(runs=1_000_000))
     try:
-        wait(lambda: os.getpriority(os.PRIO_PROCESS, reckoner.pid) == 19, "a low priority")
+        harness.wait(lambda: os.getpriority(os.PRIO_PROCESS, reckoner.pid) == 19, "a low priority")
         assert os.sched_getscheduler(reckoner.pid) == os.SCHED_IDLE
         reckoner.tell(tape.season, tape.journal[: tape.shown])
         reckoner._write({"now_ms": NOW_MS})  # a question whose answer takes hours
         assert reckoner._process.stdin is not None
         reckoner._process.stdin.close()
-        assert reckoner._process.wait(60) == 0
+        assert reckoner._process.wait(240) == 0
     finally:
         reckoner.bury()

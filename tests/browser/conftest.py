@@ -9,14 +9,14 @@ import os
 import shutil
 from collections.abc import Iterator
 
+import page_faults
 import pytest
 from playwright import sync_api
 
 collect_ignore = [] if os.environ.get("FARM_TCECGUI") else ["test_tcecgui.py"]
 
 
-PATIENCE = 30_000  # ms: how long anything may take to show up
-sync_api.expect.set_options(timeout=PATIENCE)
+sync_api.expect.set_options(timeout=page_faults.PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,8 @@ def browser() -> Iterator[sync_api.Browser]:
     if path is None:
         pytest.skip("package chromium is not installed")
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        running = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"], timeout=page_faults.PATIENCE
+        )
         yield running
         running.close()

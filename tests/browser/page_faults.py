@@ -1,13 +1,31 @@
-"""What is wrong with a page for those who do not see it, or use no mouse."""
+"""What is wrong with a page: errors in its console, faults for those who do not see it."""
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 from playwright import sync_api
 
 AXE = pathlib.Path(__file__).parent / "vendor" / "axe.min.js"
 SERIOUS = {"serious", "critical"}
+PATIENCE = 90_000  # ms: how long anything may take to show up on a busy machine
+
+
+@contextlib.contextmanager
+def silent(browser: sync_api.Browser, **context: Any) -> Iterator[sync_api.Page]:
+    """Give a page in a context of its own; it may have told of no error when it is closed."""
+    made = browser.new_context(**context)
+    page = made.new_page()
+    page.set_default_timeout(PATIENCE)
+    told: list[str] = []
+    page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: told.append(str(error)))
+    yield page
+    made.close()
+    assert not told
 
 
 def violations(page: sync_api.Page, inside: str = "html") -> list[str]:

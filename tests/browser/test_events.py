@@ -13,7 +13,7 @@ from playwright import sync_api
 from orchestrator import contract
 from orchestrator.season import state as season_state
 
-SECONDS = 30_000  # ms: how long anything may take to show up
+SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 START = "bbrnqkrn/pppppppp/8/8/8/8/PPPPPPPP/BBRNQKRN w KQkq - 0 1"  # castles short at once
 NUMBER = 608  # of that start position, by Chess960's numbering
 BOOK = f"""[Event "castling"]

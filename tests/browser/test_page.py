@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import decimal
 import json
+import pathlib
 from collections.abc import Iterator
 
 import chess
@@ -20,7 +21,7 @@ from orchestrator.ledger import kibitz_store
 from orchestrator.season import events, views
 
 PHONE = {"width": 390, "height": 844}
-SECONDS = 30_000  # ms: how long anything may take to show up
+SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 DECIDED = {  # what decided a place, in the page's words
     "points": "points",
     "crashes": "Crashes",
@@ -32,34 +33,33 @@ DECIDED = {  # what decided a place, in the page's words
 }
 
 
+HELD = 25  # ply at which a game with a gate stands
 RULES = '{ rules = "s16", syzygy = false }'  # counters run
 
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
-    """Run a farm that plays slowly enough to be watched."""
+    """Run a farm that plays slowly enough to be watched; its final waits for a test."""
     with theatre.stage(tmp_path_factory.mktemp("page")) as stage:
-        theatre.season(stage.farm, delay_ms=40, adjudication=RULES)
+        gate(stage, "final.1").touch()
+        hold = ("--fault", f"hold:{gate(stage, 'GAME')}@{HELD}")
+        theatre.season(stage.farm, delay_ms=100, adjudication=RULES, control="30m+1s", words=hold)
         yield stage
+
+
+def gate(web: theatre.Web, game: str) -> pathlib.Path:
+    """Return the file that holds a game."""
+    return web.farm.root / f"gate-{game}"
 
 
 @pytest.fixture
 def page(browser: sync_api.Browser, web: theatre.Web) -> Iterator[sync_api.Page]:
     """Open the page; no error may be on its console when the test ends."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    opened = context.new_page()
-    opened.set_default_timeout(SECONDS)
-    complaints: list[str] = []
-    opened.on(
-        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
-    )
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
     requests: list[str] = []
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(web.url)
-    yield opened
-    context.close()
-    assert not complaints
+    with page_faults.silent(browser, viewport={"width": 1440, "height": 1000}) as opened:
+        opened.on("request", lambda request: requests.append(request.url))
+        opened.goto(web.url)
+        yield opened
     assert all(url.startswith((web.url, "data:")) for url in requests)
 
 
@@ -78,15 +78,21 @@ def first_finished(web: theatre.Web) -> contract.GameRecord:
     return contract.GameRecord.decode(path.read_bytes())
 
 
+GROWN = """() => {
+  const now = document.querySelectorAll("#moves button:not(.book)").length
+  window.grown = (window.grown ?? 0) + Math.max(0, now - (window.before ?? now))
+  window.before = now
+  return window.grown >= 5
+}"""  # whether five moves have come, of one game or of two
+
+
 def test_moves_come_without_a_reload_and_are_those_of_the_journal(
     page: sync_api.Page, web: theatre.Web
 ) -> None:
     """The list of moves grows by itself; what it shows is what the ledger holds."""
     page.evaluate("window.kept = true")
-    engine = page.locator("#moves button:not(.book)")
-    sync_api.expect(engine.nth(3)).to_be_visible(timeout=SECONDS)
-    began = engine.count()
-    sync_api.expect(engine.nth(began + 4)).to_be_attached(timeout=SECONDS)
+    sync_api.expect(page.locator("#moves button:not(.book)").first).to_be_visible()
+    page.wait_for_function(GROWN)
     assert page.evaluate("window.kept") is True
     sync_api.expect(page.locator("#link-state")).to_have_text("live")
     sync_api.expect(page.locator(".card.thinks")).to_have_count(1)
@@ -204,28 +210,22 @@ def test_a_replay_that_comes_before_the_stream_is_shown(
 ) -> None:
     """Whichever of the two answers is the later one, the page ends the same, without an error."""
     record = first_finished(web)
-    context = browser.new_context()
-    opened = context.new_page()
-    opened.set_default_timeout(SECONDS)
-    complaints: list[str] = []
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
     held: list[sync_api.Route] = []
 
     def hold(route: sync_api.Route) -> None:
         held.append(route)
 
-    opened.route("**/api/v1/live*", hold)
-    opened.goto(f"{web.url}/#/stage/game/league.1")
-    sync_api.expect(opened.locator("#moves .end").last).to_contain_text(record.outcome.details)
-    for route in held:
-        route.continue_()
-    sync_api.expect(opened.locator('#events [aria-current="true"]')).to_have_attribute(
-        "data-event", record.order.event
-    )
-    sync_api.expect(opened.locator("#link-state")).to_have_text("live")
-    context.close()
+    with page_faults.silent(browser) as opened:
+        opened.route("**/api/v1/live*", hold)
+        opened.goto(f"{web.url}/#/stage/game/league.1")
+        sync_api.expect(opened.locator("#moves .end").last).to_contain_text(record.outcome.details)
+        for route in held:
+            route.continue_()
+        sync_api.expect(opened.locator('#events [aria-current="true"]')).to_have_attribute(
+            "data-event", record.order.event
+        )
+        sync_api.expect(opened.locator("#link-state")).to_have_text("live")
     assert held
-    assert not complaints
 
 
 def test_an_address_that_leads_nowhere_is_told_and_taken_back(
@@ -233,6 +233,7 @@ def test_an_address_that_leads_nowhere_is_told_and_taken_back(
 ) -> None:
     """A season or game that is not here is named; the next address is live without a trace."""
     context = browser.new_context()
+    context.set_default_timeout(SECONDS)
     opened = context.new_page()
     notice = opened.locator("#notice")
     opened.goto(f"{web.url}/#/nosuch")
@@ -350,6 +351,7 @@ def test_axe_finds_no_serious_fault(
     """Every tab, in both colour schemes, is fit for those who do not see or use no mouse."""
     first_finished(web)
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(SECONDS)
     opened = context.new_page()
     opened.goto(f"{web.url}/#/stage/game/league.1")
     sync_api.expect(opened.locator("#moves .end").last).to_be_visible(timeout=SECONDS)
@@ -367,6 +369,7 @@ def test_a_phone_shows_it_all_without_sideways_scrolling(
 ) -> None:
     """On a narrow screen the page is as wide as the screen, and the board fills it."""
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    context.set_default_timeout(SECONDS)
     opened = context.new_page()
     opened.goto(web.url)
     sync_api.expect(opened.locator("#board svg")).to_be_visible(timeout=SECONDS)
@@ -427,10 +430,44 @@ def counted(web: theatre.Web) -> tuple[dict[str, float], dict[str, float]]:
     return dict(points), dict(berger)
 
 
-def test_the_api_has_a_page(page: sync_api.Page, web: theatre.Web) -> None:
+def test_the_api_has_a_page(browser: sync_api.Browser, web: theatre.Web) -> None:
     """The page of the read API names every path of its description."""
-    page.goto(f"{web.url}/api.html")
-    sync_api.expect(page.locator("#paths h3").first).to_be_visible()
-    told = page.locator("#paths h3").all_inner_texts()
+    with page_faults.silent(browser) as opened:
+        opened.goto(f"{web.url}/api.html")
+        sync_api.expect(opened.locator("#paths h3").first).to_be_visible()
+        told = opened.locator("#paths h3").all_inner_texts()
     paths = json.loads(web.get("/api/v1/openapi.json").text)["paths"]
     assert told == [f"GET {path}" for path in paths]
+
+
+def test_the_address_of_a_game_in_flight_follows_it(
+    browser: sync_api.Browser, web: theatre.Web
+) -> None:
+    """Whether the game or the stream is here first: it is no replay, its moves go on coming."""
+
+    def in_flight() -> bool:
+        slot = web.farm.ledger.slot(harness.HALL)
+        return slot is not None and slot.game == "final.1"
+
+    web.farm.wait(in_flight, 120, "the final")
+    context = browser.new_context()
+    context.set_default_timeout(SECONDS)
+    opened = context.new_page()
+    held: list[sync_api.Route] = []
+
+    def hold(route: sync_api.Route) -> None:
+        held.append(route)
+
+    opened.route("**/api/v1/live*", hold)
+    opened.goto(f"{web.url}/#/stage/game/final.1")
+    sync_api.expect(opened.locator("#moves button:not(.book)").first).to_be_visible()
+    for route in held:
+        route.continue_()
+    sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+    sync_api.expect(opened.locator("#to-live")).to_be_hidden()
+    gate(web, "final.1").unlink()
+    opened.wait_for_function(GROWN)
+    last = opened.locator("#moves button").last
+    sync_api.expect(last).to_have_attribute("aria-current", "true")
+    context.close()
+    assert held

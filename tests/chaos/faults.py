@@ -20,7 +20,7 @@ import namespaces
 import redis
 import stage as stages
 
-from orchestrator import doorbell
+from orchestrator import doorbell, errors
 
 Stage = stages.Stage
 Target = Callable[[Stage], int | None]
@@ -56,7 +56,7 @@ TARGETS: dict[str, Target] = {
     "nursery": lambda farm: harness.game_process(farm, "worker_cpu.nursery"),
     "dead man": lambda farm: harness.game_process(farm, "deadman.py"),
     "serve": lambda farm: farm.serve.pid if farm.serve.running else None,
-    "redis": lambda farm: farm.redis.pid,
+    "redis": lambda farm: farm.redis_pid(),
 }
 
 
@@ -93,14 +93,16 @@ def _thaw(pid: int) -> None:
 
 
 def _restart_redis(farm: Stage, _dice: random.Random) -> Held | None:
-    return OVER if harness.kill(farm.redis.pid, signal.SIGTERM) else None
+    return OVER if harness.kill(farm.redis_pid(), signal.SIGTERM) else None
 
 
 def _slow_redis(farm: Stage, dice: random.Random) -> Held | None:
     seconds = dice.choice([0.5, 2.0, 6.0])  # s: the last one is beyond the socket's time-out
-    with redis.Redis.from_url(farm.redis.url, socket_timeout=2) as client:
+    client = redis.Redis.from_url(farm.redis.url, socket_timeout=2)
+    with contextlib.suppress(redis.RedisError), client:  # the fault before may have ended it
         client.client_pause(round(seconds * 1000))
-    return Held(seconds, lambda: None)
+        return Held(seconds, lambda: None)
+    return None
 
 
 def _full_disk(farm: Stage, dice: random.Random) -> Held | None:
@@ -142,8 +144,19 @@ def _rung_too_often(farm: Stage, _dice: random.Random) -> Held | None:
 
 
 def _purged(farm: Stage, _dice: random.Random) -> Held | None:
-    farm.purge_queues()
-    return OVER
+    with contextlib.suppress(redis.RedisError):
+        farm.purge_queues()
+        return OVER
+    return None
+
+
+def _lose_host(farm: Stage, _dice: random.Random) -> Held | None:
+    with contextlib.suppress(errors.LedgerAwayError):
+        slot = farm.ledger.slot(harness.HALL)
+        if slot is not None and farm.worker.running:
+            farm.lose_host()
+            return Held(0.0, lambda: farm.regain_host(slot.attempt))
+    return None
 
 
 def _stepped(farm: Stage, dice: random.Random) -> Held | None:
@@ -164,6 +177,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("cut serve's link", _cut(namespaces.SERVE), "root"),
     Fault("lose the hall's requests", _lost_requests, "root"),
     Fault("lose the hall's replies", _lost_replies, "root"),
+    Fault("lose the hall's host", _lose_host),
     Fault("ring too often", _rung_too_often),
     Fault("purge the queues", _purged),
     Fault("drop replies and close", _dropped_replies("close"), "proxy"),

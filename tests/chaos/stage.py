@@ -9,11 +9,11 @@ Redis with is its unix socket, which no fault of the network reaches.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,11 +24,21 @@ import harness
 import namespaces
 import redis
 
-from orchestrator import embedded, processes
+from orchestrator import embedded, errors, processes
 from orchestrator.ledger import store
+from worker_cpu import settings
 
 FAKETIME = "*/faketime/libfaketime.so.1"  # below /usr/lib
 DISK_MB = 256  # the tmpfs while it is not full; only what is written takes memory
+LEASES = {  # what FARM_CHAOS_LEASE names
+    "short": harness.LEASE,
+    "production": {
+        "FARM_BEAT_SECONDS": str(settings.BEAT_SECONDS),
+        "FARM_DEAD_MAN_SECONDS": str(settings.DEAD_MAN_SECONDS),
+        "FARM_LEASE_SECONDS": str(settings.LEASE_SECONDS),
+    },
+}
+RETURN_SECONDS = 30.0  # s: a lost host comes back so long after its lease, revoked or not
 SEASON = """schema = 1
 id = "test"
 name = "Chaos"
@@ -61,7 +71,11 @@ class Stage(harness.Farm):
     """A farm whose hosts, links, disk and clock can be broken."""
 
     def __init__(self, root: pathlib.Path) -> None:
-        super().__init__(root)
+        lease = LEASES[os.environ.get("FARM_CHAOS_LEASE", "short")]
+        super().__init__(root, lease)
+        self.lease_seconds = float(lease["FARM_LEASE_SECONDS"])
+        self.restored = 0.0  # monotonic second at which all that had ended was there again
+        self._host_lost = False
         self.rooted = namespaces.available()
         # libfaketime and the jemalloc of Debian's redis-server call each other for ever;
         # the wheel's server has the C library's malloc.
@@ -110,10 +124,23 @@ class Stage(harness.Farm):
         self._made.callback(subprocess.run, ["umount", str(self._disk)], check=False)
 
     def keep_alive(self) -> None:
-        """Start again whatever has ended."""
-        if not self.proxy.running:
-            self.proxy.start()
-        super().keep_alive()
+        """Start again whatever has ended, but nothing on a host that is lost."""
+        living = [self.proxy, self.serve, *([] if self._host_lost else [self.worker])]
+        ended = [process for process in living if not process.running]
+        redis_pid = self.redis_pid()
+        without_redis = redis_pid is None or not harness.alive(redis_pid)
+        for process in ended:
+            process.start()
+        with contextlib.suppress(errors.HostError):
+            self.redis.start()
+        if ended or without_redis:
+            self.restored = time.monotonic()
+
+    def redis_pid(self) -> int | None:
+        """Return the process id of Redis, None when it has just ended or is not there yet."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return self.redis.pid
+        return None
 
     def _write_server(self) -> None:
         """Write the program that is Redis here: the server, its clock, its namespace."""
@@ -188,6 +215,31 @@ class Stage(harness.Farm):
         else:
             path.unlink(missing_ok=True)
 
+    def lose_host(self) -> None:
+        """End all that runs on the hall's host; nobody hears of it, nothing is started again."""
+        self._host_lost = True
+        if self.rooted:
+            self.nets.cut(namespaces.HALL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # the first, so that none sees another end
+            for pid in [self.worker.pid, *harness.descendants(self.worker.pid)]:
+                harness.kill(pid, number)
+
+    def regain_host(self, attempt: str) -> None:
+        """Let the hall's host come back, when the lease of its lost attempt has been revoked."""
+        ends = time.monotonic() + self.lease_seconds + RETURN_SECONDS
+        while self._holds(attempt) and time.monotonic() < ends:
+            self.keep_alive()
+            time.sleep(0.05)
+        if self.rooted:
+            self.nets.join(namespaces.HALL)
+        self._host_lost = False
+
+    def _holds(self, attempt: str) -> bool:
+        with contextlib.suppress(errors.LedgerAwayError):
+            slot = self.ledger.slot(harness.HALL)
+            return slot is not None and slot.attempt == attempt
+        return True
+
     def purge_queues(self) -> int:
         """Delete all that waits in the doorbells' queues; return how many keys that were."""
         with redis.Redis.from_url(self.redis.url, socket_timeout=5) as client:
@@ -206,15 +258,11 @@ class Stage(harness.Farm):
 
     def season_file(self, *, final: bool = True, delay_ms: int = 0) -> pathlib.Path:
         """Write the season of a storm; without gates, whose times a stepped clock would move."""
-        rows = []
-        for strength in range(4):
-            words = ("--delay-ms", str(delay_ms)) if delay_ms else ()
-            entry = harness.scripted(self.life, strength, *words)
-            rows += ["[[roster.engine]]"]
-            rows += [f"{key} = {value!r}".replace("'", '"') for key, value in entry.items()]
+        words = ("--delay-ms", str(delay_ms)) if delay_ms else ()
+        roster = harness.roster(harness.scripted(self.life, number, *words) for number in range(4))
         promotion = 'promote = [{ top = 2, to = "final" }]' if final else ""
         book = harness.launch.SEASONS / "books" / "demo.pgn"
-        text = SEASON.format(book=book, roster="\n".join(rows), promotion=promotion)
+        text = SEASON.format(book=book, roster="\n".join(roster), promotion=promotion)
         path = self.root / f"season-{final}.toml"
         path.write_text(text + (FINAL if final else ""), encoding="utf-8")
         return path
@@ -232,38 +280,3 @@ def built() -> Iterator[Stage]:
         stage.stop()
         if not os.environ.get("FARM_CHAOS_KEEP"):
             shutil.rmtree(root, ignore_errors=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Watch:
-    """The ply logs at a moment: how far the hall has come since."""
-
-    stage: Stage
-    before: dict[str, int]
-
-    @classmethod
-    def begin(cls, stage: Stage) -> Watch:
-        """Look at the ply logs now."""
-        return cls(stage, stage.moves())
-
-    def moved(self) -> bool:
-        """Say whether at least two plies were made since: the first may have been under way."""
-        return self.plies() >= 2
-
-    def plies(self) -> int:
-        """Return how many plies were made since."""
-        made = 0
-        for name, size in self.stage.moves().items():
-            start = self.before.get(name, 0)
-            if size > start:
-                with contextlib.suppress(FileNotFoundError):
-                    made += (self.stage.attempts / name).read_bytes()[start:].count(b"\n")
-        return made
-
-
-def until(seconds: float) -> Iterator[None]:
-    """Yield every few milliseconds for so many seconds."""
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        yield
-        time.sleep(0.004)

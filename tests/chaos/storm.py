@@ -3,7 +3,9 @@
 Moments are seen from outside: a lease has appeared (claim), a ply has been logged, a game
 has been spooled, its result stands in the journal (complete), its folder stands in the
 archive. Recovery is the time from the strike to the second ply after it, the first having
-perhaps been under way; it is taken only of faults that met a farm that was whole.
+perhaps been under way; it is taken only of faults that met a farm that was whole. The same
+from the fault's end leaves out how long it lasted, and how long the test took to start again
+what it had ended.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from collections.abc import Callable, Sequence
 import faults
 import harness
 import stage as stages
+import watch as watches
 
 from orchestrator import errors
 
 MOMENTS = ("claim", "ply", "spool", "complete", "archive")
 MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes
-RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer
+RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer, beside a lease
 Wanted = tuple[faults.Fault, str]  # and its moment
 
 
@@ -53,6 +56,9 @@ class Tally:
     recovered: dict[str, list[float]] = dataclasses.field(
         default_factory=lambda: collections.defaultdict(list)
     )
+    mended: dict[str, list[float]] = dataclasses.field(
+        default_factory=lambda: collections.defaultdict(list)
+    )
     seasons: int = 0
     games: int = 0
     attempts: int = 0
@@ -66,11 +72,13 @@ class Tally:
         """Write a line a fault, and the totals."""
         names = dict.fromkeys(name for name, _ in self.struck)
         heads = " ".join(f"{moment:>8}" for moment in MOMENTS)
-        lines = [f"{'fault':26} {'all':>4} {heads}   p50     p99  (s, fault to next move)"]
+        last = "(s, from fault, and from its end, to next move)"
+        lines = [f"{'fault':26} {'all':>4} {heads}   p50     p99    p50     p99  {last}"]
         for name in names:
             counts = [self.struck[name, moment] for moment in MOMENTS]
             cells = " ".join(f"{count:8}" for count in counts)
-            lines.append(f"{name:26} {sum(counts):4} {cells} {quantiles(self.recovered[name])}")
+            times = " ".join(quantiles(found[name]) for found in (self.recovered, self.mended))
+            lines.append(f"{name:26} {sum(counts):4} {cells} {times}")
         lines.append(
             f"{self.injections} injections, seed {seed}, {seconds:.0f} s: {self.games} games in"
             f" {self.seasons} seasons, {self.attempts} attempts with engines,"
@@ -81,7 +89,7 @@ class Tally:
     def save(self, path: pathlib.Path) -> None:
         """Write all of it, for `run_chaos.py`, which adds the parts of a run up."""
         struck = [[*key, count] for key, count in self.struck.items()]
-        plain = {"struck": struck, "recovered": self.recovered}
+        plain = {"struck": struck, "recovered": self.recovered, "mended": self.mended}
         plain |= {name: getattr(self, name) for name in ("seasons", "games", "attempts")}
         path.write_text(json.dumps(plain))
 
@@ -91,6 +99,8 @@ class Tally:
         self.struck.update({(name, moment): count for name, moment, count in plain["struck"]})
         for name, seconds in plain["recovered"].items():
             self.recovered[name] += seconds
+        for name, seconds in plain["mended"].items():
+            self.mended[name] += seconds
         for name in ("seasons", "games", "attempts"):
             setattr(self, name, getattr(self, name) + plain[name])
 
@@ -118,6 +128,7 @@ class Storm:
         self._farm, self._wanted, self._dice, self._tally = farm, wanted, dice, tally
         self._pace = pace
         self._whole = True  # whether the farm has played on since the last fault
+        self._limit = RECOVERY_SECONDS + farm.lease_seconds
 
     def strike(self, season: str) -> None:
         """Strike until nothing is wanted any more or the season is over."""
@@ -130,12 +141,12 @@ class Storm:
             if moments.reached(moment):
                 self._inject(fault, moment, season)
                 struck = time.monotonic()
-            elif time.monotonic() - struck > RECOVERY_SECONDS:
+            elif time.monotonic() - struck > self._limit:
                 tails = f"{self._farm.serve.log_tail()}\n--\n{self._farm.worker.log_tail()}"
-                raise AssertionError(f"no {moment} for {RECOVERY_SECONDS:g} s:\n{tails}")
+                raise AssertionError(f"no {moment} for {self._limit:g} s:\n{tails}")
 
     def _inject(self, fault: faults.Fault, moment: str, season: str) -> None:
-        watch, began = stages.Watch.begin(self._farm), time.monotonic()
+        watch, began = watches.Watch.begin(self._farm), time.monotonic()
         held = fault.strike(self._farm, self._dice)
         if held is None:  # a finished game has no referee: another moment, then
             later = MOMENTS[(MOMENTS.index(moment) + 1) % len(MOMENTS)]
@@ -151,18 +162,21 @@ class Storm:
             self._whole = False
             time.sleep(self._dice.uniform(0.0, 0.6))
             return
+        ended = time.monotonic()
         alone, self._whole = self._whole, True
         if self._plays_on(watch, began, season) and alone:
-            self._tally.recovered[fault.name].append(time.monotonic() - began)
+            now, ended = time.monotonic(), max(ended, self._farm.restored)
+            self._tally.recovered[fault.name].append(now - began)
+            self._tally.mended[fault.name].append(now - ended)
 
-    def _plays_on(self, watch: stages.Watch, began: float, season: str) -> bool:
+    def _plays_on(self, watch: watches.Watch, began: float, season: str) -> bool:
         """Wait for the next moves; False when the season is over instead."""
         checked = began
         while not watch.moved():
             now = time.monotonic()
-            if now - began > RECOVERY_SECONDS:
+            if now - began > self._limit:
                 tails = f"{self._farm.serve.log_tail()}\n--\n{self._farm.worker.log_tail()}"
-                raise AssertionError(f"no move for {RECOVERY_SECONDS:g} s after a fault:\n{tails}")
+                raise AssertionError(f"no move for {self._limit:g} s after a fault:\n{tails}")
             if now - checked > 0.2:
                 checked = now
                 self._farm.keep_alive()
@@ -195,7 +209,7 @@ class Moments:
         """Wait until a moment comes; False when it does not within a game's time."""
         try:
             before = self._see[moment]()
-            for _ in stages.until(MOMENT_SECONDS):
+            for _ in watches.until(MOMENT_SECONDS):
                 now = self._see[moment]()
                 if now != before and self._is(moment, before, now):
                     return True

@@ -36,17 +36,9 @@ def _plies(farm: harness.Farm) -> int:
     return len(farm.ledger.plies(slot.attempt)) if slot else 0
 
 
-@contextlib.contextmanager
-def _frozen(farm: harness.Farm) -> Iterator[None]:
-    """Freeze link and dead man: nobody ends the engines of the game in flight."""
-    guards = [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
-    for pid in guards:
-        harness.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in guards:
-            harness.kill(pid, signal.SIGCONT)
+def _guards(farm: harness.Farm) -> list[int | None]:
+    """Return link and dead man: without them nobody ends the engines of the game in flight."""
+    return [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
 
 
 @contextlib.contextmanager
@@ -80,7 +72,8 @@ def test_the_checker_sees_a_broken_fence(tmp_path: pathlib.Path) -> None:
     """A slot taken away behind the scripts' back lets a second hall play: that is found."""
     with harness.running(tmp_path) as farm:
         _launch(farm)
-        with _frozen(farm), _intruder(farm, tmp_path / "elsewhere"):  # a lock file of its own
+        elsewhere = tmp_path / "elsewhere"  # a lock file of its own
+        with harness.frozen(_guards(farm)), _intruder(farm, elsewhere):
             farm.delete_slot()
             _expect_overlap(farm)
 
@@ -90,7 +83,7 @@ def test_the_checker_sees_a_broken_lock(tmp_path: pathlib.Path) -> None:
     """With the lock file gone a second worker of the host settles a living attempt: found."""
     with harness.running(tmp_path) as farm:
         _launch(farm)
-        with _frozen(farm):
+        with harness.frozen(_guards(farm)):
             (tmp_path / "halls" / harness.HALL / "lock").unlink()
             with _intruder(farm, tmp_path):
                 _expect_overlap(farm)

@@ -4,7 +4,8 @@ The short form strikes each fault twice; ``make chaos`` (``KILLS=n``) strikes ea
 prints what happened and how soon the farm played on. ``FARM_CHAOS_HASTE`` is the share of
 faults that are followed by the next before the farm plays on, ``FARM_CHAOS_PART`` (``2/3``)
 the part of them that this process strikes: ``run_chaos.py`` lets storms rage side by side.
-``FARM_CHAOS_FAULTS`` (``kill *``) chooses faults by name.
+``FARM_CHAOS_FAULTS`` (``kill *,restart Redis``) chooses faults by name. With
+``FARM_CHAOS_LEASE=production`` leases last as in real halls, so that what waits for one shows.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))
 HASTE = float(os.environ.get("FARM_CHAOS_HASTE", storm.LONG.haste))
 PACE = storm.SHORT if TIMES <= 2 else dataclasses.replace(storm.LONG, haste=HASTE)
 SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
-FAULTS = os.environ.get("FARM_CHAOS_FAULTS", "*")
+FAULTS = os.environ.get("FARM_CHAOS_FAULTS", "*").split(",")
 PART, PARTS = map(int, os.environ.get("FARM_CHAOS_PART", "1/1").split("/"))
 
 
 def wanted(farm: stages.Stage, dice: random.Random, *, proxy: bool) -> list[storm.Wanted]:
     """Return each fault of a set so many times, its moments in turn, in a drawn order."""
     able = [fault for fault in faults.possible(farm) if (fault.needs == "proxy") == proxy]
-    chosen = [fault for fault in able if fnmatch.fnmatch(fault.name, FAULTS)]
+    chosen = [fault for fault in able if any(fnmatch.fnmatch(fault.name, one) for one in FAULTS)]
     start = itertools.count(dice.randrange(len(storm.MOMENTS)))
     found = [
         (fault, storm.MOMENTS[next(start) % len(storm.MOMENTS)])

@@ -13,9 +13,10 @@ Faults (``PLAYBOOK`` lists them): with ``@PLY`` a fault happens once, at the eng
 first move whose number in the game (book plies included, counted from 1) is PLY or
 later; without it, at every move. Faults of start-up and of the line style take no ply.
 
-``--life FILE`` appends a JSON line ``{"pid", "parent", "game", "name", "event", "t"}`` at the
-start and every 20 ms until death; ``t`` is CLOCK_MONOTONIC in nanoseconds. ``game`` is
-``--game``, else the environment's ``FARM_GAME``, else null.
+``--life FILE`` appends a JSON line ``{"pid", "parent", "game", "name", "gpus", "event", "t"}``
+at the start and every 20 ms until death; ``t`` is CLOCK_MONOTONIC in nanoseconds. ``game`` is
+``--game``, else the environment's ``FARM_GAME``, ``gpus`` its ``CUDA_VISIBLE_DEVICES``, each else
+null.
 """
 
 from __future__ import annotations
@@ -454,6 +455,19 @@ def late(engine: Engine, argument: str) -> None:
     engine.answer(engine.move())
 
 
+def hold(engine: Engine, argument: str) -> None:
+    """Think while the file ARGUMENT is there, then answer: a test acts meanwhile, in no haste.
+
+    ``GAME`` in the file's name stands for the game's id.
+    """
+    engine.inform()
+    gate = argument.replace("GAME", str(engine.options.game))
+    until = time.monotonic() + BOUND
+    while os.path.exists(gate) and time.monotonic() < until:  # noqa: PTH110 - no pathlib here
+        time.sleep(0.01)
+    engine.answer(engine.move())
+
+
 def illegal(engine: Engine, argument: str) -> None:
     """Answer with a move that is none (a1a1, or ARGUMENT)."""
     engine.inform()
@@ -585,6 +599,7 @@ PLAYBOOK: dict[str, Callable[[Engine, str], None]] = {
     "hang": hang,
     "sleepy": sleepy,
     "late": late,
+    "hold": hold,
     "illegal": illegal,
     "garbage": garbage,
     "none": none,
@@ -657,6 +672,7 @@ def live(options: argparse.Namespace) -> None:
             "parent": os.getppid(),
             "game": options.game,
             "name": options.name,
+            "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
             "event": event,
             "t": time.monotonic_ns(),
         }

@@ -79,6 +79,16 @@ def test_a_reading_command_takes_its_season_in_both_forms(url: str, tmp_path: pa
     assert "name one season" in refused.stderr
 
 
+def test_the_reason_of_a_launch_is_kept(url: str, tmp_path: pathlib.Path) -> None:
+    """``launch --reason`` is in the journal, and the log shows it."""
+    words = ("--by", "anna", "--reason", "autumn cup")
+    assert farm(url, "launch", str(season(tmp_path)), *words).returncode == 0
+    with store.connect(url) as ledger:
+        assert ledger.read("test")[0].data["reason"] == "autumn cup"
+    (kept,) = json.loads(farm(url, "log", "--json").stdout)
+    assert kept["reason"] == "autumn cup"
+
+
 def test_the_same_season_is_not_launched_twice(url: str, tmp_path: pathlib.Path) -> None:
     """A second launch under the same id is refused by the state; another id is not."""
     file = str(season(tmp_path))

@@ -26,11 +26,32 @@ def command(farm: harness.Farm, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def launch(farm: harness.Farm, *seasons: str) -> None:
-    """Launch seasons of two engines: two games, and a final of four."""
-    slow = [harness.scripted(farm.life, n, "--delay-ms", "4") for n in (0, 3)]
-    file = harness.league(farm.root / "season.toml", slow, hold_after_attempts=99)
+    """Launch seasons of two engines: two games, and a final of four.
+
+    A game stands while there is a gate of its name.
+    """
+    hold = ("--fault", f"hold:{gate(farm, 'GAME')}")
+    engines = [harness.scripted(farm.life, n, *hold) for n in (0, 3)]
+    file = harness.league(
+        farm.root / "season.toml", engines, control="30m+1s", hold_after_attempts=99
+    )
     for season in seasons:
         farm.launch(file, season)
+
+
+def gate(farm: harness.Farm, game: str) -> pathlib.Path:
+    """Return the file that holds a game."""
+    return farm.root / f"gate-{game}"
+
+
+def stands(farm: harness.Farm, game: str) -> None:
+    """Wait until a held game is in flight."""
+
+    def there() -> bool:
+        slot = farm.ledger.slot(harness.HALL)
+        return slot is not None and slot.game == game
+
+    farm.wait(there, 60, f"{game} in flight")
 
 
 def played(farm: harness.Farm, season: str) -> int:
@@ -47,14 +68,18 @@ def test_backup_wipe_restore_and_the_season_goes_on(tmp_path: pathlib.Path) -> N
     with harness.running(tmp_path, PLAIN) as farm:
         launch(farm, "calm")
         calm = checker.table(farm.finish("calm"))
+        for game in ("final.1", "final.2"):
+            gate(farm, game).touch()
         launch(farm, "storm")
-        farm.wait(lambda: played(farm, "storm") >= 2, 60, "two games")
+        stands(farm, "final.1")
+        assert played(farm, "storm") == 2
         backup = tmp_path / "elsewhere"
         made = command(farm, "backup", "--to", str(backup), "--json")
         assert made.returncode == 0, made.stderr
         known = json.loads(made.stdout)["journals"]["storm"]
-        farm.wait(lambda: farm.ledger.last("storm") > known, 60, "a lag")
-        farm.wait(lambda: farm.ledger.slot(harness.HALL) is not None, 60, "a game in flight")
+        gate(farm, "final.1").unlink()
+        stands(farm, "final.2")
+        assert farm.ledger.last("storm") > known, "a lag"
 
         harness.kill(farm.serve.pid, signal.SIGKILL)
         farm.serve.wait(10)
@@ -67,6 +92,7 @@ def test_backup_wipe_restore_and_the_season_goes_on(tmp_path: pathlib.Path) -> N
         assert restored.returncode == 0, restored.stderr
         epoch = json.loads(restored.stdout)["epoch"]
         last = farm.ledger.last("storm")
+        gate(farm, "final.2").unlink()
 
         after = farm.finish("storm")
         assert checker.table(after) == calm
@@ -98,11 +124,13 @@ def _evidence(farm: harness.Farm, target: pathlib.Path) -> None:
 def test_a_drained_worker_is_upgraded_and_the_season_goes_on(tmp_path: pathlib.Path) -> None:
     """Drain: the game is finished, the worker ends by itself; a new one plays on, no game twice."""
     with harness.running(tmp_path, PLAIN) as farm:
+        gate(farm, "league.2").touch()
         launch(farm, "s")
-        farm.wait(lambda: played(farm, "s") >= 1, 60, "a game")
+        stands(farm, "league.2")
         drained = command(farm, "drain", harness.HALL, "--reason", "upgrade")
         assert drained.returncode == 0, drained.stderr
-        assert farm.worker.wait(60), "the drained worker does not end"
+        gate(farm, "league.2").unlink()
+        assert farm.worker.wait(180), "the drained worker does not end"
         before = farm.state("s")
         assert farm.ledger.slot(harness.HALL) is None
         assert before.running is None

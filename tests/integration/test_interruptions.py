@@ -7,6 +7,7 @@ archive.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import json
@@ -19,6 +20,7 @@ from typing import Any
 import checker
 import click.testing
 import harness
+import interrupted
 import pytest
 
 from orchestrator import commands, contract
@@ -64,50 +66,18 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[harness.Farm]:
         yield made
 
 
-def launch(farm: harness.Farm, scene: Scene) -> None:
-    """Launch a match of two games under an event's rules of interruption."""
-    book = farm.root / f"{scene.season}.epd"
-    book.write_text(f"{scene.fen}\n")
-    words = ("--delay-ms", "50", "--claim-cp", str(scene.claim_cp), *scene.extra)
-    rows = [f'schema = 1\nid = "test"\nname = "Test"\n[books.b]\nfile = "{book}"\n[roster]']
-    for strength in (1, 2):
-        entry = harness.scripted(farm.life, strength, *words)
-        rows += ["[[roster.engine]]", *(f"{key} = {_toml(entry[key])}" for key in entry)]
-    rows.append(
-        f"""[[event]]
-id = "m"
-name = "Match"
-format = {{ kind = "match", games = 2 }}
-entrants = "roster"
-time_control = "20s+1s"
-book = "b"
-tiebreaks = ["seed"]
-adjudication = {{ max_moves = 6 }}
-interruptions = {scene.interruptions}
-"""
-    )
-    path = farm.root / f"{scene.season}.toml"
-    path.write_text("\n".join(rows))
-    farm.launch(path, scene.season)
+@contextlib.contextmanager
+def played(farm: harness.Farm, scene: Scene) -> Iterator[str]:
+    """Launch a scene's match and play it up to its ply, at which it stands for the block.
 
-
-def _toml(value: Any) -> str:
-    return str(value).replace("'", '"') if isinstance(value, list) else f'"{value}"'
-
-
-def kill_after(farm: harness.Farm, season: str, plies: int) -> str:
-    """Kill the link once so many plies are journaled; return the attempt that this ended."""
-
-    def journaled() -> bool:
-        slot = farm.ledger.slot(harness.HALL)
-        mine = slot is not None and slot.season == season
-        return mine and len(farm.ledger.plies(slot.attempt)) >= plies  # type: ignore[union-attr]
-
-    farm.wait(journaled, 30, f"ply {plies} of {season}")
-    slot = farm.ledger.slot(harness.HALL)
-    assert slot is not None
-    assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
-    return slot.attempt
+    The engines are quick and know their evals. Yields the attempt in play.
+    """
+    gate = farm.root / f"{scene.season}.gate"
+    with harness.held(gate, scene.plies + 1) as hold:
+        words = ("--claim-cp", str(scene.claim_cp), *hold, *scene.extra)
+        rules = scene.interruptions
+        interrupted.launch(farm, scene.season, *words, rules=rules, fen=scene.fen)
+        yield interrupted.reached(farm, scene.season, scene.plies)
 
 
 def judged(farm: harness.Farm, season: str) -> dict[str, Any]:
@@ -131,8 +101,8 @@ def test_a_killed_hall_leads_to_the_verdict_of_its_scenario(
     farm: harness.Farm, scene: Scene
 ) -> None:
     """The verdict is journaled with its evidence, and the season goes on to its end by it."""
-    launch(farm, scene)
-    attempt = kill_after(farm, scene.season, scene.plies)
+    with played(farm, scene) as attempt:
+        assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
     fact = judged(farm, scene.season)
     assert fact["attempt"] == attempt
     assert fact["scenario"].startswith(scene.verdict), fact
@@ -215,27 +185,16 @@ CHECKS = {
 
 def test_a_host_that_reboots_makes_nobody_lose(farm: harness.Farm) -> None:
     """A shutdown reaches engines first and everybody in the end; the game is resumed."""
-    scene = Scene("reboot", '"s16"', "resumed")
-    launch(farm, scene)
-
-    def journaled() -> bool:
-        slot = farm.ledger.slot(harness.HALL)
-        mine = slot is not None and slot.season == "reboot"
-        return mine and len(farm.ledger.plies(slot.attempt)) >= 4  # type: ignore[union-attr]
-
-    farm.wait(journaled, 30, "ply 4 of the game")
-    worker = farm.worker.pid
-    engines = _below(harness.game_process(farm, "deadman.py"))
-    others = [pid for pid in _below(worker) if pid not in engines]
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in (*engines, *others, worker):
-            harness.kill(pid, number)
-        time.sleep(0.1)
-    folded = farm.finish("reboot")
-    checker.check_season(farm.archive, "reboot")
-    endings = {game.finished.ending for game in folded.games.values() if game.finished}
-    assert endings == {contract.Ending.MAX_MOVES}
-    assert not any(score.crashes for score in folded.events["m"].tally.scores.values())
+    with played(farm, Scene("reboot", '"s16"', "resumed", plies=4)):
+        worker = farm.worker.pid
+        dead_man = harness.game_process(farm, "deadman.py")
+        engines = harness.descendants(dead_man)
+        others = [pid for pid in harness.descendants(worker) if pid not in engines]
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in (*engines, dead_man, *others, worker):
+                harness.kill(pid, number)
+            time.sleep(0.1)
+    interrupted.unharmed(farm, "reboot")
     assert record(farm, "reboot", "m.1").interruptions
 
 
@@ -257,12 +216,6 @@ def test_a_sick_hall_is_held_until_the_operator_releases_it(
     assert runner.invoke(commands.farm, words).exit_code == 3
     kinds = [entry.kind for entry in farm.ledger.read(api.FARM)]
     assert kinds[-2:] == ["hall_held", "hall_released"]
-
-
-def _below(pid: int | None) -> list[int]:
-    """Return all processes below one, the deepest last."""
-    found = harness.children(pid) if pid else []
-    return [*found, *(deeper for child in found for deeper in _below(child))]
 
 
 def _decide(farm: harness.Farm, season: str, question: str, choice: str) -> None:

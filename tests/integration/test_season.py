@@ -104,26 +104,32 @@ def _league(folded: object) -> list[dict[str, object]]:
 
 def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
     """Pause starts no game, abort replays one, a drained worker ends and another goes on."""
+    gate = tmp_path / "gate"
     with harness.running(tmp_path) as farm:
-        slow = [harness.scripted(farm.life, n, "--delay-ms", "40") for n in range(4)]
-        farm.launch(harness.league(tmp_path / "season.toml", slow), "wishes")
-        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the first game")
 
-        farm.operate("abort", "--reason", "test")
-        farm.wait(lambda: _causes(farm) == ["operator"], 20, "the interruption")
-        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the game again")
+        def play_begins() -> None:
+            farm.wait(lambda: farm.state("wishes").running is not None, 20, "a game in flight")
 
-        farm.operate("pause", "--reason", "lunch")
+        with harness.held(gate) as hold:
+            engines = [harness.scripted(farm.life, n, *hold) for n in range(4)]
+            file = harness.league(tmp_path / "season.toml", engines, control="90s+1s")
+            farm.launch(file, "wishes")
+            play_begins()
+            farm.operate("abort", "--reason", "test")
+            farm.wait(lambda: _causes(farm) == ["operator"], 20, "the interruption")
+            play_begins()
+            farm.operate("pause", "--reason", "lunch")
         farm.wait(lambda: farm.state("wishes").running is None, 60, "the end of the game")
         played = farm.state("wishes").events["league"].tally.games
         time.sleep(1.5)
-        assert farm.state("wishes").events["league"].tally.games == played
+        assert farm.state("wishes").events["league"].tally.games == played == 1
         assert farm.state("wishes").running is None
-        farm.operate("resume")
-        farm.wait(lambda: farm.state("wishes").running is not None, 20, "the next game")
 
-        drained = farm.worker.pid
-        farm.operate("drain", "hall-1")
+        with harness.held(gate):
+            farm.operate("resume")
+            play_begins()
+            drained = farm.worker.pid
+            farm.operate("drain", "hall-1")
         farm.wait(lambda: farm.worker.pid != drained, 60, "a new worker")
         counted = farm.state("wishes").events["league"].tally.games
         assert _causes(farm) == ["operator"], "the drained worker finished its game"
@@ -143,9 +149,9 @@ def test_engines_and_referee_stay_on_their_cores(tmp_path: pathlib.Path) -> None
     if len(cores) < 2:
         pytest.skip("hardware: one core only")
     sets = {"FARM_REFEREE_CPUS": str(cores[0]), "FARM_ENGINE_CPUS": str(cores[1])}
-    with harness.running(tmp_path, sets) as farm:
-        slow = [harness.scripted(farm.life, n, "--delay-ms", "40") for n in range(4)]
-        farm.launch(harness.league(tmp_path / "season.toml", slow), "bound")
+    with harness.running(tmp_path, sets) as farm, harness.held(tmp_path / "gate") as hold:
+        engines = [harness.scripted(farm.life, n, *hold) for n in range(4)]
+        farm.launch(harness.league(tmp_path / "season.toml", engines, control="90s+1s"), "bound")
         farm.wait(lambda: len(_engine_pids(farm)) == 2, 30, "two engines")
         for pid in _engine_pids(farm):
             assert os.sched_getaffinity(pid) == {cores[1]}

@@ -118,7 +118,7 @@ def _season(farm: harness.Farm) -> pathlib.Path:
         words = ("--protocol", "xboard", "--seed", str(number), "--fault", _faults(f"e{number}"))
         entry = harness.scripted(farm.life, 0, *words)
         entry |= {"id": f"e{number}", "name": f"Engine {number}", "protocol": "xboard"}
-        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(entry[key])}" for key in entry)]
+        rows += harness.roster([entry])
     path = farm.root / "small.toml"
     path.write_text("\n".join(rows) + EVENTS.format(book=book), encoding="utf-8")
     return path

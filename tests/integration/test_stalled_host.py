@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -18,20 +18,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import checker
 import harness
+import interrupted
 import pytest
 
 from orchestrator import contract, processes
-from orchestrator.season import state
 
 PINNED = {
-    "FARM_DEAD_MAN_SECONDS": "8",
-    "FARM_LEASE_SECONDS": "10",
     "FARM_REFEREE_CPUS": "0",
     "FARM_ENGINE_CPUS": "1",
 }
-FREEZE_SECONDS = 3.0  # s: far beyond the clocks of these games
+FREEZE_SECONDS = 4.5  # s: far beyond the clocks of these games
 HOGS = 15  # processes: they leave an engine on the same core a sixteenth of it
 SPIN = "while True: pass"
 
@@ -45,77 +42,26 @@ def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[harness.Farm]:
         yield made
 
 
-def launch(farm: harness.Farm, season: str, control: str, *words: str, **more: Any) -> None:
-    """Launch a match of two games."""
-    rows = [f'schema = 1\nid = "test"\nname = "Test"\nhold_after_attempts = {more.get("hold", 3)}']
-    rows.append("[roster]")
-    for strength in (1, 2):
-        entry = harness.scripted(farm.life, strength, *words)
-        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(entry[key])}" for key in entry)]
-    rows.append(
-        f"""[[event]]
-id = "m"
-name = "Match"
-format = {{ kind = "match", games = 2 }}
-entrants = "roster"
-time_control = "{control}"
-tiebreaks = ["seed"]
-adjudication = {{ max_moves = 5 }}
-interruptions = "s16"
-"""
-    )
-    path = farm.root / f"{season}.toml"
-    path.write_text("\n".join(rows))
-    farm.launch(path, season)
-
-
-def thinking(farm: harness.Farm, season: str, plies: int = 2) -> None:
-    """Wait until a game of a season is under way."""
-
-    def moved() -> bool:
-        slot = farm.ledger.slot(harness.HALL)
-        mine = slot is not None and slot.season == season
-        return mine and len(farm.ledger.plies(slot.attempt)) >= plies  # type: ignore[union-attr]
-
-    farm.wait(moved, 30, f"ply {plies} of {season}")
-
-
 def ends(farm: harness.Farm, season: str) -> list[dict[str, Any]]:
     """Return how attempts of a season were given up, in their order."""
     return [e.data for e in farm.ledger.read(season) if e.kind == "attempt_ended"]
 
 
-def below(pid: int) -> list[int]:
-    """Return all processes below one."""
-    found = harness.children(pid)
-    return [*found, *(deeper for child in found for deeper in below(child))]
-
-
-def unharmed(farm: harness.Farm, season: str) -> state.SeasonState:
-    """Let a season end: all its games were played out, no engine has a crash or a loss by it."""
-    folded = farm.finish(season)
-    checker.check_season(farm.archive, season)
-    endings = {game.finished.ending for game in folded.games.values() if game.finished}
-    assert endings == {contract.Ending.MAX_MOVES}
-    assert not any(score.crashes for score in folded.events["m"].tally.scores.values())
-    return folded
-
-
 def test_a_frozen_host_costs_no_engine_the_game(pinned: harness.Farm) -> None:
     """A hall that stands still longer than a clock lasts: an interruption with its evidence."""
-    launch(pinned, "frozen", "1.5s+0.5s", "--delay-ms", "400")
-    thinking(pinned, "frozen")
-    time.sleep(0.1)  # the ply was just journaled: the next engine thinks now
-    everybody = [pinned.worker.pid, *below(pinned.worker.pid)]
-    for pid in everybody:
-        harness.kill(pid, signal.SIGSTOP)
-    time.sleep(FREEZE_SECONDS)
-    for pid in reversed(everybody):  # the engine and the referee first: the link is late
-        harness.kill(pid, signal.SIGCONT)
-    unharmed(pinned, "frozen")
+    with harness.held(pinned.root / "frozen.gate", 3) as hold:
+        interrupted.launch(pinned, "frozen", *hold, control="3s+0.5s")
+        interrupted.reached(pinned, "frozen")
+        time.sleep(0.1)  # the ply was just journaled: the next engine thinks from now on
+        everybody = [pinned.worker.pid, *harness.descendants(pinned.worker.pid)]
+        with harness.frozen(everybody):  # engine and referee go on first: the link is late
+            time.sleep(FREEZE_SECONDS)
+    interrupted.unharmed(pinned, "frozen")
     (end,) = ends(pinned, "frozen")
     assert end["cause"] == "host stall"
-    assert "frozen 2" in end["evidence"] or "frozen 3" in end["evidence"], end
+    told = re.search(r"frozen (\d+) ms", end["evidence"])
+    assert told is not None, end
+    assert int(told[1]) > 1000 * (FREEZE_SECONDS - 1), "the link wakes up more than once a second"
     record = (pinned.archive / "frozen" / "games" / end["game"] / "record.json").read_bytes()
     assert len(contract.GameRecord.decode(record).interruptions) == 1
 
@@ -141,11 +87,13 @@ def overloaded(core: int) -> Iterator[None]:
 @pytest.mark.long
 def test_strangers_on_the_engines_core_cost_no_engine_the_game(pinned: harness.Farm) -> None:
     """Load of others on cores that are the engines' alone is proven, and told in the evidence."""
-    launch(pinned, "hogged", "800ms+0.4s", "--burn-ms", "150", hold=50)
-    thinking(pinned, "hogged")
+    interrupted.launch(
+        pinned, "hogged", "--burn-ms", "150", control="800ms+0.4s", hold_after_attempts=50
+    )
+    interrupted.reached(pinned, "hogged")
     with overloaded(1):
         pinned.wait(lambda: bool(ends(pinned, "hogged")), 40, "the interruption")
-    unharmed(pinned, "hogged")
+    interrupted.unharmed(pinned, "hogged")
     end = ends(pinned, "hogged")[0]
     assert end["cause"] == "host stall"
     assert "foreign load" in end["evidence"]
@@ -153,7 +101,7 @@ def test_strangers_on_the_engines_core_cost_no_engine_the_game(pinned: harness.F
 
 def test_an_engine_that_burns_its_own_time_loses(pinned: harness.Farm) -> None:
     """On its own core nobody else took: its own work is no load of others."""
-    launch(pinned, "burnt", "300ms", "--burn-ms", "700")
+    interrupted.launch(pinned, "burnt", "--burn-ms", "700", control="300ms")
     folded = pinned.finish("burnt")
     first = folded.game("m.1").finished
     assert first is not None
@@ -166,7 +114,7 @@ def test_a_sick_host_is_set_aside_and_no_crash_is_counted(tmp_path: pathlib.Path
     Mended and released, the season is played to its end as if nothing had been.
     """
     with harness.running(tmp_path, {"FARM_ENGINE_MEMORY_MB": "2"}) as farm:
-        launch(farm, "sick", "20s+1s")
+        interrupted.launch(farm, "sick")
         holds = f"hall:{harness.HALL}"
         farm.wait(lambda: bool(farm.ledger.holds(holds)), 60, "the hold")
         (reason,) = farm.ledger.holds(holds).values()
@@ -182,14 +130,14 @@ def test_a_sick_host_is_set_aside_and_no_crash_is_counted(tmp_path: pathlib.Path
         words = ["release-hall", harness.HALL, "--by", "ann", "--reason", "more memory"]
         said = harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url})
         assert "may play again" in said
-        unharmed(farm, "sick")
+        interrupted.unharmed(farm, "sick")
 
 
 @pytest.mark.long
 def test_a_host_that_fails_again_and_again_holds_the_season(tmp_path: pathlib.Path) -> None:
     """Three attempts without a ply: the season stands, says why, and goes on when resumed."""
     with harness.running(tmp_path) as farm:
-        launch(farm, "fails", "20s+1s", "--delay-ms", "2000")
+        interrupted.launch(farm, "fails", "--delay-ms", "2000")
 
         def given_up(times: int) -> bool:
             return len(ends(farm, "fails")) >= times
@@ -203,4 +151,4 @@ def test_a_host_that_fails_again_and_again_holds_the_season(tmp_path: pathlib.Pa
         assert farm.ledger.offered(harness.HALL) == {}
         words = ["resume", "fails", "--by", "ann", "--reason", "another board"]
         harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url})
-        unharmed(farm, "fails")
+        interrupted.unharmed(farm, "fails")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -19,6 +20,8 @@ import pytest
 from orchestrator import embedded, errors
 from orchestrator.commands import common, serve_web
 from orchestrator.ledger import store
+
+PATIENCE = 600.0  # s: how long a busy machine may take for anything here
 
 
 def up(root: pathlib.Path, *words: str, web: bool = False) -> subprocess.Popen[str]:
@@ -39,7 +42,7 @@ def up(root: pathlib.Path, *words: str, web: bool = False) -> subprocess.Popen[s
             *(() if web else ("--no-web",)),
             *words,
         ],
-        env=environment | harness.LEASE,
+        env=environment | harness.CALM,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -65,7 +68,7 @@ def left(root: pathlib.Path) -> list[int]:
 
 def gone(root: pathlib.Path) -> bool:
     """Wait for the last process; a dead man may need a moment."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while left(root) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not left(root)
@@ -83,16 +86,13 @@ def in_flight(root: pathlib.Path) -> bool:
 
 def wait_for_game(root: pathlib.Path) -> None:
     """Wait until a game is in flight."""
-    deadline = time.monotonic() + 30
-    while not in_flight(root):
-        assert time.monotonic() < deadline, "no game was started"
-        time.sleep(0.05)
+    harness.wait(lambda: in_flight(root), "a game")
 
 
 def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.Path) -> None:
     """Exit code 0, the table on standard output, the files where it says, no process left."""
     process = up(tmp_path, "--launch", season(tmp_path), "--until-finished")
-    output, told = process.communicate(timeout=120)
+    output, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
     facts = json.loads(output)
     assert facts["season"]["status"] == "finished"
@@ -104,41 +104,40 @@ def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.
 
 def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -> None:
     """SIGTERM in mid-game, even twice, leaves no process; the next start plays on to the end."""
-    process = up(tmp_path, "--launch", season(tmp_path, "--delay-ms", "3"))
-    wait_for_game(tmp_path)
-    process.send_signal(signal.SIGTERM)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)  # an impatient supervisor's
-    _, told = process.communicate(timeout=60)
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)  # an impatient supervisor's
+        _, told = process.communicate(timeout=PATIENCE)
     assert "everything is stopped" in told
     assert gone(tmp_path)
     again = up(tmp_path)
     try:
-        deadline = time.monotonic() + 120
-        while not _finished(tmp_path):
-            assert time.monotonic() < deadline, "the season did not go on"
-            time.sleep(0.2)
+        harness.wait(lambda: _finished(tmp_path), "the season's end", PATIENCE / harness.BUSY)
     finally:
         again.send_signal(signal.SIGINT)
-        again.communicate(timeout=60)
+        again.communicate(timeout=PATIENCE)
     assert gone(tmp_path)
 
 
 def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
     """A SIGKILL of Redis, serve and worker in turn does not stop the season."""
-    process = up(tmp_path, "--launch", season(tmp_path, "--delay-ms", "2"), "--until-finished")
-    wait_for_game(tmp_path)
-    try:
-        for program in (r"(redis|valkey)-server", "farm serve", "orchestrator worker"):
-            pids = [p for p in _family(process.pid) if re.search(program, harness.command(p))]
-            assert pids, f"{program} is not running"
-            os.kill(pids[0], signal.SIGKILL)
-            time.sleep(1)
-    except AssertionError:
-        process.terminate()
-        process.communicate(timeout=60)
-        raise
-    output, told = process.communicate(timeout=180)
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold), "--until-finished")
+        wait_for_game(tmp_path)
+        try:
+            for program in (r"(redis|valkey)-server", "farm serve", "orchestrator worker"):
+                killed = _running(process.pid, program)[0]
+                os.kill(killed, signal.SIGKILL)
+                another = functools.partial(_another, process.pid, program, killed)
+                harness.wait(another, f"another {program}")
+        except AssertionError:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            raise
+    output, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
     assert json.loads(output)["season"]["status"] == "finished"
     assert gone(tmp_path)
@@ -147,15 +146,17 @@ def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
 def test_nobody_else_gets_the_port_of_the_page(tmp_path: pathlib.Path) -> None:
     """It is another one than a taken 8080, and is held while a page that died is started again."""
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(errors.HostError):  # then it is taken already
+        ours = False
+        with contextlib.suppress(errors.HostError):  # then it is taken already, who knows how long
             stack.enter_context(serve_web.listen("127.0.0.1", serve_web.PORT))
+            ours = True
         process = up(tmp_path, web=True)
         try:
             assert process.stderr is not None
             line = next(line for line in process.stderr if "live page is at" in line)
             address = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
             assert address is not None, line
-            assert f"port {serve_web.PORT} is taken" in line
+            assert not ours or f"port {serve_web.PORT} is taken" in line
             assert _status(address[0]) == 200
             (page,) = [p for p in harness.children(process.pid) if "--fd" in harness.command(p)]
             os.kill(page, signal.SIGKILL)
@@ -164,20 +165,33 @@ def test_nobody_else_gets_the_port_of_the_page(tmp_path: pathlib.Path) -> None:
             assert _status(address[0]) == 200
         finally:
             process.terminate()
-            _, told = process.communicate(timeout=60)
+            _, told = process.communicate(timeout=PATIENCE)
     assert "given up" not in told
     assert gone(tmp_path)
 
 
 def _status(address: str) -> int:
     """Ask for the page; who comes while it is started waits at the socket."""
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
         return int(answer.status)
 
 
-def _family(pid: int) -> list[int]:
-    found = harness.children(pid)
-    return [*found, *(deeper for child in found for deeper in _family(child))]
+def _running(pid: int, program: str) -> list[int]:
+    """Return the processes below one that run a program, as soon as there are any."""
+    found: list[int] = []
+
+    def there() -> bool:
+        family = harness.descendants(pid)
+        found[:] = [one for one in family if re.search(program, harness.command(one))]
+        return bool(found)
+
+    harness.wait(there, program)
+    return found
+
+
+def _another(pid: int, program: str, killed: int) -> bool:
+    """Say whether a program runs again, by another process."""
+    return killed not in _running(pid, program)
 
 
 def _finished(root: pathlib.Path) -> bool:

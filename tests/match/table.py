@@ -11,7 +11,7 @@ from typing import Any
 
 ENGINES = pathlib.Path(__file__).parents[1] / "engines"
 FARM = (sys.executable, "-c", "from orchestrator.commands import main; main()")
-PATIENCE = 60.0  # s: a match that hangs fails its test after this long
+PATIENCE = 180.0  # s: a match that hangs fails its test after this long
 
 
 def mating(skill: str, name: str, *more: str) -> list[str]:

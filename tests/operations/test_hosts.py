@@ -1,277 +1,47 @@
-"""The playbooks: linted; and run for real on a host that then plays a league.
+"""The playbooks run for real, on a host that then plays a league: ``make hosts``.
 
-The real run needs root, debootstrap and minutes: ``make hosts``. Everything a host does is
-read from what ansible put there: the services are started from their units' ExecStart,
-user, environment and credentials.
+It needs root, debootstrap and minutes. Everything a host does is read from what ansible put
+there: the services are started from their units' ExecStart, user, environment and credentials.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 
+import furnishing
 import hosts
+import playbooks
 import pytest
 import units
-import yaml
 
 from orchestrator import contract
-
-ANSIBLE = hosts.ROOT / "ansible"
-PLAYBOOKS = sorted((ANSIBLE / "playbooks").glob("*.yml"))
-ROLES = sorted(path.name for path in (ANSIBLE / "roles").iterdir())
-
-
-def tool(*words: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
-    """Run one of ansible's programs in its directory."""
-    program = shutil.which(str(words[0]))
-    if program is None:
-        pytest.skip(f"{words[0]} is not installed (requirements-dev.lock)")
-    return subprocess.run(
-        [program, *map(str, words[1:])],
-        cwd=ANSIBLE,
-        env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-
-
-def test_yamllint_is_content() -> None:
-    """``yamllint --strict`` finds nothing."""
-    done = tool("yamllint", "-s", ".")
-    assert done.returncode == 0, done.stdout
-
-
-def test_ansible_lint_is_content_in_profile_production() -> None:
-    """``ansible-lint`` passes in its strictest profile, without network."""
-    assert yaml.safe_load((ANSIBLE / ".ansible-lint").read_text())["profile"] == "production"
-    done = tool("ansible-lint", "--offline", "-q")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_playbooks_parse() -> None:
-    """Every playbook passes ``--syntax-check`` against the example inventory."""
-    done = tool("ansible-playbook", "--syntax-check", *PLAYBOOKS)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_each_variable_is_specified_and_prefixed(role: str) -> None:
-    """Defaults, argument_specs and use agree; names begin with the role's."""
-    folder = ANSIBLE / "roles" / role
-    spec = yaml.safe_load((folder / "meta" / "argument_specs.yml").read_text())
-    options = spec["argument_specs"]["main"]["options"]
-    assert all(name.startswith(f"{role}_") for name in options)
-    assert all(one["description"] for one in options.values())
-    defaults = yaml.safe_load((folder / "defaults" / "main.yml").read_text())
-    assert defaults == {n: one["default"] for n, one in options.items() if "default" in one}
-    text = "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
-    assert all(len(re.findall(rf"\b{name}\b", text)) > 2 for name in options), "used somewhere"
-
-
-def test_only_modules_of_ansible_core_are_used() -> None:
-    """No collection has to be fetched."""
-    for path in [*(ANSIBLE / "roles").rglob("*.yml"), *(ANSIBLE / "playbooks").rglob("*.yml")]:
-        for module in re.findall(r"^\s+(\w+\.\w+\.\w+):", path.read_text(), re.MULTILINE):
-            assert module.startswith("ansible.builtin."), f"{path}: {module}"
-
-
-# A farm that says: drained, and a game is in flight.
-BUSY = """#!/bin/sh
-[ "$1" = status ] && echo '{"halls": [{"hall": "hall-1", "game": "league.1"}]}'
-exit 0
-"""
-
-TWO_HOSTS = """---
-all:
-  vars:
-    ansible_connection: local
-    ansible_become: false
-    ansible_python_interpreter: {python}
-  children:
-    control: {{hosts: {{control-host: }}}}
-    halls: {{hosts: {{hall-host: }}}}
-"""
-
-
-def test_an_upgrade_stops_on_all_hosts_while_a_game_is_in_flight(tmp_path: pathlib.Path) -> None:
-    """It refuses by name, and no task is begun on the control host either."""
-    (tmp_path / "farm").write_text(BUSY)
-    (tmp_path / "farm").chmod(0o755)
-    (tmp_path / "hosts.yml").write_text(TWO_HOSTS.format(python=sys.executable))
-    told = {"upgrade_farm": [str(tmp_path / "farm")], "upgrade_tries": 1}
-    done = tool(
-        *("ansible-playbook", "-i", tmp_path / "hosts.yml", ANSIBLE / "playbooks" / "upgrade.yml"),
-        *("-e", json.dumps(told | {"upgrade_delay_seconds": 1})),
-    )
-    assert done.returncode != 0
-    assert "a game is in flight in hall-1 on hall-host" in done.stdout + done.stderr
-    assert "Upgrade the control host" not in done.stdout, done.stdout
-
-
-# -- for real --------------------------------------------------------------------------
-
-VARIABLES = """    base_sysfs: /srv/sysfs
-    base_shell: /bin/sh
-    base_housekeeping_cpus: "0"
-    base_hall_cpus: "1"
-    program_wheels: /srv/wheels
-    program_archive: {work}/farm.tar.gz
-    program_passwords_src: {work}/passwords
-    redis_acl_src: {work}/passwords/users.acl
-    control_notify_src: {work}/notify.toml
-    hall_check_size: false
-    hall_sandbox: plain
-    hall_boxes_src: {work}/boxes
-    hall_lanes:
-      - {{name: a, cpus: 0-1}}
-    gpu_box_name: gpu-1
-    gpu_box_nvidia_smi: /srv/nvidia-smi
-    gpu_box_clock_mhz: 1410,1410
-    gpu_box_power_watts: 200
-    gpu_box_agent_key: {play}
-    gpu_box_push_key: {push}
-    monitoring_docs_url: http://127.0.0.1:8080/docs
-    engines_list:
-      - {{id: patient, src: {work}/patient, sha256: {digest}, name: patient}}
-"""
-
-BOXES = """[box.gpu-1]
-address = "127.0.0.1"
-user = "farm"
-key = "/etc/farm/boxes/play"
-push_key = "/etc/farm/boxes/push"
-host_key = "{host_key}"
-"""
-
-# Plays as the farm's own engine, but not before /srv/go is there: a game as long as we like.
-PATIENT = """#!/usr/bin/python3
-import os, subprocess, sys, time
-command = ["/opt/farm/venv/bin/farm-engine", "--nodes", "30"]
-engine = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
-for line in sys.stdin.buffer:
-    while line.startswith(b"go") and not os.path.exists("/srv/go"):
-        time.sleep(0.05)
-    engine.stdin.write(line)
-"""
-
-SEASON = """schema = 1
-id = "boxed"
-name = "A hall against a GPU box"
-[roster]
-[[roster.engine]]
-id = "near"
-name = "Near"
-command = ["/opt/engines/patient/{short}/patient"]
-[[roster.engine]]
-id = "far"
-name = "Far"
-command = ["/opt/farm/venv/bin/farm-engine", "--nodes", "30"]
-competition = "gpu"
-box = "gpu-1"
-[[event]]
-id = "match"
-name = "Match"
-format = {{ kind = "match", games = 2 }}
-entrants = "roster"
-time_control = "600s+1s"
-limits = {{ threads = 1, hash_mb = 16 }}
-adjudication = {{ max_moves = 6 }}
-tiebreaks = ["seed"]
-"""
-
-ENGINES = """schema = 1
-[[engine]]
-id = "dev"
-name = "Dev"
-command = ["/opt/farm/venv/bin/farm-engine", "--nodes", "30"]
-[[engine]]
-id = "base"
-name = "Base"
-command = ["/opt/farm/venv/bin/farm-engine", "--nodes", "20"]
-"""
-
-SMI = """#!/bin/sh
-echo "$@" >> /srv/nvidia-smi.log
-"""
-GPU = "GPU-aaaa RTX-2080-Ti 45 1545 120 0 0\n"  # as tests/gpu/fake_nvml.c reads it
-DRIVER = "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[hosts.Host, pathlib.Path]]:
     """Return a host that is up, and its inventory; nothing of the farm is on it yet."""
     work = tmp_path_factory.mktemp("hosts")
-    passwords, boxes = work / "passwords", work / "boxes"
-    farm = shutil.which("farm") or "farm"
-    users = hosts.run(farm, "acl", "--passwords", passwords, "--operator", "anna")
-    (passwords / "users.acl").write_text(users)
-    (work / "notify.toml").write_text(hosts.run(farm, "notify", "example"))
-    hosts.run(hosts.ROOT / "scripts" / "make-source-archive", work / "farm.tar.gz")
-    engine = work / "patient"
-    engine.write_text(PATIENT)
-    digest = hosts.run("sha256sum", engine).split()[0]
-    boxes.mkdir()
-    keys = {}
-    for name in ("play", "push"):
-        hosts.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", boxes / name)
-        keys[name] = (boxes / f"{name}.pub").read_text().strip()
+    told = furnishing.prepare(work)
     with hosts.host(work) as host:
-        host_key = (host.root / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
-        (boxes / "boxes.toml").write_text(BOXES.format(host_key=" ".join(host_key)))
-        furnish(host, digest)
-        variables = VARIABLES.format(work=work, digest=digest, **keys)
-        yield host, host.inventory(work / "hosts.yml", variables)
-
-
-def furnish(host: hosts.Host, digest: str) -> None:
-    """Put what is no part of the farm onto the host: a driver, and what a person would type."""
-    source = hosts.ROOT / "tests" / "gpu" / "fake_nvml.c"
-    (host.root / DRIVER).parent.mkdir(parents=True, exist_ok=True)
-    hosts.run("gcc", "-shared", "-fPIC", "-o", host.root / DRIVER, source)
-    files = {
-        "nvidia-smi": SMI,
-        "gpus": GPU,
-        "boxed.toml": SEASON.format(short=digest[:12]),
-        "engines.toml": ENGINES,
-    }
-    for name, text in files.items():
-        (host.root / "srv" / name).write_text(text)
-    (host.root / "srv/nvidia-smi").chmod(0o755)
-
-
-def play(inventory: pathlib.Path, *words: str) -> str:
-    """Run ansible-playbook; fail with its last lines."""
-    done = tool("ansible-playbook", "-i", inventory, *words)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    return done.stdout
-
-
-def recap(text: str) -> dict[str, int]:
-    """Return the counts of ansible's last line."""
-    line = next(line for line in text.splitlines() if re.match(r"farmhost\s+:", line))
-    return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", line)}
+        furnishing.furnish(host, told["digest"])
+        yield host, furnishing.inventory(host, work, told)
 
 
 @pytest.mark.long
 def test_the_second_run_changes_nothing(made: tuple[hosts.Host, pathlib.Path]) -> None:
     """site.yml makes the host; again, and in check mode, nothing is left to do."""
     host, inventory = made
-    site = str(ANSIBLE / "playbooks" / "site.yml")
-    first = recap(play(inventory, site))
+    first = playbooks.recap(playbooks.play(inventory, playbooks.SITE))
     assert first["changed"] > 20, first
-    second = play(inventory, site)
-    assert (recap(second)["changed"], recap(second)["failed"]) == (0, 0), second[-4000:]
-    checked = play(inventory, site, "--check", "--diff")
-    assert recap(checked)["changed"] == 0, checked[-4000:]
+    second = playbooks.play(inventory, playbooks.SITE)
+    counts = playbooks.recap(second)
+    assert (counts["changed"], counts["failed"]) == (0, 0), second[-4000:]
+    checked = playbooks.play(inventory, playbooks.SITE, "--check", "--diff")
+    assert playbooks.recap(checked)["changed"] == 0, checked[-4000:]
     cpu = host.root / "srv/sysfs/devices/system/cpu"
     assert (cpu / "cpu3/cpufreq/scaling_governor").read_text() == "performance\n"
     assert (cpu / "smt/control").read_text() == "off\n"
@@ -375,9 +145,9 @@ def an_upgrade_waits_for_the_game(
     farm: units.Farm, hall: units.Unit, inventory: pathlib.Path, host: hosts.Host
 ) -> None:
     """It refuses while the game is in flight and does nothing; then it goes through."""
-    words = ("-i", inventory, ANSIBLE / "playbooks" / "upgrade.yml")
+    words = ("-i", inventory, playbooks.UPGRADE)
     quick = ("-e", "upgrade_tries=1", "-e", "upgrade_delay_seconds=1")
-    refused = tool("ansible-playbook", *words, *quick)
+    refused = playbooks.tool("ansible-playbook", *words, *quick)
     assert refused.returncode != 0
     assert "a game is in flight in hall-1" in refused.stdout + refused.stderr
     assert "Copy the source" not in refused.stdout, "nothing is installed beside a game"
@@ -386,7 +156,7 @@ def an_upgrade_waits_for_the_game(
     assert hall.process is not None
     farm.wait(lambda: not farm.in_flight(), 180, "the game's end")
     assert hall.process.wait(120) == 0, "a drained worker ends after its game, and stays ended"
-    passed = recap(play(inventory, str(ANSIBLE / "playbooks" / "upgrade.yml"), *quick))
+    passed = playbooks.recap(playbooks.play(inventory, playbooks.UPGRADE, *quick))
     assert passed["failed"] == 0
 
 

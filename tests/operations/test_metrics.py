@@ -10,8 +10,10 @@ import pytest
 import redis
 
 from orchestrator import contract
-from orchestrator.ledger import keys, store, vitals
-from orchestrator.metrics import collector, families, halls, hosts, seasons
+from orchestrator.commands import launch
+from orchestrator.ledger import keys, kibitz_memory, memory, store, vitals
+from orchestrator.metrics import collector, families, halls, hosts, kibitzers, seasons
+from orchestrator.season import abandoning, files
 from worker_cpu import settings
 from worker_cpu import vitals as sampling
 
@@ -68,6 +70,28 @@ def test_a_damaged_journal_hides_no_other(farm: harness.Farm, tmp_path: pathlib.
     assert found["farm_redis_up{}"] == 1
 
 
+def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> None:
+    """No other status holds then, it has ended, and nothing more is expected of it."""
+    ledger = memory.MemoryLedger()
+    entries = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
+    loaded = files.load(harness.league(tmp_path / "s.toml", entries))
+    launch.start(ledger, loaded, "s", harness.HALL, "00", "test")
+    watched = seasons.Watched("s")
+    watched.apply(*ledger.read("s"))
+    ledger.append("s", 1, abandoning.abandon(watched.state, "ann", "a mistake"), "ann")
+    watched.apply(*ledger.read("s", 1))
+    sheet = families.Sheet()
+    seasons.write(sheet, watched, watched.state.at_ms + 3_600_000, 2)
+    told = {
+        (one.name, sample.labels.get("status", "")): sample.value
+        for one in sheet.families()
+        for sample in one.samples
+    }
+    holding = [status for status in seasons.STATUSES if told["farm_season_status", status]]
+    assert holding == ["abandoned"]
+    assert told["farm_season_end_timestamp_seconds", ""] == watched.state.at_ms / 1000
+
+
 def test_counters_of_a_clock_count_own_moves() -> None:
     """Of 10 plies behind a book of 3, White made 3 and Black 4; each adds its increment."""
     assert seasons.own_moves(3, 10, 0) == 3
@@ -97,6 +121,28 @@ def test_a_host_that_was_silent_for_a_week_is_no_more() -> None:
     hosts.write(sheet, told, hosts.GONE_MS)
     shown = [sample.labels["host"] for one in sheet.families() for sample in one.samples]
     assert set(shown) == {"new"}
+
+
+def test_a_desk_tells_of_its_kibitzer_and_of_its_words() -> None:
+    """Both desks are shown; words are counted of the game in flight, where somebody sits."""
+    desks = kibitz_memory.MemoryKibitzing(memory.MemoryLedger())
+    desks.take_desk(1, "host")
+    for attempt in ("a", "a", "b"):
+        desks.tell(1, attempt, 3, "{}")
+    sheet = families.Sheet()
+    kibitzers.write(sheet, desks, {"hall-1": "a"})
+    told = {
+        one.name: {tuple(sample.labels.items()): sample.value for sample in one.samples}
+        for one in sheet.families()
+    }
+    assert told == {
+        "farm_kibitzer_seated": {(("desk", "0"),): 0, (("desk", "1"),): 1},
+        "farm_kibitzer_words": {(("hall", "hall-1"), ("desk", "1")): 2},
+    }
+    desks.leave_desk(1, "host")
+    sheet = families.Sheet()
+    kibitzers.write(sheet, desks, {"hall-1": "a"})
+    assert [one.name for one in sheet.families()] == ["farm_kibitzer_seated"]
 
 
 def test_a_sheet_knows_its_labels() -> None:

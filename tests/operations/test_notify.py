@@ -18,10 +18,10 @@ import harness
 import pytest
 
 from orchestrator import commands, contract, errors
-from orchestrator.commands import launch
+from orchestrator.commands import common, launch
 from orchestrator.ledger import api, memory, vitals
 from orchestrator.notify import notices, outbox, runner, settings, templates
-from orchestrator.season import files
+from orchestrator.season import abandoning, files
 
 
 class _Smtp(socketserver.StreamRequestHandler):
@@ -209,6 +209,31 @@ def test_an_asking_notice_is_told_again_until_it_is_acknowledged(
     assert not outbox.Outbox(tmp_path / "outbox.json").waiting
 
 
+def test_an_abandoned_season_asks_nobody_any_more(
+    ledger: memory.MemoryLedger,
+    channels: settings.Settings,
+    clock: Clock,
+    tmp_path: pathlib.Path,
+) -> None:
+    """Its end is told once, with the reason; what asked in it is closed and never told again."""
+    made(ledger, channels, tmp_path).once()
+    for number in range(1, 4):
+        crash(ledger, tmp_path, number)
+    running = made(ledger, channels, tmp_path)
+    running.once()
+    assert outbox.Outbox(tmp_path / "outbox.json").waiting
+    state = common.fold(ledger, "s")
+    ledger.append("s", state.seq, abandoning.abandon(state, "ann", "a mistake"), "ann")
+    running.once()
+    (told,) = [mail for mail in _Smtp.mails if "is abandoned" in mail]
+    assert "a mistake (ann)" in told
+    assert not outbox.Outbox(tmp_path / "outbox.json").waiting
+    before = len(_Smtp.mails)
+    clock.ms += 120 * 60_000
+    running.once()
+    assert len(_Smtp.mails) == before
+
+
 def test_a_channel_that_fails_is_tried_again_and_delays_no_other(
     ledger: memory.MemoryLedger,
     channels: settings.Settings,
@@ -259,7 +284,7 @@ FACTS: dict[str, Any] = {
     name: name.upper()
     for name in (
         *("season", "season_name", "event", "engine", "game", "details", "crashes", "limit"),
-        *("decision", "question", "reason", "best", "champion", "what", "minutes", "host"),
+        *("decision", "question", "reason", "best", "champion", "what", "minutes", "host", "who"),
     )
 }
 

@@ -15,9 +15,6 @@ import pathlib
 import shlex
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.parse
@@ -36,37 +33,35 @@ PROMETHEUS = ROOT / "deploy" / "prometheus"
 SAMPLES = pathlib.Path(__file__).parent / "samples"
 SEASON = "run"
 CRASHER = "scripted-1"
+CRASH = 14  # ply at which it crashes in the first game, before anything is held
+HOLD = 18  # ply at which the next games stand until they have been interrupted and paused
+SHORT = 14  # moves: games of the first event end before LATE
+LATE = 30  # ply at which the long game stands
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def season_file(farm: harness.Farm, *words: str) -> pathlib.Path:
+    """Write a season: a short league in which one engine crashes once, then a long match.
 
-
-def season_file(farm: harness.Farm) -> pathlib.Path:
-    """Write a season: a short league in which one engine crashes once, then a long match."""
-    first = harness.scripted(farm.life, 2, "--delay-ms", "60")
-    second = harness.scripted(farm.life, 1, "--delay-ms", "60")
+    ``words`` are both engines' playbook. Clocks run while everything is looked at.
+    """
+    first, second = (harness.scripted(farm.life, n, "--delay-ms", "20", *words) for n in (2, 1))
     program = farm.root / "crasher.sh"
-    words = shlex.join(second["command"])
-    once = farm.root / "crashed"
-    fault = f"if mkdir {once} 2>&-; then exec {words} --fault crash@20; else exec {words}; fi"
+    command = shlex.join(second["command"])
+    once, crash = farm.root / "crashed", f"--fault crash@{CRASH}"
+    fault = f"if mkdir {once} 2>&-; then exec {command} {crash}; else exec {command}; fi"
     program.write_text(f"#!/bin/sh\n{fault}\n")
     second["command"] = ["/bin/sh", str(program)]
     rows = ['schema = 1\nid = "test"\nname = "Test"\n[roster]']
-    for entry in (first, second):
-        rows += ["[[roster.engine]]", *(f"{key} = {json.dumps(entry[key])}" for key in entry)]
+    rows += harness.roster((first, second))
     book = harness.launch.SEASONS / "books" / "demo.pgn"
     rows.append(f'[books.b]\nfile = "{book}"\nrepeat = true')
-    for event, games, moves in (("first", 4, 14), ("second", 2, 400)):
+    for event, games, moves in (("first", 4, SHORT), ("second", 2, 400)):
         rows.append(
             f"""[[event]]
 id = "{event}"
 name = "{event}"
 format = {{ kind = "match", games = {games} }}
-time_control = "60s+1s"
+time_control = "30m+1s"
 book = "b"
 tiebreaks = ["seed"]
 adjudication = {{ max_moves = {moves} }}
@@ -80,21 +75,11 @@ interruptions = "ntcec1"
     return path
 
 
-def farm_command(farm: harness.Farm, *words: str) -> None:
-    """Run a command of the farm as an operator does."""
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
-        env=dict(farm.worker.environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def play(farm: harness.Farm) -> None:
-    """Cause one interruption, one crash and one pause; return in the second event's game."""
-    farm.launch(season_file(farm), SEASON)
+    """Cause one interruption, one crash and one pause; return in the second event's game.
+
+    However long it takes to do something to a game, the game waits for it.
+    """
 
     def state() -> Any:
         return farm.state(SEASON)
@@ -103,46 +88,45 @@ def play(farm: harness.Farm) -> None:
         slot = farm.ledger.slot(harness.HALL)
         return slot is not None and len(farm.ledger.plies(slot.attempt)) >= plies
 
+    def interrupted() -> bool:
+        return any(one.kind == "attempt_ended" for one in farm.ledger.read(SEASON))
+
     def games(count: int) -> bool:
         return sum(game.finished is not None for game in state().games.values()) >= count
 
-    farm.wait(lambda: games(1), 60, "the game with the crash")
-    farm.wait(lambda: in_flight(3), 30, "a game to be interrupted")
-    assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
-    farm.wait(lambda: games(2), 60, "the game after the interruption")
-    farm_command(farm, "pause", "--reason", "test")
-    farm.wait(lambda: farm.ledger.slot(harness.HALL) is None, 30, "the pause")
-    farm_command(farm, "resume")
+    (farm.root / "late").touch()  # for good
+    late = ("--fault", f"hold:{farm.root / 'late'}@{LATE}")
+    with harness.held(farm.root / "gate", HOLD) as hold:
+        farm.launch(season_file(farm, *hold, *late), SEASON)
+        farm.wait(lambda: games(1) and in_flight(3), 60, "a game to be interrupted")
+        assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
+        farm.wait(lambda: interrupted() and in_flight(3), 60, "the game that is played anew")
+        farm.operate("pause", "--reason", "test")
+    farm.wait(lambda: farm.ledger.slot(harness.HALL) is None, 60, "the pause")
+    farm.operate("resume")
     farm.wait(lambda: games(4) and in_flight(12), 60, "the long game")
 
 
-@contextlib.contextmanager
-def frozen(farm: harness.Farm) -> Iterator[None]:
-    """Stop the engines of the game in flight, so that its figures stand; let them go on."""
+def engines(farm: harness.Farm) -> list[int]:
+    """Return the processes of both engines of the game in flight."""
     dead_man = harness.game_process(farm, "deadman.py")
     assert dead_man is not None
-    engines = [pid for pid in harness.children(dead_man) if "scripted.py" in harness.command(pid)]
-    assert len(engines) == 2
-    for pid in engines:
-        harness.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in engines:
-            harness.kill(pid, signal.SIGCONT)
+    found = [pid for pid in harness.children(dead_man) if "scripted.py" in harness.command(pid)]
+    assert len(found) == 2
+    return found
 
 
 @contextlib.contextmanager
 def exporting(farm: harness.Farm) -> Iterator[int]:
     """Run the exporter; yield its port."""
-    port = free_port()
+    port = harness.free_port()
     command = [*processes.serve_command()[:-1], "exporter", "--port", str(port)]
     running = processes.Supervised(
         "exporter", command, farm.worker.environment, farm.root / "logs" / "exporter.log"
     )
     running.start()
     try:
-        wait_for(lambda: get(f"http://127.0.0.1:{port}/metrics"), 30)
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/metrics"), 120)
         yield port
     finally:
         running.stop(5)
@@ -151,7 +135,7 @@ def exporting(farm: harness.Farm) -> Iterator[int]:
 def get(url: str) -> str:
     """Return what is at an address, '' when nobody answers yet."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return str(answer.read().decode())
     except OSError:
         return ""
@@ -161,7 +145,8 @@ def wait_for(condition: Callable[[], object], seconds: float) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "waited too long"
+        if time.monotonic() > deadline:
+            raise TimeoutError("waited too long")
         time.sleep(0.1)
 
 
@@ -219,7 +204,7 @@ def scraping(root: pathlib.Path, farm_port: int, gpu_port: int) -> Iterator[Prom
         for name in ("dcgm", "nvidia_smi")
     ]
     told["scrape_configs"] = [{"job_name": "farm", "static_configs": [_target(farm_port)]}, *gpus]
-    config, port = root / "prometheus.yml", free_port()
+    config, port = root / "prometheus.yml", harness.free_port()
     config.write_text(yaml.safe_dump(told).replace("interval: 15s", "interval: 1s"))
     for path in (PROMETHEUS / "rules").glob("*.yml"):
         (root / path.name).write_text(path.read_text().replace("interval: 15s", "interval: 1s"))
@@ -232,7 +217,7 @@ def scraping(root: pathlib.Path, farm_port: int, gpu_port: int) -> Iterator[Prom
     running = processes.Supervised("prometheus", command, dict(os.environ), root / "prometheus.log")
     running.start()
     try:
-        wait_for(lambda: get(f"http://127.0.0.1:{port}/-/ready"), 30)
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/-/ready"), 120)
         yield Prometheus(port)
     finally:
         running.stop(5)

@@ -30,7 +30,7 @@ from worker_cpu.seats import sandbox
 
 SCRIPTED = pathlib.Path(__file__).parents[1] / "engines" / "scripted.py"
 GAMES = pathlib.Path("/usr/games")
-PATIENCE = 30.0  # s: a hang of the referee fails a test after this long
+PATIENCE = 90.0  # s: a hang of the referee fails a test after this long
 _numbers = itertools.count(1)
 
 
@@ -222,7 +222,10 @@ def installed(name: str) -> contract.EngineSpec:
 
 
 def order(white: contract.EngineSpec, black: contract.EngineSpec, **fields: Any) -> Any:
-    """Make an order with short time-outs; the game's id is unique on this machine."""
+    """Make an order that waits long for what an engine does, and not for what it never does.
+
+    The game's id is unique on this machine.
+    """
     values: dict[str, Any] = {
         "season": "s",
         "season_name": "Season",
@@ -235,10 +238,39 @@ def order(white: contract.EngineSpec, black: contract.EngineSpec, **fields: Any)
         "black": black,
         "time_control": contract.TimeControl(base_ms=10_000, increment_ms=100),
         "timeouts": contract.Timeouts(
-            start_ms=10_000, ready_ms=10_000, stop_ms=100, stall_ms=300, quit_ms=500
+            start_ms=20_000, ready_ms=20_000, stop_ms=100, stall_ms=300, quit_ms=2_000
         ),
     }
     return contract.GameOrder(**values | fields)
+
+
+NEVER = {  # time-outs of what an engine with a fault never does
+    "no-uciok": {"start_ms": 2_000},
+    "no-readyok": {"ready_ms": 2_000},
+    "no-features": {"features_ms": 1_500},
+    "half": {"stall_ms": 200, "quit_ms": 300},
+    "close-stdout": {"quit_ms": 300},
+    "ignore-quit": {"quit_ms": 300},
+}
+FLAG = contract.TimeControl(base_ms=1_500)  # of games in which a clock has to run out
+
+
+def patience(
+    fault: str, ending: contract.Ending | None
+) -> tuple[contract.Timeouts, contract.TimeControl]:
+    """Return time-outs and control for a game with a fault that ends it so.
+
+    They are short for what never comes and long for all the rest: a machine that is busy for
+    seconds changes no verdict.
+    """
+    times = {"start_ms": 20_000, "ready_ms": 20_000, "features_ms": 20_000, "settle_ms": 500}
+    times |= {"stop_ms": 100, "stall_ms": 10_000, "quit_ms": 5_000}
+    if ending is contract.Ending.STALL:
+        times |= {"stall_ms": 200, "quit_ms": 300}
+    times |= NEVER.get(fault.partition("@")[0], {})
+    late = ending in {contract.Ending.STALL, contract.Ending.TIME}
+    control = FLAG if late else contract.TimeControl(base_ms=60_000)
+    return contract.Timeouts(**times), control
 
 
 def survivors(game: str) -> list[int]:

@@ -15,6 +15,7 @@ from orchestrator.season import (
     corrections,
     decide,
     decisions,
+    draw_check,
     entries,
     events,
     exclusion,
@@ -25,7 +26,6 @@ from orchestrator.season import (
     replacing,
     seeding,
     state,
-    verify,
     views,
 )
 
@@ -233,7 +233,7 @@ def test_a_mended_book_deals_new_openings_only(tmp_path: Path) -> None:
         assert (now == old[game]) == (state_.game(game).opening in done)
         assert now in exits or state_.game(game).opening in done
     whole = resumed(played).play()
-    assert verify.verify(whole.journal).mismatches == ()
+    assert draw_check.verify(whole.journal).mismatches == ()
 
 
 def test_the_order_of_a_mended_book_is_drawn(tmp_path: Path) -> None:

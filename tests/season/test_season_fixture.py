@@ -9,7 +9,7 @@ import make_fixture
 import pytest
 
 from orchestrator import contract
-from orchestrator.season import amendments, decide, entries, standings, state, verify
+from orchestrator.season import amendments, decide, draw_check, entries, standings, state
 
 KINDS = {make_fixture.FOLDER: 15, make_fixture.ORGANIZED: 28, make_fixture.INTERRUPTED: 13}
 
@@ -45,7 +45,7 @@ def test_the_fixture_of_the_organizers_holds_every_amendment() -> None:
     journal = fixture_journal(make_fixture.ORGANIZED)
     kinds = {value for name, value in vars(amendments).items() if name.isupper()}
     assert kinds <= {entry.kind for entry in journal}
-    assert verify.verify(journal).mismatches == ()
+    assert draw_check.verify(journal).mismatches == ()
 
 
 def test_the_fixture_of_interruptions_holds_every_verdict() -> None:

@@ -258,12 +258,45 @@ def test_a_written_roster_reads_as_it_was(tmp_path: Path) -> None:
 
 def test_a_program_that_is_found_from_nowhere_is_refused(tmp_path: Path) -> None:
     """Engines start in a folder of their own: a relative path needs its entry's directory."""
+    text = driver.season_text().replace('command = ["engine-1"]', 'command = ["./engine-1"]')
+    with pytest.raises(errors.SeasonFileError) as refused:
+        driver.load(tmp_path, text)
+    assert refused.value.where == "[roster.engine e1] command"
+    assert "'./engine-1'" in refused.value.found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "season.toml"),
+        ("engine", "list", "--file", "engines.toml"),
+        ("engine", "test", "igel", "--file", "engines.toml"),
+        ("engine", "add", "igel", "--file", "engines.toml"),
+        ("engine", "update", "igel", "--file", "engines.toml"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_every_command_refuses_it_in_the_same_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A roster file is refused by its place, before anything is asked of a farm."""
     unplaced = ENGINES.replace('directory = "/opt/igel"\n', "")
     assert unplaced != ENGINES
-    with pytest.raises(errors.SeasonFileError) as refused:
-        load(tmp_path, unplaced)
-    assert "[roster.engine igel] command" in str(refused.value)
-    assert "'./igel-avx2'" in str(refused.value)
+    (tmp_path / "engines.toml").write_text(unplaced)
+    (tmp_path / "short.epd").write_text(driver.book_text(32))
+    (tmp_path / "season.toml").write_text(season("engines.toml"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FARM_REDIS_URL", raising=False)
+    done = testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == 2, done.output
+    told = "engines.toml: [engine igel] command: found './igel', which says nothing without"
+    assert told in done.output
+
+
+def test_who_is_dropped_needs_no_place(tmp_path: Path) -> None:
+    """The entry of an engine that the organizers left out may name anything."""
+    loaded = load(tmp_path, ENGINES.replace('["old"]', '["./old"]'))
+    assert "old-one" not in {engine.id for engine in loaded.engines}
 
 
 def test_checksums_of_files_at_hand_are_pinned(tmp_path: Path) -> None:

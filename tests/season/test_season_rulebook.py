@@ -18,6 +18,7 @@ import orchestrator
 from orchestrator import commands, contract, errors
 from orchestrator.season import (
     decisions,
+    draw_check,
     entries,
     events,
     explain,
@@ -25,7 +26,6 @@ from orchestrator.season import (
     outcome,
     plan,
     state,
-    verify,
 )
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
@@ -251,7 +251,7 @@ def test_an_outcome_needs_the_end() -> None:
     with pytest.raises(errors.RefusedError, match="not over"):
         outcome.outcome(season.state)
     with pytest.raises(errors.RefusedError, match="sealed"):
-        verify.verify(season.journal)
+        draw_check.verify(season.journal)
 
 
 # -- draws ---------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_an_outcome_needs_the_end() -> None:
 def test_draws_can_be_verified_by_anyone(name: str, tmp_path: Path) -> None:
     """The honest journal verifies, with its books; the command says so by its exit code."""
     journal = played(name).journal
-    found = verify.verify(journal, loaded(name))
+    found = draw_check.verify(journal, loaded(name))
     assert found.mismatches == ()
     assert found.draws == sum(e.kind in {"event_started", "games_paired"} for e in journal)
     path = tmp_path / "journal.jsonl"
@@ -280,14 +280,15 @@ def test_a_forged_draw_is_found() -> None:
     data: dict[str, Any] = json.loads(json.dumps(dict(journal[first].data)))
     data["games"][0]["opening"] = (data["games"][0]["opening"] + 1) % 5
     forged[first] = dataclasses.replace(journal[first], data=data)
-    assert "does not follow" in verify.verify(forged).mismatches[0]
+    assert "does not follow" in draw_check.verify(forged).mismatches[0]
     launch = json.loads(json.dumps(dict(journal[0].data)))
     sealed = [dataclasses.replace(journal[0], data={**launch, "seed_sha256": "00"}), *journal[1:]]
-    assert any("hash" in found for found in verify.verify(sealed).mismatches)
+    assert any("hash" in found for found in draw_check.verify(sealed).mismatches)
     turned = launch["books"]["book32"][::-1]
     other = {**launch, "books": {**launch["books"], "book32": turned}}
     mixed = [dataclasses.replace(journal[0], data=other), *journal[1:]]
-    assert any("book book32" in found for found in verify.verify(mixed, loaded("cup")).mismatches)
+    found = draw_check.verify(mixed, loaded("cup")).mismatches
+    assert any("book book32" in one for one in found)
 
 
 # -- contradictions and schema -------------------------------------------------------

@@ -25,7 +25,7 @@ from click import testing
 import orchestrator
 from orchestrator import chances, commands, contract, errors, simulation
 from orchestrator.rating import elo
-from orchestrator.season import entries, files, model, state, verify
+from orchestrator.season import draw_check, entries, files, model, state
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
 SEEDS = int(os.environ.get("FARM_SEASONS", "10"))
@@ -273,7 +273,7 @@ def test_the_command_writes_what_anyone_can_verify(tmp_path: Path) -> None:
     ]
     journal = path.read_text().splitlines()
     again = [contract.Entry.from_line(line) for line in journal]
-    assert verify.verify(again, loaded("cup")).mismatches == ()
+    assert draw_check.verify(again, loaded("cup")).mismatches == ()
     assert facts["games"] == sum(event["games"] for event in facts["events"])
     table = testing.CliRunner().invoke(commands.farm, arguments[:4])
     assert table.exit_code == 0

@@ -1,6 +1,6 @@
 """A local seat: an engine process of this host, reached over three raw pipes.
 
-The dead man forks the engine (``seats.deadman``); the referee holds the other ends of
+The dead man forks the engine (``seats.deadman_client``); the referee holds the other ends of
 its pipes. Invariants:
 
 * no read and no write blocks: an engine that does not read, or floods, never holds the
@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import fcntl
 import os
+from typing import Any
 
 from orchestrator import contract
 
@@ -58,14 +59,15 @@ class LocalSeat:
 
     ``slack_ns`` is what a deadline kept elsewhere has beyond the referee's,
     ``quit_slack_ns`` likewise of the end, ``network_ns`` what the network took of the last
-    move, ``gave_up`` that whoever keeps the deadline says that it has passed: a local seat
-    has none of it.
+    move, ``gave_up`` that whoever keeps the deadline says that it has passed, ``host`` what
+    another host took from a late engine (``stalls.told``): a local seat has none of it.
     """
 
     slack_ns: int = 0
     quit_slack_ns: int = 0
     network_ns: int | None = None
     gave_up: bool = False
+    host: dict[str, Any] | None = None
 
     def __init__(self, side: contract.Side, name: str = "") -> None:
         self.side = side

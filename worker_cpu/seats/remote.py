@@ -8,6 +8,8 @@ the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
   and never charged;
 * the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only ends a
   game whose bridge is frozen;
+* of an answer beyond the flag, or none, the agent tells what its host took from the engine
+  meanwhile (``host``): a flag in a stall of the box is no verdict either;
 * a bridge that ends without having told of the engine's end is an interruption, no verdict.
 """
 
@@ -19,7 +21,7 @@ from collections.abc import Mapping
 
 from orchestrator import contract
 from worker_cpu import interrupted
-from worker_cpu.seats import deadman, local, records
+from worker_cpu.seats import deadman_client, local, records
 
 LINK, HOST = "link", "host"  # causes of interruptions
 SLACK_NS = 30_000_000_000  # ns beyond the grace: a handshake, and the kill it may find
@@ -46,7 +48,7 @@ class RemoteSeat(local.LocalSeat):
         self.address = address
         self.slack_ns = address.grace_ms * _NS + SLACK_NS
         self.quit_slack_ns = QUIT_SLACK_NS
-        self.over: deadman.EngineEnd | None = None  # how the engine ended, as the agent told
+        self.over: deadman_client.EngineEnd | None = None  # how the engine ended, as the agent told
         self._quit_ms = order.timeouts.quit_ms
         self._answers = ANSWERS[order.engine(side).protocol]
         self._timeouts = order.timeouts
@@ -67,13 +69,14 @@ class RemoteSeat(local.LocalSeat):
         """Give the agent the deadline of the search that the next write starts."""
         stop_ns = allowance_ns + self._timeouts.stop_ms * _NS
         self._armed = {
+            "flag_ns": allowance_ns,
             "stop_ns": stop_ns,
             "stall_ns": stop_ns + self._timeouts.stall_ms * _NS,
             "stop": stop.decode(),
             "answers": self._answers,
         }
         self.gave_up = False
-        self.network_ns = None
+        self.network_ns = self.host = None
         self._went_ns = self._answered_ns = self._heard_ns = 0
 
     def write(self, data: bytes) -> bool:
@@ -122,6 +125,8 @@ class RemoteSeat(local.LocalSeat):
             case "late":
                 self._heard_ns = message.stamp
                 self.gave_up = True
+            case "host":
+                self.host = contract.loads(message.payload)
             case "over":
                 self.over = _end(contract.loads(message.payload))
             case "lost":
@@ -138,7 +143,7 @@ class RemoteSeat(local.LocalSeat):
         self.network_ns = stop_ns - start_ns - charged_ns
         return charged_ns
 
-    def end(self, bridge: deadman.EngineEnd) -> deadman.EngineEnd:
+    def end(self, bridge: deadman_client.EngineEnd) -> deadman_client.EngineEnd:
         """Return how the engine is; its bridge's end alone says nothing of it."""
         if self.over is not None or bridge.running:
             return self.over or bridge
@@ -153,8 +158,8 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
     return {**given, **own}
 
 
-def _end(told: dict[str, str]) -> deadman.EngineEnd:
-    return deadman.EngineEnd(
+def _end(told: dict[str, str]) -> deadman_client.EngineEnd:
+    return deadman_client.EngineEnd(
         running=False,
         status=str(told["status"]),
         by_farm=told["by"] == "farm",

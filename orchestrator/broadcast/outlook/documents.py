@@ -93,8 +93,8 @@ def forecast(state: State, runs: int, now_ms: int) -> dict[str, Any]:
 def _why_absent(state: State, runs: int) -> str | None:
     if runs == 0:
         return "This farm shows no forecast."
-    if state.finished:
-        return "The season is over."
+    if state.over:
+        return "The season was abandoned." if state.abandoned else "The season is over."
     if all(engine.rating is None for engine in state.engines.values()):
         return "No engine of this season has a rating to forecast by."
     return None

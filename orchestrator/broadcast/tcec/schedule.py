@@ -32,7 +32,7 @@ def _game(state: State, number: int, game: events.Game, briefs: tables.Briefs) -
         "White": views.name(state, game.white),
         "Black": views.name(state, game.black),
     }
-    if game.cancelled:
+    if state.dropped(game):
         return row | {"Termination": "Canceled"}
     if game.finished is not None:
         return row | _finished(game, briefs)

@@ -3,10 +3,12 @@
 import { byId, fill, h } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
+import { over, words } from "./notice.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
-const WORDS = { orange: "not started", green: "running", red: "finished" }
+const NOTICE_MS = 1000 // what is waited for is said anew so often: a time may have come
+const WORDS = { orange: "not started", green: "running", red: "finished", grey: "abandoned" }
 
 const state = { seasons: [], season: null, live: null, wanted: "", replay: "", event: "", tab: "standings", lost: "" }
 const view = new GameView()
@@ -21,10 +23,10 @@ const handlers = {
     state.seasons = data.seasons ?? []
     setSeason(data.season)
     if (data.viewers) handlers.viewers({ count: data.viewers })
-    if (data.game) setLive(data.game)
+    setLive(data.game)
     drawTab()
   },
-  game(data) { if (mine(data)) setLive(data) },
+  game(data) { if (mine(data)) setLive(data.game ? data : null) },
   ply(data) {
     if (!mine(data) || state.live?.game !== data.game) return
     if (view.game === state.live) { if (!view.add(data)) reload() } else if (data.ply.n === state.live.plies.length + 1) state.live.plies.push(data.ply)
@@ -35,7 +37,7 @@ const handlers = {
   result(data) { if (showsLive(data)) view.finish(data) },
   season(data) {
     if (mine(data)) setSeason(data)
-    else if (!state.season || (!state.wanted && state.season.status === "finished")) connect() // a season was launched
+    else if (!state.season || (!state.wanted && over(state.season))) connect() // a season was launched
   },
   tables(data) { if (mine(data)) later() },
   outlook() { if (state.tab === "ratings" || state.tab === "forecast") later() },
@@ -58,24 +60,33 @@ async function look(season) {
   if (await feed.unknown(`seasons/${encodeURIComponent(season)}`) && state.wanted === season) lose(`There is no season ${season} here.`)
 }
 
+/** Fetch the game in flight, of which a ply was missed, unless another one has begun meanwhile. */
 async function reload() {
+  const { live } = state
   const game = await feed.get(`seasons/${state.season.season}/live`)
-  if (game) setLive(game)
+  if (game && state.live === live) setLive(game)
 }
 
+/** Take the game that is shown; null where the one in flight was given up, and none was finished before. */
 function setLive(game) {
+  const early = game?.status === "running" && state.replay === game.game // shown before the stream told that it is played
+  if (early) { state.replay = ""; location.hash = `#/${state.wanted}` }
   const followed = !state.replay
   state.live = game
-  if (followed) {
+  if (followed && !game) view.clear()
+  else if (followed) {
     view.set(game)
+    if (early) view.key("last")
     if (!state.chosen) state.event = game.event
   }
 }
 
-function tell(words, good = false) {
-  byId("notice").hidden = !words
-  byId("notice").textContent = words
-  byId("notice").classList.toggle("good", good)
+function tell(said, good = false) {
+  const notice = byId("notice")
+  if (notice.textContent === said && notice.hidden === !said) return // it is read aloud when it changes
+  notice.hidden = !said
+  notice.textContent = said
+  notice.classList.toggle("good", good)
 }
 
 /** Say that the address leads nowhere, until there is another one. */
@@ -86,17 +97,14 @@ function lose(words) {
 
 /** Say that the season is over, or what stands in its way. */
 function tellState(season) {
-  if (state.lost) return
-  const why = { paused: "The season is paused", held: "The season is held", finished: "The season is over" }[season.status]
-  const words = season.status === "finished" ? `${why}: ${season.champion} is the champion.` : season.decisions.length ? "The organizers have to decide before the season goes on." : why && `${why}: ${season.reason}`
-  tell(words ?? "", season.status === "finished")
+  if (!state.lost) tell(words(season, feed.now()), season.status === "finished")
 }
 
 function setSeason(season) {
   state.season = season
   if (!season) { tell("No season has been launched yet."); return }
   byId("season-name").textContent = season.name
-  document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – live`
+  document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – ${over(season) ? season.status : "live"}`
   byId("season-pgn").href = `pgn/${season.season}.pgn`
   tellState(season)
   if (!season.events.some(({ event }) => event === state.event)) {
@@ -183,13 +191,14 @@ async function route() {
   state.replay = kind === "game" ? name : ""
   if (kind === "game") await replay(season, name)
   else if (state.live) view.set(state.live)
+  else view.clear()
 }
 
 async function replay(season, name) {
   const game = await feed.get(`seasons/${encodeURIComponent(season)}/games/${encodeURIComponent(name)}`)
   if (state.replay !== name) return
   if (!game) { lose(`Game ${name} has no record to be replayed.`); return }
-  if (game.status === "running" && state.live) { location.hash = "#/"; return }
+  if (game.status === "running" && state.live) { location.hash = `#/${state.wanted}`; return }
   view.set(game, { follow: false })
   if (state.event !== game.event) { state.event = game.event; drawEvents(); drawTab() }
   byId("main").focus({ preventScroll: true })
@@ -230,6 +239,7 @@ byId("theme").addEventListener("click", () => {
 DARK.addEventListener("change", paint)
 
 addEventListener("hashchange", route)
+setInterval(() => { if (state.season) tellState(state.season) }, NOTICE_MS)
 paint()
 state.wanted = decodeURIComponent(location.hash.slice(2).split("/")[0] ?? "")
 connect()

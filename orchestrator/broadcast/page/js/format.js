@@ -67,3 +67,14 @@ export function chance(value) {
   if (value === 1) return "100 %"
   return value < 0.01 ? "<1 %" : value > 0.99 ? ">99 %" : `${Math.round(100 * value)} %`
 }
+
+/** What parts are of their whole, in per cent that add up to 100: the largest remainders go up. */
+export function shares(parts) {
+  const sum = (values) => values.reduce((total, value) => total + value, 0)
+  const exact = parts.map((part) => (100 * part) / (sum(parts) || 1))
+  const told = exact.map(Math.floor)
+  const remainder = (at) => exact[at] - told[at]
+  const order = [...told.keys()].sort((one, other) => remainder(other) - remainder(one))
+  for (const at of order.slice(0, Math.round(sum(exact)) - sum(told))) told[at] += 1
+  return told
+}

@@ -8,6 +8,7 @@ import { Graphs } from "./graphs.js"
 
 const SIDES = ["white", "black"]
 const NAME = { white: "White", black: "Black" }
+const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
 const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
 
 export class GameView {
@@ -30,12 +31,24 @@ export class GameView {
   set(game, { follow = true } = {}) {
     const same = this.game?.game === game.game && this.game?.season === game.season
     this.game = game
-    if (!same) { this.lines.clear(); this.at = follow ? null : game.plies.length }
+    if (!same) { this.lines = new Map(); this.at = follow ? null : game.plies.length }
     for (const ply of game.plies) if (ply.line) this.lines.set(ply.n, ply.line)
     this.#cards()
     this.#moves()
     this.graphs.build()
     this.update()
+  }
+
+  /** Show that there is no game. */
+  clear() {
+    if (!this.game) return
+    this.game = null
+    byId("game-title").textContent = "No game yet"
+    for (const id of ["game-facts", "card-top", "card-bottom", "counters", "lines", "kibitzers", "moves"]) fill(byId(id))
+    byId("unplayed").hidden = true
+    byId("graphs").hidden = false
+    this.graphs.show([], null)
+    this.board.show(EMPTY, [], [], "Board")
   }
 
   /** Add a ply of the game in flight; one that is known already changes nothing. */
@@ -104,6 +117,7 @@ export class GameView {
   /** Bring all panels up to the ply that is looked at. */
   update() {
     this.#head()
+    this.#unplayed()
     this.#figures()
     this.#thinking()
     this.#counters()
@@ -122,7 +136,7 @@ export class GameView {
 
   #head() {
     const { game } = this
-    const state = game.status === "running" ? "" : ` ${game.result}`
+    const state = game.result ? ` ${game.result}` : ""
     byId("game-title").textContent = `${game.white.name} – ${game.black.name}${state}`
     const same = game.time_control.white === game.time_control.black
     const facts = [
@@ -133,7 +147,24 @@ export class GameView {
       game.details,
     ]
     byId("game-facts").textContent = facts.filter(Boolean).join(" · ")
+    byId("game-pgn").hidden = game.status === "interrupted" // it has a PGN while it is played, and afterwards
     byId("game-pgn").href = game.status === "running" ? `lichess/${game.season}/games/${game.game}.pgn` : `pgn/${game.season}/games/${game.game}.pgn`
+  }
+
+  /** Say why a game that is over has nothing to be drawn: it ended before its first move, or nobody kept them. */
+  #unplayed() {
+    const { game } = this
+    const none = game.status === "finished" && this.plies.every((ply) => ply.book)
+    const why = game.recorded === false ? "The moves of this game are not known here" : "No move was played"
+    byId("graphs").hidden = none
+    byId("unplayed").hidden = !none
+    byId("unplayed").textContent = none ? [why, game.details, game.note].filter(Boolean).join(": ") : ""
+  }
+
+  #options({ options }) {
+    if (!options.length) return h("p", { class: "quiet" }, this.game.status === "finished" ? "The engine told of no options" : "No options yet")
+    return h("details", {}, h("summary", {}, options.length === 1 ? "1 option" : `${options.length} options`),
+      h("ul", {}, options.map(({ name, value }) => h("li", {}, `${name} = ${value}`))))
   }
 
   #side(place) { return (place === "top") === !this.board.turned ? "black" : "white" }
@@ -153,8 +184,7 @@ export class GameView {
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": `Clock of ${NAME[side]}` }, "–:–")),
         h("dl", { class: "stats", "data-x": "stats" }),
-        h("details", {}, h("summary", {}, `${engine.options.length} options`),
-          h("ul", {}, engine.options.map(({ name, value }) => h("li", {}, `${name} = ${value}`)))))
+        this.#options(engine))
     }
   }
 
@@ -275,15 +305,18 @@ export class GameView {
   }
 
   async #fetchLines() {
-    if (!this.game || (this.following && this.game.status === "running")) return
+    if (!this.game || this.game.status === "interrupted" || (this.following && this.game.status === "running")) return
     const { season, game } = this.game
     const wanted = SIDES.map((side) => this.#own(side)).filter((ply) => ply && !this.lines.has(ply.n))
     if (!wanted.length) return
+    const { lines } = this
+    for (const ply of wanted) lines.set(ply.n, [])
     for (const ply of wanted) {
-      this.lines.set(ply.n, [])
       const whole = await get(`seasons/${season}/games/${game}/plies/${ply.n}`)
-      if (this.game?.game === game && whole) this.lines.set(ply.n, whole.line ?? [])
+      if (this.lines !== lines) return // another game is shown
+      if (whole) lines.set(ply.n, whole.line ?? [])
     }
+    if (!this.game) return
     this.#board()
     this.#variations()
   }

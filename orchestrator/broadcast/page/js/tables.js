@@ -60,6 +60,7 @@ async function schedule(context) {
   const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)
   if (!rows?.length) {
     const tab = context.season.events.find((one) => one.event === context.event)
+    if (context.season.status === "abandoned") return [empty("Never paired: the season was abandoned.")]
     return [empty(tab?.estimated_start_ms ? `Not paired yet; expected to begin about ${format.moment(tab.estimated_start_ms)}.` : "Not paired yet.")]
   }
   const head = [["#", true], ["Round"], ["White"], ["Result"], ["Black"], ["Start"], ["Ending"], ["Plies", true], ["Time", true], ["Opening"], ["PGN"]]
@@ -134,14 +135,16 @@ function byColour(told) {
 
 function figures(title, told) {
   if (!told?.games) return [h("h3", {}, title), empty("No finished game yet.")]
-  const part = (name, count, text) => {
-    const element = h("span", { class: name }, count ? `${text} ${count} (${Math.round((100 * count) / told.games)} %)` : "")
+  const parts = [["w", told.white_wins, "White"], ["d", told.draws, "draws"], ["b", told.black_wins, "Black"]]
+  const per = format.shares(parts.map(([, count]) => count))
+  const bar = ([name, count, text], at) => {
+    const element = h("span", { class: name }, count ? `${text} ${count} (${per[at]} %)` : "")
     element.style.flex = String(count)
     return element
   }
   const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "num" }, value))
   return [h("h3", {}, `${title}: ${told.games} games`),
-    h("div", { class: "bars" }, part("w", told.white_wins, "White"), part("d", told.draws, "draws"), part("b", told.black_wins, "Black")),
+    h("div", { class: "bars" }, parts.map(bar)),
     table("Endings", [["Ending"], ["Games", true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(name, count))),
     h("p", {}, `Plies: ${told.plies.min} to ${told.plies.max}, ${told.plies.mean} on average. Time: ${format.duration(told.seconds.min)} to ${format.duration(told.seconds.max)}, ${format.duration(told.seconds.mean)} on average.`)]
 }
@@ -157,6 +160,7 @@ async function log({ season }) {
 }
 
 async function archive({ season, seasons }) {
+  const known = (await get("seasons")) ?? seasons ?? []
   const link = h("a", { download: true, href: `pgn/${season.season}.pgn` }, "Download")
   const fields = {}
   const refresh = () => {
@@ -167,7 +171,7 @@ async function archive({ season, seasons }) {
   const text = (name, title) => h("label", {}, title, (fields[name] = h("input", { type: "search", oninput: refresh })))
   const choice = (name, title, values) => h("label", {}, title, (fields[name] = h("select", { onchange: refresh }, values.map(([value, shown]) => h("option", { value }, shown)))))
   const all = [["", "all"]]
-  const list = (seasons ?? []).toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name)),
+  const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name)),
     h("td", {}, one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
     h("td", {}, h("a", { href: `pgn/${one.season}.pgn`, download: true, "aria-label": `PGN of ${one.name}` }, "PGN"))))
   return [h("h3", {}, "Seasons"), table("Seasons", [["Season"], ["State"], ["Champion"], ["Games", true], ["Begun"], ["PGN"]], list),
@@ -183,5 +187,6 @@ export async function draw(panel, tab, context, current) {
   if (!current()) return
   const scroll = [panel.scrollLeft, panel.scrollTop]
   fill(panel, made)
+  panel.dataset.shows = tab.id
   ;[panel.scrollLeft, panel.scrollTop] = scroll
 }

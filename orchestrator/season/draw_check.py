@@ -1,4 +1,4 @@
-"""Verify a finished season's draws: anyone can, from its journal and its published seed.
+"""Verify the draws of a season that is over: anyone can, from its journal and its published seed.
 
 The seed must have the hash that was published at launch, the books must come out in the
 same order when they are drawn again, and every field, bracket, pairing and opening that
@@ -53,7 +53,7 @@ def verify(journal: Sequence[contract.Entry], loaded: files.Loaded | None = None
         else:
             expected = []
         state.apply(entry)
-    operations.require_finished(state)
+    operations.require_unsealed(state)
     launched = state.launched
     if draws.commitment(launched.seed) != launched.seed_sha256:
         mismatches.append("the seed does not have the hash that was published at launch")

@@ -1,0 +1,80 @@
+"""Every panel of the page at every stage of a season: sizes, colours, words, accessibility.
+
+The short form looks at one stage on a phone in the dark; ``make web`` at all, and leaves a
+picture of each panel in ``FARM_SHOTS`` for people to look at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import page_faults
+import pytest
+import theatre
+from playwright import sync_api
+
+from orchestrator.broadcast.outlook import settings
+
+LONG = os.environ.get("FARM_LONG") == "1"
+SHOTS = os.environ.get("FARM_SHOTS")
+SECONDS = 30_000  # ms: how long anything may take to show up
+SEASONS = ("season16", "season17", "cup", "frc", "ntcec1")
+STAGES = [f"{season} {share}" for season in SEASONS for share in ("0.0", "0.4", "1.0")]
+SIZES = {"desktop": (1440, 1000), "tablet": (820, 1180), "phone": (360, 740)}
+VIEWS = list(itertools.product(SIZES, ("light", "dark")))
+# What a page says that lacks a value, or shows an object instead of one of its fields.
+BROKEN = re.compile(r"\b(undefined|NaN|null|Infinity|Invalid Date)\b|\[object ")
+SIDEWAYS = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+Scheme = Literal["light", "dark"]
+
+
+@pytest.fixture(scope="module", params=STAGES if LONG else ["cup 1.0"])
+def stage(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """Serve a simulated season, as much of its journal as the stage has; its name and address."""
+    season, share = str(request.param).split()
+    tape = theatre.simulated(season)
+    tape.shown = max(1, round(float(share) * len(tape.journal)))
+    root = tmp_path_factory.mktemp("view")
+    with theatre.served(tape, root, settings.Settings(runs=5, humble=False)) as address:
+        yield f"{season}-{share}", address
+
+
+@pytest.mark.parametrize(("size", "scheme"), VIEWS if LONG else [("phone", "dark")])
+def test_every_panel_is_fit_to_be_seen(
+    browser: sync_api.Browser, stage: tuple[str, str], size: str, scheme: Scheme
+) -> None:
+    """Each panel says something whole, fits the screen, has no serious fault by axe, no error."""
+    name, address = stage
+    width, height = SIZES[size]
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": height}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    faults: list[str] = []
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(address)
+    sync_api.expect(page.locator("#link-state")).to_have_text("live")
+    tabs = page.locator("#tabs button")
+    sync_api.expect(tabs.first).to_be_visible()
+    for at in range(tabs.count()):
+        tab = str(tabs.nth(at).get_attribute("data-tab"))
+        tabs.nth(at).click()
+        sync_api.expect(page.locator(f"#panel[data-shows='{tab}']")).not_to_be_empty()
+        faults += [f"{tab}: {fault}" for fault in page_faults.violations(page)]
+        faults += [f"{tab}: says {one}" for one in BROKEN.findall(page.inner_text("body"))]
+        if sideways := page.evaluate(SIDEWAYS):
+            faults.append(f"{tab}: {sideways} px wider than the screen")
+        if SHOTS:
+            picture = pathlib.Path(SHOTS) / f"{name}-{size}-{scheme}-{tab}.png"
+            page.screenshot(path=picture, full_page=True)
+    context.close()
+    assert not faults, "\n".join(dict.fromkeys(faults))
