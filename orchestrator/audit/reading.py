@@ -1,50 +1,61 @@
-"""PGN archives, read fast: tags, moves and the fields of their comments.
+"""PGN archives, read fast: tags, moves and the fields of their remarks.
 
-Reads plain and gzip files as TCEC's programs have written them since 2013, and the farm's
-own. Comments are read by their fields; a move without a comment is one whose engine gave
-no eval. Book plies are those marked ``book``, or (in 2013) those that took no time and no
-nodes, from the start on.
+Reads plain and gzip files as TCEC's programs have written them since 2013, the farm's own,
+and what other programs write (``pgn``, ``remarks``). A move without a remark is one whose
+engine gave no eval. Book plies are those marked ``book``, or (in 2013) those that took no
+time and no nodes, from the start on.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import pathlib
-import re
-import zlib
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import chess
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import board as boards
+from orchestrator.audit import pgn, remarks, unpacking
 
-_GZIP = b"\x1f\x8b"
-_TOKEN = re.compile(r";\s*\{[^}]*\}|\{([^}]*)\}|([^\s{}]+)")
-_TAG = re.compile(r'\[(\w+) "(.*)"\]')
-_FIELD = re.compile(r"(\w+)=([^,]*),")
-_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
-_RESULTS = frozenset({"1-0", "0-1", "1/2-1/2", "*"})
-_REQUIRED = ("White", "Black", "Result")
+chunks = pgn.chunks
+text_of = unpacking.text
+
+_CHESS960: Final = frozenset(
+    {"fischerandom", "fischerrandom", "chess960", "chess 960", "fischer random"}
+)
+_STANDARD: Final = frozenset({"", "?", "chess", "normal", "standard", "from position"})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Told:
-    """One recorded ply: the move (UCI notation) and the fields of its comment."""
+    """One recorded ply: the move (UCI notation) and the remark behind it."""
 
     move: str
-    fields: dict[str, str]
+    mover: contract.Side
+    remark: str
     book: bool
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Return the fields of the remark."""
+        return remarks.fields(self.remark, self.mover)
 
 
 @dataclasses.dataclass(frozen=True)
 class Game:
-    """One recorded game; ``number`` counts from 1 in the archive."""
+    """One recorded game; ``number`` counts from 1 in the archive.
+
+    ``last_word`` is the result behind the moves, None where there is none.
+    """
 
     number: int
     tags: dict[str, str]
     plies: list[Told]
+    variant: boards.Variant
+    last_word: str | None = None
 
     @property
     def white(self) -> str:
@@ -66,11 +77,6 @@ class Game:
                 return None
 
     @property
-    def variant(self) -> boards.Variant:
-        """Return the variant by its tag."""
-        return "fischerandom" if self.tags.get("Variant") == "fischerandom" else "standard"
-
-    @property
     def old(self) -> bool:
         """Say whether the game was played under the program of 2013: whole seconds."""
         return "TerminationDetails" not in self.tags
@@ -81,6 +87,11 @@ class Game:
         book = tuple(told.move for told in self.plies if told.book)
         return contract.Opening(fen=self.tags.get("FEN"), moves=book)
 
+    @property
+    def last_remark(self) -> str:
+        """Return the text behind the last move."""
+        return self.plies[-1].remark if self.plies else ""
+
     def start(self) -> chess.Board:
         """Return the start position."""
         return boards.start_board(self.opening, self.variant)
@@ -90,93 +101,79 @@ def archive(paths: Iterable[pathlib.Path]) -> list[Game]:
     """Read archives, one after the other, as one; raise ``UsageError`` with file and game."""
     found: list[Game] = []
     for path in paths:
-        try:
-            text = text_of(path)
-        except (OSError, EOFError, zlib.error) as error:
-            raise errors.UsageError(f"{path}: cannot be read: {error}") from error
-        found += _file(path, text, len(found) + 1)
+        found += _file(path, text_of(path), len(found))
     return found
 
 
 def games(text: str, first: int = 1) -> Iterator[Game]:
-    """Yield the games of a PGN text; raise ``ValueError`` for a move that cannot be played."""
+    """Yield the games of a PGN text; raise ``ValueError`` for one that cannot be read."""
     for number, chunk in enumerate(chunks(text), start=first):
         yield _game(number, chunk)
 
 
-def chunks(text: str) -> list[str]:
-    """Return the texts of the single games of a PGN text."""
-    return [chunk for chunk in re.split(r"\n(?=\[Event )", text.strip()) if chunk]
-
-
-def _file(path: pathlib.Path, text: str, first: int) -> list[Game]:
+def _file(path: pathlib.Path, text: str, before: int) -> list[Game]:
     found: list[Game] = []
-    try:
-        for game in games(text, first):
-            _require_tags(game)
-            found.append(game)
-    except (ValueError, errors.BookError) as error:
-        place = f"game {len(found) + 1}"
-        raise errors.UsageError(f"{path}: {place} cannot be read: {error}") from error
+    for first, last in pgn.spans(text):
+        try:
+            found.append(_game(before + len(found) + 1, text[first:last]))
+        except (ValueError, errors.BookError) as error:
+            line = text.count("\n", 0, first) + 1
+            place = f"{path}: game {len(found) + 1} (from line {line})"
+            raise errors.UsageError(f"{place} cannot be read: {error}") from error
     if not found:
-        raise errors.UsageError(f"{path}: holds no game")
+        raise errors.UsageError(f'{path}: holds no game: no tag such as [White "…"] was found')
     return found
 
 
-def _require_tags(game: Game) -> None:
-    missing = [tag for tag in _REQUIRED if tag not in game.tags]
+def _game(number: int, chunk: str) -> Game:
+    raw = pgn.read(chunk)
+    told = raw.tags.get("Result", raw.result)
+    if told is not None:
+        raw.tags["Result"] = pgn.RESULTS.get(told, told)
+    missing = [tag for tag in ("White", "Black", "Result") if tag not in raw.tags]
     if missing:
         raise ValueError(f"no tag {', '.join(missing)}")
-
-
-def text_of(path: pathlib.Path) -> str:
-    """Return the text of a plain or gzip file with plain line ends."""
-    raw = path.read_bytes()
-    plain = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
-    return plain.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
-
-
-def _game(number: int, chunk: str) -> Game:
-    head, _, body = chunk.strip().partition("\n\n")
-    plies: list[tuple[str, str]] = []
-    for comment, word in (match.groups() for match in _TOKEN.finditer(body)):
-        if comment is not None:
-            if plies:  # the first comment is the engines' options
-                plies[-1] = (plies[-1][0], plies[-1][1] + comment)
-        elif word is not None and not word.startswith("$"):  # a NAG is a remark
-            san = re.sub(r"^\d+\.+", "", word)
-            if san and san not in _RESULTS:
-                plies.append((san, ""))
-    game = Game(number, dict(_TAG.findall(head)), [])
-    game.plies.extend(_told(plies, game.start()))
+    game = Game(number, raw.tags, [], _variant(raw.tags), raw.result)
+    game.plies.extend(_told(raw.moves, game.start()))
     return game
 
 
-def _told(plies: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
+def _variant(tags: dict[str, str]) -> boards.Variant:
+    told = tags.get("Variant", "").casefold()
+    if told in _CHESS960:
+        return "fischerandom"
+    if told not in _STANDARD:
+        raise ValueError(f"the variant {tags['Variant']!r} is none that the farm knows")
+    return "fischerandom" if _castles_anywhere(tags.get("FEN")) else "standard"
+
+
+def _castles_anywhere(fen: str | None) -> bool:
+    """Say whether only Chess960 has such castling rights, whatever the tags say."""
+    try:
+        return fen is not None and chess.Board(fen, chess960=True).has_chess960_castling_rights()
+    except ValueError:
+        return False  # what is no position is refused where it is set up
+
+
+def _told(moves: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
     in_book = True
-    for san, comment in plies:
-        move = board.parse_san(san)
-        uci = board.uci(move)
+    for ply, (san, remark) in enumerate(moves, start=1):
+        move = _move(board, san, ply)
+        mover: contract.Side = "white" if board.turn else "black"
+        uci = sys.intern(board.uci(move))  # huge archives have few different moves
         board.push(move)
-        text = " ".join(comment.split())
-        fields = dict(_FIELD.findall(text))
-        untouched = {"d": "1", "mt": "00:00:00", "n": "0"}.items() <= fields.items()
-        in_book = in_book and (text.startswith("book") or untouched)
-        yield Told(uci, fields, in_book)
+        in_book = in_book and remarks.of_book(remark, mover)
+        yield Told(uci, mover, remark, in_book)
 
 
-def score_of(text: str | None, mover: contract.Side) -> contract.Score | None:
-    """Read an eval in White's view back into the mover's score; a mate has ``M`` or ``#``.
-
-    Words that are no eval are none.
-    """
-    if text is None:
-        return None
-    sign = 1 if (not text.startswith("-")) == (mover == "white") else -1
-    number = text.lstrip("-+")
-    if number[:1] in ("M", "#"):
-        plies = int(re.sub(r"\D", "", number) or "1")
-        return contract.Score(mate=sign * ((plies + 1) // 2))
-    if not _NUMBER.fullmatch(number):
-        return None
-    return contract.Score(cp=sign * round(100 * float(number)))
+def _move(board: chess.Board, text: str, ply: int) -> chess.Move:
+    try:
+        move = board.parse_san(text)
+    except ValueError as error:
+        sans = boards.variation(board, [text])  # as UCI writes it
+        if not sans:
+            raise ValueError(f"ply {ply}: {error}") from error
+        move = board.parse_san(sans[0])
+    if not move:
+        raise ValueError(f"ply {ply}: {text!r} is a null move")
+    return move

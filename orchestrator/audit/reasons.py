@@ -2,10 +2,12 @@
 
 Read are the words of TCEC's programs since 2013 and those of ``arbiter.verdict``. The
 program of 2013 wrote one word for draw rule and win rule: the result tells them apart.
+cutechess and fastchess have no such details; they close the last remark with them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from orchestrator import contract
@@ -18,6 +20,15 @@ _DETAILS: Final = (
     ("SyzygyTB", "tablebase"),
     ("TB position", "tablebase"),
 )
+_BOARD: Final = (
+    ("mates", contract.Ending.CHECKMATE),
+    ("checkmate", contract.Ending.CHECKMATE),
+    ("stalemate", contract.Ending.STALEMATE),
+    ("insufficient", contract.Ending.INSUFFICIENT),
+    ("fifty moves", contract.Ending.FIFTY_MOVES),
+    ("50-move", contract.Ending.FIFTY_MOVES),
+    ("3-fold rep", contract.Ending.THREEFOLD),
+)
 # The first word that is found in the tags names the fault; a crash is one of the first two.
 _FAULTS: Final = (
     ("disconnect", contract.Ending.DISCONNECT),
@@ -29,6 +40,7 @@ _FAULTS: Final = (
     ("illegal move", contract.Ending.ILLEGAL),
     ("resign", contract.Ending.RESIGN),
 )
+_CLOSING = re.compile(r"(?:^|[,;.] *)((?:White|Black|Draw)\b[^,;{}]*)$")
 
 
 def rule(game: reading.Game) -> str | None:
@@ -42,6 +54,12 @@ def rule(game: reading.Game) -> str | None:
     if termination == "GUI adjudication":
         return "draw_rule" if game.result == "1/2-1/2" else "win_rule"
     return None
+
+
+def board(game: reading.Game) -> contract.Ending | None:
+    """Return the ending by the rules of chess that the record tells, None for none."""
+    text = " ".join(_tags(game)).lower()
+    return next((ending for word, ending in _BOARD if word in text), None)
 
 
 def unknown(game: reading.Game) -> bool:
@@ -59,4 +77,11 @@ def ending(game: reading.Game) -> contract.Ending:
 
 
 def _tags(game: reading.Game) -> tuple[str, str]:
-    return game.tags.get("TerminationDetails", ""), game.tags.get("Termination", "")
+    details = game.tags.get("TerminationDetails")
+    return details or _closing(game.last_remark), game.tags.get("Termination", "")
+
+
+def _closing(remark: str) -> str:
+    """Return the words that close a game's last remark, the rule alone where one is named."""
+    found = _CLOSING.search(" ".join(remark.split()))
+    return found[1].rpartition(" by adjudication: ")[2] if found else ""

@@ -1,10 +1,10 @@
 """Adjudication, ply by ply: do the rules end each game where the record does?
 
-Compared are the ends by draw rule, win rule and tablebase. A game that a rule ended by
-the record must end by it at its last ply; a game that ended otherwise must not meet a
-rule on the way. Where board and rule end a game on the same ply, the board names the
-reason (RULEBOOK §2 "Order on one ply"). No tables are read: at the first position with
-few men a tablebase is taken to know the recorded result.
+Compared are the ends by draw rule, win rule, tablebase and the rules of chess. A game that
+one of them ended by the record must end by it at its last ply, with the recorded result; a
+game that ended otherwise must not meet one on the way. Where board and rule end a game on
+the same ply, the board names the reason (RULEBOOK §2 "Order on one ply"). No tables are
+read: at the first position with few men a tablebase is taken to know the recorded result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import chess
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter.adjudication import judge, tablebase
-from orchestrator.audit import reading, reasons
+from orchestrator.audit import reading, reasons, remarks
 
+BOARD: Final = "board"
 RULES: Final = {
     contract.Ending.EVAL_DRAW: "draw_rule",
     contract.Ending.FEW_PIECES_DRAW: "draw_rule",
@@ -67,8 +68,8 @@ def replay(
     played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
     for told in game.plies[played.book_plies :]:
         mover = played.turn
-        played.push(chess.Move.from_uci(told.move))
-        score = reading.score_of(told.fields.get("wv", told.fields.get("ev")), mover)
+        played.play(chess.Move.from_uci(told.move))
+        score = remarks.score(remarks.told_eval(told.fields), mover)
         ruling = judged.take(played.position(), played.ply, score)
         ending = played.ending() or ruling.outcome
         yield Replayed(played.ply, mover, told, score, played.position(), ruling, ending)
@@ -76,34 +77,38 @@ def replay(
             return
 
 
-def end(game: reading.Game, rules: contract.Adjudication) -> tuple[str | None, int]:
-    """Return the rule that ends a game, None for the board or none, and the last ply."""
+def end(game: reading.Game, rules: contract.Adjudication) -> tuple[contract.Outcome | None, int]:
+    """Return how rules or board end a game, None for not at all, and the last ply."""
     last = None
     for ply in replay(game, rules, Known(game.tags["Result"])):
         last = ply
     if last is None or last.ending is None:
         return None, len(game.plies)
-    return RULES.get(last.ending.ending), last.number
+    return last.ending, last.number
 
 
 def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[str, Any]:
     """Return what the rules reproduce of the record, and every game where they differ.
 
-    ``recorded_ply`` is the recorded game's last ply; ``computed_ply`` is where the rule
-    ends it, None where it does not. A rule that is neither played nor recorded is None.
+    ``board`` are the rules of chess. ``recorded_ply`` is the recorded game's last ply;
+    ``computed_ply`` is where the rule ends it, None where it does not. A rule that is
+    neither played nor recorded is None.
     """
-    counts = {name: {"recorded": 0, "reproduced": 0} for name in reasons.RULES}
+    counts = {name: {"recorded": 0, "reproduced": 0} for name in (*reasons.RULES, BOARD)}
     mismatches: list[dict[str, Any]] = []
     for game in games:
-        recorded, (computed, ply) = reasons.rule(game), end(game, rules)
+        recorded, (outcome, ply) = _recorded(game), end(game, rules)
+        computed = None if outcome is None else _Reason.of(outcome)
         if recorded is not None:
-            counts[recorded]["recorded"] += 1
-            counts[recorded]["reproduced"] += (recorded, len(game.plies)) == (computed, ply)
+            counts[recorded.rule]["recorded"] += 1
+            agrees = recorded == computed and ply == len(game.plies)
+            counts[recorded.rule]["reproduced"] += agrees
         mismatches += _mismatches(game, recorded, computed, ply)
     played = {
         "draw_rule": rules.eval_draw is not None or rules.few_pieces_draw is not None,
         "win_rule": rules.eval_win is not None,
         "tablebase": rules.syzygy is not None,
+        BOARD: True,
     }
     found: dict[str, Any] = {
         name: count if played[name] or count["recorded"] else None for name, count in counts.items()
@@ -111,8 +116,30 @@ def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[
     return found | {"mismatches": mismatches}
 
 
+@dataclasses.dataclass(frozen=True)
+class _Reason:
+    """Why a game ended as it did; of the board's reasons each is one of its own."""
+
+    rule: str
+    result: str
+    ending: contract.Ending | None = None
+
+    @classmethod
+    def of(cls, outcome: contract.Outcome) -> _Reason:
+        rule = RULES.get(outcome.ending)
+        return cls(rule or BOARD, outcome.result, None if rule else outcome.ending)
+
+
+def _recorded(game: reading.Game) -> _Reason | None:
+    result = game.tags["Result"]
+    if rule := reasons.rule(game):
+        return _Reason(rule, result)
+    ending = reasons.board(game)
+    return None if ending is None else _Reason(BOARD, result, ending)
+
+
 def _mismatches(
-    game: reading.Game, recorded: str | None, computed: str | None, ply: int
+    game: reading.Game, recorded: _Reason | None, computed: _Reason | None, ply: int
 ) -> Iterator[dict[str, Any]]:
     length = len(game.plies)
     if recorded == computed and (recorded is None or ply == length):
@@ -120,11 +147,14 @@ def _mismatches(
     # A record that does not say how the game ended contradicts no rule at its last ply.
     if recorded is None and ply == length and reasons.unknown(game):
         return
-    for rule in dict.fromkeys((recorded, computed)):
-        if rule is not None:
-            yield {
-                "game": game.number,
-                "rule": rule,
-                "recorded_ply": length,
-                "computed_ply": ply if rule == computed else None,
-            }
+    told = (recorded, computed)
+    if recorded is not None and recorded.rule == BOARD and computed is not None and ply < length:
+        told = (None, computed)  # the board was never asked
+    for rule in dict.fromkeys(reason.rule for reason in told if reason):
+        ends = computed is not None and computed.rule == rule
+        yield {
+            "game": game.number,
+            "rule": rule,
+            "recorded_ply": length,
+            "computed_ply": ply if ends else None,
+        }

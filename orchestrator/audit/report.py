@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from orchestrator import errors
 from orchestrator.audit import matches, reading, replaying, rules, schedules, tables
 
+_RULES: Final = {
+    "draw_rule": "draw rule",
+    "win_rule": "win rule",
+    "tablebase": "tablebase",
+    replaying.BOARD: "rules of chess",
+}
+_SHOWN: Final = 20  # games out of order that people are told of
+
 
 def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
     """Hold an archive against the rules; raise ``UsageError`` for a name nobody has."""
+    games = _played(games)
     everybody = tables.engines(games)
     kind = held.kind or ("knockout" if held.name == "cup" else schedules.kind(games))
     seeds = _names(held.seeds, everybody, "--seeds") or _seeds(games, kind)
@@ -25,8 +34,23 @@ def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
         "adjudication": replaying.report(games, rules.adjudication(held)),
         "schedule": _schedule(games, held, kind, seeds),
         "openings": None if kind == "swiss" else schedules.openings(games),
+        "results": list(_contradictions(games)),
         "knockout": _knockout(games, held) if kind == "knockout" else None,
     }
+
+
+def _played(games: Sequence[reading.Game]) -> list[reading.Game]:
+    """Return the games of two engines; one without names and result was never played."""
+    found = []
+    for game in games:
+        if game.white != game.black:
+            found.append(game)
+        elif game.result is not None:
+            names = f"White and Black are both {game.white!r}"
+            raise errors.UsageError(f"game {game.number}: {names}; nobody plays against himself")
+    if not found:
+        raise errors.UsageError("no game of two engines is in it: nothing can be audited")
+    return found
 
 
 def sentences(found: dict[str, Any]) -> Iterator[str]:
@@ -36,12 +60,12 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
         by = f" ({row['decided_by']})" if row["decided_by"] else ""
         yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
     yield from _adjudicated(found["adjudication"])
+    for wrong in found["results"]:
+        results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
+        yield f"  game {wrong['game']}: {results}"
     if schedule := found["schedule"]:
         yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
-        for wrong in schedule["mismatches"]:
-            due, real = (" - ".join(wrong[key] or ("none",)) for key in ("scheduled", "played"))
-            place = "not played" if wrong["game"] is None else f"game {wrong['game']}"
-            yield f"  {place}: scheduled {due}, played {real}"
+        yield from _out_of_order(schedule["mismatches"])
     if pairs := found["openings"]:
         yield f"openings: {pairs['same_opening']} of {pairs['pairs']} pairs share theirs"
     for match in (found["knockout"] or {}).get("matches", ()):
@@ -49,14 +73,23 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
-    for name in ("draw_rule", "win_rule", "tablebase"):
+    for name, words in _RULES.items():
         if counts := found[name]:
-            words = name.replace("_", " ")
             yield f"{words}: {counts['reproduced']} of {counts['recorded']} reproduced"
     for wrong in found["mismatches"]:
         computed = "not at all" if wrong["computed_ply"] is None else f"at {wrong['computed_ply']}"
-        words = wrong["rule"].replace("_", " ")
+        words = _RULES[wrong["rule"]]
         yield f"  game {wrong['game']}: ended at ply {wrong['recorded_ply']}; {words}: {computed}"
+
+
+def _out_of_order(mismatches: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for wrong in mismatches[:_SHOWN]:
+        due, real = (" - ".join(wrong[key] or ("none",)) for key in ("scheduled", "played"))
+        place = "not played" if wrong["game"] is None else f"game {wrong['game']}"
+        yield f"  {place}: scheduled {due}, played {real}"
+    more = len(mismatches) - _SHOWN
+    if more > 0:
+        yield f"  and {more} more (--json has all): another table, or other --seeds?"
 
 
 def _match(match: dict[str, Any]) -> str:
@@ -64,6 +97,14 @@ def _match(match: dict[str, Any]) -> str:
     length = "; WRONG LENGTH" if match["length_ok"] is False else ""
     sides = f"{match['white_first']} - {match['black_first']}"
     return f"{sides}: {score}, {match['games']} games, {match['winner'] or 'nobody'} wins{length}"
+
+
+def _contradictions(games: Sequence[reading.Game]) -> Iterator[dict[str, Any]]:
+    """Yield the games whose moves do not end with the result that their tag tells."""
+    for game in games:
+        if game.last_word != game.tags["Result"]:
+            moves = game.last_word or "none"
+            yield {"game": game.number, "tag": game.tags["Result"], "moves": moves}
 
 
 def _standings(

@@ -13,7 +13,7 @@ from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
 from orchestrator.season import model
 
-Kind: TypeAlias = Literal["league", "swiss", "knockout", "match"]
+Kind: TypeAlias = Literal["league", "swiss", "knockout", "match", "pool"]
 Table: TypeAlias = Literal["berger", "circle"]
 
 NAMES: Final = ("s16", "s17", "cup", "frc", "ntcec1")

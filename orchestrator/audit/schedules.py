@@ -19,13 +19,21 @@ _Pair = tuple[str, str]
 
 
 def kind(games: Sequence[reading.Game]) -> rules.Kind:
-    """Return what an archive looks like: a match, a league, or rounds of a Swiss."""
-    field = len(tables.engines(games))
+    """Return what an archive looks like: a match, a league, rounds of a Swiss, or a pool.
+
+    A pool has no order of play: gauntlets, games of a rating list.
+    """
+    everybody = tables.engines(games)
+    field = len(everybody)
+    pairs = field * (field - 1) // 2
     met = collections.Counter(frozenset((game.white, game.black)) for game in games)
     if field == 2:
         return "match"
-    once = max(met.values()) == 1 and len(met) < field * (field - 1) // 2
-    return "swiss" if once else "league"
+    if any(all(engine in pair for pair in met) for engine in everybody):
+        return "pool"  # one engine plays all games
+    if len(met) < pairs and max(met.values()) == 1:
+        return "swiss"
+    return "league" if 2 * len(met) > pairs else "pool"
 
 
 def first_seeds(games: Sequence[reading.Game]) -> tuple[str, ...]:
@@ -57,8 +65,13 @@ def duel(games: Sequence[reading.Game], seeds: Sequence[str]) -> dict[str, Any]:
     return _compared(games, seeds, "match", boards[: len(games)])
 
 
-def openings(games: Sequence[reading.Game]) -> dict[str, int]:
-    """Count the pairs of a game and its reverse, and those that share their opening."""
+def openings(games: Sequence[reading.Game]) -> dict[str, int] | None:
+    """Count the pairs of a game and its reverse, and those that share their opening.
+
+    None where no game tells its opening.
+    """
+    if not any(any(_opening(game)) for game in games):
+        return None
     found = [_opening(one) == _opening(other) for one, other in _reverse(games)]
     return {"pairs": len(found), "same_opening": sum(found)}
 

@@ -25,6 +25,7 @@ _USUAL = re.compile(
 )
 _TAG = re.compile(rb"^[ \t]*\[(White|Black|Result|TimeControl)[ \t]+" + _TEXT, re.MULTILINE)
 _ESCAPED = re.compile(rb"\\(.)")
+_WHITE = re.compile(rb"\[White[ \t]")
 
 _NEEDED = (b"White", b"Black", b"Result")
 _COMPLETE = frozenset(_NEEDED)
@@ -42,7 +43,7 @@ class Reader:
     def take(self, content: bytes) -> None:
         """Read an archive; a game without White, Black or Result is left out."""
         found = _USUAL.findall(content)
-        if len(found) != content.count(b"[White "):
+        if len(found) != len(_WHITE.findall(content)):
             found = list(_by_tags(content))
         tags = itertools.chain.from_iterable(found)
         numbers = np.fromiter(map(self._numbers.__getitem__, tags), np.int64, 3 * len(found))

@@ -38,7 +38,7 @@ LAG_MS = 3000  # ms: what the program of Season 5 put into mt but not on the clo
 
 Told, Game = reading.Told, reading.Game
 Replayed, Known = replaying.Replayed, replaying.Known
-replay, score_of = replaying.replay, reading.score_of
+replay = replaying.replay
 
 
 @dataclasses.dataclass(frozen=True)

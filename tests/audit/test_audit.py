@@ -270,7 +270,7 @@ def test_a_match_of_the_wrong_length_is_named() -> None:
     [
         b"",
         b"no chess at all",
-        b'[Event "x"]\n[White "a"]\n[Black "b"]\n\n1. e4 *',
+        b'[Event "x"]\n[White "a"]\n[Black "b"]\n\n1. e4',
         b'[Event "x"]\n[White "a"]\n[Black "b"]\n[Result "*"]\n\n1. e5 *',
         b"\x1f\x8b\x08\x00broken",
     ],

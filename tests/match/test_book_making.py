@@ -76,6 +76,19 @@ def test_transpositions_are_one_exit_with_the_games_of_both() -> None:
     assert found.short + found.broken == 2
 
 
+def test_what_is_left_of_a_broken_game_is_no_other_game() -> None:
+    """Neither a position nor a move that cannot be makes a line of what follows it."""
+    rest = "\n2. Nf3 Nc6 3. Bb5 a6 1-0\n\n"
+    broken = [
+        '[Event "move"]\n\n1. e4 Kxe9' + rest,
+        '[Event "position"]\n[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n\n1. e4 e5' + rest,
+        '[Event "fen"]\n[FEN "nonsense"]\n\n1. e4 e5' + rest,
+        '[Event "variant"]\n[Variant "unheard of"]\n\n1. e4 e5' + rest,
+    ]
+    found = archive.gather(["".join(broken) + "\n\n"], 2)
+    assert (found.games, found.broken, found.short, found.found) == (4, 4, 0, {})
+
+
 def test_chess960_games_make_a_chess960_book() -> None:
     """The variant asked for is taken, the others are only counted."""
     found = archive.gather([GAMES], 4, "fischerandom")

@@ -63,3 +63,12 @@ def test_test_games_count_at_a_time_control_or_slower(tag: str, counts: bool) ->
     text = f'[White "A"]\n[Black "B"]\n[Result "1-0"]\n[TimeControl "{tag}"]\n\n1-0\n'
     least = contract.TimeControl.parse("30+5")
     assert bool(ratinglist.long_enough(text.encode(), least)) is counts
+
+
+def test_tags_may_be_set_off_by_tabs_and_blanks() -> None:
+    """Other programs' spacing hides no game, also between games of the usual form."""
+    usual = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1-0\n\n'
+    spaced = '[White\t"C"]\n[Black  "D"]\n[Result \t"0-1"]\n\n0-1\n\n'
+    games = {("A", "B", "1-0"): 1, ("C", "D", "0-1"): 1}
+    assert headers.read((usual + spaced).encode()) == games
+    assert headers.read(spaced.encode()) == {("C", "D", "0-1"): 1}

@@ -33,7 +33,10 @@ class Gathered:
 
 
 class _Beginning(chess.pgn.BaseVisitor["lines.Line | None"]):
-    """Collects a game's tags and first plies; ``None`` when it is shorter."""
+    """Collects a game's tags and first plies; ``None`` when it is shorter or broken.
+
+    A broken game is read to its end: what is left of it must not be taken for another one.
+    """
 
     def __init__(self, plies: int) -> None:
         self._plies = plies
@@ -42,6 +45,11 @@ class _Beginning(chess.pgn.BaseVisitor["lines.Line | None"]):
         self._fen = ""
         self.exit = ""
         self.variant = ""
+        self.broken = self.read = False
+
+    def handle_error(self, error: Exception) -> None:
+        del error
+        self.broken = True
 
     def visit_header(self, tagname: str, tagvalue: str) -> None:
         self._tags[tagname] = tagvalue
@@ -50,8 +58,7 @@ class _Beginning(chess.pgn.BaseVisitor["lines.Line | None"]):
         if not self._fen:
             self._fen = board.fen()
             self.variant = "fischerandom" if board.chess960 else board.uci_variant or ""
-            if not board.is_valid():
-                raise ValueError(f"impossible position {self._fen}")
+            self.broken |= not board.is_valid()
         if len(self._moves) == self._plies and not self.exit:
             self.exit = board.epd()
 
@@ -63,6 +70,7 @@ class _Beginning(chess.pgn.BaseVisitor["lines.Line | None"]):
         return chess.pgn.SKIP
 
     def result(self) -> lines.Line | None:
+        self.read = True
         if len(self._moves) < self._plies:
             return None
         fen = None if self._fen == chess.STARTING_FEN else self._fen
@@ -88,16 +96,13 @@ def _beginnings(
     handle = io.StringIO(text)
     while True:
         visitor = _Beginning(plies)
-        try:
-            at = handle.tell()
-            line = chess.pgn.read_game(handle, Visitor=lambda made=visitor: made)  # type: ignore[misc]
-        except ValueError:
-            gathered.games, gathered.broken = gathered.games + 1, gathered.broken + 1
-            continue
-        if line is None and handle.tell() == at:
+        line = chess.pgn.read_game(handle, Visitor=lambda made=visitor: made)  # type: ignore[misc]
+        if not visitor.read:
             return
         gathered.games += 1
-        if visitor.variant not in ("", wanted):
+        if visitor.broken:
+            gathered.broken += 1
+        elif visitor.variant not in ("", wanted):
             gathered.foreign += 1
         elif line is None:
             gathered.short += 1

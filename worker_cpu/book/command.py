@@ -68,9 +68,11 @@ def games(
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
     found = archive.gather((orders.read_text(path) for path in sources), plies, variant)
     chosen = [lines.named(line, variant) for line in found.chosen(least)[:limit]]
-    _write(output, form, chosen, variant)
     facts = {"games": found.games, "short": found.short, "broken": found.broken}
     facts["of another variant"] = found.foreign
+    if not chosen:
+        raise errors.BookError(f"{output}: no line is left of {_told(facts)}; nothing was written")
+    _write(output, form, chosen, variant)
     _say(facts | {"exits": len(found.found), "lines": len(chosen)}, output, as_json=as_json)
 
 
@@ -190,5 +192,8 @@ def _say(facts: dict[str, int], output: pathlib.Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(contract.dumps({**facts, "output": str(output)}))
     else:
-        told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in facts.items())
-        click.echo(f"{output}: {told}")
+        click.echo(f"{output}: {_told(facts)}")
+
+
+def _told(facts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in facts.items())

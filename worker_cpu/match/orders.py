@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import pathlib
+import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -105,7 +106,7 @@ def read_text(path: pathlib.Path) -> str:
         content = path.read_bytes()
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise errors.BookError(f"{path}: cannot be read: {error}") from error
     try:
         return content.decode("utf-8")

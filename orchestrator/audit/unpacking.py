@@ -1,0 +1,59 @@
+"""An archive's file as plain text, however it is packed, encoded and broken into lines.
+
+Apart from ``reading`` because the rating list needs no chess.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import pathlib
+import zlib
+from typing import Final
+
+from orchestrator import errors
+
+_GZIP = b"\x1f\x8b"
+_FOREIGN: Final = (
+    (b"PK\x03\x04", "zip"),
+    (b"7z\xbc\xaf", "7-Zip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard"),
+)
+
+
+def content(path: pathlib.Path) -> bytes:
+    """Return a file's bytes, gzip unpacked, never in UTF-16; raise ``UsageError``."""
+    try:
+        raw = path.read_bytes()
+        plain = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+    except FileNotFoundError:
+        raise errors.UsageError(f"{path}: no such PGN file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise errors.UsageError(f"{path}: cannot be read: {error}") from None
+    for head, name in _FOREIGN:
+        if plain.startswith(head):
+            raise errors.UsageError(f"{path}: packed by {name}: unpack it first, or use gzip")
+    if plain.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        plain = plain.decode("utf-16", errors="replace").encode()
+    return plain if b"\n" in plain else plain.replace(b"\r", b"\n")
+
+
+def text(path: pathlib.Path) -> str:
+    """Return a file's text with plain line ends; raise ``UsageError``.
+
+    UTF-8; a line that is none is taken for Latin-1, as older files have it.
+    """
+    plain = content(path).removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
+    try:
+        return plain.decode()
+    except UnicodeDecodeError:
+        return "\n".join(map(_line, plain.split(b"\n")))
+
+
+def _line(plain: bytes) -> str:
+    try:
+        return plain.decode()
+    except UnicodeDecodeError:
+        return plain.decode("latin-1")
