@@ -19,7 +19,7 @@ from worker_cpu.seats import sandbox
 
 BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
 DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
-LEASE_SECONDS = 120.0  # s: only after this can a lease be suspected
+LEASE_SECONDS = 120.0  # s: only after this can a lease be suspected, and revoked
 WHOLE = "whole"  # the lane of a worker that plays official games: it takes the hall alone
 KEEP_ATTEMPTS_DAYS = 30.0  # days: logs of interrupted attempts, for authors who ask for evidence
 

@@ -1,0 +1,95 @@
+"""Redis goes away in the middle of a look: one ring is enough, and the claim stays one claim."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import hall as games
+import pytest
+
+from orchestrator import contract, embedded, errors
+from orchestrator.ledger import store
+from worker_cpu import keeper, link, settings
+
+
+@pytest.fixture
+def ledger(tmp_path: pathlib.Path) -> Iterator[store.RedisLedger]:
+    """Give a ledger on a real server of its own."""
+    with (
+        embedded.EmbeddedRedis(tmp_path / "redis") as running,
+        store.connect(running.url) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture
+def hall(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[keeper.HallKeeper]:
+    """Give a hall that has one short game to play: White's first move is illegal."""
+    order = games.order(games.scripted("--fault", "illegal@1"), games.scripted())
+    ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
+    ledger.open_hall("main", "h1", "w1")
+    ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
+    monkeypatch.setattr(store, "connect", lambda _: ledger)
+    made = keeper.HallKeeper(
+        settings.HallSettings(
+            hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
+            beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60,
+        )
+    )  # fmt: skip
+    yield made
+    made._nursery.end()
+
+
+def lost(verb: Callable[..., Any], times: int) -> Callable[..., Any]:
+    """Let a verb be carried out, and its first replies be lost."""
+    left = times
+
+    def carried_out(*arguments: Any) -> Any:
+        nonlocal left
+        reply = verb(*arguments)
+        if left:
+            left -= 1
+            raise errors.LedgerUnreachableError("the reply was lost")
+        return reply
+
+    return carried_out
+
+
+@pytest.mark.parametrize("verb", ["open_hall", "offered", "claim", "now_ms", "complete"])
+def test_a_lost_reply_costs_neither_a_ring_nor_an_attempt(
+    verb: str, ledger: store.RedisLedger, hall: keeper.HallKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever reply is lost, the ring that was heard leads to the game, by one attempt."""
+    monkeypatch.setattr(ledger, verb, lost(getattr(ledger, verb), times=2))
+    hall.look()
+    kinds = Counter(entry.kind for entry in ledger.read("s"))
+    assert (kinds["attempt_started"], kinds["attempt_ended"], kinds["game_finished"]) == (1, 0, 1)
+
+
+def test_what_an_outage_cut_off_is_settled_without_a_ring(
+    ledger: store.RedisLedger, hall: keeper.HallKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that nobody heard of within the link's patience is given up by the same look."""
+    monkeypatch.setattr(link, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(ledger, "claim", lost(ledger.claim, times=1))
+    hall.look()
+    kinds = [entry.kind for entry in ledger.read("s")]
+    assert kinds[1:] == ["attempt_started", "attempt_ended"]
+    assert ledger.slot("main") is None
+
+
+def test_a_redis_that_stays_away_ends_the_look(
+    ledger: store.RedisLedger, hall: keeper.HallKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look waits for Redis so long and no longer: a worker that is told to end must end."""
+    monkeypatch.setattr(keeper, "AWAY_SECONDS", 0.5)
+    monkeypatch.setattr(ledger, "open_hall", lost(ledger.open_hall, times=10**6))
+    hall.look()
+    hall.open()
+    assert [entry.kind for entry in ledger.read("s")] == ["launched"]
+    assert ledger.slot("main") is None
