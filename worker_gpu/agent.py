@@ -22,7 +22,8 @@ To the agent: ``join`` (NUMBER: the last record that arrived), ``in``, ``go``, `
 command done), ``ask``, ``echo``, ``gone`` (there is no agent, and why), and records, NUMBER
 counting and STAMP in monotonic ns: ``went`` (the search begins; payload: its command's
 number), ``out``, ``ans`` (the line that answers), ``err``, ``late`` (no answer until the
-stall), ``cut`` (records were dropped) and ``over`` (how the engine ended).
+stall), ``host`` (before an answer beyond the flag, or ``late``: what this host took from the
+engine meanwhile), ``cut`` (records were dropped) and ``over`` (how the engine ended).
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ START_SECONDS = 20.0  # s: until a new agent listens
 JOIN_SECONDS = 5.0  # s: a living agent answers a connection within milliseconds
 REAP_SECONDS = 0.005  # s: pause between two looks at processes that are being killed
 LOOK_NS = 1_000_000_000  # ns: poll stands still while the host sleeps, CLOCK_BOOTTIME does not
+WATCH_NS = 100_000_000  # ns: the same while an engine thinks, to see when this host stood still
+LATE_NS = 200_000_000  # ns: a process that is woken later than that was frozen with its host
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 NEVER_NS = 1 << 62  # ns: a deadline that is none
 MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -218,13 +222,7 @@ def be_agent(root: str, order: str, report: int) -> NoReturn:
     """Be the agent: listen, start the engine, serve until both are done."""
     status = 1
     try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(null, fd)
-        for fd in range(3, 64):
-            if fd != report:
-                with contextlib.suppress(OSError):
-                    os.close(fd)
+        let_go_of_ssh(report)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         run_at_once()
         with open(order, "rb") as file:  # noqa: PTH123 - as in serve
@@ -244,6 +242,17 @@ def be_agent(root: str, order: str, report: int) -> NoReturn:
         with contextlib.suppress(OSError):
             os.unlink("socket")  # noqa: PTH108 - as in serve
         os._exit(status)
+
+
+def let_go_of_ssh(report: int) -> None:
+    """Close all that SSH has given, so that its channel can end; ``report`` is kept."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    for fd in range(3, 64):
+        if fd != report:
+            with contextlib.suppress(OSError):
+                os.close(fd)
 
 
 class Log:
@@ -277,9 +286,12 @@ class Log:
 
 
 class Search:
-    """The deadline of a search, in monotonic ns."""
+    """A search: its deadlines in monotonic ns, and what this host has taken from it."""
 
-    def __init__(self, started_ns: int, told: dict[str, Any]) -> None:
+    def __init__(self, started_ns: int, told: dict[str, Any], before: dict[str, Any]) -> None:
+        self.before = before  # the host's counters
+        self.frozen_ns = 0
+        self.flag_ns = started_ns + int(told.get("flag_ns", told["stop_ns"]))
         self.stop_ns = started_ns + int(told["stop_ns"])
         self.stall_ns = started_ns + int(told["stall_ns"])
         self.stop = str(told["stop"]).encode()
@@ -293,6 +305,11 @@ class Search:
     def answered(self, line: bytes) -> bool:
         """Say whether a line answers the search."""
         return line.lstrip().startswith(self.answers)
+
+    def woken(self, late_ns: int) -> None:
+        """Note how much later than it wished the agent was woken."""
+        if late_ns > LATE_NS:
+            self.frozen_ns += late_ns
 
 
 class Agent:
@@ -328,7 +345,15 @@ class Agent:
         self.over = 0  # the number of the record that tells the end
         self.group = str(seat.get("cgroup") or "")
         self.oom_before = oom_kills(self.group)
+        self.cores = seat.get("cpus") or sorted(os.sched_getaffinity(0))
         self.poll = select.poll()
+        self._hear_signals()
+        self._open_door()
+        self.locks = [lock_gpu(root, uuid, str(seat["attempt"])) for uuid in seat["gpus"]]
+        check_files(seat["checksums"])
+        self._start_engine()
+
+    def _hear_signals(self) -> None:
         self.wake, wake_write = os.pipe()
         for fd in (self.wake, wake_write):
             os.set_blocking(fd, False)
@@ -337,6 +362,8 @@ class Agent:
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._terminate)
         self.poll.register(self.wake, select.POLLIN)
+
+    def _open_door(self) -> None:
         self.listener = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError):
             os.unlink("socket")  # noqa: PTH108 - as in serve
@@ -344,9 +371,6 @@ class Agent:
         self.listener.listen(4)
         self.listener.settimeout(0)
         self.poll.register(self.listener, select.POLLIN)
-        self.locks = [lock_gpu(root, uuid, str(seat["attempt"])) for uuid in seat["gpus"]]
-        check_files(seat["checksums"])
-        self._start_engine()
 
     def _start_engine(self) -> None:
         self.pid, (self.stdin, self.stdout, self.stderr) = start_engine(self.seat)
@@ -362,7 +386,7 @@ class Agent:
     def run(self) -> None:
         """Serve until the end was told, or nobody is left to hear it."""
         while not self._finished():
-            for fd, _ in self.poll.poll(self._patience_ms()):
+            for fd, _ in self._wait():
                 self._attend(fd)
             self._look_at_clock()
             self._look_at_permission()
@@ -383,9 +407,19 @@ class Agent:
         asked_for = self.quit_ns != NEVER_NS and not self.joined  # nobody waits to hear of it
         return not self.records or asked_for or boottime_ns() > self.allowed_ns
 
+    def _wait(self) -> list[tuple[int, int]]:
+        """Wait for something to do; note how much later than wished this host went on."""
+        search, patience_ms = self.search, self._patience_ms()
+        due_ns = time.monotonic_ns() + round(patience_ms * 1e6)
+        ready = self.poll.poll(patience_ms)
+        if search is not None:
+            search.woken(time.monotonic_ns() - due_ns)
+        return ready
+
     def _patience_ms(self) -> float:
         boot, now = boottime_ns(), time.monotonic_ns()
-        waits = [LOOK_NS, self.allowed_ns - boot, self.quit_ns - boot]
+        look_ns = LOOK_NS if self.search is None else WATCH_NS
+        waits = [look_ns, self.allowed_ns - boot, self.quit_ns - boot]
         if self.joined:
             waits.append(self.next_ask_ns - boot)
         if self.search is not None:
@@ -439,10 +473,25 @@ class Agent:
         return True
 
     def _tell_line(self, line: bytes, at_ns: int) -> None:
-        answered = self.search is not None and self.search.answered(line)
-        if answered:
-            self.search = None
-        self._tell("ans" if answered else "out", at_ns, line)
+        search = self.search
+        if search is None or not search.answered(line):
+            self._tell("out", at_ns, line)
+            return
+        self.search = None
+        if at_ns > search.flag_ns:
+            self._tell_host(search)
+        self._tell("ans", at_ns, line)
+
+    def _tell_host(self, search: Search) -> None:
+        """Tell what this host took from an engine that is late: it may be why."""
+        told = {
+            "before": search.before,
+            "after": counters(self.cores, self.pid),
+            "frozen_ns": search.frozen_ns,
+            "own_cores": bool(self.seat.get("cpus")),
+            "cpus": os.cpu_count() or 1,
+        }
+        self._tell("host", time.monotonic_ns(), json.dumps(told).encode())
 
     def _hear_stderr(self) -> None:
         try:
@@ -484,6 +533,7 @@ class Agent:
                 self._tell("out", now, self.line)
                 self.line = b""
             self.search = None
+            self._tell_host(search)
             self._tell("late", now, b"")
         else:
             search.stop_ns = NEVER_NS
@@ -634,10 +684,10 @@ class Agent:
             self._write(payload)
         elif kind == "go":
             head, _, words = payload.partition(b"\n")
-            told = json.loads(head)
+            told, before = json.loads(head), counters(self.cores, self.pid)
             at_ns = time.monotonic_ns()
             self._write(words)
-            self.search = Search(at_ns, told)
+            self.search = Search(at_ns, told, before)
             self._tell("went", at_ns, b"%d" % number)
             self.started = True
         else:
@@ -783,6 +833,46 @@ def be_engine(
         os._exit(127)
 
 
+# -- what this host takes from an engine ---------------------------------------------------
+
+
+def counters(cores: list[int], engine: int) -> dict[str, Any]:
+    """Return this host's counters in ns, by core, as ``worker_cpu/stalls.py`` weighs them."""
+    busy: dict[int, int] = {}
+    steal: dict[int, int] = {}
+    for line in read_if_there("/proc/stat").splitlines():
+        name, _, rest = line.partition(b" ")
+        if name.startswith(b"cpu") and name[3:].isdigit() and int(name[3:]) in cores:
+            ticks = list(map(int, rest.split()))
+            user, nice, system, irq, softirq = (ticks[at] for at in (0, 1, 2, 5, 6))
+            busy[int(name[3:])] = (user + nice + system + irq + softirq) * TICK_NS
+            steal[int(name[3:])] = ticks[7] * TICK_NS
+    return {
+        "at_ns": time.monotonic_ns(),
+        "busy": busy,
+        "steal": steal,
+        "throttled": {core: throttled_ns(core) for core in cores},
+        "engines_ns": processor_ns(engine),
+    }
+
+
+def throttled_ns(core: int) -> int:
+    """Return for how long a core was throttled for its heat since the host's start."""
+    place = f"/sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_total_time_ms"
+    return int(read_if_there(place) or 0) * 1_000_000
+
+
+def processor_ns(pid: int) -> int:
+    """Return the processor time of a process and its children, ended children included."""
+    fields = read_if_there(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    threads: list[str] = []
+    with contextlib.suppress(OSError):
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as in serve
+    told = [read_if_there(f"/proc/{pid}/task/{thread}/children") for thread in threads]
+    children = map(int, b" ".join(told).split())
+    return sum(map(int, fields[11:15])) * TICK_NS + sum(map(processor_ns, children))
+
+
 # -- processes -----------------------------------------------------------------------------
 # The same again as in worker_cpu/deadman.py: each of the two has to be one file of the standard
 # library, and runs on a host where the other one need not be.
@@ -891,6 +981,14 @@ def read(path: str) -> bytes:
         return os.read(fd, READ_BYTES)
     finally:
         os.close(fd)
+
+
+def read_if_there(path: str) -> bytes:
+    """Read a small file of the kernel's, b"" where there is none."""
+    try:
+        return read(path)
+    except OSError:
+        return b""
 
 
 def write_file(path: str, content: bytes) -> None:

@@ -66,9 +66,10 @@ class Box:
     def _prepared(
         self, seating: seats.Seating, request: contract.SeatRequest
     ) -> contract.SeatAnswer:
-        if not request.engines:
-            return self._bench(request)
+        """Return seats, or what is missing for them, or why there are none."""
         try:
+            if not request.engines:
+                return self._bench(request)
             found = {side: self._files.find(spec) for side, spec in request.engines.items()}
             missing = {key: path for one in found.values() for key, path in one.missing.items()}
             if missing:
@@ -78,6 +79,8 @@ class Box:
             return self._write_seats(request, found, shown)
         except errors.HostError as error:
             return contract.SeatAnswer(state="refused", reason=str(error))
+        except OSError as error:  # such as a full disk
+            return contract.SeatAnswer(state="refused", reason=f"no seat can be prepared: {error}")
 
     def _bench(self, request: contract.SeatRequest) -> contract.SeatAnswer:
         """Measure this host, and give a seat that runs nothing, for the way to it."""
@@ -90,7 +93,7 @@ class Box:
         return contract.SeatAnswer(state="ready", seats={"white": name}, bench=told)
 
     def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
-        """Take the GPUs, end what earlier attempts left on them, then look at them."""
+        """Look at the GPUs, take them, then end what earlier attempts left on them."""
         wanted = self._wanted()
         problem = gpus.refusal(
             list(shown.values()), wanted, self._runs.engines(), self._settings.max_celsius

@@ -13,6 +13,7 @@ import celery
 import structlog
 from celery import signals
 
+from orchestrator.contract import bells
 from worker_gpu import box, settings
 
 log = structlog.get_logger()
@@ -22,7 +23,7 @@ LOOK_SECONDS = 2.0  # s: how late a lost ring is made up for
 _boxes: list[box.Box] = []  # one in a box's worker, none in any other
 
 
-@celery.shared_task(name="farm.prepare")
+@celery.shared_task(name=bells.PREPARE)
 def prepare() -> None:
     """Look at what halls want of this box, and answer."""
     for one in _boxes:

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import harness
 import pytest
 
 from orchestrator import contract
@@ -28,7 +29,7 @@ from orchestrator import contract
 AGENT = pathlib.Path(__file__).parents[2] / "worker_gpu" / "agent.py"
 HERE = pathlib.Path(__file__).parent
 SSHD = pathlib.Path("/usr/sbin/sshd")
-PATIENCE = 20.0  # s
+PATIENCE = 60.0  # s: how long a busy machine may take
 
 
 def require_sshd() -> None:
@@ -115,6 +116,7 @@ class Box:
     beat_ms: int = 300
     grace_ms: int = 5_000
     ordinary: bool = False  # without the right to real-time priority
+    python: str = sys.executable  # the agent runs by it
 
     def __post_init__(self) -> None:
         """Make keys and configuration, and start sshd."""
@@ -122,13 +124,13 @@ class Box:
         (self.farm / "seats").mkdir(parents=True)
         (self.farm / "incoming").mkdir()
         self.address = "127.0.0.1" if self.network is None else self.network.address
-        self.port = _free_port() if self.network is None else 2222
+        self.port = harness.free_port() if self.network is None else 2222
         for name in ("host", "play", "push"):
             key = str(self.root / name)
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         self.host_key = " ".join((self.root / "host.pub").read_text().split()[:2])
         less = "setpriv --bounding-set -sys_nice " if self.ordinary else ""
-        serve = f"{less}{sys.executable} -I -S {AGENT} --serve --root {self.farm}"
+        serve = f"{less}{self.python} -I -S {AGENT} --serve --root {self.farm}"
         lines = [
             f'restrict,command="{serve}" {(self.root / "play.pub").read_text()}',
             f'restrict,command="internal-sftp" {(self.root / "push.pub").read_text()}',
@@ -224,12 +226,6 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 def survivors(root: pathlib.Path) -> list[str]:
     """Return the command lines of living processes that name a box's directory."""
     found = []
@@ -241,6 +237,16 @@ def survivors(root: pathlib.Path) -> list[str]:
             if str(root) in command and "sshd" not in command:
                 found.append(f"{entry.name} {command}")
     return found
+
+
+def gone(root: pathlib.Path, seconds: float = PATIENCE) -> bool:
+    """Wait until no process names a box's directory."""
+    deadline = time.monotonic() + seconds
+    while survivors(root):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """A UCI engine that writes down how long it thought, by its own clock.
 
-``python probe.py LOG [--think-ms N[-M]] [--die PLY]``: each search is a line of ``LOG``
-with the nanoseconds between having read ``go`` and writing ``bestmove``.
+``python probe.py LOG [--think-ms N[-M]] [--name NAME]``: each search is a line of ``LOG`` with
+two monotonic stamps in nanoseconds, taken when ``go`` was read and before ``bestmove`` is written.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def main() -> None:
             move = dice.choice(list(board.legal_moves))
             print("info depth 1 score cp 0 nodes 1 pv", move, flush=True)
             time.sleep(dice.uniform(float(low), float(high or low)) / 1000)
-            think_ns = time.monotonic_ns() - read_ns
+            wrote_ns = time.monotonic_ns()
             print("bestmove", move, flush=True)
-            os.write(log, f"{think_ns}\n".encode())
+            os.write(log, f"{read_ns} {wrote_ns}\n".encode())
         elif words[:1] == ["quit"]:
             return
 

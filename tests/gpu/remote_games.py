@@ -6,11 +6,12 @@ import dataclasses
 import pathlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import bed
 import hall
+import handovers
 
 from orchestrator import contract
 from worker_cpu import frames
@@ -20,11 +21,11 @@ PROBE = pathlib.Path(__file__).with_name("probe.py")
 
 @dataclasses.dataclass
 class Played:
-    """A game, and how long the remote engine says that it thought (ns)."""
+    """A game, and when the remote engine began and ended each think by its own word (ns)."""
 
     game: Any
     seat: contract.SeatAddress
-    thought_ns: list[int]
+    own: list[handovers.Span]
 
     @property
     def remote(self) -> list[contract.PlyRecord]:
@@ -33,8 +34,19 @@ class Played:
 
     def excess_ms(self) -> list[float]:
         """Return what the remote engine was charged beyond its own figure, sorted."""
-        pairs = zip(self.remote, self.thought_ns, strict=True)
-        return sorted((ply.think_ns - own) / 1e6 for ply, own in pairs)
+        return excess_ms(self.remote, self.own)
+
+
+def excess_ms(plies: Iterable[contract.PlyRecord], own: Iterable[handovers.Span]) -> list[float]:
+    """Return what an engine was charged beyond its own figures, sorted."""
+    pairs = zip(plies, own, strict=True)
+    return sorted((ply.think_ns - (wrote - read)) / 1e6 for ply, (read, wrote) in pairs)
+
+
+def stamps(log: pathlib.Path) -> list[handovers.Span]:
+    """Return what a probe has written down; nothing where it never thought."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [(int(read), int(wrote)) for read, wrote in map(str.split, lines)]
 
 
 @dataclasses.dataclass
@@ -84,5 +96,4 @@ def play(
     on_frame = meanwhile(seat) if meanwhile else lambda _: None
     with hall.opened(place) as opened:
         game = opened.play(order, on_frame, patience)
-    thought = [int(word) for word in log.read_text().split()] if log.exists() else []
-    return Played(game, seat, thought)
+    return Played(game, seat, stamps(log))

@@ -5,20 +5,44 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import json
+import os
 import pathlib
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
 
 import bed
 import pytest
+import remote_games
 
 from orchestrator import contract, errors
-from worker_cpu import boxes, seating
+from worker_cpu import boxes, seating, stalls
 from worker_cpu.seats import records, ssh
-from worker_gpu import agent, files
+from worker_gpu import agent, files, sweeping
 
-SECONDS = 15.0
+LONG = os.environ.get("FARM_LONG") == "1"
+SECONDS = 60.0  # s: how long a busy machine may take
+OLD = ("3.9", "3.10")  # that the agent promises beyond the farm's own
+
+
+def pythons() -> dict[str, str]:
+    """Return the oldest Python that is here, all of them in the long form: version to program."""
+    pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    found = {}
+    for version in OLD:
+        places = sorted(map(str, pyenv.glob(f"{version}.*/bin/python{version}")))
+        program = next(iter(places), None) or shutil.which(f"python{version}")
+        if program is not None:
+            found[version] = program
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    every = [*found.items(), (own, sys.executable)]
+    return dict(every if LONG else every[:1])
+
+
+PYTHONS = pythons()
 
 
 @pytest.fixture(scope="module")
@@ -27,23 +51,27 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bed.Box]:
     root = tmp_path_factory.mktemp("box")
     with bed.loopback(root, grace_ms=1_500, beat_ms=200) as one:
         yield one
-    deadline = time.monotonic() + SECONDS
-    while bed.survivors(root) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert bed.survivors(root) == []
+    assert bed.gone(root), bed.survivors(root)
 
 
-def first_message(seat: contract.SeatAddress) -> records.Message:
-    """Join a seat and return the first thing that is said."""
+def first_message(seat: contract.SeatAddress, kind: str = "") -> records.Message:
+    """Join a seat and return the first thing that is said, or the first of its kind."""
     with contextlib.closing(ssh.Connection(seat, SECONDS)) as connection:
         connection.send(records.Message("join", 0, 0).encode())
         parser, deadline = records.Parser(), time.monotonic() + SECONDS
         while time.monotonic() < deadline:
-            found = parser.feed(connection.receive() or b"")
-            if found:
-                return found[0]
+            for message in parser.feed(connection.receive() or b""):
+                if kind in ("", message.kind):
+                    return message
             time.sleep(0.01)
     pytest.fail("nothing was said")
+
+
+def runs(pid: int) -> bool:
+    """Say whether a process runs; one that nobody has reaped yet does not."""
+    with contextlib.suppress(OSError):
+        return bool(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+    return False
 
 
 @pytest.mark.parametrize(
@@ -78,10 +106,13 @@ def test_a_box_with_another_host_key_is_told_nothing(box: bed.Box) -> None:
 
 def test_a_gpu_is_one_attempts_only(box: bed.Box) -> None:
     """Both seats of a game share a GPU; an agent of another attempt does not start on it."""
-    ours = [box.seat(["cat"], ("GPU-1",), "a-1", grace_ms=4_000) for _ in range(2)]
-    assert [first_message(seat).kind for seat in ours] == ["joined", "joined"]
-    theirs = box.seat(["cat"], ("GPU-2", "GPU-1"), "a-2")
-    message = first_message(theirs)
+    ours = [box.seat(["cat"], ("GPU-1",), "a-1", grace_ms=120_000) for _ in range(2)]
+    try:
+        assert [first_message(seat).kind for seat in ours] == ["joined", "joined"]
+        message = first_message(box.seat(["cat"], ("GPU-2", "GPU-1"), "a-2"))
+    finally:
+        for seat in ours:
+            os.kill(box.identity(seat)["agent"], signal.SIGKILL)
     assert message.kind == "gone"
     assert b"GPU-1 is locked by a-1" in message.payload
 
@@ -106,6 +137,55 @@ def test_a_seat_is_used_once(box: bed.Box) -> None:
     message = first_message(seat)
     assert message.kind == "gone"
     assert b"exit 0" in message.payload
+
+
+ENGINE = """
+import json, os, resource
+print(json.dumps({
+    "environment": dict(os.environ), "cores": sorted(os.sched_getaffinity(0)),
+    "policy": os.sched_getscheduler(0), "files": sorted(map(int, os.listdir("/proc/self/fd")))[:-1],
+    "limits": [resource.getrlimit(one) for one in (resource.RLIMIT_CORE, resource.RLIMIT_RTPRIO)],
+    "leads": os.getsid(0) == os.getpid(),
+}), flush=True)
+input()
+"""
+
+
+def test_an_engine_gets_what_its_seat_says_and_nothing_else(box: bed.Box) -> None:
+    """Its GPUs by UUID, its cores, its limits: nothing of SSH's or the agent's comes with them."""
+    core = max(os.sched_getaffinity(0))
+    given = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "GPU-7,GPU-8"}
+    seat = box.seat(
+        [sys.executable, "-I", "-S", "-c", ENGINE],
+        ("GPU-7", "GPU-8"),
+        "a-7",
+        env=given,
+        cpus=[core],
+        limits={"CORE": 0, "RTPRIO": 0},
+    )
+    told = json.loads(first_message(seat, "out").payload)
+    environment = told.pop("environment")
+    environment.pop("LC_CTYPE", None)  # Python's own, where there is no locale
+    assert environment == given
+    assert told == {
+        "cores": [core],
+        "policy": os.SCHED_OTHER,
+        "files": [0, 1, 2],
+        "limits": [[0, 0], [0, 0]],
+        "leads": True,
+    }
+
+
+@pytest.mark.long
+def test_a_frozen_agent_is_ended_before_its_gpu_is_given_on(box: bed.Box) -> None:
+    """One that answers nobody is killed, its engine with it, and the next attempt begins."""
+    seat = box.seat(["cat"], ("GPU-9",), "a-1", grace_ms=120_000)
+    assert first_message(seat).kind == "joined"
+    old = box.identity(seat)
+    os.kill(old["agent"], signal.SIGSTOP)
+    sweeping.Runs(box.farm).end_stale("hall", "a-2", frozenset({"GPU-9"}))
+    assert not any(runs(old[who]) for who in ("agent", "engine"))
+    assert first_message(box.seat(["cat"], ("GPU-9",), "a-2")).kind == "joined"
 
 
 def test_missing_files_are_pushed_and_verified(box: bed.Box, tmp_path: pathlib.Path) -> None:
@@ -153,6 +233,15 @@ def test_missing_files_are_pushed_and_verified(box: bed.Box, tmp_path: pathlib.P
         known.find(elsewhere)
 
 
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_agent_runs_under_old_pythons(tmp_path: pathlib.Path, version: str) -> None:
+    """A box needs no newer Python than 3.9: a game is played by the oldest one that is here."""
+    with bed.loopback(tmp_path, python=PYTHONS[version]) as old:
+        played = remote_games.play(tmp_path, old, moves=3)
+    assert played.game.outcome.ending is contract.Ending.MAX_MOVES
+    assert len(played.own) == 3
+
+
 def test_the_agent_is_one_file_for_old_pythons() -> None:
     """It imports the standard library only, and Python 3.9 reads it."""
     tree = ast.parse(bed.AGENT.read_text(), feature_version=(3, 9))
@@ -174,6 +263,19 @@ def test_hall_and_agent_write_the_same_messages() -> None:
         ours, theirs = records.Parser(), agent.Parser()
         assert [tuple(one) for piece in pieces for one in ours.feed(piece)] == told
         assert [one for piece in pieces for one in theirs.feed(piece)] == told
+
+
+def test_agent_and_hall_count_alike() -> None:
+    """What an agent tells of its host is what a hall would read there."""
+    cores, own = sorted(os.sched_getaffinity(0)), os.getpid()
+    before = stalls.Host(cores).sample([own])
+    told = stalls._sample(json.loads(json.dumps(agent.counters(cores, own))))
+    after = stalls.Host(cores).sample([own])
+    for name in ("busy", "steal", "throttled"):
+        first, mid, last = (getattr(one, name) for one in (before, told, after))
+        assert all(first[core] <= mid[core] <= last[core] for core in cores)
+    assert before.at_ns < told.at_ns < after.at_ns
+    assert before.engines_ns <= told.engines_ns <= after.engines_ns
 
 
 @pytest.mark.parametrize(

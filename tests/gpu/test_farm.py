@@ -9,7 +9,8 @@ import pathlib
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import bed
@@ -18,8 +19,10 @@ import pytest
 
 from orchestrator import contract, processes
 from orchestrator.ledger import seat_store, vitals
+from worker_gpu import sweeping
 
-LEASE = {"FARM_DEAD_MAN_SECONDS": "8", "FARM_LEASE_SECONDS": "10"}  # beyond the grace
+GRACE_SECONDS = 20  # s: a busy machine takes seconds for a handshake
+LEASE = {"FARM_DEAD_MAN_SECONDS": "25", "FARM_LEASE_SECONDS": "30"}  # beyond the grace
 HEALTHY = "GPU-aaaa RTX-2080-Ti 45 1545 120 0 0\nGPU-bbbb RTX-2080 50 1800 90 4 0\n"
 
 
@@ -50,19 +53,20 @@ class Boxed:
 @contextlib.contextmanager
 def running(root: pathlib.Path, nvml: pathlib.Path, **settings: str) -> Iterator[Boxed]:
     """Run a farm whose hall knows one box."""
-    with bed.loopback(root, beat_ms=300, grace_ms=4_000) as box:
+    with bed.loopback(root, beat_ms=300, grace_ms=GRACE_SECONDS * 1000) as box:
         boxes = root / "boxes.toml"
         boxes.write_text(
             f'[box.box-1]\naddress = "{box.address}"\nport = {box.port}\nuser = "{bed.user()}"\n'
             f'key = "{box.root / "play"}"\npush_key = "{box.root / "push"}"\n'
             f'host_key = "{box.host_key}"\nincoming = "{box.farm / "incoming"}"\n'
-            "grace_seconds = 4\nbeat_seconds = 0.3\n"
+            f"grace_seconds = {GRACE_SECONDS}\nbeat_seconds = 0.3\n"
         )
         gpus = root / "gpus.txt"
         gpus.write_text(HEALTHY)
         with harness.running(root / "farm", LEASE | {"FARM_BOXES": str(boxes)}) as farm:
             environment = processes.environment(farm.redis.url, root, harness.HALL) | {
                 "FARM_BOX": "box-1",
+                "FARM_HOST": "gpu-host",  # a host of its own, as every box is
                 "FARM_BOX_DIR": str(box.farm),
                 "FARM_BOX_SAMPLE_SECONDS": "0.2",
                 "FARM_FAKE_NVML": str(gpus),
@@ -76,7 +80,7 @@ def running(root: pathlib.Path, nvml: pathlib.Path, **settings: str) -> Iterator
                 yield Boxed(farm, box, worker, gpus)
             finally:
                 worker.kill()
-    assert bed.survivors(box.farm) == []
+    assert bed.gone(box.farm), bed.survivors(box.farm)
 
 
 def engine(farm: harness.Farm, strength: int, *extra: str, **more: Any) -> dict[str, Any]:
@@ -136,6 +140,17 @@ adjudication = {{ max_moves = 8 }}
     return path
 
 
+def visible(farm: harness.Farm) -> dict[tuple[str, str], str | None]:
+    """Return what each engine was shown of the GPUs, by its game and its name."""
+    facts = map(json.loads, farm.life.read_text().splitlines())
+    return {(fact["game"], fact["name"]): fact["gpus"] for fact in facts}
+
+
+def uuids(report: contract.EngineReport) -> str | None:
+    """Return an engine's GPUs as its environment has to name them; None in the hall."""
+    return ",".join(label.rpartition(" ")[2] for label in report.gpus) or None
+
+
 def test_s17s_gpu_league_and_the_mixed_playoff_are_played_over_ssh(
     tmp_path: pathlib.Path, nvml: pathlib.Path
 ) -> None:
@@ -151,7 +166,7 @@ def test_s17s_gpu_league_and_the_mixed_playoff_are_played_over_ssh(
         ]
         farm.launch(season17(tmp_path / "s17.toml", engines, "20s+1s"), "s17")
         ended = farm.finish("s17", 150)
-        records = boxed.records("s17")
+        records, seen = boxed.records("s17"), visible(farm)
     assert ended.finished
     assert len(records) == 6
     for record in records:
@@ -163,12 +178,15 @@ def test_s17s_gpu_league_and_the_mixed_playoff_are_played_over_ssh(
             network = [ply.network_ns for ply in record.plies if ply.side == side]
             assert all((ns is None) == (not spec.box) for ns in network)
             assert "exit" in report.exit
+            assert seen[record.order.game, spec.name] == uuids(report)
         assert record.order.seats == {}, "no address, no path of a key in a record"
         if record.order.event == "l1-gpu":
-            assert len({*record.white.gpus, *record.black.gpus}) == 2, "one each"
+            assert [len(record.white.gpus), len(record.black.gpus)] == [1, 1], "one each"
+            assert record.white.gpus != record.black.gpus
         if record.order.event == "playoff":
             boxed_side = record.white if record.white.box else record.black
-            assert len(boxed_side.gpus) == 2 or ended, "shared"
+            assert len(boxed_side.gpus) == 2, "all of the box's"
+    assert {record.order.event for record in records} == {"l1-cpu", "l1-gpu", "playoff"}
     uses = [use for record in records for use in (*record.white.gpu_use, *record.black.gpu_use)]
     assert any(use.samples > 0 and use.sm_clock_min_hertz for use in uses)
 
@@ -197,13 +215,19 @@ def command(boxed: Boxed, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def league(boxed: Boxed, delay_ms: int = 100) -> pathlib.Path:
-    """Write a league of two engines of the box, which interruptions do not hold."""
+def league(
+    boxed: Boxed, delay_ms: int = 100, *faults: str, control: str = "20s+1s"
+) -> pathlib.Path:
+    """Write a league of two engines of the box, which interruptions do not hold.
+
+    ``faults`` are switches of the second one.
+    """
     gpu = {"competition": "gpu", "box": "box-1"}
     engines = [
-        engine(boxed.farm, strength, "--delay-ms", str(delay_ms), **gpu) for strength in (0, 1)
+        engine(boxed.farm, strength, "--delay-ms", str(delay_ms), *more, **gpu)
+        for strength, more in enumerate(((), faults))
     ]
-    path = season17(boxed.farm.root / "league.toml", engines, "20s+1s")
+    path = season17(boxed.farm.root / "league.toml", engines, control)
     head, _, events = path.read_text().partition("[[event]]")
     gpu_league = events.split("[[event]]")[1].replace(', to = "playoff"', "")
     text = f"{head}[[event]]{gpu_league}"
@@ -236,9 +260,10 @@ def test_a_season_survives_its_gpu_box(tmp_path: pathlib.Path, nvml: pathlib.Pat
         records = boxed.records("gpu")
         assert len(records) == 2
         assert all(record.outcome.ending is contract.Ending.MAX_MOVES for record in records)
-        assert not seat_store.RedisSeats(farm.ledger.server).gpu_holders()
-        told = vitals.read(farm.ledger)
-        assert any(len(host.gpus) == 2 for host in told.values())
+        holders = seat_store.RedisSeats(farm.ledger.server).gpu_holders
+        farm.wait(lambda: not holders(), 40, "the GPUs' release")
+        farm.wait(lambda: "gpu-host" in vitals.read(farm.ledger), 40, "the box's vitals")
+        assert len(vitals.read(farm.ledger)["gpu-host"].gpus) == 2
 
 
 def playing(boxed: Boxed, after: int = 0) -> None:
@@ -249,6 +274,36 @@ def playing(boxed: Boxed, after: int = 0) -> None:
         return slot is not None and len(boxed.farm.ledger.plies(slot.attempt)) >= after + 2
 
     boxed.farm.wait(both_moved, 40, "a game on the box")
+
+
+def stand_still(boxed: Boxed, seconds: float, meanwhile: Callable[[], object]) -> None:
+    """Freeze all agents and engines of the box, as its host would if it stood still."""
+    running_there = sweeping.Runs(boxed.box.farm).engines()
+    frozen = [pid for pid in running_there if harness.kill(pid, signal.SIGSTOP)]
+    time.sleep(seconds)
+    meanwhile()
+    for pid in frozen:
+        harness.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.long
+def test_a_box_that_stands_still_loses_nobody_a_game(
+    tmp_path: pathlib.Path, nvml: pathlib.Path
+) -> None:
+    """A flag in a stall of the box is an interruption with its figures (S16-15b)."""
+    with running(tmp_path, nvml) as boxed:
+        farm = boxed.farm
+        gate = tmp_path / "gate"
+        gate.touch()
+        farm.launch(league(boxed, 1, "--fault", f"hold:{gate}@4", control="2500ms"), "gpu")
+        playing(boxed, after=1)
+        time.sleep(0.3)  # the second engine has begun its second move, and holds it
+        stand_still(boxed, 3.2, gate.unlink)  # below the grace, beyond the clock
+        farm.finish("gpu", 90)
+        records, whys = boxed.records("gpu"), evidence(boxed, "gpu")
+    assert whys[0].startswith("host stall: ")
+    assert "GPU box box-1, host in the last" in whys[0]
+    assert all(record.outcome.ending is contract.Ending.MAX_MOVES for record in records)
 
 
 def test_an_event_is_rehearsed_and_begins_on_equal_terms_only(
@@ -265,7 +320,7 @@ def test_an_event_is_rehearsed_and_begins_on_equal_terms_only(
         told = json.loads(band.read_bytes())
         told["hosts"]["box-1"]["nps"] *= 10
         band.write_text(json.dumps(told))
-        boxed.farm.launch(league(boxed, delay_ms=1), "gpu")
+        boxed.farm.launch(league(boxed, 1, "--fault", "crash@6"), "gpu")
         boxed.farm.wait(lambda: bool(boxed.held()), 40, "the gate")
         assert "fairness gate before l1-gpu: " in boxed.held()
         assert "box-1: " in boxed.held()
@@ -280,3 +335,10 @@ def test_an_event_is_rehearsed_and_begins_on_equal_terms_only(
             ("box-1", 2, 1),
             ("box-1", 2, 1),
         ]
+        crashed = command(boxed, "rehearse", "l1-gpu", "--moves", "3")
+        assert crashed.returncode == 5
+        assert "the rehearsal failed: scripted-1" in crashed.stderr
+        boxed.gpus.write_text(HEALTHY.replace(" 50 ", " 95 "))
+        refused = command(boxed, "rehearse", "l1-gpu", "--moves", "1")
+        assert refused.returncode == 5
+        assert "too hot: 95 °C" in refused.stderr

@@ -13,32 +13,22 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+import statistics
+from collections.abc import Callable
 
 import bed
+import handovers
 import harness
 import pytest
 import remote_games as games
 
 from orchestrator import contract
+from orchestrator.commands import watch
+from worker_cpu import frames, stalls
 
 LONG = os.environ.get("FARM_LONG") == "1"
-WAKEUPS = pathlib.Path(__file__).with_name("wakeups.py")
 GRACE_MS = 30_000 if LONG else 5_000  # where no link is cut
 KEEP = contract.Timeouts(start_ms=20_000, ready_ms=20_000, stop_ms=300, stall_ms=500, quit_ms=1_000)
-
-
-def gone(root: pathlib.Path, seconds: float = 15.0) -> bool:
-    """Wait until no process names a box's directory."""
-    deadline = time.monotonic() + seconds
-    while bed.survivors(root):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def pid_of(box: bed.Box, seat: contract.SeatAddress, who: str) -> int:
@@ -61,12 +51,6 @@ def bridges(seat: contract.SeatAddress) -> list[int]:
 # -- the clock ---------------------------------------------------------------------------
 
 
-def idle_ticks() -> tuple[int, int]:
-    """Return the ticks in which this machine's cores had nothing to do, and all of them."""
-    words = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
-    return int(words[3]) + int(words[4]), sum(map(int, words))
-
-
 def policies(box: bed.Box, seat: contract.SeatAddress, seen: list[str]) -> None:
     """Note by which policy the kernel runs agent and engine."""
     names = {os.SCHED_FIFO: "real-time", os.SCHED_OTHER: "ordinary"}
@@ -75,65 +59,76 @@ def policies(box: bed.Box, seat: contract.SeatAddress, seen: list[str]) -> None:
         seen.append(f"{who} {names[policy]}")
 
 
-@contextlib.contextmanager
-def sleeping(kind: str) -> Iterator[Callable[[], float]]:
-    """Measure this machine's wake-ups meanwhile; the result is their p99 in ms."""
-    command = [sys.executable, "-I", "-S", str(WAKEUPS), kind]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
-        yield lambda: float(sleeper.communicate()[0])
+def p99(values: list[float]) -> float:
+    """Return the 99th percentile of sorted values."""
+    return values[int(len(values) * 0.99) - 1]
 
 
 @pytest.mark.parametrize("ordinary", [False, True] if LONG else [False])
 def test_the_network_is_measured_and_never_charged(tmp_path: pathlib.Path, ordinary: bool) -> None:
     """Behind 50 ± 20 ms and 1 % loss an engine pays for its own time alone, and loses nothing.
 
-    The network takes far more than the whole clock of the game. Agent and probe run at real-time
-    priority, else both wait for time slices; the long form measures both ways. Where a sleeper of
-    the same priority is itself woken late, no clock can be held to 1 ms: the test says so.
+    The network takes far more than the whole clock of the game. In the long form, at real-time
+    priority, the charge is within 1 ms of the probe's own figure at p99, less what the machine is
+    proven to have stood still while a move was handed over (``handovers``), which most moves must
+    do without. At ordinary priority both wait for time slices besides: that is measured only.
     """
     if ordinary and shutil.which("setpriv") is None:
         pytest.skip("setpriv (util-linux) is not installed")
-    moves = 300 if LONG else 20
-    control = contract.TimeControl(base_ms=moves * 50)
+    count = 300 if LONG else 20
     ran: list[str] = []
     wanted = "ordinary" if ordinary else "real-time"
     with (
         bed.remote(tmp_path, ordinary=ordinary, grace_ms=GRACE_MS) as (box, network),
-        sleeping(wanted) as late_ms,
+        handovers.watched() as stood_still,
     ):
         network.slow()
-        idle, total = idle_ticks()
         played = games.play(
             tmp_path,
             box,
             "2-8",
-            moves,
+            count,
             lambda seat: games.At(1, lambda: policies(box, seat, ran)),
-            time_control=control,
+            time_control=contract.TimeControl(base_ms=count * 50),
             timeouts=KEEP,
             patience=300,
         )
-        woken_ms, (still, all_of_it) = late_ms(), idle_ticks()
-        idle_share = (still - idle) / (all_of_it - total)
-        assert gone(box.farm)
+        still = stood_still()
+        assert bed.gone(box.farm)
+    moves = handovers.moves(box.farm / "run" / played.seat.seat, played.own)
     assert played.game.outcome.ending in (contract.Ending.MAX_MOVES, contract.Ending.INSUFFICIENT)
-    excess = played.excess_ms()
+    assert [move.charged_ns for move in moves] == [ply.think_ns for ply in played.remote]
+    excess = sorted(move.excess_ns / 1e6 for move in moves)
+    proven = sorted((move.excess_ns - move.still_ns(still)) / 1e6 for move in moves)
+    disturbed = sum(move.still_ns(still) > 0 for move in moves)
     network_ms = sorted((ply.network_ns or 0) / 1e6 for ply in played.remote)
-    at = int(len(excess) * 0.99) - 1
     print(
-        f"\n{', '.join(ran)}; this machine was idle for {idle_share:.0%} of the time, and woke a"
-        f" sleeper of that kind {woken_ms:.3f} ms late at p99"
-        f"\ncharged beyond the probe's own log, ms: p50 {excess[len(excess) // 2]:.3f},"
-        f" p99 {excess[at]:.3f}, worst {excess[-1]:.3f} of {len(excess)} moves;"
-        f" network a move: p50 {network_ms[len(network_ms) // 2]:.0f} ms"
+        f"\n{', '.join(ran)}; {len(moves)} moves, ms charged beyond the probe's own log:"
+        f" p50 {statistics.median(excess):.3f}, p99 {p99(excess):.3f}, worst {excess[-1]:.3f};"
+        f"\nwithout what the machine stood still in {disturbed} of them:"
+        f" p99 {p99(proven):.3f}, worst {proven[-1]:.3f};"
+        f" network a move: p50 {statistics.median(network_ms):.0f} ms"
     )
-    assert ran == [f"agent {wanted}", f"engine {wanted}"] or os.geteuid() != 0
-    assert network_ms[len(network_ms) // 2] > 50, "there was a network"
-    assert excess[len(excess) // 2] < 25, "and it was not charged"
-    if LONG and excess[at] >= 1.0 and woken_ms >= 0.5:
-        pytest.skip(f"hardware: too busy: {wanted} sleepers are woken {woken_ms:.3f} ms late here")
-    if LONG:
-        assert excess[at] < 1.0
+    assert ran == [f"agent {wanted}", f"engine {wanted}"]
+    assert "ms, not charged" in watch.network(played.remote[0]), "and is shown"
+    assert watch.network(played.game.plies[1]) == "", "none of an engine in the hall"
+    assert statistics.median(network_ms) > 50, "there was a network"
+    assert statistics.median(excess) < 25, "and it was not charged"
+    if LONG and not ordinary:
+        assert p99(proven) < 1.0
+        assert disturbed < len(moves) / 4, "this machine stands still too often to be measured on"
+
+
+def test_only_the_machines_own_standstill_excuses_a_handover() -> None:
+    """What a move is charged in error is excused by as much as the machine stood still in it."""
+    ms = 1_000_000
+    move = handovers.Move(went=0, read=3 * ms, wrote=10 * ms, answered=14 * ms)
+    assert move.excess_ns == 7 * ms
+    still = handovers.merged([(1 * ms, 2 * ms), (12 * ms, 20 * ms), (1 * ms, 2 * ms)])
+    assert still == [(1 * ms, 2 * ms), (12 * ms, 20 * ms)]
+    assert move.still_ns(still) == 3 * ms
+    assert move.still_ns([(4 * ms, 9 * ms), (14 * ms, 99 * ms)]) == 0, "beside the handovers"
+    assert move.still_ns([(-9 * ms, 99 * ms)]) == move.excess_ns, "never more than it is"
 
 
 def test_a_flag_falls_by_the_engines_own_clock(tmp_path: pathlib.Path) -> None:
@@ -144,7 +139,7 @@ def test_a_flag_falls_by_the_engines_own_clock(tmp_path: pathlib.Path) -> None:
             box,
             "400",
             time_control=contract.TimeControl(base_ms=300),
-            timeouts=KEEP,
+            timeouts=KEEP.model_copy(update={"stall_ms": 20_000}),
         )
         (tmp_path / "probe.log").unlink()
         stalled = games.play(
@@ -154,10 +149,45 @@ def test_a_flag_falls_by_the_engines_own_clock(tmp_path: pathlib.Path) -> None:
             time_control=contract.TimeControl(base_ms=300),
             timeouts=KEEP,
         )
-        assert gone(box.farm)
+        assert bed.gone(box.farm)
     assert late.game.outcome.ending is contract.Ending.TIME
     assert late.game.outcome.loser == "white"
+    assert "host" in late.game.finished["late"], "what the box did meanwhile is told"
     assert stalled.game.outcome.ending is contract.Ending.STALL
+
+
+def freeze(box: bed.Box, seat: contract.SeatAddress, seconds: float) -> None:
+    """Let agent and engine stand still for a while, as they do on a host that does."""
+    pids = [pid_of(box, seat, who) for who in ("agent", "engine")]
+    for pid in pids:
+        harness.kill(pid, signal.SIGSTOP)
+
+    def go_on() -> None:
+        for pid in pids:
+            harness.kill(pid, signal.SIGCONT)
+
+    games.later(seconds, go_on)
+
+
+def test_a_flag_while_the_box_stood_still_is_proven_to_be_its_hosts(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The agent tells with a late answer how long its host stood still (S16-15b)."""
+    with bed.loopback(tmp_path, grace_ms=GRACE_MS) as box:
+        played = games.play(
+            tmp_path,
+            box,
+            "1500",
+            meanwhile=lambda seat: games.At(1, lambda: freeze(box, seat, 2.5)),
+            time_control=contract.TimeControl(base_ms=2_000),
+            timeouts=KEEP,
+        )
+        assert bed.gone(box.farm)
+    assert played.game.outcome.ending in (contract.Ending.TIME, contract.Ending.STALL)
+    late = played.game.finished["late"]
+    lost = stalls.told(late["host"])
+    assert lost.frozen > 1_000
+    assert lost.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6)
 
 
 # -- the link ----------------------------------------------------------------------------
@@ -168,7 +198,7 @@ def test_a_link_cut_in_mid_think_costs_the_game_nothing(
     tmp_path: pathlib.Path, seconds: float
 ) -> None:
     """The hall comes back to the living agent within the grace, and takes the stamps it kept."""
-    grace_ms, beat_ms = (30_000, 2_000) if LONG else (8_000, 300)
+    grace_ms, beat_ms = (30_000, 2_000) if LONG else (20_000, 300)
     with bed.remote(tmp_path, grace_ms=grace_ms, beat_ms=beat_ms) as (box, network):
 
         def cut() -> None:
@@ -178,7 +208,7 @@ def test_a_link_cut_in_mid_think_costs_the_game_nothing(
         played = games.play(
             tmp_path, box, "400", 4, lambda _: games.At(3, cut), timeouts=KEEP, patience=120
         )
-        assert gone(box.farm)
+        assert bed.gone(box.farm)
     assert played.game.outcome.ending is contract.Ending.MAX_MOVES
     longest = max((ply.network_ns or 0) / 1e9 for ply in played.remote)
     assert longest > seconds / 2, "the cut was in a think"
@@ -187,7 +217,7 @@ def test_a_link_cut_in_mid_think_costs_the_game_nothing(
 
 def test_a_link_cut_for_longer_is_an_interruption(tmp_path: pathlib.Path) -> None:
     """Beyond the grace the game is judged by rule 15b: the engine is killed and its log kept."""
-    grace_ms, beat_ms = (30_000, 2_000) if LONG else (1_500, 200)
+    grace_ms, beat_ms = (30_000, 2_000) if LONG else (3_000, 200)
     told = f"{grace_ms / 1000:g} s"
     with bed.remote(tmp_path, grace_ms=grace_ms, beat_ms=beat_ms) as (box, network):
         played = games.play(
@@ -198,7 +228,7 @@ def test_a_link_cut_for_longer_is_an_interruption(tmp_path: pathlib.Path) -> Non
             lambda _: games.At(3, lambda: network.say("cut")),
             patience=120,
         )
-        assert gone(box.farm, 60)
+        assert bed.gone(box.farm)
         ended = json.loads((box.farm / "run" / played.seat.seat / "ended").read_bytes())
         kept = (box.farm / "run" / played.seat.seat / "log").read_bytes()
     assert played.game.interrupted["cause"] == "link"
@@ -257,29 +287,63 @@ DEEDS = {
 
 
 SHORT = (kill_sessions, kill_agent, kill_bridge, kill_engine)
+HANDSHAKE, END = "handshake", "end"
+MOVES = 6
 
 
-@pytest.mark.parametrize("ply", [1, 2, 3, 5, 6, 8] if LONG else [3])
+def strike(
+    box: bed.Box,
+    seat: contract.SeatAddress,
+    deed: Callable[[bed.Box, contract.SeatAddress], None],
+    moment: int | str,
+) -> Callable[[frames.Frame], None]:
+    """Do a deed while engines shake hands, in a think at a ply, or with the last ply played."""
+    if moment == HANDSHAKE:
+
+        def when_born() -> None:
+            box.identity(seat)
+            deed(box, seat)
+
+        games.later(0, when_born)
+        return lambda _: None
+    if moment == END:
+
+        def when_over(frame: frames.Frame) -> None:
+            if frame.kind is frames.Kind.PLY:
+                ply = contract.PlyRecord.decode(frame.payload).ply
+                if ply == 2 * MOVES:
+                    deed(box, seat)
+
+        return when_over
+    return games.At(int(moment), lambda: deed(box, seat))
+
+
+@pytest.mark.parametrize("moment", [HANDSHAKE, 1, 2, 3, 5, 6, 8, END] if LONG else [3])
 @pytest.mark.parametrize("deed", DEEDS if LONG else SHORT, ids=lambda deed: deed.__name__)
 def test_whoever_dies_the_verdict_is_right(
-    tmp_path: pathlib.Path, deed: Callable[[bed.Box, contract.SeatAddress], None], ply: int
+    tmp_path: pathlib.Path,
+    deed: Callable[[bed.Box, contract.SeatAddress], None],
+    moment: int | str,
 ) -> None:
-    """No death of a part hangs the game, leaves a process, or costs the engine the game."""
-    with bed.loopback(tmp_path, grace_ms=10_000 if LONG else 3_000, beat_ms=200) as box:
+    """No death of a part hangs the game, leaves a process, or costs the engine the game.
+
+    What happens after the last move changes nothing any more.
+    """
+    short_ms = 20_000 if DEEDS[deed] == GOES_ON else 3_000  # to come back, or to be waited for
+    with bed.loopback(tmp_path, grace_ms=10_000 if LONG else short_ms, beat_ms=200) as box:
         played = games.play(
             tmp_path,
             box,
             "150",
-            6,
-            lambda seat: games.At(ply, lambda: deed(box, seat)),
+            MOVES,
+            lambda seat: strike(box, seat, deed, moment),
             timeouts=KEEP,
             patience=90,
         )
-        assert gone(box.farm, 40)
-    expected = DEEDS[deed]
+        assert bed.gone(box.farm)
+    expected = GOES_ON if moment == END else DEEDS[deed]
     if expected == GOES_ON:
         assert played.game.outcome.ending is contract.Ending.MAX_MOVES
-        assert max(played.excess_ms()) < 250
     elif expected == LOSES:
         assert played.game.outcome.ending is contract.Ending.DISCONNECT
         assert played.game.outcome.loser == "white"
@@ -287,3 +351,5 @@ def test_whoever_dies_the_verdict_is_right(
     else:
         assert played.game.finished is None
         assert expected in played.game.interrupted["cause"]
+    if DEEDS[deed] == GOES_ON:
+        assert max(played.excess_ms()) < 250, "and what it took was not charged"

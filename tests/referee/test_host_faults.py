@@ -119,7 +119,7 @@ class Refusing:
         return ""
 
 
-def told(outcome: contract.Outcome, **late: int) -> dict[str, object]:
+def told(outcome: contract.Outcome, **late: object) -> dict[str, object]:
     """Return FINISHED's content."""
     return {"outcome": outcome.model_dump(mode="json"), "late": late or None, "remarks": []}
 
@@ -152,6 +152,39 @@ def test_a_flag_during_a_proven_stall_is_an_interruption(
             assert "steal 4000 ms" in fault.evidence
         else:
             assert "steal 0 ms" in str(content["remarks"])
+
+
+def of_a_box(frozen_ms: int) -> dict[str, object]:
+    """Return what the agent on a GPU box tells of its host, after a think of 1,250 ms."""
+    counted = {"busy": {"0": 0}, "steal": {"0": 0}, "throttled": {"0": 0}, "engines_ns": 0}
+    return {
+        "before": counted | {"at_ns": 0},
+        "after": counted | {"at_ns": 1_250_000_000},
+        "frozen_ns": frozen_ms * 1_000_000,
+        "own_cores": False,
+        "cpus": 2,
+    }
+
+
+def test_a_flag_on_a_gpu_box_is_weighed_by_what_the_box_took(
+    counters: Counters, tmp_path: pathlib.Path
+) -> None:
+    """What the hall's host lost excuses no engine elsewhere; a stall of the box does."""
+    made, _ = seen(counters, tmp_path)
+    far = hall.scripted().model_copy(update={"box": "gpu-1"})
+    order = hall.order(far, hall.scripted())
+    flag = verdict.time("white", "1250.000 ms of 1000.000 ms")
+    for frozen_ms, interrupted in ((0, False), (249, False), (250, True)):
+        made.clock_starts()
+        counters.steal += 400
+        counters.write()
+        late = {"think_ns": 1_250_000_000, "late_ns": 250_000_000, "host": of_a_box(frozen_ms)}
+        content = told(flag, **late)
+        fault = made.judge(order, content, lambda: None)
+        assert (fault is not None) is interrupted
+        evidence = str(content["remarks"]) if fault is None else fault.evidence
+        assert "GPU box gpu-1, host in the last 1250 ms: steal 0 ms" in evidence
+        assert f"frozen {frozen_ms} ms" in evidence
 
 
 def test_an_engines_own_work_is_no_foreign_load_when_it_has_ended(
