@@ -1,7 +1,8 @@
 """Put the output of ``make bench`` into docs/benchmarks.md, with machine and versions.
 
 Replaces the section between the two markers, and nothing else; peers that were not named
-are said to be missing, as are parts that have never been run.
+are said to be missing, as are parts that have never been run. What the page says of a part
+that another checkout has run stays.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -33,16 +34,31 @@ PROGRESS = re.compile(r"^[.sFEx]+(\s*\[ *\d+%\])?$")
 
 def write(parts: Mapping[str, pathlib.Path], page: pathlib.Path = PAGE) -> None:
     """Write the section from the outputs of the parts, by name; each begins with its date."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    known = standing(rest.partition(END)[0], parts)
     told = [*machine(), ""]
     for name, path in parts.items():
-        told += [*section(path), ""] if path.exists() else [f"### {name}", "", "Not run.", ""]
+        told += [*section(path), ""] if path.exists() else [known.get(name, _unknown(name)), ""]
     text = "\n".join([BEGIN, "", *told, END])
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     if rest:
         page.write_text(f"{before}{text}{rest.partition(END)[2]}", encoding="utf-8")
     else:
         title = "## The last full `make bench`"
         page.write_text(f"{before.rstrip()}\n\n{title}\n\n{text}\n", encoding="utf-8")
+
+
+def standing(told: str, parts: Iterable[str]) -> dict[str, str]:
+    """Return what a page's section already says of each part, by the part's name."""
+    heads = "|".join(map(re.escape, parts))
+    pieces = re.split(rf"^### ({heads})$", told, flags=re.MULTILINE)
+    return {
+        name: f"### {name}\n\n{text.strip()}\n"
+        for name, text in zip(pieces[1::2], pieces[2::2], strict=True)
+    }
+
+
+def _unknown(name: str) -> str:
+    return f"### {name}\n\nNot run.\n"
 
 
 def section(path: pathlib.Path) -> Iterator[str]:

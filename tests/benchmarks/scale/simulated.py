@@ -13,8 +13,9 @@ import time
 
 import celery
 
-from orchestrator import bells, contract
 from orchestrator import celery as app
+from orchestrator import contract
+from orchestrator.contract import bells
 from orchestrator.ledger import api, lane_store, lanes
 
 SLEEP_SECONDS = float(os.environ.get("SCALE_SLEEP", "0.05"))  # s: what stands for a game
