@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: release licences structure pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -76,8 +76,11 @@ lock: $(VENV)/.dev ## Pin the requirements again: for every Python from 3.11, wi
 licences: $(VENV)/.dev ## Write docs/reference/licences.md from the locks, the packages and what is vendored
 	$(BIN)/python scripts/licences.py
 
-structure: $(VENV)/.dev ## Draw who imports whom into docs/architecture.md
+structure: system $(VENV)/.dev ## Draw who imports whom into docs/pictures/structure.svg
 	$(BIN)/python scripts/structure.py
+
+reference: $(VENV)/.dev ## Write the generated pages of docs/reference: commands, metrics, contract, clauses
+	$(BIN)/python scripts/reference.py
 
 pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo season that really runs
 	$(BIN)/python scripts/pictures.py

@@ -18,7 +18,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from orchestrator import bells
+from orchestrator.contract import bells
 from orchestrator.ledger import keys
 
 READ = (

@@ -14,7 +14,8 @@ from celery import signals
 from celery.app import amqp
 from kombu import connection
 
-from orchestrator import bells, logs
+from orchestrator import logs
+from orchestrator.contract import bells
 from orchestrator.ledger import address
 
 RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first wait, 2 s
@@ -39,7 +40,7 @@ class _Transport(amqp.AMQP):
 
 
 _address = address.url() or "redis://localhost:6379/0"
-app = celery.Celery("farm", broker=address.broker(_address), amqp=_Transport)
+app = celery.Celery(bells.APP, broker=address.broker(_address), amqp=_Transport)
 app.conf.update(
     broker_use_ssl=address.tls(_address),
     accept_content=["json"],

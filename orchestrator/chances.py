@@ -1,6 +1,6 @@
 """Draw a game that nobody plays: its result, its end and how long it takes.
 
-Every draw is SHA-256 over (seed, attempt, k), as in ``season.draws``: the same seed draws
+Every draw is SHA-256 over (seed, attempt, k), as in ``season.lots``: the same seed draws
 the same game, whatever was drawn before it. Rates are probabilities from 0 to below 1;
 none reaches 1, so a match that must have a winner gets one. An engine's strength is its
 rating; an engine without one counts as ``UNRATED``.
@@ -15,7 +15,7 @@ from typing import Final
 from orchestrator import contract, errors
 from orchestrator.arbiter import interruption, rmobility, verdict
 from orchestrator.rating import elo
-from orchestrator.season import draws
+from orchestrator.season import lots
 
 UNRATED: Final = 3000  # Elo
 MOST: Final = 0.95  # of any rate
@@ -100,18 +100,18 @@ def draw(
     control: contract.TimeControl,
 ) -> Drawn:
     """Draw an attempt at a game from the engines' ratings and rates."""
-    numbers = draws.draws(seed, f"simulation:{attempt}")
+    numbers = lots.numbers(seed, f"simulation:{attempt}")
     outcome = _fault(chances, numbers, white.id, black.id) or _result(
         chances, numbers, round(chances.strength * (_rating(white) - _rating(black)))
     )
     first, last = _MOVES
-    plies = 2 * first + draws.below(numbers, 2 * (last - first))
+    plies = 2 * first + lots.below(numbers, 2 * (last - first))
     duration_ms = _duration_ms(numbers, control, plies)
     points = _white_points(numbers, outcome.loser, chances.goals)
     lost = _fraction(numbers) < chances.interruption
     if not lost:
         return Drawn(outcome, plies, duration_ms, points, None)
-    ply = draws.below(numbers, plies)
+    ply = lots.below(numbers, plies)
     return Drawn(outcome, plies, duration_ms * ply // plies, points, ply)
 
 
@@ -120,22 +120,22 @@ def interrupted(seed: str, attempt: str, ply: int) -> interruption.Facts:
 
     A third of all games each is level, decided for one side, or neither.
     """
-    numbers = draws.draws(seed, f"simulation:{attempt}:interruption")
-    kind, sign = draws.below(numbers, 3), 1 - 2 * draws.below(numbers, 2)
-    near, far = draws.below(numbers, 31) - 15, sign * (900 + draws.below(numbers, 400))
-    centipawns = (near, far, sign * (16 + draws.below(numbers, 884)))[kind]
-    other = centipawns + draws.below(numbers, 21) - 10
+    numbers = lots.numbers(seed, f"simulation:{attempt}:interruption")
+    kind, sign = lots.below(numbers, 3), 1 - 2 * lots.below(numbers, 2)
+    near, far = lots.below(numbers, 31) - 15, sign * (900 + lots.below(numbers, 400))
+    centipawns = (near, far, sign * (16 + lots.below(numbers, 884)))[kind]
+    other = centipawns + lots.below(numbers, 21) - 10
     return interruption.Facts(
         ply=ply,
         engine_plies=ply,
-        men=3 + draws.below(numbers, 30),
+        men=3 + lots.below(numbers, 30),
         white=contract.Score(cp=centipawns),
         black=contract.Score(cp=other),
     )
 
 
 def _fraction(numbers: Iterator[int]) -> float:
-    return draws.below(numbers, _UNIT) / _UNIT
+    return lots.below(numbers, _UNIT) / _UNIT
 
 
 def _rating(engine: contract.EngineSpec) -> int:
@@ -155,7 +155,7 @@ def _fault(
             found.append(verdict.disconnect(side))
         elif flagged:
             found.append(verdict.time(side))
-    return found[draws.below(numbers, len(found))] if found else None
+    return found[lots.below(numbers, len(found))] if found else None
 
 
 def _result(chances: Chances, numbers: Iterator[int], lead: int) -> contract.Outcome:
@@ -164,9 +164,9 @@ def _result(chances: Chances, numbers: Iterator[int], lead: int) -> contract.Out
     drawn = min(4 * chances.draw * score * (1 - score), 2 * score, 2 * (1 - score))
     fallen = _fraction(numbers)
     if fallen < drawn:
-        return _DRAWN[draws.below(numbers, len(_DRAWN))]
+        return _DRAWN[lots.below(numbers, len(_DRAWN))]
     loser: contract.Side = "black" if fallen < score + drawn / 2 else "white"
-    mated = draws.below(numbers, 2)
+    mated = lots.below(numbers, 2)
     return verdict.checkmate(loser) if mated else verdict.eval_win(loser)
 
 
@@ -177,12 +177,12 @@ def _duration_ms(numbers: Iterator[int], control: contract.TimeControl, plies: i
     moves = plies // 2
     periods = 1 if control.moves is None else 1 + moves // control.moves
     given_ms = 2 * (periods * control.base_ms + moves * control.increment_ms)
-    return given_ms * (40 + draws.below(numbers, 56)) // 100
+    return given_ms * (40 + lots.below(numbers, 56)) // 100
 
 
 def _white_points(numbers: Iterator[int], loser: contract.Side | None, goals: int) -> float:
     """Draw White's r-mobility points (RULEBOOK §4); a draw has one of so many values of G."""
     if loser is not None:
         return 1.0 if loser == "black" else 0.0
-    share = rmobility.share(draws.below(numbers, goals) / 2 + 0.5)
-    return share if draws.below(numbers, 2) else 1 - share
+    share = rmobility.share(lots.below(numbers, goals) / 2 + 0.5)
+    return share if lots.below(numbers, 2) else 1 - share

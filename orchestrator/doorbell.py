@@ -14,7 +14,8 @@ import kombu.exceptions
 import redis.exceptions
 import structlog
 
-from orchestrator import bells, celery
+from orchestrator import celery
+from orchestrator.contract import bells
 from orchestrator.ledger import address
 
 log = structlog.get_logger()

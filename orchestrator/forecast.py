@@ -112,11 +112,7 @@ class Forecast:
         state.require_not_abandoned()
         self.state, self.seed = state, seed
         self._paces = {name: _pace(state, name) for name in state.events}
-        self._breaks = sum(
-            (event.spec.break_ms or 0) / 1000
-            for event in state.events.values()
-            if not event.entrants
-        )
+        self._breaks = sum(progress.break_seconds(state, event) for event in state.events.values())
         known = posterior.after(games_of(state), _guesses(state, rating_error))
         if standings_only:
             size = len(known.engines)

@@ -19,7 +19,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from orchestrator import bells, errors
+from orchestrator import errors
+from orchestrator.contract import bells
 
 RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
 RESTART_WINDOW_SECONDS = 60.0

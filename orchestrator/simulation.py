@@ -21,11 +21,11 @@ from orchestrator import contract, errors, version
 from orchestrator.season import (
     decide,
     decisions,
-    draws,
     entries,
     events,
     files,
     judgement,
+    lots,
     operations,
     views,
 )
@@ -147,14 +147,14 @@ class Simulation:
     def _answer_interruption(self, question: str) -> None:
         """Let the organizers draw the result of an interrupted game by lot."""
         results = judgement.ANSWERS[:-1]
-        lot = draws.shuffle(self.seed, f"simulation:{question}", len(results))[0]
+        lot = lots.shuffle(self.seed, f"simulation:{question}", len(results))[0]
         answer = judgement.answer(self.state, question, results[lot], "simulation", "lots")
         self._append(answer, "organizer", self.state.at_ms + ANSWER_MS)
 
     def _answer(self, asked: entries.DecisionNeeded) -> None:
         """Let the organizers draw lots."""
-        lots = draws.shuffle(self.seed, f"simulation:{asked.decision}", len(asked.engines))
-        choice = [asked.engines[lot] for lot in lots[: asked.choose]]
+        drawn = lots.shuffle(self.seed, f"simulation:{asked.decision}", len(asked.engines))
+        choice = [asked.engines[lot] for lot in drawn[: asked.choose]]
         answer = decisions.decide(self.state, asked.decision, choice, "simulation", "lots")
         self._append(answer, "organizer", self.state.at_ms + ANSWER_MS)
 

@@ -223,7 +223,8 @@ class Keeper:
         tested_white = self._spec.white_is_tested(game)
         self._losses.pop(game, None)
         if data["ending"] in FAULTS and (data["loser"] == "white") == tested_white:
-            self._faults.append(f"game {game}: {data['details']} {data['note']}".strip())
+            why = ": ".join(filter(None, (data["details"], data["note"])))
+            self._faults.append(f"game {game}: {why}")
         with self._pgn.open("a", encoding="utf-8") as file:
             file.write(f"{data['pgn']}\n")
 

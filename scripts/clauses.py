@@ -1,7 +1,7 @@
 """Where each clause of the rule texts is decided: the table of docs/reference/clauses.md.
 
 The clauses are those of ``docs/reference/clauses.toml``; a place is a file of the program or a
-season file that names the clause. Nothing of the table is committed.
+season file that names the clause. ``make reference`` writes the table into the page.
 """
 
 from __future__ import annotations

@@ -113,10 +113,8 @@ class Farm:
         """Wait until a season is over and archived; fail with the logs when it takes too long."""
 
         def over() -> bool:
-            with contextlib.suppress(errors.LedgerUnreachableError):
-                folded = self.state(season)
-                return folded.finished and self.ledger.mirrored(season) == folded.seq
-            return False
+            folded = self.state(season)
+            return folded.finished and self.ledger.mirrored(season) == folded.seq
 
         self.wait(over, seconds, f"the end of season {season}")
         return self.state(season)
@@ -128,12 +126,19 @@ class Farm:
         as long.
         """
         deadline = time.monotonic() + BUSY * seconds
-        while not condition():
+        while not self._so(condition):
             if time.monotonic() > deadline:
                 tails = f"{self.serve.log_tail()}\n--\n{self.worker.log_tail()}"
                 raise AssertionError(f"waited {BUSY * seconds:g} s for {what}; logs:\n{tails}")
             self.keep_alive()
             time.sleep(0.05)
+
+    @staticmethod
+    def _so(condition: Callable[[], bool]) -> bool:
+        """Say whether a condition is so; while Redis is away, or starved, nothing is."""
+        with contextlib.suppress(errors.LedgerUnreachableError):
+            return condition()
+        return False
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import sys
 
 import pytest
@@ -106,8 +107,19 @@ def test_only_the_ledger_spells_redis_keys() -> None:
 
 def test_the_drawn_structure_is_that_of_the_program() -> None:
     """The picture in the documents is the import graph, and no room imports itself by others."""
-    text = structure.PAGE.read_text(encoding="utf-8")
-    assert structure.page(text, structure.drawn()) == text, "`make structure` draws it again"
+    shown = structure.read_picture(structure.PICTURE.read_text(encoding="utf-8"))
+    program = structure.read_program()
+    assert shown == program, f"`make structure` draws {structure.PICTURE} again"
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    """Who follows the page finds each module and folder of the program that it names."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*")]
+    there = {f"/{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}" for path in paths}
+    for name in re.findall(r"`([\w/]+(?:\.py|\.lua|/))`", page):
+        known = (ROOT / name).exists() or any(path.endswith(f"/{name}") for path in there)
+        assert known, f"docs/architecture.md names {name}, which is not there"
 
 
 def test_no_two_modules_of_the_tests_have_the_same_name() -> None:

@@ -31,16 +31,13 @@ SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 
-InterruptedGameError = interrupted.InterruptedGameError
-
-
 def interruption(
     error: deadman_client.DeadManKillsError | deadman_client.DeadManLostError,
-) -> InterruptedGameError:
+) -> interrupted.InterruptedGameError:
     """Turn the dead man's last words, or their absence, into an interruption."""
     if isinstance(error, deadman_client.DeadManKillsError):
-        return InterruptedGameError(str(error), "told by the dead man")
-    return InterruptedGameError(DEAD_MAN_LOST, str(error))
+        return interrupted.InterruptedGameError(str(error), "told by the dead man")
+    return interrupted.InterruptedGameError(DEAD_MAN_LOST, str(error))
 
 
 class Heard(NamedTuple):
@@ -208,7 +205,8 @@ class Desk:
         if isinstance(seat, remote.RemoteSeat):
             end = seat.end(end)
         if end.by_farm:
-            raise InterruptedGameError(end.reason, f"{seat.side}'s engine: {end.status}")
+            evidence = f"{seat.side}'s engine: {end.status}"
+            raise interrupted.InterruptedGameError(end.reason, evidence)
         return end
 
     def _read(self, seat: local.LocalSeat, heard: list[Heard]) -> None:

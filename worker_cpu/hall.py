@@ -1,4 +1,4 @@
-"""The hall on its host's disk: the lock, the spool, the ply log, and settling old attempts.
+"""The hall on its host's disk: the lock, the spool, the logs of attempts.
 
 Invariants (DESIGN §3.5, §3.6):
 
@@ -6,7 +6,7 @@ Invariants (DESIGN §3.5, §3.6):
   dead man of a game share one open lock file, so the lock is free only when both are gone;
 * a finished game is in the spool (written, fsynced, renamed) before the ledger hears of
   it, and stays there until the journal's mirror has passed its entry;
-* a spool the ledger refuses is kept aside for the operator, never deleted.
+* a spool that the ledger refuses is kept aside for the operator, never deleted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ import shutil
 import time
 from collections.abc import Iterator
 
-import structlog
-
 from orchestrator import contract, errors
-from orchestrator.ledger import api, attempts, files
-from worker_cpu import settings
-
-log = structlog.get_logger()
+from orchestrator.ledger import files
 
 LOCK_POLL_SECONDS = 0.02  # s: how often a taken lock is tried again; an old dead man needs ms
 
@@ -193,49 +188,6 @@ class AppendLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def settle(hall: settings.HallSettings, directory: HallDirectory, ledger: api.Ledger) -> None:
-    """Bring this host's past in order: submit its spools, give up its dead attempt.
-
-    The caller holds the hall's lock, so no link and no dead man of an earlier attempt
-    is alive. Raises ``LedgerUnreachableError``; may be repeated at any time.
-    """
-    for path in directory.spooled():
-        _submit(path, directory, ledger)
-    slot = ledger.slot(hall.hall)
-    if slot is None or slot.host != hall.host:
-        return
-    end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
-    ledger.give_up(hall.hall, slot.token, slot.season, end)
-    log.warning("attempt.given_up", game=slot.game, attempt=slot.attempt, ply=end.ply)
-
-
-def _submit(path: pathlib.Path, directory: HallDirectory, ledger: api.Ledger) -> None:
-    try:
-        spooled = Spooled.decode(path.read_bytes())
-    except errors.HostError as error:
-        directory.set_aside(path, str(error))
-        log.exception("spool.unreadable", path=path.name)
-        return
-    reply = ledger.complete(
-        spooled.hall, spooled.token, spooled.season, spooled.finished, spooled.record
-    )
-    if isinstance(reply, api.Refused):
-        directory.set_aside(path, reply.reason)
-        log.error("spool.refused", path=path.name, reason=reply.reason)
-    elif ledger.mirrored(spooled.season) >= reply.seq:
-        path.unlink()
-        directory.forget_attempt(spooled.finished.attempt)
-
-
-def _last_words(directory: HallDirectory, attempt: str) -> str:
-    """Return what the dead man of an attempt wrote down last, '' if it wrote nothing."""
-    try:
-        lines = directory.dead_man_log(attempt).read_text(errors="replace").splitlines()
-    except FileNotFoundError:
-        return ""
-    return lines[-1] if lines else ""
 
 
 def _lock(descriptor: int, wait_seconds: float, kind: int = fcntl.LOCK_EX) -> bool:

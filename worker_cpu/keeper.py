@@ -27,6 +27,7 @@ from worker_cpu import (
     retention,
     seating,
     settings,
+    settling,
     stalls,
     suspicion,
     witness,
@@ -111,7 +112,7 @@ class HallKeeper:
                 self._play(lock)
 
     def _settle(self) -> None:
-        hall.settle(self._settings, self._directory, self._ledger)
+        settling.settle(self._settings, self._directory, self._ledger)
         lane.settle(self._lanes, self._settings.hall, self._settings.host)
         retention.prune(self._directory, self._settings.keep_attempts_days, time.time())
 

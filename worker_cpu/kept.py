@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from orchestrator import contract
-from worker_cpu import desk
+from worker_cpu import desk, interrupted
 from worker_cpu.protocols import base
 from worker_cpu.seats import deadman_client, local, remote
 
@@ -130,7 +130,7 @@ def let_go(
                 end = seat.over or end  # what was killed was its bridge
             ends[seat] = f"{end.status} ({end.reason})" if end.by_farm else end.status or end.reason
         _last_stderr(leaving)
-    except desk.InterruptedGameError as error:
+    except interrupted.InterruptedGameError as error:
         kill_if_orphaned(table, error)
     except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
         kill_if_orphaned(table, desk.interruption(error))
@@ -153,7 +153,7 @@ def _last_stderr(seats: Iterable[local.LocalSeat]) -> None:
             pass
 
 
-def kill_if_orphaned(table: desk.Desk, error: desk.InterruptedGameError) -> None:
+def kill_if_orphaned(table: desk.Desk, error: interrupted.InterruptedGameError) -> None:
     """Kill the engines whose dead man is gone; they are gone, too, when this returns."""
     if error.cause == desk.DEAD_MAN_LOST:
         for seat in table.seats.values():

@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 
 from orchestrator import contract, errors
-from worker_cpu import desk, frames, kept, playing, promptness
+from worker_cpu import desk, frames, interrupted, kept, playing, promptness
 from worker_cpu.seats import deadman_client, local, sandbox
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
@@ -100,19 +100,19 @@ def run(
         referee(table, cpus, confinement)
     except frames.ChannelClosedError:
         return 0  # nobody is left to tell; the dead man sees our end
-    except desk.InterruptedGameError as error:
+    except interrupted.InterruptedGameError as error:
         return _interrupted(table, error)
     except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError) as error:
         return _interrupted(table, desk.interruption(error))
     except errors.BookError as error:
-        return _interrupted(table, desk.InterruptedGameError("order refused", str(error)))
+        return _interrupted(table, interrupted.InterruptedGameError("order refused", str(error)))
     except Exception:  # the top of the process: the link must hear of a bug, too
         evidence = traceback.format_exc()
-        return _interrupted(table, desk.InterruptedGameError("referee failed", evidence))
+        return _interrupted(table, interrupted.InterruptedGameError("referee failed", evidence))
     return 0
 
 
-def _interrupted(table: desk.Desk, error: desk.InterruptedGameError) -> int:
+def _interrupted(table: desk.Desk, error: interrupted.InterruptedGameError) -> int:
     kept.kill_if_orphaned(table, error)
     words = playing.encoded({"cause": error.cause, "evidence": error.evidence})
     try:

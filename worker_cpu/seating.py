@@ -21,6 +21,7 @@ import paramiko
 import structlog
 
 from orchestrator import contract, errors
+from orchestrator.contract import bells
 from orchestrator.ledger import api, seats
 from worker_cpu import boxes
 from worker_cpu.seats import ssh
@@ -32,7 +33,6 @@ POLL_SECONDS = 0.05  # s: between two looks for the answer
 PUSH_SECONDS = 30.0  # s: to connect; the files take as long as they take
 PUSHES = 3  # answers that files are missing, before it is given up
 TRIAL = "trial"
-APP, TASK = "farm", "farm.prepare"  # the farm's Celery application; a box's one task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,10 +201,10 @@ def _ran_on(report: Mapping[str, Any], gpu: contract.GpuUse) -> bool:
 def ring(box: str) -> None:
     """Ring a box; a ring that is lost costs its next look's delay."""
     app = celery.current_app
-    if app.main != APP:
+    if app.main != bells.APP:
         return  # a command without the farm's broker
     try:
-        app.send_task(TASK, queue=f"{TASK}.{box}", expires=60)
+        app.send_task(bells.PREPARE, queue=bells.box_queue(box), expires=60)
     except Exception as error:
         log.warning("ring.lost", box=box, error=str(error))
 

@@ -7,9 +7,9 @@ counters and clock frequency, and how late this process itself was woken.
 
 A stall is *proven* when the time taken away is at least what the engine was late by, even
 if all that was taken in the part of the window outside its clock is left out (S16-15b "time
-loss due to lag"). Load of others counts only on cores that are the engines' alone; a low
-frequency is told but proves nothing. An engine on a GPU box is watched by its agent, which tells
-the same counters of its own host (``told``).
+loss due to lag"). Load of others counts only on cores that are the engines' alone; on
+shared ones it is told but proves nothing, as a low frequency does. An engine on a GPU box is
+watched by its agent, which tells the same counters of its own host (``told``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Loss:
     """What was taken away between two samples, in milliseconds.
 
     ``steal`` and ``throttled`` are the worst core's, ``foreign`` the mean of all cores (0
-    where they are shared with others), ``frozen`` how late the link was woken.
+    where they are shared with others: it is ``shared`` there), ``frozen`` how late the link was
+    woken.
     """
 
     window: float
@@ -53,6 +54,7 @@ class Loss:
     foreign: float
     frozen: float
     mhz: float | None
+    shared: float | None = None
 
     @property
     def worst(self) -> float:
@@ -69,9 +71,14 @@ class Loss:
         frequency = "unknown" if self.mhz is None else f"{self.mhz:.0f} MHz"
         return (
             f"host in the last {self.window:.0f} ms: steal {self.steal:.0f} ms, throttled"
-            f" {self.throttled:.0f} ms, foreign load {self.foreign:.0f} ms, frozen"
+            f" {self.throttled:.0f} ms, {self._load()}, frozen"
             f" {self.frozen:.0f} ms, frequency {frequency}"
         )
+
+    def _load(self) -> str:
+        if self.shared is None:
+            return f"foreign load {self.foreign:.0f} ms"
+        return f"load of others {self.shared:.0f} ms (shared cores: it proves nothing)"
 
 
 class Host:
@@ -138,18 +145,18 @@ def lost(
     the sleeper by whom that is seen late by itself.
     """
     window_ns = after.at_ns - before.at_ns
-    foreign, own = 0.0, max(0, after.engines_ns - before.engines_ns)
-    if own_cores and after.busy:
-        others = _grown(before.busy, after.busy).values()
-        foreign = max(0.0, (sum(others) - own) / len(after.busy))
+    others, own = 0.0, max(0, after.engines_ns - before.engines_ns)
+    if after.busy:
+        others = max(0.0, (sum(_grown(before.busy, after.busy).values()) - own) / len(after.busy))
     ran_meanwhile_ns = min(frozen_ns, max(0.0, own / cpus - max(0, window_ns - frozen_ns)))
     return Loss(
         window=window_ns / 1e6,
         steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
         throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
-        foreign=foreign / 1e6,
+        foreign=others / 1e6 if own_cores else 0.0,
         frozen=(frozen_ns - ran_meanwhile_ns) / 1e6,
         mhz=mhz,
+        shared=None if own_cores else others / 1e6,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from orchestrator import contract
 from orchestrator.arbiter import board, verdict
-from worker_cpu import desk, kept
+from worker_cpu import desk, interrupted, kept
 from worker_cpu.protocols import base, registry
 from worker_cpu.seats import deadman_client, local, remote, sandbox
 
@@ -50,7 +50,7 @@ class Start:
         """Start both engines; return who lost by not starting, or ``None`` when both run."""
         if self._order.sandbox and self._confinement.kind != self._order.sandbox:
             needed = f"the season needs {self._order.sandbox}, this host gives none"
-            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, needed)
+            raise interrupted.InterruptedGameError(desk.SANDBOX_FAILED, needed)
         environment = engine_environment(os.environ, self._order.game)
         for side in SIDES:
             problem = self._begin(side, environment, cpus)
@@ -128,7 +128,8 @@ class Start:
             return self._bridge(side, address, environment)
         box = self._order.engine(side).box
         if box:
-            raise desk.InterruptedGameError(remote.HOST, f"no seat was taken on GPU box {box}")
+            evidence = f"no seat was taken on GPU box {box}"
+            raise interrupted.InterruptedGameError(remote.HOST, evidence)
         seat = local.LocalSeat(side, kept.free_name(self._table.seats.values(), side))
         try:
             spec = self._order.engine(side)
@@ -136,7 +137,7 @@ class Start:
             problem = self._table.dead_man.spawn(seat, spec, environment, cpus, confined)
         except (deadman_client.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
-            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, str(error)) from error
+            raise interrupted.InterruptedGameError(desk.SANDBOX_FAILED, str(error)) from error
         except (deadman_client.DeadManKillsError, deadman_client.DeadManLostError):
             seat.close()
             raise
@@ -151,7 +152,7 @@ class Start:
         """Start the bridge to an engine on a GPU box; a fault of it is never the engine's."""
         if self._order.sandbox:
             needed = f"the season needs {self._order.sandbox}, GPU box {address.box} gives none"
-            raise desk.InterruptedGameError(desk.SANDBOX_FAILED, needed)
+            raise interrupted.InterruptedGameError(desk.SANDBOX_FAILED, needed)
         name = kept.free_name(self._table.seats.values(), side)
         seat = remote.RemoteSeat(side, address, self._order, name)
         spec = self._order.engine(side)
@@ -160,7 +161,8 @@ class Start:
         problem = self._table.dead_man.spawn(seat, spec, given, None, words)
         if problem:
             seat.close()
-            raise desk.InterruptedGameError(remote.LINK, f"no bridge to {address.box}: {problem}")
+            evidence = f"no bridge to {address.box}: {problem}"
+            raise interrupted.InterruptedGameError(remote.LINK, evidence)
         return self._take_seat(seat, problem)
 
     def _take_seat(self, seat: local.LocalSeat, problem: str) -> str:

@@ -20,6 +20,7 @@ import structlog
 from celery import bootsteps, signals
 
 from orchestrator import errors
+from orchestrator.contract import bells
 from orchestrator.ledger import lane_store, store
 from worker_cpu import keeper, lane, settings, vitals
 
@@ -32,7 +33,7 @@ CHILD_SECONDS = 0.5  # s: how often the main process looks whether its child has
 _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
 
 
-@celery.shared_task(name="farm.play")
+@celery.shared_task(name=bells.PLAY)
 def play() -> None:
     """Look at the hall, and play what is ready there."""
     for hall_keeper in _keepers:
@@ -122,7 +123,7 @@ def _ring_until_known(hall: settings.HallSettings) -> None:
         try:
             if lane.is_known(lanes, hall):
                 return
-            queue = f"{play.name}.{hall.hall}.{hall.lane}"
+            queue = bells.queue(f"{hall.hall}.{hall.lane}")
             play.apply_async(queue=queue, expires=LANE_RING_SECONDS)
         except (errors.LedgerAwayError, kombu.exceptions.OperationalError) as error:
             log.warning("redis.away", error=str(error))

@@ -83,10 +83,15 @@ def estimated_starts(state: State) -> dict[str, int]:
     at_ms, found = float(base_ms(state)), {}
     for event_id, event in state.events.items():
         if event.status in {events.Status.WAITING, events.Status.GATE, events.Status.OPEN}:
-            gap = event.spec.break_ms or 0
-            found[event_id] = round(max(at_ms + gap, event.opens_at_ms or 0))
+            found[event_id] = round(_start_ms(event, at_ms))
         at_ms += progress.of_event(state, event_id).remaining_seconds * 1000
     return found
+
+
+def _start_ms(event: events.EventState, before_ms: float) -> float:
+    """Return when an event begins whose predecessors end at ``before_ms``."""
+    opens_at_ms = event.opens_at_ms or event.moved_to_ms
+    return max(before_ms, opens_at_ms or before_ms + (event.spec.break_ms or 0))
 
 
 def event(state: State, event_id: str) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: boo
         common.print_json({"seasons": list(names), "findings": [one.facts() for one in told]})
         return
     if not told:
-        click.echo(f"{len(names)} seasons: journal, archive and tables agree")
+        seasons = "1 season" if len(names) == 1 else f"{len(names)} seasons"
+        click.echo(f"{seasons}: journal, archive and tables agree")
         return
     table = rich.table.Table("season", "checker", "place", "problem", "")
     for one in told:

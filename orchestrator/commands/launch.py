@@ -11,7 +11,7 @@ import click
 from orchestrator import contract, errors, version
 from orchestrator.commands import common, completing, programs
 from orchestrator.ledger import api, store
-from orchestrator.season import draws, files, operations, plan
+from orchestrator.season import files, lots, operations, plan
 
 SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
 
@@ -113,7 +113,7 @@ def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str,
         "hall": hall,
         "events": [event.id for event in loaded.season.events],
         "games": sum(s.games for s in plan.schedules(loaded.season, len(loaded.engines)).values()),
-        "seed_sha256": draws.commitment(seed),
+        "seed_sha256": lots.commitment(seed),
     }
 
 

@@ -117,9 +117,12 @@ def _show(played: simulation.Simulation, facts: dict[str, Any]) -> None:
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
     took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
+    answers = wording.duration(simulation.ANSWER_MS / 1000)
+    waited = f" after {answers} each" if facts["decisions"] else ""
     console.print(
         f"{played.state.launched.season.name}, seed {facts['seed']}: {facts['games']} games in"
-        f" {wording.duration(took_seconds)}, {facts['decisions']} ties decided by lot,"
-        f" {facts['disqualifications']} disqualifications, {facts['interruptions']} interruptions"
+        f" {wording.duration(took_seconds)}, ties decided by lot: {facts['decisions']}{waited},"
+        f" disqualifications: {facts['disqualifications']},"
+        f" interruptions: {facts['interruptions']}"
     )
     console.print(f"Champion: {views.name(played.state, facts['champion'])}")

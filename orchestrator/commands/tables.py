@@ -126,7 +126,7 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
         table.add_column(TIEBREAK_HEADS[criterion], justify="right", no_wrap=True)
     for number in range(1, len(rows) + 1):
         table.add_column(str(number), overflow="fold")
-    table.add_column("Decided by")
+    table.add_column("Decided by", no_wrap=True)
     for place, row in enumerate(rows, start=1):
         table.add_row(*_standing(place, row, criteria))
     return table
@@ -170,5 +170,5 @@ def _game(row: Mapping[str, Any]) -> list[str]:
         end = [row["result"], details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:
-        return [*pairing, "*", "being played", "", "", ""]
+        return [*pairing, "*", "being played", "", moment(row["started_ms"]), ""]
     return [*pairing, "", "", "", f"~{moment(row['estimated_start_ms'])}", ""]

@@ -18,7 +18,7 @@ from orchestrator.arbiter import board as arbiter_board
 from orchestrator.arbiter import score
 from orchestrator.commands import common, tables
 from orchestrator.ledger import api
-from orchestrator.season import orders, progress, state, views, wording
+from orchestrator.season import decisions, events, orders, progress, state, views, wording
 
 REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
 LAST_MOVES = 12  # plies shown under the board
@@ -28,8 +28,10 @@ BOARD_WIDTH = 34  # characters
 class Screen:
     """One season as it is shown: folds the journal as it grows, asks for the rest."""
 
-    def __init__(self, ledger: api.Ledger, chosen: state.SeasonState) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, ledger: api.Ledger, chosen: state.SeasonState, *, inked: bool = True
+    ) -> None:
+        self._ledger, self._inked = ledger, inked
         self.state = chosen
         self._game = ""
         self._board: arbiter_board.GameBoard | None = None
@@ -78,7 +80,9 @@ class Screen:
         now_ms = self._ledger.now_ms()
         lines = [
             self._player(found.black, "black", picture, now_ms),
-            _draw(self._board.fen(), self._plies[-1].move if self._plies else ""),
+            _draw(
+                self._board.fen(), self._plies[-1].move if self._plies else "", inked=self._inked
+            ),
             self._player(found.white, "white", picture, now_ms),
             rich.text.Text(_counters(self._plies[-1].counters if self._plies else None), "dim"),
             self._last_moves(),
@@ -143,7 +147,11 @@ class Screen:
         for event_id, event in seen.events.items():
             done = progress.of_event(seen, event_id)
             left = "" if event.rows else f", about {wording.duration(done.remaining_seconds)} left"
+            if event.status is events.Status.GATE:
+                left = f", opens {tables.moment(event.opens_at_ms)}"
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
+        if asked := ", ".join(awaited.decision for awaited in decisions.outstanding(seen)):
+            parts.append(f"the organizers must decide {asked} (`farm decisions`)")
         if seen.abandoned or seen.held or seen.paused:
             parts.append(seen.abandoned or seen.held or seen.paused)
         if seen.finished:
@@ -195,8 +203,18 @@ def _clock(clock_ms: int | None) -> str:
     )
 
 
-def _draw(fen: str, last: str) -> rich.text.Text:
-    """Draw a position from White's side; the last move's squares are marked."""
+def _inked() -> bool:
+    """Tell whether the terminal has colours that part White from Black."""
+    console = common.console()
+    return console.color_system is not None and not console.no_color
+
+
+def _draw(fen: str, last: str, *, inked: bool) -> rich.text.Text:
+    """Draw a position from White's side; the last move's squares are marked.
+
+    Filled shapes read better than outlines where the ink tells the side; without colours
+    (``inked``) the outlines are White.
+    """
     position = chess.Board(fen)
     marked = {last[:2], last[2:4]}
     text = rich.text.Text("\n")
@@ -213,8 +231,8 @@ def _draw(fen: str, last: str) -> rich.text.Text:
                 else ("grey62" if light else "grey42")
             )
             ink = "bright_white" if piece and piece.color else "black"
-            # Filled shapes read better than outlines; the ink tells the side.
-            sign = chess.UNICODE_PIECE_SYMBOLS[piece.symbol().lower()] if piece else sign
+            if piece and inked:
+                sign = chess.UNICODE_PIECE_SYMBOLS[piece.symbol().lower()]
             text.append(f" {sign}  ", style=f"{ink} on {ground}")
         text.append("\n")
     text.append("   " + "   ".join("abcdefgh") + "\n", style="dim")
@@ -242,7 +260,7 @@ def watch(season: str | None, *, once: bool, as_json: bool) -> None:
     Ctrl-C ends the watching, never the game. Example: farm watch
     """
     with common.open_ledger() as ledger:
-        screen = Screen(ledger, common.choose(ledger, season))
+        screen = Screen(ledger, common.choose(ledger, season), inked=_inked())
         screen.refresh()
         if as_json:
             live = ledger.live(screen.state.hall)

@@ -7,7 +7,7 @@ import shutil
 import time
 from typing import Any
 
-from orchestrator import bells
+from orchestrator.contract import bells
 from orchestrator.ledger import store
 from orchestrator.metrics import families
 

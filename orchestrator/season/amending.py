@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator import contract, errors
-from orchestrator.season import amendments, draws, events, exclusion, openings, operations
+from orchestrator.season import amendments, events, exclusion, lots, openings, operations
 from orchestrator.season import state as season_state
 
 
@@ -93,7 +93,7 @@ def _fresh(
     fresh = [exit_ for exit_ in exits if _line(exit_) not in stay]
     if state.launched.season.books[book].order == "sequential":
         return fresh
-    lot = draws.shuffle(state.launched.seed, f"book:{book}:mended:{state.seq}", len(fresh))
+    lot = lots.shuffle(state.launched.seed, f"book:{book}:mended:{state.seq}", len(fresh))
     return [fresh[number] for number in lot]
 
 

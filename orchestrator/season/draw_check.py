@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.season import decide, draws, entries, files, operations
+from orchestrator.season import decide, entries, files, lots, operations
 from orchestrator.season import state as season_state
 
 # What a journal of an earlier version left out has its default: facts are compared, not bytes.
@@ -55,7 +55,7 @@ def verify(journal: Sequence[contract.Entry], loaded: files.Loaded | None = None
         state.apply(entry)
     operations.require_unsealed(state)
     launched = state.launched
-    if draws.commitment(launched.seed) != launched.seed_sha256:
+    if lots.commitment(launched.seed) != launched.seed_sha256:
         mismatches.append("the seed does not have the hash that was published at launch")
     if loaded is not None:
         mismatches += _books(launched, loaded)

@@ -180,7 +180,7 @@ class AbortWished(contract.Message):
 
 
 class AttemptJudged(contract.Message):
-    """The verdict on an interrupted attempt (RULEBOOK §3), with what it rests on.
+    """The verdict on an interrupted attempt (S16-15b), with what it rests on.
 
     ``progress`` is what the game goes on from, and tells its record of the interruption.
     ``after`` is the game behind which it is played now, ``before`` the one before which its

@@ -54,13 +54,11 @@ def withdraw(
     """
     if not reason:
         raise errors.UsageError(f"a {cause} needs --reason")
-    require_paused(state)
+    state.require_unfinished()
     event = state.events.get(event_id)
     if event is None or event.status is not events.Status.RUNNING:
-        raise errors.RefusedError(
-            f"event {event_id!r} is not being played; nobody can leave it. Before it begins"
-            " another engine may take the seat (`farm amend engine`)"
-        )
+        raise errors.RefusedError(_why_nobody_leaves(state, event_id))
+    require_paused(state)
     if engine not in event.tally.scores:
         field = ", ".join(event.entrants)
         raise errors.RefusedError(f"{engine!r} does not play {event_id}; its field: {field}")
@@ -72,6 +70,18 @@ def withdraw(
             " remaining games (`farm adjudicate`)"
         )
     return [_excluded(state, event, engine, cause, reason, name)]
+
+
+def _why_nobody_leaves(state: season_state.SeasonState, event_id: str) -> str:
+    event = state.events.get(event_id)
+    if event is None:
+        return f"no event {event_id!r} in this season; there are {', '.join(state.events)}"
+    if event.rows:
+        return f"event {event_id!r} is over and not being played; nobody can leave it any more"
+    return (
+        f"event {event_id!r} is not being played yet; nobody can leave it. Before it begins"
+        " another engine may take the seat (`farm amend engine`)"
+    )
 
 
 def require_paused(state: season_state.SeasonState) -> None:

@@ -1,7 +1,7 @@
 """Explain a season in words and numbers before it is launched (``farm check``).
 
-Days are those of games in which each side uses the time of 60 moves, breaks included: a
-bound that is seldom reached, since games are shorter and clocks are left with a rest.
+Days are those of games in which each side uses the time of 60 moves, breaks included. Seasons
+are mostly shorter; long games and tied matches may take more, so no bound is promised.
 """
 
 from __future__ import annotations
@@ -80,9 +80,11 @@ def _promotion(promotion: model.Promotion) -> str:
 
 def sentences(facts: dict[str, Any]) -> Iterator[str]:
     """Write the explanation for people."""
+    more = " or more" if any(row["open_ended"] for row in facts["events"]) else ""
     yield (
         f"{facts['name']}: {facts['engines']} engines, {len(facts['events'])} events,"
-        f" {facts['games']} games, at most about {_about(facts['hours'])}"
+        f" {facts['games']} games{more}, about {_about(facts['hours'])} if each game takes"
+        f" {_MOVES} moves and all their time"
     )
     for row in facts["events"]:
         yield from _event_sentences(row)
@@ -95,11 +97,12 @@ def _about(hours: float) -> str:
 
 
 def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
-    more = ", or more" if row["open_ended"] else ""
+    more = " or more" if row["open_ended"] else ""
+    gap = " with its break" if row["break"] else ""
     yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
     yield (
-        f"  {row['format']} at {row['time_control']}: {row['games']} games{more},"
-        f" at most about {_about(row['hours'])}; book: {row['book'] or 'none'}"
+        f"  {row['format']} at {row['time_control']}: {row['games']} games"
+        f"{more}, about {_about(row['hours'])}{gap}; book: {row['book'] or 'none'}"
     )
     if row["break"]:
         yield f"  before it a break of {row['break']}"

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import chess
 
 from orchestrator import contract
-from orchestrator.season import draws, events, model, plan
+from orchestrator.season import events, lots, model, plan
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import base
 
@@ -67,12 +67,12 @@ class Lot:
         """Return the slot of the start position (S16-8a), None without one."""
         if not self._spec.start_position:
             return None
-        numbers = draws.draws(self._seed, f"{self._spec.id}:start-position")
-        return draws.below(numbers, self._format.openings)
+        numbers = lots.numbers(self._seed, f"{self._spec.id}:start-position")
+        return lots.below(numbers, self._format.openings)
 
     @functools.cached_property
     def _starts(self) -> list[int]:
-        return draws.shuffle(self._seed, f"{self._spec.id}:chess960", CHESS960)
+        return lots.shuffle(self._seed, f"{self._spec.id}:chess960", CHESS960)
 
     def _replay(self, slot: int) -> Choice:
         if slot not in self._replays:
@@ -83,7 +83,7 @@ class Lot:
         """Return the first opening in drawn order that no set of this match has used yet."""
         used = [*self._used, *self._replays.values()]
         pool = self._pool or [Choice()]
-        lot = draws.shuffle(self._seed, f"{self._spec.id}:replayed", len(pool))
+        lot = lots.shuffle(self._seed, f"{self._spec.id}:replayed", len(pool))
         times = {opening: used.count(opening) for opening in pool}
         return min((pool[number] for number in lot), key=times.__getitem__)
 

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from orchestrator import contract, errors
-from orchestrator.season import draws, entries, events, files, model, plan
+from orchestrator.season import entries, events, files, lots, model, plan
 from orchestrator.season import state as season_state
 
 _SEASON_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -43,7 +43,7 @@ def launch(
             for name, exits in loaded.books.items()
         },
         seed=seed,
-        seed_sha256=draws.commitment(seed),
+        seed_sha256=lots.commitment(seed),
         hall=hall,
         version=version,
         reason=reason,
@@ -68,7 +68,7 @@ def _exits(
     if book.order == "sequential":
         first = (book.start - 1) % len(exits)
         return (*exits[first:], *exits[:first])[:needed]
-    return tuple(exits[index] for index in draws.shuffle(seed, f"book:{name}", len(exits))[:needed])
+    return tuple(exits[index] for index in lots.shuffle(seed, f"book:{name}", len(exits))[:needed])
 
 
 def pause(state: season_state.SeasonState, name: str, reason: str) -> list[contract.Draft]:

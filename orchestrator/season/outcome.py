@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.season import events, model, plan, roster
+from orchestrator.season import decisions, events, model, plan, roster
 from orchestrator.season import state as season_state
 
 
@@ -40,7 +40,9 @@ def final_standings(
         why = f"the season was abandoned ({state.abandoned}); it has no outcome"
         raise errors.RefusedError(why)
     if not state.finished:
-        raise errors.RefusedError("the season is not over; it has no outcome yet")
+        asked = ", ".join(awaited.decision for awaited in decisions.outstanding(state))
+        why = f"; the organizers must decide {asked} (`farm decisions`)" if asked else ""
+        raise errors.RefusedError(f"the season is not over; it has no outcome yet{why}")
     placings: list[Placing] = []
     seen = set(dropped)
     for tier in _tiers(state):

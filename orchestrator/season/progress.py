@@ -51,6 +51,15 @@ def of_season(state: season_state.SeasonState) -> Progress:
     )
 
 
+def break_seconds(state: season_state.SeasonState, event: events.EventState) -> float:
+    """Return what is left of the break before an event, from the last journaled moment on."""
+    if event.entrants:
+        return 0.0
+    if event.status is events.Status.GATE and event.opens_at_ms is not None:
+        return max(0, event.opens_at_ms - state.at_ms) / 1000
+    return (event.spec.break_ms or 0) / 1000
+
+
 def _progress(state: season_state.SeasonState, event_id: str, pace: float) -> Progress:
     event = state.events[event_id]
     played, total = event.tally.games, _total(state, event)
@@ -60,8 +69,8 @@ def _progress(state: season_state.SeasonState, event_id: str, pace: float) -> Pr
         mean = pace * _nominal_ms(event.spec.time_control) / 1000
     if state.over:
         return Progress(played, total, mean, 0.0)
-    waiting = 0.0 if event.entrants else (event.spec.break_ms or 0) / 1000
-    return Progress(played, total, mean, waiting + mean * (total - played))
+    left = break_seconds(state, event) + mean * (total - played)
+    return Progress(played, total, mean, left)
 
 
 def _total(state: season_state.SeasonState, event: events.EventState) -> int:

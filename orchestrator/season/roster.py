@@ -123,14 +123,27 @@ def unplaced(engines: Iterable[contract.EngineSpec], table: str) -> Iterator[pro
     ``table`` is where the file lists them.
     """
     for engine in engines:
-        programs = {command[0] for command in (engine.command, *engine.builds.values())}
-        for program in sorted(programs):
-            if "/" in program and not program.startswith("/") and engine.directory is None:
-                yield problems.Problem(
-                    f"[{table} {engine.id}] command",
-                    f"{program!r}, which says nothing without a directory",
-                    "a program in PATH, an absolute path, or `directory`, from which it is found",
-                )
+        where = f"[{table} {engine.id}]"
+        if engine.directory is None:
+            yield from _lost(engine, where)
+        elif not engine.directory.startswith("/"):
+            yield problems.Problem(
+                f"{where} directory",
+                f"{engine.directory!r}, which says nothing in a hall",
+                "an absolute path on the hall's host",
+            )
+
+
+def _lost(engine: contract.EngineSpec, where: str) -> Iterator[problems.Problem]:
+    """Yield the programs of an engine without a directory that are sought from one."""
+    programs = {command[0] for command in (engine.command, *engine.builds.values())}
+    for program in sorted(programs):
+        if "/" in program and not program.startswith("/"):
+            yield problems.Problem(
+                f"{where} command",
+                f"{program!r}, which says nothing without a directory",
+                "a program in PATH, an absolute path, or `directory`, from which it is found",
+            )
 
 
 def _size_problems(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.season import draws, entries, events, model, plan
+from orchestrator.season import entries, events, lots, model, plan
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import knockout
 
@@ -108,6 +108,6 @@ def _bracket(
 ) -> tuple[str, ...]:
     if not isinstance(spec.format, model.Knockout) or spec.format.bracket == "listed":
         return ()
-    lot = draws.shuffle(state.launched.seed, f"{spec.id}:bracket", len(entrants))
+    lot = lots.shuffle(state.launched.seed, f"{spec.id}:bracket", len(entrants))
     slots = knockout.bracket(len(entrants), spec.format.placed, lot)
     return tuple("" if engine is None else entrants[engine] for engine in slots)

@@ -179,6 +179,7 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
     """Return a paired game, with its result and opening once it is finished."""
     found = state.game(game_id)
     played = found.finished
+    running = state.running if state.running and state.running.game == found.id else None
     row: dict[str, Any] = {
         "game": found.id,
         "event": found.event,
@@ -186,13 +187,15 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
         "round": found.round,
         "white": name(state, found.white),
         "black": name(state, found.black),
-        "running": state.running is not None and state.running.game == found.id,
+        "running": running is not None,
         "result": None,
         "cancelled": state.dropped(found),
         "annulled": not {found.white, found.black}.isdisjoint(
             state.events[found.event].tally.excluded
         ),
     }
+    if running is not None:
+        row["started_ms"] = running.started_ms
     if played is not None:
         row |= {
             "result": played.result,

@@ -13,7 +13,7 @@ from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
 from orchestrator.season import model
 
-_HALF_MINUTE_MS: Final = 30_000
+_MINUTE_MS: Final = 60_000
 _DAYS_FROM_HOURS: Final = 48  # below two days hours say more than days
 _SECONDS_TO_MINUTES: Final = 10  # from then on nobody reads the seconds
 _ZEROING: Final = {
@@ -44,7 +44,7 @@ def _two(great: int, unit: str, small: int, part: str) -> str:
 def control(clock: contract.TimeControl) -> str:
     """Write a time control as a season file does: ``30+5`` is minutes plus seconds.
 
-    One that is no number of half minutes is written with units, as ``10s+200ms``.
+    Less than a minute, or no number of half minutes, is written with units, as ``10s+200ms``.
     """
     limits = {"nodes": clock.nodes, "depth": clock.depth}
     told = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
@@ -59,7 +59,7 @@ def _clock(control: contract.TimeControl) -> Iterator[str]:
 
 
 def _base_and_increment(control: contract.TimeControl) -> str:
-    if control.base_ms % _HALF_MINUTE_MS:
+    if control.base_ms < _MINUTE_MS or control.base_ms % (_MINUTE_MS // 2):
         return f"{_span(control.base_ms)}+{_span(control.increment_ms)}"
     return f"{control.base_ms / 60_000:.12g}+{control.increment_ms / 1000:.12g}"
 

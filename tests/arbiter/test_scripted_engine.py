@@ -159,6 +159,18 @@ def test_a_fault_waits_for_its_ply(faulty: uci_pipes.Pipes) -> None:
     assert faulty.until("bestmove")[-1] != "bestmove a1a1"
 
 
+def test_a_held_engine_answers_when_its_gate_is_gone(tmp_path: pathlib.Path) -> None:
+    """It thinks while the file of its game is there."""
+    gate = tmp_path / "gate-g7"
+    gate.touch()
+    with uci_pipes.scripted("--game", "g7", "--fault", f"hold:{tmp_path}/gate-GAME@1") as engine:
+        engine.send(START, GO)
+        engine.until("info")
+        assert engine.silent()
+        gate.unlink()
+        assert engine.until("bestmove")
+
+
 @pytest.mark.parametrize("faulty", ["close-stdout@3"], indirect=True)
 def test_a_closed_output_is_an_end_of_file_of_a_living_process(faulty: uci_pipes.Pipes) -> None:
     """The output ends, the process does not."""

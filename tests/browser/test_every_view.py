@@ -22,7 +22,7 @@ from orchestrator.broadcast.outlook import settings
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SHOTS = os.environ.get("FARM_SHOTS")
-SECONDS = 30_000  # ms: how long anything may take to show up
+SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 SEASONS = ("season16", "season17", "cup", "frc", "ntcec1")
 STAGES = [f"{season} {share}" for season in SEASONS for share in ("0.0", "0.4", "1.0")]
 SIZES = {"desktop": (1440, 1000), "tablet": (820, 1180), "phone": (360, 740)}

@@ -92,6 +92,7 @@ def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib
         show()
         paused = f"The season is paused: power work. {coming}."
         sync_api.expect(notice).to_have_text(paused)
+        sync_api.expect(notice).not_to_have_class("good")
         season.append(operations.resume(season.state, "ann", ""))
         season.play(9)
         show()
@@ -100,6 +101,7 @@ def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib
         opens = local(final.opens_at_ms or 0)
         expected = f"Final: {players}, starts about {opens}."
         sync_api.expect(notice).to_have_text(expected)
+        sync_api.expect(notice).to_have_class("good")  # a break is no trouble
         season.append(abandoning.abandon(season.state, "ann", "launched by mistake"))
         show()
         sync_api.expect(notice).to_have_text("The season was abandoned: launched by mistake.")
@@ -112,7 +114,7 @@ def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib
 
 
 def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.Path) -> None:
-    """In place of empty graphs stands what ended it; the cards do not count options to nought."""
+    """In place of empty graphs stands what ended it, nothing is counted; the next gets ready."""
     season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
     season.settle()
     game = str(season.state.ready_game())
@@ -137,10 +139,12 @@ def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.P
         for card in cards.all():
             sync_api.expect(card).to_contain_text("The engine told of no options")
             sync_api.expect(card).not_to_contain_text("0 options")
+        sync_api.expect(page.locator('[data-x="to-draw"]')).to_have_text("\N{EN DASH}")
         season.settle()
         season.start(str(season.state.ready_game()))
         tape.shown = len(season.journal)
         sync_api.expect(unplayed).to_be_hidden()
         sync_api.expect(page.locator("#graphs")).to_be_visible()
+        sync_api.expect(page.locator("#game-facts")).to_contain_text("engines are getting ready")
         page.context.close()
     assert not complaints

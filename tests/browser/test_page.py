@@ -239,7 +239,9 @@ def test_an_address_that_leads_nowhere_is_told_and_taken_back(
     opened.goto(f"{web.url}/#/nosuch")
     sync_api.expect(notice).to_have_text("There is no season nosuch here.")
     opened.goto(f"{web.url}/#/stage/game/league.99")
-    sync_api.expect(notice).to_have_text("Game league.99 has no record to be replayed.")
+    sync_api.expect(notice).to_have_text(
+        "There is no game league.99 to be shown here: not yet played, or never paired."
+    )
     opened.goto(f"{web.url}/#/stage")
     sync_api.expect(opened.locator("#link-state")).to_have_text("live")
     sync_api.expect(notice).not_to_contain_text("league.99")

@@ -118,7 +118,7 @@ def test_the_rating_list_is_the_apis(page: sync_api.Page, url: str) -> None:
                 "rating": NONE
                 if row["rating"] is None
                 else f"{row['bound']} {tenths(row['rating'])}".strip(),
-                "error": NONE if row["error"] is None else tenths(row["error"]),
+                "error": tenths(row["error"]) if row["error"] else NONE,
                 "points": f"{row['points']:g}",
                 "played": str(row["played"]),
                 "score": f"{tenths(row['percent'])} %",

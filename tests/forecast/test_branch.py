@@ -10,7 +10,7 @@ import pytest
 
 import orchestrator
 from orchestrator import branch, chances, contract, forecast, simulation
-from orchestrator.season import draws, events, files, state
+from orchestrator.season import events, files, lots, state
 
 SEASONS = pathlib.Path(orchestrator.__file__).parent / "seasons"
 CUTS = (0.0, 0.3, 0.8, 1.0)  # parts of the journal after which the branch takes over
@@ -47,11 +47,11 @@ class Replay:
         return sum(map(len, self.left.values()))
 
 
-def lots(seed: int) -> branch.Lot:
+def by_lot(seed: int) -> branch.Lot:
     """Draw lots as the simulation's organizers do."""
 
     def lot(decision: str, count: int) -> list[int]:
-        return list(draws.shuffle(str(seed), f"simulation:{decision}", count))
+        return list(lots.shuffle(str(seed), f"simulation:{decision}", count))
 
     return lot
 
@@ -65,7 +65,7 @@ def test_branch_and_core_agree_on_the_same_results(name: str, cut: float) -> Non
     part = core.journal[: max(1, round(cut * len(core.journal)))]
     before = state.fold(part)
     replay = Replay(core.state, before)
-    found = branch.Branch(before, replay, lots(seed)).run()
+    found = branch.Branch(before, replay, by_lot(seed)).run()
     for event in core.state.events.values():
         there = found.state.events[event.id]
         assert _ranks(there) == _ranks(event), event.id

@@ -423,7 +423,7 @@ def test_a_dry_restore_changes_nothing(farm: Farm, tmp_path: pathlib.Path) -> No
     shown = json.loads(farm("restore", "--json", "--reason", "why").output)
     assert shown["epoch"] > 1
     assert [row["in_redis"] for row in shown["journals"]] == [1]
-    assert farm("fsck").output == "1 seasons: journal, archive and tables agree\n"
+    assert farm("fsck").output == "1 season: journal, archive and tables agree\n"
     with (tmp_path / "archive" / "s" / "journal.jsonl").open("a") as file:
         file.write('{"torn')
     looked = farm("fsck")

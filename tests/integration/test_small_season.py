@@ -18,7 +18,7 @@ import harness
 from orchestrator.season import outcome, state, views
 
 RESIGNS = {"e2": 19, "e3": 23, "e4": 27, "e5": 9, "e6": 7, "e7": 5}  # at this ply or the next
-LATE_MS = 700  # e1's first move: in time at the long controls, lost on time at blitz
+LATE_MS = 1400  # e1's first move: in time at the long controls, lost on time at blitz
 CUP = ("quarterfinal", "semifinal", "bronze", "cup-final")
 
 EVENTS = """
@@ -99,7 +99,7 @@ kind = "match"
 games = 2
 extensions = [
   {{ games = 2, time_control = "10s+500ms", openings = "season" }},
-  {{ games = 2, time_control = "500ms", openings = "season", repeat = true }},
+  {{ games = 2, time_control = "1s", openings = "season", repeat = true }},
 ]
 """
 

@@ -44,7 +44,7 @@ def engine() -> str:
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
     """Run a farm whose hall is bound to core 0; its season is slow enough to be watched."""
     with theatre.stage(tmp_path_factory.mktemp("kibitz"), HALL) as stage:
-        theatre.season(stage.farm, delay_ms=150, strengths=(1, 2, 3))
+        theatre.season(stage.farm, delay_ms=200, strengths=(1, 2, 3))
         yield stage
 
 
@@ -68,12 +68,20 @@ class Kibitzer:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=180,
         )
 
-    def child(self) -> int:
-        """Return its engine's process, 0 while it has none."""
-        return next(iter(harness.children(self.process.pid)), 0)
+    def another(self, farm: harness.Farm, than: int) -> int:
+        """Return its engine's process, once that is another one."""
+        found: list[int] = []
+
+        def there() -> bool:
+            children = harness.children(self.process.pid)
+            found[:] = [pid for pid in children if pid != than and harness.alive(pid)]
+            return bool(found)
+
+        farm.wait(there, 60, "an engine of the kibitzer")
+        return found[0]
 
 
 def read(web: theatre.Web, name: str) -> Any:
@@ -114,12 +122,11 @@ def test_a_season_is_kibitzed_whatever_becomes_of_the_kibitzer(
     try:
         farm.wait(lambda: read(web, "data.json") is not None, 60, "the first word")
         assert heard(web)["engine"].startswith("Stockfish")
-        first = kibitzer.child()
+        first = kibitzer.another(farm, 0)
         assert os.sched_getaffinity(first) == {1}
         harness.kill(first, signal.SIGKILL)  # the engine alone
+        second = kibitzer.another(farm, first)
         grows(web, "an engine that was started again")
-        second = kibitzer.child()
-        assert second != first
         kibitzer.process.kill()
         farm.wait(lambda: not harness.alive(second), 20, "the engine's end with its kibitzer")
         played = reached(web)
@@ -160,7 +167,7 @@ def record(web: theatre.Web, played: str) -> contract.GameRecord:
 
 def heard(web: theatre.Web) -> dict[str, Any]:
     """Return a kibitzer's card from the page's stream."""
-    with httpx.stream("GET", f"{web.url}/api/v1/live", timeout=30) as answer:
+    with httpx.stream("GET", f"{web.url}/api/v1/live", timeout=90) as answer:
         for event in theatre.events(answer):
             if event.kind == "kibitz" and event.data["kibitzers"]:
                 card: dict[str, Any] = event.data["kibitzers"][0]

@@ -144,7 +144,7 @@ def test_wait_wakes_for_an_append(ledger: Twin) -> None:
     )
     reader.start()
     ledger.append(api.FARM, 0, [scene.draft()], by="op")
-    reader.join(timeout=15)
+    reader.join(timeout=60)
     assert answers == [True]
 
 

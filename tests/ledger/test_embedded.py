@@ -69,7 +69,7 @@ def test_celery_reaches_it_by_its_broker_url(tmp_path: pathlib.Path) -> None:
         link.SimpleQueue("bell") as queue,
     ):
         queue.put({"ring": 1})
-        message = queue.get(timeout=10)
+        message = queue.get(timeout=60)
         message.ack()
         assert message.payload == {"ring": 1}
 

@@ -130,7 +130,7 @@ def test_an_engine_without_ping_is_started_anew(tmp_path: pathlib.Path) -> None:
     old = table.scripted("Old", "--protocol", "xboard", "--fault", "no-features")
     engines = [*old, "proto=xboard", *table.scripted("New")]
     words = [*engines, "-each", "tc=20", "-log", "file=log.txt", "-maxmoves", "1"]
-    plan = ["-rounds", "2", "-noswap", "-startup-ms", "1500"]
+    plan = ["-rounds", "2", "-noswap", "-startup-ms", "3000"]
     found = table.facts(tmp_path, *words, *plan)
     assert [sum(one["faults"].values()) for one in found["engines"]] == [0, 0]
     assert heard(tmp_path, "xboard") == {"Old": 2}

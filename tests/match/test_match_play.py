@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import chess.pgn
+import harness
 import pytest
 import table
 
@@ -24,14 +25,6 @@ def pgn_games(path: pathlib.Path) -> Iterator[chess.pgn.Game]:
         while game := chess.pgn.read_game(file):
             assert not game.errors
             yield game
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Wait until something is so; fail when it takes too long."""
-    deadline = time.monotonic() + table.PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"waited too long for {what}"
-        time.sleep(0.01)
 
 
 def finished(directory: pathlib.Path) -> int:
@@ -85,7 +78,7 @@ def test_a_minimal_pgn_has_no_comments(tmp_path: pathlib.Path) -> None:
 def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> None:
     """A missing program, one that exits and one that never answers end no match."""
     engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-engine", "cmd=false"]
-    words = [*engines, "-each", "tc=5", "-startup-ms", "500", "-tournament", "gauntlet"]
+    words = [*engines, "-each", "tc=5", "-startup-ms", "2000", "-tournament", "gauntlet"]
     found = table.facts(tmp_path, *words, "-games", "2", "-engine", "cmd=sleep", "arg=60")
     assert (found["complete"], found["played"]) == (True, 6)
     best = found["engines"][0]
@@ -137,11 +130,11 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     words = [*table.mating("good", "Good"), *table.mating("bad", "Bad"), "-each", "tc=10"]
     process = table.start(tmp_path, *words, *MANY, "-rounds", "10", "-concurrency", "2")
     try:
-        wait_for(lambda: finished(tmp_path) >= 5, "five games")
+        harness.wait(lambda: finished(tmp_path) >= 5, "five games")
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=table.PATIENCE)
-    wait_for(lambda: not table.survivors(tmp_path), "the end of every process")
+    harness.wait(lambda: not table.survivors(tmp_path), "the end of every process")
     seed = json.loads((tmp_path / "g.pgn.jsonl").read_text().splitlines()[0])["seed"]
     found = table.facts(tmp_path, "-resume", "-pgnout", "g.pgn")
     assert (found["complete"], found["played"], found["seed"]) == (True, 20, seed)
@@ -180,7 +173,7 @@ def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, pres
         tmp_path, *words, "-each", "tc=60", *MANY, "-rounds", "50", "-concurrency", "2"
     )
     try:
-        wait_for(lambda: finished(tmp_path) >= 2, "two games")
+        harness.wait(lambda: finished(tmp_path) >= 2, "two games")
         before = finished(tmp_path)
         for _ in range(presses):
             process.send_signal(signal.SIGINT)
@@ -191,7 +184,8 @@ def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, pres
     assert "farm match -resume -journal g.pgn.jsonl" in out
     after = finished(tmp_path)
     assert after == len(list(pgn_games(tmp_path / "g.pgn")))
-    assert (before < after <= before + 2) if presses == 1 else (after <= before + 1)
+    # Two games ran at the first Ctrl-C; a busy machine may have ended two more just before it.
+    assert (before < after <= before + 4) if presses == 1 else (after <= before + 3)
     assert not table.survivors(tmp_path)
 
 
@@ -231,7 +225,7 @@ def test_concurrent_games_have_cores_of_their_own(tmp_path: pathlib.Path) -> Non
         return whole and set.isdisjoint(*lists.values())
 
     try:
-        wait_for(two_games, "two games on disjoint CPUs")
+        harness.wait(two_games, "two games on disjoint CPUs")
     finally:
         process.send_signal(signal.SIGTERM)
         end(process)

@@ -306,7 +306,7 @@ def seen(
         run.gpu_exporters() as gpu,
         run.scraping(scraped, port, gpu) as prometheus,
     ):
-        run.play(farm)
+        run.play(farm, lambda: prometheus.query("farm_game_ply > 0"))
         farm.ledger.set_vitals("gpu-box", run.gpu_host(farm.ledger.now_ms()).encode())
         with harness.frozen(run.engines(farm)):
             yield prometheus, *settled(farm, prometheus, port)

@@ -75,10 +75,11 @@ interruptions = "ntcec1"
     return path
 
 
-def play(farm: harness.Farm) -> None:
+def play(farm: harness.Farm, scraped: Callable[[], object]) -> None:
     """Cause one interruption, one crash and one pause; return in the second event's game.
 
-    However long it takes to do something to a game, the game waits for it.
+    However long it takes to do something to a game, the game waits for it: so it does until it
+    is ``scraped``, before which nobody sees moves being added.
     """
 
     def state() -> Any:
@@ -101,6 +102,7 @@ def play(farm: harness.Farm) -> None:
         farm.wait(lambda: games(1) and in_flight(3), 60, "a game to be interrupted")
         assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
         farm.wait(lambda: interrupted() and in_flight(3), 60, "the game that is played anew")
+        farm.wait(lambda: bool(scraped()), 60, "a scrape")
         farm.operate("pause", "--reason", "test")
     farm.wait(lambda: farm.ledger.slot(harness.HALL) is None, 60, "the pause")
     farm.operate("resume")

@@ -65,7 +65,7 @@ class Place:
         self,
         kind: sandbox.Kind,
         *deed: str,
-        base_ms: int = 4_000,
+        base_ms: int = 30_000,
         on_open: Callable[[hall.Hall], tuple[str, ...]] = lambda _: (),
     ) -> hall.Played:
         """Play one game; nothing of it is left alive."""

@@ -20,7 +20,7 @@ import pytest
 
 from orchestrator import contract
 from worker_cpu import deadman as program
-from worker_cpu.seats import deadman, local
+from worker_cpu.seats import deadman_client, local
 
 SLEEPER = "import time; time.sleep(300)"
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
@@ -48,7 +48,7 @@ class Bench:
             )
         os.close(reader)
         self.socket = ours
-        self.client = deadman.DeadMan(ours)
+        self.client = deadman_client.DeadMan(ours)
         self.seats: list[local.LocalSeat] = []
 
     def spawn(self, text: str, side: contract.Side = "white") -> local.LocalSeat:
@@ -65,7 +65,7 @@ class Bench:
 
     def ended(self) -> list[dict[str, object]]:
         """Wait for the dead man's end; nothing of the game lives; return its log."""
-        assert self.process.wait(20) == 0
+        assert self.process.wait(hall.PATIENCE) == 0
         assert hall.survivors(self.game) == []
         if not self.log.exists():
             return []
@@ -209,7 +209,7 @@ def test_the_reason_is_on_disk_before_the_kill(bench: Bench) -> None:
     bench.say("kill fenced: another attempt has the hall")
     assert ended.poll(10_000)
     assert json.loads(bench.log.read_text())["why"] == "fenced: another attempt has the hall"
-    with pytest.raises(deadman.DeadManKillsError, match="fenced"):
+    with pytest.raises(deadman_client.DeadManKillsError, match="fenced"):
         bench.client.ask("white", 0)
     bench.ended()
 
@@ -258,7 +258,7 @@ def test_an_end_just_before_a_shutdown_is_the_farms(bench: Bench) -> None:
     seat = bench.spawn(SLEEPER)
     os.kill(seat.pid, signal.SIGTERM)
     bench.process.terminate()
-    with pytest.raises(deadman.DeadManKillsError, match="shutdown"):
+    with pytest.raises(deadman_client.DeadManKillsError, match="shutdown"):
         bench.client.ask("white", 1_000)
 
 
@@ -269,7 +269,7 @@ ours, theirs = socket.socketpair()
 reader, writer = os.pipe()
 process = subprocess.Popen(
     [sys.executable, "-I", "-S", program, "--link-fd", str(reader), "--referee-fd",
-     str(theirs.fileno()), "--log", log, "--limit-ms", "700"],
+     str(theirs.fileno()), "--log", log, "--limit-ms", "2000"],
     pass_fds=(reader, theirs.fileno()))
 now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 for _ in range(int(feeds)):
@@ -282,14 +282,23 @@ time.sleep(300)
 """
 
 FROZEN = """
-import pathlib, signal, sys
+import pathlib, signal, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 import hall
+from worker_cpu import frames
 made = hall.Hall(pathlib.Path(sys.argv[2]), limit_ms=2000)
 order = hall.order(hall.program("import time; time.sleep(300)"), hall.scripted())
+silent = threading.Event()
+def feed():
+    while not silent.wait(0.1):
+        made.say(f"feed {time.clock_gettime_ns(time.CLOCK_BOOTTIME)}")
+threading.Thread(target=feed).start()
 def freeze(frame):
-    made.referee.send_signal(signal.SIGSTOP)
-    print(order.game, made.referee.pid, made.dead_man.pid, flush=True)
+    # Black is spoken to last: both engines run by then.
+    if frame.kind is frames.Kind.CHUNK and frames.Chunk.decode(frame.payload).seat == "b":
+        silent.set()
+        made.referee.send_signal(signal.SIGSTOP)
+        print(order.game, made.referee.pid, made.dead_man.pid, flush=True)
 made.play(order, freeze)
 """
 
@@ -298,10 +307,10 @@ def test_silence_kills_the_link(tmp_path: pathlib.Path) -> None:
     """Feeding holds the dead man off; silence kills; a feed from the future buys no time."""
     log = tmp_path / "log"
     link = subprocess.Popen(
-        [sys.executable, "-c", LINK, program.__file__, str(log), "10"], stdout=subprocess.PIPE
+        [sys.executable, "-c", LINK, program.__file__, str(log), "25"], stdout=subprocess.PIPE
     )
     with link:
-        assert link.wait(20) == -signal.SIGKILL
+        assert link.wait(hall.PATIENCE) == -signal.SIGKILL
         assert link.stdout is not None
         assert link.stdout.read() == b"fed\n"
     assert not log.exists()  # no engine ran: there was nothing to write down
@@ -314,7 +323,7 @@ def test_silence_kills_engines_and_a_frozen_referee(tmp_path: pathlib.Path) -> N
         [sys.executable, "-c", FROZEN, room, str(tmp_path)], stdout=subprocess.PIPE
     )
     with link:
-        assert link.wait(20) == -signal.SIGKILL
+        assert link.wait(hall.PATIENCE) == -signal.SIGKILL
         assert link.stdout is not None
         game, referee, dead_man = link.stdout.read().decode().split()[:3]
     for pid in (int(referee), int(dead_man)):

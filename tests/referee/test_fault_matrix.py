@@ -20,14 +20,9 @@ from orchestrator.contract import Ending
 
 LONG = os.environ.get("FARM_LONG") == "1"
 BOTH, UCI, XBOARD = ("uci", "xboard"), ("uci",), ("xboard",)
-ANSWER_SECONDS = 5.0  # s: a verdict comes within that after the deadline concerned
+ANSWER_SECONDS = 30.0  # s: a verdict comes within that after the deadline concerned
 FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 4 3"
 
-TIMES = contract.Timeouts(
-    start_ms=2_000, ready_ms=1_500, stop_ms=100, stall_ms=200, quit_ms=300,
-    features_ms=1_500, settle_ms=500,
-)  # fmt: skip
-SHORT = contract.TimeControl(base_ms=500, increment_ms=0)
 
 # during the game: fault, protocols, how the faulty engine loses (None: it plays on)
 PLAYED: list[tuple[str, tuple[str, ...], Ending | None]] = [
@@ -39,7 +34,7 @@ PLAYED: list[tuple[str, tuple[str, ...], Ending | None]] = [
     ("hang", BOTH, Ending.STALL),
     ("spam", BOTH, Ending.STALL),
     ("sleepy", BOTH, Ending.TIME),
-    ("late:700", BOTH, Ending.TIME),
+    ("late:2400", BOTH, Ending.TIME),
     ("half", BOTH, Ending.TIME),
     ("illegal", BOTH, Ending.ILLEGAL),
     ("garbage", BOTH, Ending.ILLEGAL),
@@ -106,7 +101,8 @@ def test_a_cell_of_the_fault_matrix(
         if fault in dict.fromkeys(("no-board", "no-features"))
         else (contract.Opening())
     )
-    order = hall.order(**players, time_control=SHORT, timeouts=TIMES, opening=opening)
+    timeouts, control = hall.patience(fault, ending)
+    order = hall.order(**players, time_control=control, timeouts=timeouts, opening=opening)
     order = order.model_copy(update={"time_margin_ms": 50})
     played = hall.play(tmp_path, order)
     outcome = played.outcome
@@ -123,7 +119,7 @@ def test_an_engine_without_features_plays_by_version_1(tmp_path: pathlib.Path) -
     """Nothing but plain moves is sent to it, and `go` comes after the settling time."""
     old = hall.scripted("--fault", "no-features", protocol="xboard")
     end = hall.scripted("--fault", "illegal@1", name="End")
-    times = TIMES.model_copy(update={"features_ms": 700})
+    times, _ = hall.patience("no-features", None)
     played = hall.play(tmp_path, hall.order(end, old, timeouts=times))
     assert played.outcome.loser == "white"
     assert "usermove" not in played.sent("b")
@@ -133,7 +129,7 @@ def test_an_engine_without_features_plays_by_version_1(tmp_path: pathlib.Path) -
 def test_a_refusal_says_what_is_missing(tmp_path: pathlib.Path) -> None:
     """An engine that cannot be brought to the start loses, and the note says why."""
     old = hall.scripted("--fault", "no-features", protocol="xboard")
-    times = TIMES.model_copy(update={"features_ms": 300})
+    times, _ = hall.patience("no-features", None)
     order = hall.order(old, hall.scripted(), timeouts=times, opening=contract.Opening(fen=FEN))
     assert "setboard" in hall.play(tmp_path, order).outcome.note
 

@@ -27,8 +27,10 @@ class Freezing(store.RedisLedger):
         """Write the ply; its answer starts the next clock, then the referee stands still."""
         children = pathlib.Path(f"/proc/{self.nursery_pid}/task/{self.nursery_pid}/children")
         referee = int(children.read_text().split()[-1])
-        threading.Timer(0.3, os.kill, (referee, signal.SIGSTOP)).start()
-        return super().write_ply(hall, token, attempt, ply, payload)
+        reply = super().write_ply(hall, token, attempt, ply, payload)
+        # In the middle of the clock: a busy machine has a second on either side.
+        threading.Timer(1.0, os.kill, (referee, signal.SIGSTOP)).start()
+        return reply
 
 
 @pytest.fixture
@@ -53,14 +55,14 @@ def test_a_frozen_referee_is_an_interruption(
     order = games.order(
         games.scripted("--fault", "no-eval"),
         games.scripted("--fault", "sleepy@2"),
-        time_control=contract.TimeControl(base_ms=800, increment_ms=0),
+        time_control=contract.TimeControl(base_ms=2_000, increment_ms=0),
     )
     ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
     ledger.open_hall("main", "h1", "w1")
     ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
     monkeypatch.setattr(store, "connect", lambda _: ledger)
     made = keeper.HallKeeper(configured)
-    monkeypatch.setattr(processes, "END_SECONDS", 0.5)
+    monkeypatch.setattr(processes, "END_SECONDS", 2.0)
     try:
         ledger.nursery_pid = made._nursery._process.pid
         made.look()

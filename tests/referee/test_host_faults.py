@@ -76,10 +76,13 @@ def test_throttling_and_a_frozen_host_prove_a_stall(counters: Counters) -> None:
 
 
 def test_foreign_load_counts_on_the_engines_own_cores_only(counters: Counters) -> None:
-    """The engine's own work is no foreign load; on shared cores nobody's is."""
+    """The engine's own work is no foreign load; that of others on shared cores is only told."""
     assert lost(counters, 1, 2, busy=100, engine=200).foreign == 0
     assert lost(counters, 1, 2, busy=100, engine=100).foreign == 100 * TICK_MS / 2
-    assert lost(counters, busy=100).foreign == 0
+    shared = lost(counters, busy=100)
+    assert shared.foreign == 0
+    assert not shared.proves(5000, 1)
+    assert "load of others" in str(shared)
 
 
 def test_who_keeps_all_cores_busy_was_not_frozen(counters: Counters) -> None:

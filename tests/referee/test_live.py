@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import chess
 import hall
 import made
+import pytest
 
 from orchestrator import contract
 from orchestrator.commands import watch
@@ -33,3 +35,11 @@ def test_watchers_read_how_near_the_end_is() -> None:
     shown = watch._counters(counters)
     assert shown.split("\n")[1:] == ["fifty-move rule in 49 moves", "win rule in 3 plies"]
     assert watch._counters(None) == ""
+
+
+@pytest.mark.parametrize(("inked", "king"), [(True, "♚"), (False, "♔")])
+def test_the_sides_can_be_told_apart_without_colours(*, inked: bool, king: str) -> None:
+    """White's pieces are outlines where no ink tells them from Black's."""
+    drawn = watch._draw(chess.STARTING_FEN, "", inked=inked).plain.splitlines()
+    assert "♚" in drawn[1]
+    assert king in drawn[8]

@@ -216,7 +216,7 @@ def test_a_stall_is_ended_with_its_scratch_saved(
     place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:
     """The farm's own kill ends the engine first and lets its sandbox save the scratch."""
-    played = boxed("litter", "SIGSTOP", base_ms=500)
+    played = boxed("litter", "SIGSTOP", base_ms=2_000)
     assert played.outcome.ending in {"stall", "time"}
     assert place.kept() == ["note.txt"]
 
@@ -281,6 +281,7 @@ def test_a_real_engine_plays_in_its_sandbox(place: hostile.Place) -> None:
         spec.model_copy(update={"options": {"Hash": 16}}),
         place.spec("mating", "bad"),
         time_control=contract.TimeControl(base_ms=1_000, increment_ms=100),
+        time_margin_ms=20_000,
     )
     with hall.opened(place.hall, confinement=sandbox.Confinement("bubblewrap")) as opened:
         played = opened.play(order)

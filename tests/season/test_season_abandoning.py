@@ -17,12 +17,12 @@ from orchestrator.season import (
     decide,
     decisions,
     draw_check,
-    draws,
     entries,
     events,
     files,
     graph,
     judgement,
+    lots,
     operations,
     outcome,
     state,
@@ -71,7 +71,7 @@ def test_nothing_comes_of_an_abandoned_season(loaded: files.Loaded, games: int) 
     assert (seen["status"], seen["reason"], seen["champion"]) == ("abandoned", WHY, None)
     assert (seen["remaining_seconds"], seen["waits"], seen["next"]) == (0, [], None)
     assert seen["games"]["played"] == games
-    assert draws.commitment(seen["seed"]) == seen["seed_sha256"]
+    assert lots.commitment(seen["seed"]) == seen["seed_sha256"]
     statuses = {event["status"] for event in seen["events"]}
     assert statuses <= {"ranked", "abandoned"}
     rows = [row for event in season.state.events for row in views.schedule(season.state, event, 0)]

@@ -8,6 +8,7 @@ import driver
 import pytest
 
 from orchestrator import contract, errors
+from orchestrator.broadcast import tables
 from orchestrator.season import (
     amending,
     amendments,
@@ -23,6 +24,7 @@ from orchestrator.season import (
     hidden_books,
     operations,
     orders,
+    progress,
     replacing,
     seeding,
     state,
@@ -291,6 +293,21 @@ def test_a_gate_moves_before_and_after_it_is_set(tmp_path: Path) -> None:
     played.play()
     with pytest.raises(errors.RefusedError, match="over"):
         amending.move_gate(played.state, "final", sooner * 2, played.now_ms, *WHY)
+
+
+def test_the_time_left_counts_to_a_moved_gate(tmp_path: Path) -> None:
+    """What is left of a season takes the operator's time for the file's break."""
+    played = at_the_gate(tmp_path)
+    games = progress.of_event(played.state, "final")
+    games_seconds = games.mean_seconds * games.total
+    for minutes in (90, 1):
+        opens = played.now_ms + minutes * 60_000
+        played.append(amending.move_gate(played.state, "final", opens, played.now_ms, *WHY))
+        left = (opens - played.state.at_ms) / 1000
+        assert progress.of_season(played.state).remaining_seconds == pytest.approx(
+            left + games_seconds
+        )
+        assert tables.estimated_starts(played.state)["final"] == opens
 
 
 def test_a_gate_that_is_not_set_yet_opens_when_it_was_told(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from orchestrator.season import (
     graph,
     model,
     operations,
+    outcome,
     state,
     views,
 )
@@ -101,6 +102,10 @@ def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
     assert season.state.events["final"].status is events.Status.WAITING
     assert season.state.events["side"].status is events.Status.RANKED  # it depended on nothing
     assert views.season(season.state)["decisions"][0]["engines"] == ["e1", "e2", "e3", "e4"]
+    with pytest.raises(errors.RefusedError, match="must decide league:place-1"):
+        outcome.outcome(season.state)
+    with pytest.raises(errors.RefusedError, match="'league' is over"):
+        exclusion.withdraw(season.state, "league", "e2", "ann", "late")
     season.append(decisions.decide(season.state, asked.decision, ["e4", "e2"], "ann", "lots"))
     season.play()
     assert season.state.events["final"].entrants == ("e4", "e2")
@@ -266,7 +271,8 @@ def test_withdrawal_does_the_same(tmp_path: Path) -> None:
         exclusion.withdraw(season.state, "league", "e2", "ann", "author asked")
     season.append(operations.pause(season.state, "ann", "withdrawal"))
     for event, engine, reason, kind, match in (
-        ("final", "e2", "why", errors.RefusedError, "not being played"),
+        ("final", "e2", "why", errors.RefusedError, "not being played yet"),
+        ("nowhere", "e2", "why", errors.RefusedError, "there are league, final"),
         ("league", "e9", "why", errors.RefusedError, "does not play league"),
         ("league", "e2", "", errors.UsageError, "--reason"),
     ):

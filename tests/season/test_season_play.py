@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import orchestrator
 from orchestrator import contract, errors
-from orchestrator.season import decide, draws, events, files, operations, orders, state
+from orchestrator.season import decide, events, files, lots, operations, orders, state
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 
@@ -105,7 +105,7 @@ def test_every_game_has_a_whole_order(played: driver.Driver, loaded: files.Loade
 def test_the_seed_is_sealed_until_the_end(loaded: files.Loaded, played: driver.Driver) -> None:
     """Its hash is journaled at launch, the seed opens it at the end, another draws apart."""
     launched, finished = played.journal[0], played.journal[-1]
-    assert draws.commitment(finished.data["seed"]) == launched.data["seed_sha256"]
+    assert lots.commitment(finished.data["seed"]) == launched.data["seed_sha256"]
     again = operations.launch(loaded, "test", driver.SEED, "hall", "0.1.0")
     assert again[0].data == launched.data
     other = operations.launch(loaded, "test", "another seed", "hall", "0.1.0")

@@ -265,6 +265,17 @@ def test_a_program_that_is_found_from_nowhere_is_refused(tmp_path: Path) -> None
     assert "'./engine-1'" in refused.value.found
 
 
+def test_a_directory_that_is_found_from_nowhere_is_refused(tmp_path: Path) -> None:
+    """A hall may run anywhere: a relative directory is refused before it holds the season."""
+    text = driver.season_text().replace(
+        'command = ["engine-1"]', 'command = ["./engine-1"]\ndirectory = "eng"'
+    )
+    with pytest.raises(errors.SeasonFileError) as refused:
+        driver.load(tmp_path, text)
+    assert refused.value.where == "[roster.engine e1] directory"
+    assert "'eng'" in refused.value.found
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import orchestrator
 from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
-from orchestrator.season import explain, views, wording
+from orchestrator.season import explain, files, views, wording
 
+SEASONS = Path(orchestrator.__file__).parent / "seasons"
 LIMITS = contract.Limits(syzygy_path="/tables")
 CLOCKS = st.builds(
     contract.TimeControl,
@@ -48,6 +50,12 @@ def test_people_and_programs_read_a_time_control(tmp_path: Path) -> None:
     season = driver.Driver.launched(driver.load(tmp_path, whole))
     seen = views.event(season.state, "league")
     assert (seen["time_control_words"], seen["time_control"]) == ("10s+200ms", "10+0.2")
+
+
+@pytest.mark.parametrize("words", ["30s+300ms", "1+1", "1.5+0.3", "75s+1s"])
+def test_a_time_control_is_written_as_people_would(words: str) -> None:
+    """Half a minute is seconds; from a minute on, halves of minutes are minutes."""
+    assert wording.control(contract.TimeControl.parse(words)) == words
 
 
 @pytest.mark.parametrize(
@@ -86,6 +94,21 @@ def test_a_changed_rule_is_told_as_changed(rules: contract.Adjudication) -> None
     """A rule text is named as it is; one with a number of its own is said to be changed."""
     assert wording.preset(rules) == rules.rules
     assert wording.preset(rules.model_copy(update={"max_moves": 300})) == f"{rules.rules}, changed"
+
+
+def test_check_promises_no_bound(tmp_path: Path) -> None:
+    """Hours are told as those of 60 moves a game, with the break that they hold."""
+    told = list(explain.sentences(explain.explain(driver.load(tmp_path, driver.season_text()))))
+    assert "16 games, about 22h 50m if each game takes 60 moves and all their time" in told[0]
+    assert not any("at most" in line for line in told)
+    assert any("4 games, about 8h 50m with its break;" in line for line in told)
+
+
+def test_check_tells_that_a_knockout_may_take_more_games() -> None:
+    """A season with matches that go on when tied says so of its total and of each such event."""
+    told = list(explain.sentences(explain.explain(files.load(SEASONS / "cup.toml"))))
+    assert "208 games or more, about" in told[0]
+    assert "64 games or more, about" in told[2]
 
 
 def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:

@@ -15,17 +15,17 @@ from orchestrator import contract
 def _season(name: str) -> contract.Adjudication:
     return contract.Adjudication(
         rules=name,
-        syzygy=contract.Syzygy(men=6),  # 11d
-        eval_draw=contract.EvalDraw(min_ply=70, bound_cp=8, plies=10),  # 11b
-        eval_win=contract.EvalWin(bound_cp=1000, plies=10),  # 11c
+        syzygy=contract.Syzygy(men=6),  # S16-11d, S17-11d
+        eval_draw=contract.EvalDraw(min_ply=70, bound_cp=8, plies=10),  # S16-11b, S17-11b
+        eval_win=contract.EvalWin(bound_cp=1000, plies=10),  # S16-11c, S17-11c
     )
 
 
 def _few_pieces(name: str) -> contract.Adjudication:
     return contract.Adjudication(
         rules=name,
-        syzygy=contract.Syzygy(men=6),  # 6c
-        few_pieces_draw=contract.FewPiecesDraw(pieces=6, bound_cp=25, plies=8),  # 6b
+        syzygy=contract.Syzygy(men=6),  # CUP-6c, FRC-6c
+        few_pieces_draw=contract.FewPiecesDraw(pieces=6, bound_cp=25, plies=8),  # CUP-6b, FRC-6b
     )
 
 
@@ -34,7 +34,7 @@ PRESETS: Final[Mapping[str, contract.Adjudication]] = {
     "s17": _season("s17"),
     "cup": _few_pieces("cup"),
     "frc": _few_pieces("frc"),
-    "ntcec1": contract.Adjudication(
+    "ntcec1": contract.Adjudication(  # N1 GUI Adjudication
         rules="ntcec1",
         eval_draw=contract.EvalDraw(min_ply=82, bound_cp=5, plies=10),
         eval_win=contract.EvalWin(bound_cp=650, plies=6),

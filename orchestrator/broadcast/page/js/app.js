@@ -3,7 +3,7 @@
 import { byId, fill, h } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
-import { over, words } from "./notice.js"
+import { calm, over, words } from "./notice.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
@@ -97,7 +97,7 @@ function lose(words) {
 
 /** Say that the season is over, or what stands in its way. */
 function tellState(season) {
-  if (!state.lost) tell(words(season, feed.now()), season.status === "finished")
+  if (!state.lost) tell(words(season, feed.now()), calm(season))
 }
 
 function setSeason(season) {
@@ -197,12 +197,12 @@ async function route() {
 async function replay(season, name) {
   const game = await feed.get(`seasons/${encodeURIComponent(season)}/games/${encodeURIComponent(name)}`)
   if (state.replay !== name) return
-  if (!game) { lose(`Game ${name} has no record to be replayed.`); return }
+  if (!game) { lose(`There is no game ${name} to be shown here: not yet played, or never paired.`); return }
   if (game.status === "running" && state.live) { location.hash = `#/${state.wanted}`; return }
   view.set(game, { follow: false })
   if (state.event !== game.event) { state.event = game.event; drawEvents(); drawTab() }
   byId("main").focus({ preventScroll: true })
-  byId("main").scrollIntoView()
+  scrollTo(0, 0) // the notice stands above the game
 }
 
 // -- keys, buttons, colours ---------------------------------------------------------

@@ -70,6 +70,7 @@ export class GameView {
     if (!this.game) return
     const { thinking, since_ms, white_ms, black_ms } = clock
     this.game.clock = { thinking, since_ms, white_ms, black_ms }
+    this.#head()
     this.#thinking()
     this.#tick()
   }
@@ -144,11 +145,18 @@ export class GameView {
       (same ? ["white"] : SIDES).map((side) => format.control(game.time_control[side])).join(" / "),
       [game.opening.eco, game.opening.name].filter(Boolean).join(" "),
       game.start_number === null ? "" : `Chess960 position ${game.start_number}`,
+      this.#starting() ? "the engines are getting ready" : "",
       game.details,
     ]
     byId("game-facts").textContent = facts.filter(Boolean).join(" · ")
     byId("game-pgn").hidden = game.status === "interrupted" // it has a PGN while it is played, and afterwards
     byId("game-pgn").href = game.status === "running" ? `lichess/${game.season}/games/${game.game}.pgn` : `pgn/${game.season}/games/${game.game}.pgn`
+  }
+
+  /** Return whether no clock has been started yet: an engine may take a minute to be ready. */
+  #starting() {
+    const { game } = this
+    return game.status === "running" && !game.clock?.thinking && this.plies.every((ply) => ply.book)
   }
 
   /** Say why a game that is over has nothing to be drawn: it ended before its first move, or nobody kept them. */
@@ -210,7 +218,7 @@ export class GameView {
       ]
       fill(card.querySelector('[data-x="stats"]'),
         rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
-        h("div", {}, h("dt", {}, "Threads"), diamonds), h("div", {}, h("dt", {}, engine.protocol.toUpperCase()), h("dd", {}, "")))
+        h("div", {}, h("dt", {}, "Threads"), diamonds), h("div", {}, h("dt", {}, "Protocol"), h("dd", {}, engine.protocol.toUpperCase())))
     }
     this.#bar()
   }
@@ -248,11 +256,11 @@ export class GameView {
 
   #counters() {
     const counters = this.plies.slice(0, this.cursor).findLast((ply) => ply.counters)?.counters
-    const plies = (n) => (n === null || n === undefined ? "not played" : `${n} plies`)
+    const plies = (n) => (!counters ? "–" : n === null || n === undefined ? "not played" : `${n} plies`)
     const rows = [
       ["Draw rule", "draw", plies(counters?.plies_to_draw), counters?.plies_to_draw <= 10 && counters?.rd > 0],
       ["Win rule", "win", plies(counters?.plies_to_win), counters?.plies_to_win <= 10 && counters?.rr > 0],
-      ["Fifty moves", "fifty", counters ? `${counters.moves_to_fifty} moves` : "50 moves", counters?.moves_to_fifty <= 10],
+      ["Fifty moves", "fifty", counters ? `${counters.moves_to_fifty} moves` : "–", counters?.moves_to_fifty <= 10],
     ]
     fill(byId("counters"), rows.map(([title, name, text, near]) =>
       h("div", { class: near ? "near" : null }, h("dt", {}, title), h("dd", { "data-x": `to-${name}` }, text))))
@@ -350,7 +358,8 @@ export class GameView {
     this.list.querySelector(".end")?.remove()
     if (this.game.status === "running" || !this.game.result) return
     const judged = this.game.adjudicated ? "adjudicated: " : ""
-    this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${this.game.details}`)))
+    const why = [this.game.details, this.game.note].filter(Boolean).join(": ")
+    this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${why}`)))
   }
 
   #current() {

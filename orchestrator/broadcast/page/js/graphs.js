@@ -4,6 +4,7 @@ import uPlot from "../vendor/uplot/uPlot.esm.js"
 import { h } from "./dom.js"
 import * as format from "./format.js"
 
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
 const LIMIT = 8 // pawns: beyond it the line runs along the edge
 
 const clamp = (ply) => {
@@ -52,7 +53,7 @@ export class Graphs {
       width: Math.max(220, holder.clientWidth), height: 128,
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => [Math.min(-1, low), Math.max(1, high)] } } : {}) },
-      axes: [{ ...axis, size: 26 }, { ...axis, size: 46, values: (_, all) => all.map(kind.text) }],
+      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
       series: [{}, line("--white-side"), line("--black-side")],
       hooks: { draw: [(plot) => this.#mark(plot)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
     }, [[], [], []], holder)

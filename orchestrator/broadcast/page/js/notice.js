@@ -14,6 +14,9 @@ export function words(season, now) {
   return season.decisions.length ? sentence("The organizers are asked", season.decisions.map(({ about }) => about).join("; ")) : ""
 }
 
+/** Return whether what is said is no trouble: the season's end, or a break that ends by itself. */
+export const calm = ({ status, waits = [] }) => status === "finished" || (waits.length > 0 && waits.every((one) => one.for === "gate"))
+
 export const over = (season) => season.status === "finished" || season.status === "abandoned"
 
 function wait(season, one, now) {

@@ -26,7 +26,7 @@ function rated(row) {
   return h("tr", { "data-engine": row.engine, class: row.provisional ? "provisional" : null },
     cell("rank", row.rank ?? "–"), h("th", { scope: "row" }, row.engine),
     cell("rating", row.rating === null ? "–" : `${row.bound} ${row.rating.toFixed(1)}`.trim()),
-    cell("error", row.error === null ? "–" : row.error.toFixed(1)),
+    cell("error", row.error ? row.error.toFixed(1) : "–"),
     cell("points", format.points(row.points)), cell("played", row.played), cell("score", `${row.percent.toFixed(1)} %`),
     h("td", { "data-x": "standing" }, row.provisional ? h("span", { class: "tag" }, "provisional") : null, BOUND[row.bound] ? ` ${BOUND[row.bound]}` : null))
 }

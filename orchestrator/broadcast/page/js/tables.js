@@ -171,14 +171,15 @@ async function archive({ season, seasons }) {
   const text = (name, title) => h("label", {}, title, (fields[name] = h("input", { type: "search", oninput: refresh })))
   const choice = (name, title, values) => h("label", {}, title, (fields[name] = h("select", { onchange: refresh }, values.map(([value, shown]) => h("option", { value }, shown)))))
   const all = [["", "all"]]
-  const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name)),
+  const alone = (one) => known.filter(({ name }) => name === one.name).length === 1
+  const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name), alone(one) ? null : h("small", { class: "quiet" }, ` ${one.season}`)),
     h("td", {}, one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
     h("td", {}, h("a", { href: `pgn/${one.season}.pgn`, download: true, "aria-label": `PGN of ${one.name}` }, "PGN"))))
   return [h("h3", {}, "Seasons"), table("Seasons", [["Season"], ["State"], ["Champion"], ["Games", true], ["Begun"], ["PGN"]], list),
     h("h3", {}, `Games of ${season.name}`),
     h("div", { class: "filters" }, choice("event", "Event", all.concat(season.events.map((one) => [one.event, one.name]))), text("engine", "Engine"),
       choice("result", "Result", [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", "Ending"), text("eco", "ECO"), link),
-    h("p", { class: "quiet" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
+    h("p", { class: "quiet note" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
 }
 
 /** Draw a tab into the panel, unless another one was chosen meanwhile. */

@@ -32,8 +32,8 @@ def below(numbers: Iterator[int], bound: int) -> int:
     return next(value for value in numbers if value < fair) % bound
 
 
-def draws(seed: str, node: str) -> Iterator[int]:
-    """Yield the draws of a node without end."""
+def numbers(seed: str, node: str) -> Iterator[int]:
+    """Yield the numbers of a node without end."""
     k = 0
     while True:
         yield number(seed, node, k)
@@ -42,9 +42,9 @@ def draws(seed: str, node: str) -> Iterator[int]:
 
 def shuffle(seed: str, node: str, count: int) -> list[int]:
     """Return 0 … ``count`` - 1 in a drawn order (Fisher and Yates)."""
-    numbers = draws(seed, node)
+    taken = numbers(seed, node)
     order = list(range(count))
     for last in range(count - 1, 0, -1):
-        other = below(numbers, last + 1)
+        other = below(taken, last + 1)
         order[last], order[other] = order[other], order[last]
     return order
