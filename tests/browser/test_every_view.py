@@ -78,3 +78,24 @@ def test_every_panel_is_fit_to_be_seen(
             page.screenshot(path=picture, full_page=True)
     context.close()
     assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_read_apis_page_is_fit_to_be_seen(
+    browser: sync_api.Browser, stage: tuple[str, str], size: str
+) -> None:
+    """Every path of the API is told, code as code, no wider than the screen."""
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    page.goto(f"{stage[1]}/api.html")
+    sync_api.expect(page.locator("#paths section").first).to_be_visible()
+    told = page.inner_text("body")
+    sideways = page.evaluate(SIDEWAYS)
+    found = page_faults.violations(page)
+    context.close()
+    assert "`" not in told
+    assert not BROKEN.search(told)
+    assert sideways == 0
+    assert not found
