@@ -1,8 +1,8 @@
 """Games of the clock-error probe through a whole farm, every other one before a crowd.
 
 Referee and engines run on the last core, all else (Redis, orchestrator, link, web server,
-the crowd itself) on the first. The games follow each other without a pause; a move belongs
-to a *window*: the part of a game in which the whole crowd is there, or nobody.
+the crowd itself) on the first. The hall is held until a game's crowd is there, or nobody is
+any more: a move belongs to a *window*, from then to the end of the game.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ import harness
 import theatre
 
 from orchestrator import contract
+from orchestrator.ledger import api
 
 CROWD = pathlib.Path(__file__).with_name("crowd.py")
 SEASON = "crowd"
 LOOK_SECONDS = 0.1  # s: between two looks at how far the season is
+HOLD = api.Hold(f"hall:{harness.HALL}", "crowd", "the next crowd is coming")
 CALM_SECONDS = 1.0  # s: after a crowd has left, its connections are still being closed
 Ply = tuple[str, int]  # game and ply
 Thought = tuple[contract.PlyRecord, clock_figures.Move]  # what we recorded, what the probe knows
@@ -130,9 +132,9 @@ def play(root: pathlib.Path, crowds: Iterable[int], setting: clock_runners.Setti
         web = theatre.Web(farm)
         web.start()
         try:
+            _change(farm, "hall_held", HOLD)
             farm.launch(_season(root, probe, logs, setting, len(crowds)), SEASON)
             windows = [_watch(web, number, crowd) for number, crowd in enumerate(crowds)]
-            _until(farm, len(crowds))
             records = list(_records(farm))
         finally:
             web.kill()
@@ -167,14 +169,11 @@ limits = {{ free = true }}"""
 
 
 def _watch(web: theatre.Web, number: int, crowd: int) -> Window:
-    """Let a crowd come to a game, and leave when it is over."""
-    farm = web.farm
-    farm.wait(lambda: _finished(farm) == number and bool(_running(farm)), 60, f"game {number + 1}")
-    game = _running(farm)
+    """Let a crowd come to a game before it begins, and leave when it is over."""
     if not crowd:
         time.sleep(CALM_SECONDS)
         begin_ns = time.monotonic_ns()
-        _until(farm, number + 1)
+        _play(web.farm, number)
         return Window(0, begin_ns, time.monotonic_ns())
     command = [sys.executable, str(CROWD), str(web.port), str(crowd)]
     with subprocess.Popen(
@@ -184,11 +183,29 @@ def _watch(web: theatre.Web, number: int, crowd: int) -> Window:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         begin_ns = time.monotonic_ns()
-        _until(farm, number + 1)
+        game = _play(web.farm, number)
         end_ns = time.monotonic_ns()
         told = json.loads(process.communicate(f"{game} {clock_script.PLIES}\n", timeout=60)[0])
     seen = {(game, ply): stamps for game, ply, stamps in told["plies"]}
     return Window(crowd, begin_ns, end_ns, seen, told["ended"])
+
+
+def _play(farm: harness.Farm, number: int) -> str:
+    """Let the next game be played, and none behind it; its id."""
+    _change(farm, "hall_released", api.Release(HOLD.scope, HOLD.name))
+    farm.wait(lambda: bool(_running(farm)), 60, f"game {number + 1}")
+    game = _running(farm)
+    _change(farm, "hall_held", HOLD)
+    _until(farm, number + 1)
+    return game
+
+
+def _change(farm: harness.Farm, kind: str, effect: api.Effect) -> None:
+    """Hold or release the hall, as an operator does."""
+    fact = {"hall": harness.HALL, "host": "", "worker": "", "reason": HOLD.reason}
+    last = farm.ledger.last(api.FARM)
+    told = farm.ledger.append(api.FARM, last, [contract.Draft(kind, fact)], "benchmark", [effect])
+    assert isinstance(told, api.Appended)
 
 
 def _until(farm: harness.Farm, games: int) -> None:
