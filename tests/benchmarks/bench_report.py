@@ -52,13 +52,13 @@ def standing(told: str, parts: Iterable[str]) -> dict[str, str]:
     heads = "|".join(map(re.escape, parts))
     pieces = re.split(rf"^### ({heads})$", told, flags=re.MULTILINE)
     return {
-        name: f"### {name}\n\n{text.strip()}\n"
+        name: f"### {name}\n\n{text.strip()}"
         for name, text in zip(pieces[1::2], pieces[2::2], strict=True)
     }
 
 
 def _unknown(name: str) -> str:
-    return f"### {name}\n\nNot run.\n"
+    return f"### {name}\n\nNot run."
 
 
 def section(path: pathlib.Path) -> Iterator[str]:
