@@ -178,6 +178,18 @@ def test_a_crash_is_told_once_by_every_channel(
     assert json.loads(body)["kind"] == "crash"
 
 
+def told_of_three_crashes(
+    ledger: memory.MemoryLedger, channels: settings.Settings, tmp_path: pathlib.Path
+) -> runner.Runner:
+    """Return a notifier that has just told of three crashes: it asks about one engine's second."""
+    made(ledger, channels, tmp_path).once()
+    for number in range(1, 4):
+        crash(ledger, tmp_path, number)
+    running = made(ledger, channels, tmp_path)
+    running.once()
+    return running
+
+
 def test_an_asking_notice_is_told_again_until_it_is_acknowledged(
     ledger: memory.MemoryLedger,
     channels: settings.Settings,
@@ -185,11 +197,7 @@ def test_an_asking_notice_is_told_again_until_it_is_acknowledged(
     tmp_path: pathlib.Path,
 ) -> None:
     """The second crash of three is reminded each hour, and no more after the journaled ack."""
-    made(ledger, channels, tmp_path).once()
-    for number in range(1, 4):
-        crash(ledger, tmp_path, number)
-    running = made(ledger, channels, tmp_path)
-    running.once()
+    running = told_of_three_crashes(ledger, channels, tmp_path)
     asking = [mail for mail in _Smtp.mails if "one crash from" in mail]
     assert len(asking) == 1, "two engines, three crashes: one engine has two"
     before = len(_Smtp.mails)
@@ -216,11 +224,7 @@ def test_an_abandoned_season_asks_nobody_any_more(
     tmp_path: pathlib.Path,
 ) -> None:
     """Its end is told once, with the reason; what asked in it is closed and never told again."""
-    made(ledger, channels, tmp_path).once()
-    for number in range(1, 4):
-        crash(ledger, tmp_path, number)
-    running = made(ledger, channels, tmp_path)
-    running.once()
+    running = told_of_three_crashes(ledger, channels, tmp_path)
     assert outbox.Outbox(tmp_path / "outbox.json").waiting
     state = common.fold(ledger, "s")
     ledger.append("s", state.seq, abandoning.abandon(state, "ann", "a mistake"), "ann")
