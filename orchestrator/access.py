@@ -4,12 +4,13 @@ Each role is given the keys and commands its work needs, and no more (``docs/sec
 has the table in words). Invariants:
 
 * nobody but ``admin`` configures the server, empties it or reads its users;
-* nobody but ``operator`` and ``admin`` can take entries out of a season's journal or rename
-  a key: it only grows;
+* nobody but ``operator`` and ``admin`` can delete, replace, trim or rename a season's journal
+  or take an entry out of it. The rules know commands, not their words: who may add an entry
+  could still cut by ``XADD``'s own MAXLEN, which the mirror and ``farm fsck`` show;
 * ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words;
 * passwords stand here as SHA-256 only, as Redis keeps them.
 
-Rules are those of Redis 7 (``%R~``); Celery's channel names carry the database number.
+Rules are those of Redis 7 (``%R~``). Nobody but ``admin`` has a channel: rings are queues.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ CONNECT_6 = tuple(word for word in CONNECT if "setinfo" not in word)  # Redis 7.
 ASK = ("info", "time", "multi", "exec", "discard")
 SCRIPTS = ("eval", "evalsha", "script|load", "script|exists")
 LEDGER = (
-    *("set", "setnx", "incr", "del", "hset", "hsetnx", "hdel", "rpush", "sadd", "srem"),
-    *("hincrby", "incrby", "decr", "lpop", "lrem", "persist", "xadd", "expire", "pexpire"),
+    *("setnx", "incr", "hset", "hsetnx", "hdel", "rpush", "sadd", "srem"),
+    *("hincrby", "incrby", "decr", "lpop", "lrem", "persist", "xadd"),
 )
+REPLACE = ("set", "del", "expire", "pexpire")  # what would end a journal: not on those
 BROKER = (
     *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "srem", "watch"),
-    *("unwatch", "publish", "subscribe", "psubscribe"),
-    *("unsubscribe", "punsubscribe"),
+    "unwatch",
 )
 KIBITZ = (
     *("get", "hget", "hgetall", "mget", "xrange", "time", "multi", "exec", "discard"),
@@ -74,13 +75,13 @@ class Role:
         return (*keys_and_channels, "-@all", *self.commands, *self.besides)
 
 
-def roles(database: int = 0) -> dict[str, Role]:
+def roles() -> dict[str, Role]:
     """Return all roles by name."""
     names = keys.Keys()
     ledger, mirrored = f"~{names.prefix}*", f"%R~{names.mirrored}"
     reads, broker = f"%R~{names.prefix}*", f"~{bells.KEYS}*"
-    channels = _channels(database)
     play = tuple(f"~{pattern}" for pattern in _of_hall(names))
+    journals = f"~{names.journal('*')}"
     steer = ("+@all", "-@admin", "-@dangerous", "+info", "+config|get", "+acl|whoami")
     told = (
         Role("admin", "sets the server up; used by no process", ("~*",), ("&*",), ("+@all",)),
@@ -88,18 +89,22 @@ def roles(database: int = 0) -> dict[str, Role]:
             "orchestrator",
             "decides, archives, rings the halls",
             (ledger, broker),
-            channels,
+            (),
             _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, "config|get", *CONNECT_6),
-            (f"(~{names.journal('test:*')} +xtrim)",),  # those of test matches are cut
+            (
+                f"(~{names.journal('test:*')} +xtrim +del)",  # test matches' end
+                _replacing(broker, *(f"~{pattern}" for pattern in _beside_journals(names))),
+            ),
         ),
         Role(
             "worker",
             "plays: claims, plies, records of its halls",
             (*play, mirrored, broker),
-            channels,
+            (),
             _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, *CONNECT_6),
+            (_replacing(broker, *(key for key in play if key != journals)),),
         ),
-        Role("operator", "a person: steers, corrects, restores", (ledger, broker), channels, steer),
+        Role("operator", "a person: steers, corrects, restores", (ledger, broker), (), steer),
         Role("broadcast", "shows", (reads,), (), _allow(*READ, *ASK, *CONNECT_6)),
         Role(
             "exporter",
@@ -126,14 +131,15 @@ def _allow(*commands: str) -> tuple[str, ...]:
     return tuple(f"+{command}" for command in dict.fromkeys(commands))
 
 
-def _channels(database: int) -> tuple[str, ...]:
-    # Patterns are compared as text: a subscription to x* is not covered by a wider rule.
-    prefix = bells.KEYS
-    return (
-        f"&{prefix}*",
-        f"&{prefix}/{database}.celery.pidbox",
-        f"&{prefix}/{database}.celeryev/worker.*",
-    )
+def _replacing(*patterns: str) -> str:
+    """Return a selector: what would end a journal, on keys that are none."""
+    return f"({' '.join((*patterns, *_allow(*REPLACE)))})"
+
+
+def _beside_journals(names: keys.Keys) -> tuple[str, ...]:
+    """Return the patterns of all keys of the ledger but the journals."""
+    own = (names.mirrored, names.wants("*"), names.kibitz("*"))
+    return (*(key for key in _of_hall(names) if key != names.journal("*")), *own)
 
 
 def _of_hall(names: keys.Keys) -> tuple[str, ...]:
@@ -143,7 +149,7 @@ def _of_hall(names: keys.Keys) -> tuple[str, ...]:
         *(names.journal("*"), names.holds("*")),
         *(names.results("*"), names.latest("*"), names.attempts("*")),
         *(names.hall("*"), names.plies("*"), names.record("*")),
-        *(names.wants("*"), names.gpus, names.seats("*")),
+        *(names.wants("*"), names.gpus, names.seats("*", "*")),
         *(names.tests(), names.tests("*")),
     )
 
@@ -165,9 +171,9 @@ class User:
         return " ".join(("user", self.name, *self.rules()[1:]))
 
 
-def users(passwords: Mapping[str, str], operators: Sequence[str], database: int) -> list[User]:
+def users(passwords: Mapping[str, str], operators: Sequence[str]) -> list[User]:
     """Return a user for each role and each operator; ``passwords`` by user name."""
-    known = roles(database)
+    known = roles()
     named = [(name, known[name]) for name in ROLES if name != "operator"]
     named += [(name, known["operator"]) for name in operators]
     return [User(name, role, sha256(passwords[name])) for name, role in named]

@@ -63,7 +63,7 @@ class SeasonArchive:
         """Return the payloads of a given-up attempt's plies, [] where none are kept."""
         path = self.games / game / "given-up" / f"{attempt}.jsonl"
         try:
-            return path.read_text(encoding="utf-8").splitlines()
+            return files.lines(path)
         except FileNotFoundError:
             return []
 

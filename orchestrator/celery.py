@@ -1,22 +1,28 @@
 """The Celery application: a doorbell between orchestrator and halls, and nothing more.
 
 No truth travels through Celery: a message may be lost or rung twice without harm
-(DESIGN §3). Each setting that differs from Celery's own default says why; the
-measurements are in ``docs/decisions/001-doorbell.md`` and ``031-recovery-times.md``.
+(DESIGN §3), and what is no ring is dropped before Celery sees it. Each setting that differs
+from Celery's own default says why; the measurements are in ``docs/decisions/001-doorbell.md``
+and ``031-recovery-times.md``.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import celery
+import structlog
 from celery import signals
 from celery.app import amqp
 from kombu import connection
+from kombu.transport import redis as redis_transport
 
 from orchestrator import logs
-from orchestrator.contract import bells
+from orchestrator.contract import bells, rings
 from orchestrator.ledger import address
+
+log = structlog.get_logger()
 
 RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first wait, 2 s
     "interval_start": 0.2,
@@ -25,8 +31,35 @@ RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first
 }
 
 
+class _Channel(redis_transport.Channel):
+    """A queue's end that outlives bytes that are no message at all."""
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            return super()._brpop_read(**options)  # type: ignore[no-untyped-call]
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            log.error("ring.unreadable", error=type(error).__name__)  # noqa: TRY400 - no bug
+            return True
+
+
+class _Rings(redis_transport.Transport):
+    """Redis as it is, but that only rings are delivered."""
+
+    Channel = _Channel
+
+    def _deliver(self, message: Any, queue: str) -> None:
+        if rings.is_ring(message):
+            super()._deliver(message, queue)  # type: ignore[no-untyped-call]
+        else:
+            log.error("ring.foreign", queue=queue)
+
+
 class _Connection(connection.Connection):
-    """A connection to Redis whose waits are short: all that waits for it is one worker."""
+    """A connection to Redis that delivers rings, and whose waits are short: one worker waits."""
+
+    def get_transport_cls(self) -> type[_Rings]:
+        """Return what reads the queues."""
+        return _Rings
 
     def ensure_connection(self, *args: Any, **kwargs: Any) -> Any:
         """Connect, and try again while Redis is away."""
@@ -61,6 +94,9 @@ app.conf.update(
     worker_soft_shutdown_timeout=0,
     worker_redirect_stdouts=False,
     worker_send_task_events=False,
+    # Nobody uses it, one word of it ends every worker, and its subscription is read without a
+    # time-out in Celery's own loop: a hall whose link came back in that read stayed deaf for good.
+    worker_enable_remote_control=False,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,

@@ -103,3 +103,7 @@ class HostError(FarmError):
 
     exit_code = 5
     acts = "host"
+
+
+class DiskError(HostError):
+    """A disk does not take a file now, and may later: nothing is damaged."""

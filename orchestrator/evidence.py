@@ -10,6 +10,7 @@ followed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import hashlib
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator import contract, errors
+from orchestrator.arbiter import record as pgn
 from orchestrator.ledger import files
 
 Content: TypeAlias = bytes | pathlib.Path
@@ -87,7 +89,7 @@ def members(case: Case, side: contract.Side) -> Iterator[Member]:
     """Yield the names and contents of one side's pack."""
     record = case.record
     yield "README.txt", _readme(case, side)
-    yield "game.pgn", (case.folder / "game.pgn").read_bytes()
+    yield "game.pgn", _game(case)
     yield "engine.json", _json(_engine(case, side))
     yield "stderr.txt", _report(record, side).stderr_tail.encode()
     yield "plies.jsonl", _plies(record.plies, side)
@@ -101,19 +103,25 @@ def members(case: Case, side: contract.Side) -> Iterator[Member]:
 
 def write(path: pathlib.Path, packed: Iterable[Member], at_ms: int) -> list[str]:
     """Write a pack (tar.gz), whole or not at all; return its members' names."""
-    names = []
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as tar:
-        for name, content in packed:
-            size = len(content) if isinstance(content, bytes) else content.stat().st_size
-            info = tarfile.TarInfo(name)
-            info.size, info.mtime = size, at_ms // 1000
-            with _opened(content) as source:
-                tar.addfile(info, source)
-            names.append(name)
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as tar:
+            names = [_add(tar, member, at_ms // 1000) for member in packed]
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
     files.sync_directory(path.absolute().parent)
     return names
+
+
+def _add(tar: tarfile.TarFile, member: Member, at_seconds: int) -> str:
+    name, content = member
+    info = tarfile.TarInfo(name)
+    info.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+    info.mtime = at_seconds
+    with _opened(content) as source:
+        tar.addfile(info, source)
+    return name
 
 
 def _opened(content: Content) -> io.BufferedIOBase:
@@ -144,6 +152,14 @@ def _readme(case: Case, side: contract.Side) -> bytes:
         "attempts/     the same of attempts that were interrupted\n"
         "scratch/      what it left in its scratch; no binaries, no networks\n"
     ).encode()
+
+
+def _game(case: Case) -> bytes:
+    """Return the archive's PGN; one that is lost is written anew from the record."""
+    try:
+        return (case.folder / "game.pgn").read_bytes()
+    except FileNotFoundError:
+        return pgn.pgn(case.record).encode()
 
 
 def _report(record: contract.GameRecord, side: contract.Side) -> contract.EngineReport:
@@ -209,10 +225,16 @@ def _attempt(case: Case, ended: contract.AttemptEnded, side: contract.Side) -> I
     place = f"attempts/{ended.attempt}"
     kept = case.folder / "given-up" / f"{ended.attempt}.jsonl"
     if kept.is_file():
-        lines = kept.read_text(encoding="utf-8").splitlines()
-        yield f"{place}/plies.jsonl", _plies(map(contract.PlyRecord.decode, lines), side)
+        yield f"{place}/plies.jsonl", _plies(_whole(kept), side)
     for log in case.halls.glob(f"*/attempts/{ended.attempt}.protocol.gz"):
         yield f"{place}/protocol.log", _lines(log, side)
+
+
+def _whole(path: pathlib.Path) -> Iterator[contract.PlyRecord]:
+    """Yield the plies of a file up to the first that is damaged or torn."""
+    with contextlib.suppress(ValueError):
+        for line in files.lines(path):
+            yield contract.PlyRecord.decode(line)
 
 
 def _scratch(case: Case, attempt: str, side: contract.Side) -> Iterator[Member]:

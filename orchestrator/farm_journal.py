@@ -1,7 +1,8 @@
 """The mirror of the farm's own journal (launches, drains, restores), kept by ``serve``.
 
 No season depends on it, so a mirror that is damaged, or ahead of Redis, is told of once
-and left as it is; the seasons go on or are refused by their own journals.
+and left as it is; the seasons go on or are refused by their own journals. One whose disk
+refuses it is tried again with each look.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class FarmMirror:
         self._path = root / api.FARM / "journal.jsonl"
         self._mirror: mirror.Mirror | None = None
         self._broken = False
+        self._refused = ""  # what the disk said last
 
     def close(self) -> None:
         """Close the file; the next look opens it again."""
@@ -39,6 +41,12 @@ class FarmMirror:
         if last and not self._broken:
             try:
                 self._extend(last)
+                self._refused = ""
+            except (errors.DiskError, OSError) as error:
+                self.close()
+                if self._refused != str(error):
+                    log.error("farm_journal.stands", error=str(error))  # noqa: TRY400 - no bug
+                self._refused = str(error)
             except (errors.LedgerDamagedError, errors.RefusedError, errors.HostError) as error:
                 self._broken = True
                 self.close()

@@ -112,7 +112,7 @@ class Forecast:
         state.require_not_abandoned()
         self.state, self.seed = state, seed
         self._paces = {name: _pace(state, name) for name in state.events}
-        self._breaks = sum(progress.break_seconds(state, event) for event in state.events.values())
+        self._breaks = progress.of_season(state).break_seconds
         known = posterior.after(games_of(state), _guesses(state, rating_error))
         if standings_only:
             size = len(known.engines)

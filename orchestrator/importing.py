@@ -7,7 +7,7 @@ the schedule or the rules of chess is refused, always and as a whole; what raise
 another opening) only unless the operator insists, and then stands in the journal.
 
 Pure: a copy of the season goes on under the same ``decide`` as the farm's, so a file may
-hold several rounds, and the journal gets pairings and rankings in between as ever.
+hold several rounds and events, and the journal gets pairings and rankings in between as ever.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrator import contract
+from orchestrator.arbiter import record
 from orchestrator.audit import reading, replaying, tables
 from orchestrator.season import amendments, decide, events
 from orchestrator.season import state as season_state
@@ -120,9 +121,14 @@ class _Import:
             if engine is None:
                 known = ", ".join(spec.name for spec in self._state.engines.values())
                 return f"{told!r} is no engine of this season ({known}); name it by --engine"
+        if not self._waits():
+            self._begin_next_event()
         event = self._state.current
         if event is None or event.cursor >= len(event.order):
-            return "no game is paired that waits to be played (a gate or a decision is in the way)"
+            return (
+                "no game is paired that waits to be played: a gate or a decision is in the way"
+                " (`farm status` names it, `farm open-gate EVENT` opens a gate)"
+            )
         due = self._state.games[event.order[event.cursor]]
         if (due.white, due.black) == (white, black):
             return due
@@ -174,7 +180,7 @@ class _Import:
             ply = miss["computed_ply"] or "never"
             yield f"{miss['rule']}: the event's rules end it at ply {ply}, the record elsewhere"
         first = self._openings.get(_key(place))
-        if first is not None and _line_of(first) != _line_of(game.opening):
+        if first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
 
     def _take(self, game: reading.Game, text: str, line: Line) -> None:
@@ -193,6 +199,12 @@ class _Import:
         event = self._state.current
         return event is not None and event.cursor < len(event.order)
 
+    def _begin_next_event(self) -> None:
+        """Begin the event that is next: a pause keeps new games from it, not recorded ones."""
+        self._flush()
+        self._apply(decide.next_event(self._state))
+        self._decide()
+
     def _finished(self, game: reading.Game, text: str, place: events.Game) -> contract.GameFinished:
         known = tables.finished(game)
         assert known is not None  # _contradiction has refused unfinished games
@@ -201,6 +213,7 @@ class _Import:
         agrees = ended is not None and ended.result == game.result
         details = game.tags.get("TerminationDetails") or game.tags.get("Termination") or ""
         sha256 = hashlib.sha256(text.encode()).hexdigest()
+        started_ms, ended_ms = _times_ms(game, self._now_ms)
         return known.model_copy(
             update={
                 "game": place.id,
@@ -208,8 +221,8 @@ class _Import:
                 "hall": self._state.hall,
                 "ending": ended.ending if ended is not None and agrees else known.ending,
                 "details": details,
-                "started_ms": self._now_ms - _duration_ms(game),
-                "ended_ms": self._now_ms,
+                "started_ms": started_ms,
+                "ended_ms": ended_ms,
                 "record_sha256": sha256,
                 "imported": True,
             }
@@ -231,12 +244,18 @@ class _Import:
         self._drafts.append(contract.Draft(amendments.GAMES_IMPORTED, data))
         self._state.seq += 1  # its results stand in the copy already
         self._batch, self._doubts = [], []
+        self._decide()
+
+    def _decide(self) -> None:
         while drafts := decide.decide(self._state, self._now_ms):
-            for draft in drafts:
-                seq = self._state.seq + 1
-                plain = contract.loads(contract.dumps(draft.data))
-                self._state.apply(contract.Entry(seq, self._now_ms, draft.kind, "", plain))
-            self._drafts += drafts
+            self._apply(drafts)
+
+    def _apply(self, drafts: Sequence[contract.Draft]) -> None:
+        for draft in drafts:
+            seq = self._state.seq + 1
+            plain = contract.loads(contract.dumps(draft.data))
+            self._state.apply(contract.Entry(seq, self._now_ms, draft.kind, "", plain))
+        self._drafts += drafts
 
 
 def _family(engine: contract.EngineSpec) -> str:
@@ -251,8 +270,13 @@ def _key(game: events.Game) -> tuple[str, frozenset[str], int | None]:
     return game.event, frozenset((game.white, game.black)), game.opening
 
 
-def _line_of(opening: contract.Opening) -> tuple[str | None, tuple[str, ...]]:
-    return opening.fen, opening.moves
+def _times_ms(game: reading.Game, now_ms: int) -> tuple[int, int]:
+    """Return when a game began and ended by its record; without a word on it, just now."""
+    told = [record.moment_ms(game.tags.get(tag, "")) for tag in ("GameStartTime", "GameEndTime")]
+    match told:
+        case [int(started_ms), int(ended_ms)] if started_ms <= ended_ms <= now_ms:
+            return started_ms, ended_ms
+    return now_ms - _duration_ms(game), now_ms
 
 
 def _duration_ms(game: reading.Game) -> int:

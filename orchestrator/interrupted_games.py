@@ -60,9 +60,9 @@ def verdict(
     if state.lost is None:
         return [], []
     game = state.game(state.lost.ended.game)
-    plies = _plies(ledger, kept, game.id, state.lost.ended.attempt)
+    plies, played = _plies(ledger, kept, game.id, state.lost.ended.attempt)
     with _tables(state.events[game.event].spec) as prober:
-        drafts = judgement.judge(state, plies, prober)
+        drafts = judgement.judge(state, plies, prober, played)
     log.warning("attempt.judged", game=game.id, scenario=drafts[0].data["scenario"])
     return drafts, effects(state, drafts)
 
@@ -81,13 +81,19 @@ def packed(state: season_state.SeasonState, finished: contract.GameFinished) -> 
 
 def _plies(
     ledger: api.Ledger, kept: archive.SeasonArchive, game: str, attempt: str
-) -> list[contract.PlyRecord]:
-    payloads = [payload for _, payload in ledger.plies(attempt)] or kept.given_up(game, attempt)
+) -> tuple[list[contract.PlyRecord], int]:
+    """Return an attempt's plies up to the first that cannot be read, and the last one's number."""
+    journaled = ledger.plies(attempt)
+    played = journaled[-1][0] if journaled else 0
+    payloads = [payload for _, payload in journaled] or kept.given_up(game, attempt)
+    plies: list[contract.PlyRecord] = []
     try:
-        return [contract.PlyRecord.decode(payload) for payload in payloads]
+        for payload in payloads:
+            plies.append(contract.PlyRecord.decode(payload))  # noqa: PERF401 - the first are kept
     except pydantic.ValidationError:
         log.exception("plies.unreadable", game=game, attempt=attempt)
-        return []
+        played = max(played, plies[-1].ply + 1 if plies else 1)
+    return plies, played
 
 
 @contextlib.contextmanager

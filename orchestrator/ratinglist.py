@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator import contract, errors
@@ -26,16 +27,22 @@ def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
     """Return every official game of some seasons in the order in which they ended.
 
     A game counts for who played it, also where a substitute has taken its result over. What
-    the organizers scored without a move is none.
+    the organizers scored without a move is none. A game of one season that was imported into
+    another (the same end at the same millisecond) counts once.
     """
-    found: list[tuple[int, Result]] = []
+    found: list[tuple[contract.GameFinished, Result]] = []
     for state in states:
         for game in state.games.values():
             if (done := game.finished) is not None and _begun(game, done):
                 white, black = (_name(state, engine) for engine in game.players)
-                found.append((done.ended_ms, (white, black, done.result)))
-    found.sort(key=lambda item: item[0])
-    return [result for _, result in found]
+                found.append((done, (white, black, done.result)))
+    here = {(done.ended_ms, done.result) for done, _ in found if not done.imported}
+    found.sort(key=lambda item: item[0].ended_ms)
+    return [
+        result
+        for done, result in found
+        if not (done.imported and (done.ended_ms, done.result) in here)
+    ]
 
 
 def _begun(game: events.Game, done: contract.GameFinished) -> bool:
@@ -78,6 +85,42 @@ def first_ratings(states: Iterable[season_state.SeasonState]) -> dict[str, float
             if rating is not None:
                 found.setdefault(engine.name, float(rating))
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Where a list lies: the mean of its rated engines, and how many of them a roster rates."""
+
+    average: float
+    rosters: int
+
+
+def scale(
+    states: Sequence[season_state.SeasonState],
+    games: Mapping[Result, int],
+    families: Mapping[str, str],
+) -> Scale:
+    """Return the whole number that lays a list on the scale of the rosters.
+
+    Engines that are rated and that a roster rates have the same mean on both: who is only
+    provisional, or unrated there, moves nothing. Bounds (of who won or lost every game) count
+    where there is nothing better; without any rating it is Ordo's average.
+    """
+    settings = ordo.Settings(white=None, draws=None, average=0.0)
+    rated = RatingList(settings, families).update(games)
+    given = {families.get(name, name): at for name, at in reversed(first_ratings(states).items())}
+    known = list(_off(rated, given, rated.core)) or list(_off(rated, given, rated.perfect))
+    if not known:
+        return Scale(ordo.AVERAGE, 0)
+    return Scale(float(round(statistics.fmean(known))), len(known))
+
+
+def _off(rated: ordo.Rated, given: Mapping[str, float], engines: Iterable[int]) -> Iterator[float]:
+    """Yield how far engines that have both ratings are below the given one."""
+    for engine in engines:
+        name = rated.counted.engines[engine]
+        if name in given and engine in rated.ratings:
+            yield given[name] - rated.ratings[engine]
 
 
 class RatingList:

@@ -32,9 +32,11 @@ class SeasonRunner:
         self.state = state.SeasonState()
         self._ledger = ledger
         self._archive = archive.SeasonArchive(root, season)
-        self._mirror = mirror.Mirror(self._archive.journal)
-        self._refuse_shorter_journal()
-        self._archived = ledger.mirrored(season)
+        self._archived, last = ledger.mirrored(season), ledger.last(season)
+        self._mirror = mirror.Mirror(self._archive.journal)  # its lock stays: Redis was asked first
+        if self._mirror.cut:
+            log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
+        self._refuse_shorter_journal(last)
         self._to_archive: list[contract.Entry] = []
         self._rebuilt = False
 
@@ -42,9 +44,8 @@ class SeasonRunner:
         """Close the mirror's file."""
         self._mirror.close()
 
-    def _refuse_shorter_journal(self) -> None:
+    def _refuse_shorter_journal(self, last: int) -> None:
         """Raise ``LedgerDamagedError`` when Redis has lost entries that are in the mirror."""
-        last = self._ledger.last(self.season)
         if last < self._mirror.last:
             self._mirror.close()
             raise errors.LedgerDamagedError(
@@ -130,7 +131,8 @@ class SeasonRunner:
         ended = contract.AttemptEnded.model_validate(entry.data)
         plies = self._ledger.plies(ended.attempt)
         self._archive.keep_given_up(ended.game, ended.attempt, plies)
-        self._ledger.archived(ended.attempt)
+        # Not its record: a hall that was late may have told its result since, in this very pass.
+        self._ledger.plies_archived(ended.attempt)
 
 
 def _holds(season: str, drafts: Iterable[contract.Draft]) -> Iterable[api.Effect]:

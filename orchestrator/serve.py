@@ -19,39 +19,24 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from orchestrator import archive, errors, farm_journal, leases, season_runner
+from orchestrator import archive, errors, farm_journal, leases, ringing, season_runner
 from orchestrator.ledger import api
 from orchestrator.season import orders
 
 log = structlog.get_logger()
 
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
-RING_SECONDS = (1.0, 2.0, 5.0)  # s: waits for a claim, the last one for ever: rings may be lost
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 
 
 @dataclasses.dataclass
-class HallDesk:
+class HallMemory:
     """What ``serve`` remembers of a hall between two passes."""
 
-    lookout: leases.Lookout
+    lookout: leases.Lookout  # who decides that a lease is over
+    bell: ringing.Bell = dataclasses.field(default_factory=ringing.Bell)  # when it is rung
     offer: tuple[str, str] | None = None  # season and game
     busy: bool = False  # whether the slot was taken at the last look
-    rung: float = 0.0  # monotonic second of the last ring
-    rings: int = 0  # since there has been something new to ring for
-
-    def news(self) -> None:
-        """Ring at once: there is something new."""
-        self.rings = 0
-
-    def rings_at(self, now: float) -> bool:
-        """Say whether to ring at monotonic second ``now``, and count the ring."""
-        if self.rings:
-            wait = RING_SECONDS[min(self.rings, len(RING_SECONDS)) - 1]
-            if now - self.rung < wait:
-                return False
-        self.rung, self.rings = now, self.rings + 1
-        return True
 
 
 class Server:
@@ -71,7 +56,8 @@ class Server:
         self._alive = alive
         self._runners: dict[str, season_runner.SeasonRunner] = {}
         self._damaged: set[str] = set()
-        self._desks: dict[str, HallDesk] = {}
+        self._standing: dict[str, str] = {}  # season to what its disk said last
+        self._memories: dict[str, HallMemory] = {}
         self._farm = farm_journal.FarmMirror(ledger, root)
         self._farm_seen = 0  # the farm journal tells of launches, a wake-up only
 
@@ -100,9 +86,9 @@ class Server:
                 failures = 0
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error), failures=failures)
-                for desk in self._desks.values():
-                    desk.lookout.reset()
-                    desk.news()  # a ring may have been lost with Redis
+                for known in self._memories.values():
+                    known.lookout.reset()
+                    known.bell.news()  # a ring may have been lost with Redis
                 stop.wait(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])
                 failures += 1
 
@@ -117,6 +103,9 @@ class Server:
             self._tend(hall, now_ms)
         for runner in self._living():
             self._guarded(runner, self._archive)
+        for season in self._standing.keys() & self._runners.keys():
+            del self._standing[season]
+            log.info("season.goes_on", season=season)
 
     def _archive(self, runner: season_runner.SeasonRunner) -> None:
         if runner.keep_archive() and runner.state.ready_game() is None:
@@ -131,13 +120,20 @@ class Server:
                     )
                 except errors.LedgerDamagedError as error:
                     self._give_up(season, error)
+                except (errors.DiskError, OSError) as error:
+                    self._stand(season, error)
 
     def _guarded(
         self, runner: season_runner.SeasonRunner, step: Callable[[season_runner.SeasonRunner], None]
     ) -> None:
-        """Take a season whose journal or archive is damaged out of service, no other."""
+        """Take a season whose journal or archive is damaged out of service, no other.
+
+        One whose disk refuses a file stands until it takes it: each pass begins it anew.
+        """
         try:
             step(runner)
+        except (errors.DiskError, OSError) as error:
+            self._stand(runner.season, error)
         except (errors.LedgerDamagedError, errors.HostError) as error:
             self._give_up(runner.season, error)
 
@@ -145,10 +141,19 @@ class Server:
         self._damaged.add(season)
         for hall in self._ledger.halls():
             self._ledger.withdraw(hall, season)
+        self._drop(season)
+        log.error("season.damaged", season=season, error=str(error))
+
+    def _stand(self, season: str, error: Exception) -> None:
+        self._drop(season)
+        if self._standing.get(season) != str(error):  # once, not with every pass
+            log.error("season.stands", season=season, error=str(error))
+        self._standing[season] = str(error)
+
+    def _drop(self, season: str) -> None:
         runner = self._runners.pop(season, None)
         if runner is not None:
             runner.close()
-        log.error("season.damaged", season=season, error=str(error))
 
     def _living(self) -> list[season_runner.SeasonRunner]:
         return list(self._runners.values())
@@ -158,21 +163,21 @@ class Server:
         return dict.fromkeys([*self._ledger.halls(), *planned])
 
     def _tend(self, hall: str, now_ms: int) -> None:
-        desk = self._desks.setdefault(hall, HallDesk(leases.Lookout(hall)))
+        known = self._memories.setdefault(hall, HallMemory(leases.Lookout(hall)))
         slot = self._ledger.slot(hall)
         now = time.monotonic()
-        if desk.lookout.look(self._ledger, slot, now):
+        if known.lookout.look(self._ledger, slot, now):
             return  # the journal has grown: the next pass decides
-        if desk.busy and slot is None:
-            desk.news()  # the hall has just become free
-        desk.busy = slot is not None
-        ready = self._offer(hall, desk)
+        if known.busy and slot is None:
+            known.bell.news()  # the hall has just become free
+        known.busy = slot is not None
+        ready = self._offer(hall, known)
         late = slot is not None and slot.deadline_ms - now_ms < slot.ttl_ms / 2
         wanted = (ready and slot is None) or late
-        if wanted and desk.rings_at(now):
+        if wanted and known.bell.rings_at(now):
             self._ring(hall)
 
-    def _offer(self, hall: str, desk: HallDesk) -> bool:
+    def _offer(self, hall: str, known: HallMemory) -> bool:
         """Offer the hall the first ready game in the order of launches; say if there is one."""
         offered: season_runner.SeasonRunner | None = None
         for runner in self._living():
@@ -183,19 +188,19 @@ class Server:
                 self._ledger.withdraw(hall, runner.season)
             else:
                 offered = runner
-                self._offer_game(hall, desk, runner, game)
+                self._offer_game(hall, known, runner, game)
         return offered is not None
 
     def _offer_game(
-        self, hall: str, desk: HallDesk, runner: season_runner.SeasonRunner, game: str
+        self, hall: str, known: HallMemory, runner: season_runner.SeasonRunner, game: str
     ) -> None:
         wanted = (runner.season, game)
-        if desk.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
+        if known.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
             order = orders.game_order(runner.state, game).encode()
             reply = self._ledger.offer(hall, runner.season, game, order, runner.state.seq)
             if isinstance(reply, api.Offered):
-                desk.offer = wanted
-                desk.news()
+                known.offer = wanted
+                known.bell.news()
                 log.info("game.offered", season=runner.season, game=game, hall=hall)
 
     def _positions(self) -> dict[str, int]:

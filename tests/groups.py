@@ -18,14 +18,14 @@ PATIENCE = 60.0  # s: processes that were killed leave their group
 def parent() -> pathlib.Path:
     """Return the group below which memory can be bounded; skip by name where there is none."""
     if os.geteuid() != 0:
-        pytest.skip("a control group of memory needs root")
+        pytest.skip("hardware: a control group of memory needs root")
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, kinds, path = line.split(":", 2)
         if "memory" in kinds.split(","):
             return ROOT / "memory" / path.strip("/")
     control = ROOT / "cgroup.subtree_control"
     if not control.exists() or "memory" not in control.read_text().split():
-        pytest.skip("this machine gives no control group of memory")
+        pytest.skip("hardware: this machine gives no control group of memory")
     return ROOT  # only the root may hold processes and groups at once
 
 

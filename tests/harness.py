@@ -7,7 +7,9 @@ that hours show up in seconds; the order beat < dead man < lease stays.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import math
 import os
 import pathlib
 import secrets
@@ -21,10 +23,11 @@ from typing import Any
 
 import click.testing
 import redis
+import rich.console
 
-from orchestrator import commands, contract, embedded, errors, processes
+from orchestrator import commands, contract, embedded, errors, processes, serve
 from orchestrator.arbiter import packing, record, verdict
-from orchestrator.commands import launch
+from orchestrator.commands import launch, up_load, up_screen
 from orchestrator.ledger import api, keys, store
 from orchestrator.season import files, state
 
@@ -150,6 +153,13 @@ def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator
         yield farm
     finally:
         farm.stop()
+
+
+def serve_once(ledger: api.Ledger, archive: pathlib.Path) -> None:
+    """Let a ``serve`` that remembers nothing make one pass; it rings nobody."""
+    server = serve.Server(ledger, archive, lambda _: None)
+    server.once()
+    server.close()
 
 
 def farm(*words: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
@@ -411,3 +421,22 @@ def invented(
         record_sha256="",
     )
     return finished, packing.pack(game, record.pgn(game), b"")
+
+
+def up_screen_of(
+    ledger: api.Ledger,
+    told: io.StringIO,
+    others: up_load.Others | None = None,
+    *,
+    awaited: str | None = None,
+    quiet: bool = True,
+) -> up_screen.Screen:
+    """Return what `farm up` prints its lines with; without ``others`` nobody loads the machine."""
+    return up_screen.Screen(
+        ledger,
+        rich.console.Console(file=told, width=200),
+        others or up_load.Others(look_seconds=math.inf),
+        awaited=awaited,
+        environment="FARM_DATA=/x ",
+        quiet=quiet,
+    )

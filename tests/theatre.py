@@ -22,6 +22,7 @@ from orchestrator.broadcast.outlook import settings
 from orchestrator.broadcast.web import app, doors, server
 from orchestrator.commands import launch, serve_web
 from orchestrator.season import files
+from orchestrator.season import state as season_state
 
 ROLE = "broadcast"
 SEED = "5eed5eed5eed5eed5eed5eed5eed5eed"
@@ -34,6 +35,10 @@ class Tape:
         self.journal = journal
         self.shown = 0
         self.season = str(journal[0].data["id"])
+
+    def folded(self) -> season_state.SeasonState:
+        """Fold the journal as far as it is shown."""
+        return season_state.fold(self.journal[: self.shown])
 
     def now_ms(self) -> int:
         """Return the time of the last entry."""
@@ -62,6 +67,18 @@ class Tape:
     def record(self, attempt: str) -> bytes | None:
         """Return nothing: nobody kept simulated games."""
         return None
+
+
+class Kept(Tape):
+    """A tape whose games have records, by their attempts."""
+
+    def __init__(self, journal: Sequence[contract.Entry]) -> None:
+        super().__init__(journal)
+        self.records: dict[str, bytes] = {}
+
+    def record(self, attempt: str) -> bytes | None:
+        """Return the record of an attempt."""
+        return self.records.get(attempt)
 
 
 def simulated(name: str, seed: int = 7, luck: chances.Chances | None = None) -> Tape:

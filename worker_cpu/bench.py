@@ -17,7 +17,7 @@ import secrets
 import select
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import chess
 import pydantic
@@ -49,6 +49,7 @@ class Figures(contract.Message):
     rtt_ms: float | None = None
     jitter_ms: float | None = None
     offset_ms: float | None = None
+    gpus: tuple[str, ...] | None = None  # with their driver; None where they were not asked for
 
     def __str__(self) -> str:
         """Write the figures in one line."""
@@ -57,7 +58,7 @@ class Figures(contract.Message):
             return told
         return (
             f"{told}, round trip {self.rtt_ms:.2f} ms, jitter {self.jitter_ms:.2f} ms, clock"
-            f" offset {self.offset_ms:.1f} ms"
+            f" offset {self.offset_ms:.1f} ms, GPUs: {_listed(self.gpus)}"
         )
 
 
@@ -108,6 +109,7 @@ def of_box(name: str, box: boxes.BoxAddress, places: seating.Places, hall: str) 
         rtt_ms=middle / 1e6,
         jitter_ms=(rtts[int(len(rtts) * 0.95)] - middle) / 1e6,
         offset_ms=min(echoes)[1] / 1e6,  # of the fastest echo: the least of it is network
+        gpus=answer.bench.gpus,
     )
 
 
@@ -196,6 +198,8 @@ def _differences(before: Figures, now: Figures) -> Iterator[str]:
         )
     if now.signature != before.signature:
         yield f"signature {now.signature}; recorded: {before.signature}"
+    if before.gpus is not None and now.gpus != before.gpus:
+        yield f"GPUs: {_listed(now.gpus)}; recorded: {_listed(before.gpus)}"
     if now.rtt_ms is None or before.rtt_ms is None:
         return
     allowed = before.rtt_ms * RTT_FACTOR + RTT_MS
@@ -206,6 +210,10 @@ def _differences(before: Figures, now: Figures) -> Iterator[str]:
         yield f"jitter {now.jitter_ms:.1f} ms; allowed: {allowed:.1f} ms"
     if abs(now.offset_ms or 0.0) > OFFSET_MS:
         yield f"clock offset {now.offset_ms:.0f} ms; allowed: {OFFSET_MS:.0f} ms"
+
+
+def _listed(gpus: Sequence[str] | None) -> str:
+    return "; ".join(gpus or ()) or "none"
 
 
 def keep(directory: pathlib.Path, band: Band) -> pathlib.Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
+import hashlib
 import os
 import pathlib
 import shutil
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator
 
 from orchestrator import contract, errors
+from orchestrator.arbiter import packing
 from orchestrator.ledger import files
 
 LOCK_POLL_SECONDS = 0.02  # s: how often a taken lock is tried again; an old dead man needs ms
@@ -51,11 +53,12 @@ class Spooled:
 
     @classmethod
     def decode(cls, content: bytes) -> Spooled:
-        """Read a spool file; raise ``HostError`` when it is none."""
+        """Read a spool file; raise ``HostError`` when it is none, or its record is damaged."""
         header, _, record = content.partition(b"\n")
+        digest = hashlib.sha256(packing.unpack(record)["record.json"]).hexdigest()
         try:
             raw = contract.loads(header)
-            return cls(
+            spooled = cls(
                 hall=raw["hall"],
                 token=contract.Token.parse(raw["token"]),
                 season=raw["season"],
@@ -64,6 +67,9 @@ class Spooled:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise errors.HostError(f"not a spool file: {error}") from error
+        if spooled.finished.record_sha256 not in ("", digest):
+            raise errors.HostError("the spool's record is not the one of its result")
+        return spooled
 
 
 class HallDirectory:

@@ -6,7 +6,6 @@ spools first, then this host's dead attempt, then at most one new game (DESIGN Â
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from worker_cpu import (
     holds,
     lane,
     link,
+    outages,
     pins,
     processes,
     retention,
@@ -36,8 +36,6 @@ from worker_cpu import (
 log = structlog.get_logger()
 
 LOCK_SECONDS = 3.0  # s: a dead man that saw its link die needs milliseconds to clean up
-AWAY_SECONDS = 30.0  # s: so long a look waits for Redis; then its hall waits for the next ring
-AGAIN_SECONDS = 0.2  # s: between two tries while Redis is away
 LOOKS = 3  # times one ring leads to a look, each cut off by an outage of Redis
 
 
@@ -62,13 +60,13 @@ class HallKeeper:
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis."""
-        self._patiently(self._open)
+        self._past_outages(self._open)
 
     def look(self) -> None:
         """Settle, then play the hall's ready game if there is one; never raises for Redis."""
-        self._patiently(self._look)
+        self._past_outages(self._look)
 
-    def _patiently(self, work: Callable[[], None]) -> None:
+    def _past_outages(self, work: Callable[[], None]) -> None:
         """Work, and again as soon as Redis is back: what an outage cut off stands until then.
 
         No ring tells of it before half a lease has passed.
@@ -88,13 +86,12 @@ class HallKeeper:
 
     def _redis_is_back(self) -> bool:
         """Wait until Redis takes this hall's word again; False when that takes too long."""
-        ends = time.monotonic() + AWAY_SECONDS
-        while time.monotonic() < ends:
-            time.sleep(AGAIN_SECONDS)
-            with contextlib.suppress(errors.LedgerAwayError):
-                self._enters()
-                return True
-        return False
+        time.sleep(outages.RETRY_SECONDS)  # a look that failed is not repeated in a hurry
+        try:
+            outages.patiently(self._enters)
+        except errors.LedgerAwayError:
+            return False
+        return True
 
     def _open(self) -> None:
         if self._enters():

@@ -25,15 +25,13 @@ from orchestrator import contract, errors
 from orchestrator.arbiter import record as records
 from orchestrator.arbiter import testmatch
 from orchestrator.ledger import api, lane_store, lanes
-from worker_cpu import hall, host_speed, pins, processes, settings
+from worker_cpu import hall, host_speed, outages, pins, processes, settings
 from worker_cpu.match import cores, game
 from worker_cpu.seats import sandbox
 
 log = structlog.get_logger()
 
 LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
-SUBMIT_SECONDS = 30.0  # s: a result waits so long for Redis; then its game is played again
-RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
 NODES = pathlib.Path("/sys/devices/system/node")
 
 
@@ -137,17 +135,9 @@ class LaneKeeper:
         facts = _result(end)
         place = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
         text = contract.dumps(place | facts | {"attempt": lease.attempt, "nps": self.lane.nps})
-        deadline = time.monotonic() + SUBMIT_SECONDS
-        while True:
-            try:
-                reply = self._lanes.complete_lane(lease, text, kind)
-            except errors.LedgerAwayError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(RETRY_SECONDS)
-            else:
-                log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
-                return
+        # While Redis stays away this raises, and the game is played again.
+        reply = outages.patiently(lambda: self._lanes.complete_lane(lease, text, kind))
+        log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
 
 
 class _Attempt:

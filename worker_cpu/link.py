@@ -2,9 +2,8 @@
 
 It claims the hall, hands the order to the referee, and from then on answers to three:
 the referee (each completed ply goes to the ledger and to the hall's disk before the
-opponent's clock starts), the ledger (the lease is renewed on a beat; the reply carries
-the operator's wishes) and the dead man (fed with each renewal). It judges nothing and
-keeps no clock. Invariants:
+opponent's clock starts), the ledger and the dead man (both by its ``lease``). It judges
+nothing and keeps no clock. Invariants:
 
 * a ply the referee is told to go on from is in Redis and on this host's disk;
 * a finished game is in the spool before the ledger hears of it;
@@ -17,7 +16,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
@@ -29,7 +28,9 @@ from worker_cpu import (
     frames,
     hall,
     holds,
+    lease,
     live,
+    outages,
     pins,
     processes,
     protocol_log,
@@ -40,15 +41,10 @@ from worker_cpu import (
 
 log = structlog.get_logger()
 
-RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
-AWAY_SECONDS = 30.0  # s: a claim, and an end, waits so long for Redis; then the next settling
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
 TICK_SECONDS = 1.0  # s: how often the link looks at its own time while a clock runs
 FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
 HOST = "host"  # the cause of an attempt that this host must not play
-OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
-FENCED = "fenced: another attempt has the hall"
-Reply = TypeVar("Reply")
 
 
 class Link:
@@ -76,7 +72,7 @@ class Link:
         Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
         ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
         """
-        reply = patiently(lambda: self._ledger.claim(claim))
+        reply = outages.patiently(lambda: self._ledger.claim(claim))
         if not isinstance(reply, api.Claimed):
             log.info("claim.refused", reply=str(reply))
             return
@@ -140,21 +136,18 @@ class Attempt:
         self._journaled: contract.PlyRecord | None = None
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
-        self._started_ms = patiently(ledger.now_ms)
+        self._started_ms = outages.patiently(ledger.now_ms)
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
-        self._next_beat = 0.0
+        self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
         self._quiet_since = time.monotonic()
         self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
-        self._last_move_ms = 0
-        self._fenced = False
-        self._aborted = ""
         self._ended = False
 
     def run(self) -> None:
         """Play the order and record how it ended."""
         try:
             self._witness.begin()
-            self._renew()
+            self._lease.renew()
             self._write_history()
             seated = self._seated_order() if self._engines_are_there() else None
             if seated is not None:
@@ -228,7 +221,7 @@ class Attempt:
 
     def _receive(self) -> frames.Frame | None:
         """Wait for a frame until the next beat; while a clock runs, look how late it gets."""
-        timeout = max(0.0, self._next_beat - time.monotonic())
+        timeout = self._lease.rest_seconds
         if not self._witness.watching:
             return self._channel.receive(timeout)
         timeout, before_ns = min(timeout, TICK_SECONDS), time.monotonic_ns()
@@ -270,7 +263,7 @@ class Attempt:
         self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
             self._journaled = ply
-            self._last_move_ms = self._live.now_ms()
+            self._lease.carry(ply.ply, self._live.now_ms())
             self._channel.send(frames.Kind.GO_ON)
             self._live.ply(ply)
 
@@ -295,50 +288,18 @@ class Attempt:
                 log.warning("redis.away", error=str(error))
             else:
                 if not written:
-                    self._lose(FENCED)
+                    self._lease.lose()
                 return written
             if self._dead_man.ended:
                 return False
-            time.sleep(RETRY_SECONDS)
-            if time.monotonic() >= self._next_beat:
-                self._renew()
+            time.sleep(outages.RETRY_SECONDS)
+            self._lease.beat()
         return False
 
-    # -- the lease ------------------------------------------------------------------
-
     def _beat(self) -> None:
-        """Renew the lease if it is time; does nothing for an attempt that has ended or lost it."""
-        if time.monotonic() >= self._next_beat and not self._fenced and not self._ended:
-            self._renew()
-
-    def _renew(self) -> None:
-        """Extend the lease, feed the dead man with the moment of asking, hear the wishes."""
-        self._next_beat = time.monotonic() + self._settings.beat_seconds
-        asked = processes.boottime_ns()
-        last = self._journaled.ply if self._journaled else 0
-        try:
-            reply = self._ledger.renew(
-                self._settings.hall, self._token, self._claim.attempt, last, self._last_move_ms
-            )
-        except errors.LedgerAwayError as error:
-            log.warning("renewal.failed", error=str(error))
-            self._next_beat = time.monotonic() + min(1.0, self._settings.beat_seconds)
-            return
-        if isinstance(reply, api.Fenced):
-            self._lose(FENCED)
-            return
-        self._dead_man.feed(asked)
-        if reply.abort:
-            log.warning("game.aborted", reason=reply.abort)
-            self._aborted = reply.abort
-            self._dead_man.kill(f"{OPERATOR}: {reply.abort}")
-
-    def _lose(self, reason: str) -> None:
-        """Stop an attempt that may not write any more; somebody else decides over the game."""
-        if not self._fenced:
-            self._fenced = True
-            log.error("attempt.fenced")
-            self._dead_man.kill(reason)
+        """Renew the lease if it is time; does nothing for an attempt that has ended."""
+        if not self._ended:
+            self._lease.beat()
 
     # -- the end --------------------------------------------------------------------
 
@@ -351,7 +312,7 @@ class Attempt:
         self._dead_man.end()
         if told["outcome"]["ending"] in verdict.CRASHES:
             self._dead_man.wait()  # a probe needs the place to itself
-        fault = self._witness.judge(self._order, told, self._beat)
+        fault = self._lost_gpu(told) or self._witness.judge(self._order, told, self._beat)
         if fault is not None:
             self._blame_host(fault)
             return
@@ -359,7 +320,8 @@ class Attempt:
         self._protocol.close()
         spooled = self._spooled(told)
         path = self._directory.write_spool(spooled)
-        reply = patiently(lambda: self._complete(spooled))  # where it raises, the spool is left
+        # Where this raises, the spool is left: the next settling submits it.
+        reply = outages.patiently(lambda: self._complete(spooled))
         if isinstance(reply, api.Refused):
             self._directory.set_aside(path, reply.reason)
             log.error("game.refused", reason=reply.reason)
@@ -370,6 +332,18 @@ class Attempt:
         if spooled.finished.ending not in verdict.CRASHES:
             self._dead_man.wait()  # engines write until their end
             self._directory.forget_scratch(self._claim.attempt)
+
+    def _lost_gpu(self, told: dict[str, Any]) -> witness.HostFault | None:
+        """Return the host's fault where a faulty engine's GPU is gone, ``None`` where none is."""
+        outcome = contract.Outcome.model_validate(told["outcome"])
+        if outcome.loser is None or not verdict.is_crash(outcome):
+            return None
+        report = told[outcome.loser]
+        lost = self._elsewhere.lost_gpu(report, self._beat)
+        if not lost:
+            return None
+        evidence = f"{outcome.details}; {outcome.note}; {report['box']}: {lost}"
+        return witness.HostFault(HOST, evidence)
 
     def _complete(self, spooled: hall.Spooled) -> api.Recorded | api.Refused:
         return self._ledger.complete(
@@ -415,12 +389,12 @@ class Attempt:
     def _give_up(self, cause: str, evidence: str) -> None:
         """End the attempt as an interruption, once no engine is alive."""
         self._ended = True
-        if self._aborted:
-            cause, evidence = OPERATOR, self._aborted
+        if self._lease.aborted:
+            cause, evidence = lease.OPERATOR, self._lease.aborted
         self._dead_man.kill(cause)
         self._dead_man.wait()
         log.warning("game.interrupted", cause=cause, evidence=evidence)
-        if self._fenced:
+        if self._lease.lost:
             return
         last = self._journaled
         end = contract.AttemptEnded(
@@ -436,20 +410,4 @@ class Attempt:
             black_clock_ns=last.black_clock_ns if last else None,
         )
         place, season = self._settings.hall, self._order.season
-        patiently(lambda: self._ledger.give_up(place, self._token, season, end))
-
-
-def patiently(ask: Callable[[], Reply]) -> Reply:
-    """Ask the ledger, and again while Redis is away: each of its verbs may be repeated.
-
-    Raise its error when Redis stays away.
-    """
-    deadline = time.monotonic() + AWAY_SECONDS
-    while True:
-        try:
-            return ask()
-        except errors.LedgerAwayError as error:
-            log.warning("redis.away", error=str(error))
-            if time.monotonic() >= deadline:
-                raise
-        time.sleep(RETRY_SECONDS)
+        outages.patiently(lambda: self._ledger.give_up(place, self._token, season, end))

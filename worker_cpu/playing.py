@@ -151,6 +151,7 @@ class Game:
 
     def _unanswered(self, side: contract.Side, thought: thinking.Unanswered) -> contract.Outcome:
         self._table.asked(self._table.seats[side], wait_ms=0)
+        self._table.seats[side].confirm_silence()
         think_ns = self._charged(side, thought)
         self._note_late(side, think_ns, think_ns - self._clocks[side].allowance_ns())
         if thought.begun:  # it did answer, but never ended its line

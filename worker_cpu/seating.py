@@ -10,6 +10,7 @@ The wish is in the ledger under the attempt's token; Celery only rings. Invarian
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import time
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 ANSWER_SECONDS = 60.0  # s: a box that is busy computing checksums of large networks
 POLL_SECONDS = 0.05  # s: between two looks for the answer
 PUSH_SECONDS = 30.0  # s: to connect; the files take as long as they take
+LOOK_SECONDS = 15.0  # s: for two looks of a box at its GPUs, one every 5 s
 PUSHES = 3  # answers that files are missing, before it is given up
 TRIAL = "trial"
 
@@ -112,15 +114,40 @@ class Seating:
         ``reports`` are the engines' by side, as the referee wrote them.
         """
         try:
-            text = self._wishes.seat_answer(self._attempt) if self._asked else None
+            told = {box: self._told(box) for box in self._asked}
         except errors.LedgerAwayError:
             return {}
-        seen = () if text is None else contract.SeatAnswer.decode(text).use
         return {
-            side: [one.model_dump(mode="json") for one in seen if _ran_on(reports[side], one)]
+            side: [use.model_dump(mode="json") for use in _used(reports[side], told)]
             for side in ("white", "black")
             if reports[side].get("gpus")
         }
+
+    def _told(self, box: str) -> contract.SeatAnswer | None:
+        text = self._wishes.seat_answer(box, self._attempt)
+        return None if text is None else contract.SeatAnswer.decode(text)
+
+    def lost_gpu(self, report: Mapping[str, Any], meanwhile: Callable[[], None]) -> str:
+        """Return why a GPU is not there any more that a faulty engine ran on, '' where all are.
+
+        ``report`` is the engine's. Its box's next look but one is waited for: an earlier one
+        may have begun before the fault. A box that does not look proves nothing.
+        """
+        if not report.get("gpus"):
+            return ""
+        began, looks = time.monotonic(), -1
+        with contextlib.suppress(errors.LedgerAwayError):
+            while time.monotonic() < began + LOOK_SECONDS:
+                answer = self._told(report["box"])
+                lost = [use for use in _used(report, {report["box"]: answer}) if use.lost]
+                if lost:
+                    return "; ".join(f"GPU {use.uuid}: {use.lost}" for use in lost)
+                if answer is None or 0 <= looks <= answer.looks - 2:
+                    return ""
+                looks = answer.looks if looks < 0 else looks
+                meanwhile()
+                time.sleep(POLL_SECONDS)
+        return ""
 
     def free(self) -> None:
         """Free all that was asked for; while Redis is away the attempt's end does."""
@@ -183,9 +210,8 @@ class Seating:
         ring(name)
         deadline = time.monotonic() + ANSWER_SECONDS
         while time.monotonic() < deadline:
-            text = self._wishes.seat_answer(self._attempt)
-            answer = None if text is None else contract.SeatAnswer.decode(text)
-            if answer is not None and answer.state != "preparing":
+            answer = self._told(name)
+            if answer is not None:
                 return answer
             meanwhile()
             time.sleep(POLL_SECONDS)
@@ -194,8 +220,13 @@ class Seating:
         )
 
 
-def _ran_on(report: Mapping[str, Any], gpu: contract.GpuUse) -> bool:
-    return any(label.endswith(gpu.uuid) for label in report["gpus"])
+def _used(
+    report: Mapping[str, Any], told: Mapping[str, contract.SeatAnswer | None]
+) -> list[contract.GpuUse]:
+    """Return what the GPUs of one engine did, as its box has told."""
+    answer = told.get(report["box"])
+    seen = () if answer is None else answer.use
+    return [use for use in seen if any(label.endswith(use.uuid) for label in report["gpus"])]
 
 
 def ring(box: str) -> None:

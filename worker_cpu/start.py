@@ -3,6 +3,7 @@
 Both start at the same time, each with its own deadlines; an engine that was kept from the
 game before is asked to begin a new one. Invariants:
 
+* an engine elsewhere has so much longer as its link may be away;
 * an engine that exits or does not answer, or that cannot play this game (its variant,
   its start position), loses it by a crash: never an exception, never the end of the
   event (RULEBOOK §3);
@@ -188,8 +189,13 @@ class Start:
         return [side for side, hand in self._hands.items() if hand.phase is not ready]
 
     def _patience_ns(self) -> int:
-        first = min(self._hands[side].deadline_ns for side in self._pending())
-        return first - time.monotonic_ns()
+        now = time.monotonic_ns()
+        return min(self._due_ns(side, now) for side in self._pending()) - now
+
+    def _due_ns(self, side: contract.Side, now: int) -> int:
+        """Return an engine's next deadline; behind its own comes that of its link."""
+        deadline = self._hands[side].deadline_ns
+        return deadline if now < deadline else deadline + self._table.seats[side].slack_ns
 
     def _expire(self) -> contract.Outcome | None:
         """Let pass what may pass; return who has stalled, the first deadline first."""
@@ -198,6 +204,8 @@ class Start:
         for side in sorted(due, key=lambda side: self._hands[side].deadline_ns):
             seat, hand = self._table.seats[side], self._hands[side]
             words = hand.expire(now)
+            if words is None and now < hand.deadline_ns + seat.slack_ns:
+                continue  # its link may be away: whether it is lost shows by then
             if words is None:
                 self._table.asked(seat, wait_ms=0)
                 return verdict.stall(side, hand.late())

@@ -19,11 +19,12 @@ Messages go both ways as ``KIND NUMBER STAMP LENGTH`` in a line, then the payloa
 To the agent: ``join`` (NUMBER: the last record that arrived), ``in``, ``go``, ``end``
 (NUMBER counts commands), ``grant`` (NUMBER as in ``join``, STAMP: the ask it answers),
 ``echo``, and from the box's own worker ``stop``. From the agent: ``joined`` (NUMBER: the last
-command done), ``ask``, ``echo``, ``gone`` (there is no agent, and why), and records, NUMBER
-counting and STAMP in monotonic ns: ``went`` (the search begins; payload: its command's
-number), ``out``, ``ans`` (the line that answers), ``err``, ``late`` (no answer until the
-stall), ``host`` (before an answer beyond the flag, or ``late``: what this host took from the
-engine meanwhile), ``cut`` (records were dropped) and ``over`` (how the engine ended).
+command done), ``ask``, ``echo``, ``gone`` (there is no agent, and why; NUMBER 1: this host
+cannot give one), and records, NUMBER counting and STAMP in monotonic ns: ``went`` (the search
+begins; payload: its command's number), ``out``, ``ans`` (the line that answers), ``err``,
+``late`` (no answer until the stall), ``host`` (before an answer beyond the flag, or ``late``:
+what this host took from the engine meanwhile), ``cut`` (records were dropped) and ``over`` (how
+the engine ended).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ import time
 from typing import Any, NoReturn
 
 VERSION = 1  # of the messages
+HOSTS_FAULT = 1  # the number of a ``gone`` that says: this host cannot give the seat
 SEAT = re.compile(r"seat ([a-z0-9][a-z0-9-]{0,99})")
 READ_BYTES = 1 << 16  # bytes: one read
 LINE_BYTES = 1 << 16  # bytes: a longer line goes out in pieces
@@ -73,6 +75,10 @@ PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
 
 class AgentError(Exception):
     """Why there is no engine, for the record of the interrupted game."""
+
+
+class EndedError(AgentError):
+    """The seat was used up: its agent has ended."""
 
 
 def encode(kind: str, number: int, stamp: int, payload: bytes = b"") -> bytes:
@@ -118,20 +124,22 @@ def serve(root: str, command: str) -> int:
     order = os.path.join(root, "seats", seat + ".json")  # noqa: PTH118 - likewise
     if not os.path.exists(order) and not os.path.exists(place):  # noqa: PTH110 - likewise
         return refuse("no such seat is prepared on this host")
-    os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - likewise
-    os.chdir(place)  # a socket's path must be short
     try:
+        os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - likewise
+        os.chdir(place)  # a socket's path must be short
         with locked("start"):
             channel = connect() or begin(root, order)
-    except AgentError as error:
+    except EndedError as error:
         return refuse(str(error))
+    except (AgentError, OSError) as error:  # such as a full disk
+        return refuse(str(error), HOSTS_FAULT)
     carry(channel)
     return 0
 
 
-def refuse(why: str) -> int:
-    """Say on the channel why there is no agent."""
-    os.write(1, encode("gone", 0, 0, why.encode()))
+def refuse(why: str, fault: int = 0) -> int:
+    """Say on the channel why there is no agent, and whether it is this host's fault."""
+    os.write(1, encode("gone", fault, 0, why.encode()))
     return 1
 
 
@@ -161,7 +169,7 @@ def connect() -> socket.socket | None:
 def begin(root: str, order: str) -> socket.socket:
     """Detach a new agent and connect to it; raise ``AgentError`` when the seat was used up."""
     if os.path.exists("begun"):  # noqa: PTH110 - as in serve
-        raise AgentError("the agent of this seat has ended: " + last_words())
+        raise EndedError("the agent of this seat has ended: " + last_words())
     write_file("begun", b"")
     read, write = os.pipe()
     if os.fork() == 0:
@@ -235,9 +243,10 @@ def be_agent(root: str, order: str, report: int) -> NoReturn:
     except BaseException as error:  # the top of a process that has nobody to tell but its channel
         why = str(error) if isinstance(error, AgentError) else repr(error)
         with contextlib.suppress(OSError):
-            write_file("ended", json.dumps({"reason": why}).encode())
             if report >= 0:
                 os.write(report, why.encode()[:4096])
+        with contextlib.suppress(OSError):  # the disk may be what is full
+            write_file("ended", json.dumps({"reason": why}).encode())
     finally:
         with contextlib.suppress(OSError):
             os.unlink("socket")  # noqa: PTH108 - as in serve

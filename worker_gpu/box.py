@@ -14,7 +14,6 @@ import secrets
 import threading
 from collections.abc import Mapping
 
-import pydantic
 import structlog
 
 from orchestrator import contract, errors, version
@@ -22,6 +21,8 @@ from orchestrator.ledger import api, seat_store, seats, store, vitals
 from worker_gpu import cgroups, files, gpus, settings, speed, sweeping
 
 log = structlog.get_logger()
+
+TRIAL = "trial"  # in a token's place, of a game that counts nowhere
 
 
 class Box:
@@ -35,31 +36,48 @@ class Box:
         self._files = files.Files(configured.engines, configured.directory / "incoming")
         self._busy = threading.Lock()
         self._running: dict[str, tuple[seats.Seating, contract.SeatAnswer]] = {}
+        self._resumed = False
 
     def look(self) -> None:
         """Answer all that is wanted and not answered yet; never raises for Redis."""
         with self._busy:
             try:
+                self._resume()
                 for attempt, text in self._seats.wanted_seats(self._settings.box).items():
                     self._serve(attempt, text)
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error))
 
+    def _resume(self) -> None:
+        """Find the game that a worker before this one has seated, to look at its GPUs."""
+        if self._resumed:
+            return
+        for holder in self._seats.gpu_holders().values():
+            text = self._seats.seat_answer(self._settings.box, holder.attempt)
+            answer = None if text is None else contract.SeatAnswer.decode(text)
+            if answer is not None and answer.state == "ready":
+                token = None if holder.token == TRIAL else contract.Token.parse(holder.token)
+                seating = seats.Seating(self._settings.box, holder.hall, holder.attempt, token)
+                self._running[holder.attempt] = (seating, answer)
+        self._resumed = True
+
     def _serve(self, attempt: str, text: str) -> None:
         try:
             request = contract.SeatRequest.decode(text)
-        except pydantic.ValidationError as error:
+            token = None if request.token == TRIAL else contract.Token.parse(request.token)
+        except ValueError as error:
             log.error("request.unreadable", attempt=attempt, error=str(error))  # noqa: TRY400 - its text says all
             self._seats.free_seats(self._settings.box, attempt)
             return
-        token = None if request.token == "trial" else contract.Token.parse(request.token)  # noqa: S105 - no password
         seating = seats.Seating(self._settings.box, request.hall, attempt, token)
         answer = self._prepared(seating, request)
         plays = answer.state == "ready" and answer.bench is None
         taken = self._wanted() if plays else ()
         reply = self._seats.take_seats(seating, taken, answer.encode())
         log.info("seats.answered", attempt=attempt, state=answer.state, reason=answer.reason)
-        if plays and isinstance(reply, api.Written):
+        if isinstance(reply, api.Fenced):  # nobody waits for it any more
+            self._seats.free_seats(self._settings.box, attempt)
+        elif plays and isinstance(reply, api.Written):
             self._running = {attempt: (seating, answer)}
         self._runs.prune()
 
@@ -89,19 +107,31 @@ class Box:
         found = files.Found("cat", {}, {}, {})
         self._runs.write(name, self._order(name, request, idle, found, ()))
         nps, signature = speed.measure()
-        told = contract.HostBench(host=self._settings.host, nps=nps, signature=signature)
+        shown = self._inventory()
+        told = contract.HostBench(
+            host=self._settings.host,
+            nps=nps,
+            signature=signature,
+            gpus=tuple(
+                f"{shown[uuid].label}, driver {shown[uuid].driver}"
+                for uuid in self._wanted()
+                if uuid in shown
+            ),
+        )
         return contract.SeatAnswer(state="ready", seats={"white": name}, bench=told)
 
     def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
-        """Look at the GPUs, take them, then end what earlier attempts left on them."""
+        """Look at the GPUs, take them, then end what earlier attempts left on them.
+
+        The wish stands until the seats are ready: a worker that is started anew answers it.
+        """
         wanted = self._wanted()
         problem = gpus.refusal(
             list(shown.values()), wanted, self._runs.engines(), self._settings.max_celsius
         )
         if problem:
             raise errors.HostError(problem)
-        preparing = contract.SeatAnswer(state="preparing").encode()
-        reply = self._seats.take_seats(seating, wanted, preparing)
+        reply = self._seats.take_seats(seating, wanted, "")
         if isinstance(reply, seats.Taken):
             raise errors.HostError(f"GPU {reply.gpu} is {reply.hall}'s, for {reply.attempt}")
         if isinstance(reply, api.Fenced):
@@ -187,34 +217,35 @@ class Box:
 
     def sample(self) -> None:
         """Look at the GPUs: into the running game's answer, and into this host's vitals."""
+        shown, silent = self._shown()
         try:
-            shown = self._inventory()
-        except gpus.NvmlError as error:
-            log.warning("nvml.silent", error=str(error))
-            shown = {}
-        try:
-            for attempt in list(self._running):
-                self._add_use(attempt, shown)
+            self._add_use(shown, silent)
             self._tell_vitals(shown)
         except errors.LedgerAwayError as error:
             log.debug("vitals.failed", error=str(error))
 
-    def _add_use(self, attempt: str, shown: Mapping[str, gpus.Gpu]) -> None:
-        seating, answer = self._running[attempt]
-        before = {use.uuid: use for use in answer.use}
-        now = tuple(
-            gpus.used(before.get(uuid), shown[uuid]) for uuid in self._wanted() if uuid in shown
-        )
-        answer = answer.model_copy(update={"use": now})
+    def _shown(self) -> tuple[dict[str, gpus.Gpu], str]:
+        """Return the GPUs that are there, and why others are not."""
+        try:
+            return self._inventory(), "the driver shows it no more"
+        except gpus.NvmlError as error:
+            log.warning("nvml.silent", error=str(error))
+            return {}, str(error)
+
+    def _add_use(self, shown: Mapping[str, gpus.Gpu], silent: str) -> None:
+        """Tell the running game's hall of a look at the GPUs."""
         with self._busy:
-            if self._running.get(attempt) is None or self._seats.seat_answer(attempt) is None:
-                self._running.pop(attempt, None)  # freed: the game is over
-                return
-            reply = self._seats.take_seats(seating, self._wanted(), answer.encode())
-            if isinstance(reply, api.Written):
-                self._running[attempt] = (seating, answer)
-            else:
-                self._running.pop(attempt, None)
+            for attempt, (seating, answer) in list(self._running.items()):
+                before = {use.uuid: use for use in answer.use}
+                use = tuple(
+                    gpus.used(before.get(uuid), uuid, shown.get(uuid, silent))
+                    for uuid in self._wanted()
+                )
+                told = answer.model_copy(update={"use": use, "looks": answer.looks + 1})
+                if isinstance(self._seats.tell_seats(seating, told.encode()), api.Written):
+                    self._running[attempt] = (seating, told)
+                else:
+                    del self._running[attempt]  # the game is over
 
     def _tell_vitals(self, shown: Mapping[str, gpus.Gpu]) -> None:
         told = vitals.Vitals(

@@ -189,9 +189,13 @@ def _problem(gpu: Gpu, own: Collection[int], max_celsius: float) -> str:
     return f"{gpu.label} is throttled: {', '.join(sick)}" if sick else ""
 
 
-def used(before: contract.GpuUse | None, gpu: Gpu) -> contract.GpuUse:
-    """Add one sample to what is known of a GPU's use."""
-    known = before or contract.GpuUse(uuid=gpu.uuid, name=gpu.name, samples=0)
+def used(before: contract.GpuUse | None, uuid: str, seen: Gpu | str) -> contract.GpuUse:
+    """Add one look to what is known of a GPU's use: a sample, or why there is none."""
+    known = before or contract.GpuUse(uuid=uuid, name="", samples=0)
+    return known.model_copy(update={"lost": seen}) if isinstance(seen, str) else _added(known, seen)
+
+
+def _added(known: contract.GpuUse, gpu: Gpu) -> contract.GpuUse:
     return contract.GpuUse(
         uuid=gpu.uuid,
         name=gpu.name,

@@ -16,7 +16,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import structlog
@@ -52,9 +52,13 @@ class Runs:
         return path
 
     def engines(self) -> set[int]:
-        """Return the process ids of all engines and agents of this box, with their children."""
-        found: set[int] = set()
-        for seat, _ in self._orders():
+        """Return the process ids of all engines and agents of this box, with their children.
+
+        Those that outlived a killed agent are among them: they are ended, not waited for.
+        """
+        seats = [seat for seat, _ in self._orders()]
+        found = set(_named(seats))
+        for seat in seats:
             identity = self._identity(seat)
             for pid in (identity.get("agent", 0), identity.get("engine", 0)):
                 if pid:
@@ -80,7 +84,7 @@ class Runs:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 _gone(pid, END_SECONDS)
-        for left in _named(seat):
+        for left in _named([seat]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(left, signal.SIGKILL)
 
@@ -144,13 +148,13 @@ def _gone(pid: int, seconds: float) -> bool:
     return False
 
 
-def _named(seat: str) -> list[int]:
-    """Return the processes whose environment names a seat."""
-    mark = f"FARM_SEAT={seat}\0".encode()
+def _named(seats: Iterable[str]) -> list[int]:
+    """Return the processes whose environment names one of these seats."""
+    marks = {f"FARM_SEAT={seat}".encode() for seat in seats}
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if mark in (entry / "environ").read_bytes() + b"\0":
+                if marks.intersection((entry / "environ").read_bytes().split(b"\0")):
                     found.append(int(entry.name))
     return found

@@ -17,7 +17,7 @@ import chess
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import comments, rmobility, verdict
+from orchestrator.arbiter import comments, discreet, rmobility, verdict
 
 COLUMNS = 80
 
@@ -55,8 +55,8 @@ def tags(record: contract.GameRecord) -> dict[str, str]:
         "ECO": record.eco or order.opening.eco,
         **_position_tags(start, order.variant),
         "GameDuration": _duration(record.ended_ms - record.started_ms),
-        "GameEndTime": _timestamp(record.ended_ms),
-        "GameStartTime": _timestamp(record.started_ms),
+        "GameEndTime": timestamp(record.ended_ms),
+        "GameStartTime": timestamp(record.started_ms),
         "Interruptions": str(len(record.interruptions) or ""),
         "Opening": opening,
         "PlyCount": str(len(order.opening.moves) + len(record.plies)),
@@ -154,7 +154,8 @@ def _options(record: contract.GameRecord) -> str:
 
 def _engine_options(spec: contract.EngineSpec, report: contract.EngineReport) -> str:
     settings = [f"Protocol={spec.protocol}"]
-    settings += [f"{option.name}={option.set}" for option in report.options if option.set]
+    given = ((option.name, option.set) for option in report.options)
+    settings += [f"{name}={discreet.option(value)}" for name, value in given if value]
     # viewers split this comment at semicolons
     return "; ".join(setting.replace(";", ",") for setting in settings) + ";"
 
@@ -193,9 +194,19 @@ def _moment(at_ms: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=at_ms)
 
 
-def _timestamp(at_ms: int) -> str:
+def timestamp(at_ms: int) -> str:
+    """Write a moment as TCEC's archives do; ``moment_ms`` reads it."""
     moment = _moment(at_ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03} UTC"
+
+
+def moment_ms(text: str) -> int | None:
+    """Read a moment that ``timestamp`` wrote, None where it is none."""
+    try:
+        moment = dt.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f UTC").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return None
+    return round(moment.timestamp() * 1000)
 
 
 def _duration(elapsed_ms: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import chess
@@ -97,12 +97,47 @@ class Game:
         return boards.start_board(self.opening, self.variant)
 
 
+@dataclasses.dataclass(frozen=True)
+class Broken:
+    """A game that cannot be read: its number in the archive, its place in its file, and why."""
+
+    game: int
+    file: str
+    place: int
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        """Name the game so that it can be found."""
+        place = f"{self.file}: game {self.place} (from line {self.line})"
+        return f"{place} cannot be read: {self.why}"
+
+
 def archive(paths: Iterable[pathlib.Path]) -> list[Game]:
     """Read archives, one after the other, as one; raise ``UsageError`` with file and game."""
-    found: list[Game] = []
-    for path in paths:
-        found += _file(path, text_of(path), len(found))
+    found = []
+    for game in _all(paths, _game):
+        if isinstance(game, Broken):
+            raise errors.UsageError(str(game))
+        found.append(game)
     return found
+
+
+def survey(paths: Iterable[pathlib.Path]) -> tuple[list[Game], list[Broken]]:
+    """Read archives as one, and tell apart what is no readable game of two engines.
+
+    Raise ``UsageError`` for a file that cannot be read or has no game, or if no game can be.
+    """
+    found: list[Game] = []
+    broken: list[Broken] = []
+    for game in _all(paths, _contest):
+        if isinstance(game, Broken):
+            broken.append(game)
+        else:
+            found.append(game)
+    if not found:
+        raise errors.UsageError(str(broken[0]))
+    return found, broken
 
 
 def games(text: str, first: int = 1) -> Iterator[Game]:
@@ -111,18 +146,39 @@ def games(text: str, first: int = 1) -> Iterator[Game]:
         yield _game(number, chunk)
 
 
-def _file(path: pathlib.Path, text: str, before: int) -> list[Game]:
-    found: list[Game] = []
-    for first, last in pgn.spans(text):
-        try:
-            found.append(_game(before + len(found) + 1, text[first:last]))
-        except (ValueError, errors.BookError) as error:
-            line = text.count("\n", 0, first) + 1
-            place = f"{path}: game {len(found) + 1} (from line {line})"
-            raise errors.UsageError(f"{place} cannot be read: {error}") from error
-    if not found:
+def _all(
+    paths: Iterable[pathlib.Path], read: Callable[[int, str], Game]
+) -> Iterator[Game | Broken]:
+    before = 0
+    for path in paths:
+        for game in _file(path, before, read):
+            before += 1
+            yield game
+
+
+def _file(
+    path: pathlib.Path, before: int, read: Callable[[int, str], Game]
+) -> Iterator[Game | Broken]:
+    text = text_of(path)
+    spans = pgn.spans(text)
+    if not spans:
         raise errors.UsageError(f'{path}: holds no game: no tag such as [White "…"] was found')
-    return found
+    line, counted = 1, 0
+    for place, (first, last) in enumerate(spans, start=1):
+        line += text.count("\n", counted, first)
+        counted = first
+        try:
+            yield read(before + place, text[first:last])
+        except (ValueError, errors.BookError) as error:
+            yield Broken(before + place, str(path), place, line, str(error))
+
+
+def _contest(number: int, chunk: str) -> Game:
+    """Read a game of two engines; one without names and result was never played."""
+    game = _game(number, chunk)
+    if game.white == game.black and game.result is not None:
+        raise ValueError(f"White and Black are both {game.white!r}; nobody plays against himself")
+    return game
 
 
 def _game(number: int, chunk: str) -> Game:

@@ -28,6 +28,7 @@ _BOARD: Final = (
     ("fifty moves", contract.Ending.FIFTY_MOVES),
     ("50-move", contract.Ending.FIFTY_MOVES),
     ("3-fold rep", contract.Ending.THREEFOLD),
+    ("max moves", contract.Ending.MAX_MOVES),  # judged by the moves alone, like the others
 )
 # The first word that is found in the tags names the fault; a crash is one of the first two.
 _FAULTS: Final = (
@@ -57,7 +58,7 @@ def rule(game: reading.Game) -> str | None:
 
 
 def board(game: reading.Game) -> contract.Ending | None:
-    """Return the ending by the rules of chess that the record tells, None for none."""
+    """Return the ending that the record tells and the moves alone decide, None for none."""
     text = " ".join(_tags(game)).lower()
     return next((ending for word, ending in _BOARD if word in text), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -15,11 +16,16 @@ _RULES: Final = {
     "tablebase": "tablebase",
     replaying.BOARD: "rules of chess",
 }
-_SHOWN: Final = 20  # games out of order that people are told of
+_SHOWN: Final = 20  # games out of order, or unreadable, that people are told of
 
 
-def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
-    """Hold an archive against the rules; raise ``UsageError`` for a name nobody has."""
+def report(
+    games: Sequence[reading.Game], held: rules.Rules, broken: Sequence[reading.Broken] = ()
+) -> dict[str, Any]:
+    """Hold an archive against the rules; raise ``UsageError`` for a name nobody has.
+
+    ``broken`` games were in it, too: they are named and count nowhere.
+    """
     games = _played(games)
     everybody = tables.engines(games)
     kind = held.kind or ("knockout" if held.name == "cup" else schedules.kind(games))
@@ -30,6 +36,7 @@ def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
     out = _names(held.exclude, everybody, "--exclude")
     return {
         "games": len(games),
+        "unreadable": [dataclasses.asdict(game) for game in broken],
         "standings": _standings(games, held, kind, seeds, out),
         "adjudication": replaying.report(games, rules.adjudication(held)),
         "schedule": _schedule(games, held, kind, seeds),
@@ -41,13 +48,7 @@ def report(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
 
 def _played(games: Sequence[reading.Game]) -> list[reading.Game]:
     """Return the games of two engines; one without names and result was never played."""
-    found = []
-    for game in games:
-        if game.white != game.black:
-            found.append(game)
-        elif game.result is not None:
-            names = f"White and Black are both {game.white!r}"
-            raise errors.UsageError(f"game {game.number}: {names}; nobody plays against himself")
+    found = [game for game in games if game.white != game.black]
     if not found:
         raise errors.UsageError("no game of two engines is in it: nothing can be audited")
     return found
@@ -56,6 +57,7 @@ def _played(games: Sequence[reading.Game]) -> list[reading.Game]:
 def sentences(found: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words: what agrees in numbers, what does not line by line."""
     yield f"{found['games']} games"
+    yield from _unreadable(found["unreadable"])
     for row in found["standings"] or ():
         by = f" ({row['decided_by']})" if row["decided_by"] else ""
         yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
@@ -65,11 +67,18 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
         yield f"  game {wrong['game']}: {results}"
     if schedule := found["schedule"]:
         yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
-        yield from _out_of_order(schedule["mismatches"])
+        missing = "not played, or unreadable" if found["unreadable"] else "not played"
+        yield from _out_of_order(schedule["mismatches"], missing)
     if pairs := found["openings"]:
         yield f"openings: {pairs['same_opening']} of {pairs['pairs']} pairs share theirs"
     for match in (found["knockout"] or {}).get("matches", ()):
         yield _match(match)
+
+
+def _unreadable(broken: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from (f"  {reading.Broken(**game)}" for game in broken[:_SHOWN])
+    if len(broken) > _SHOWN:
+        yield f"  and {len(broken) - _SHOWN} more (--json has all)"
 
 
 def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
@@ -82,10 +91,10 @@ def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
         yield f"  game {wrong['game']}: ended at ply {wrong['recorded_ply']}; {words}: {computed}"
 
 
-def _out_of_order(mismatches: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _out_of_order(mismatches: Sequence[dict[str, Any]], missing: str) -> Iterator[str]:
     for wrong in mismatches[:_SHOWN]:
         due, real = (" - ".join(wrong[key] or ("none",)) for key in ("scheduled", "played"))
-        place = "not played" if wrong["game"] is None else f"game {wrong['game']}"
+        place = missing if wrong["game"] is None else f"game {wrong['game']}"
         yield f"  {place}: scheduled {due}, played {real}"
     more = len(mismatches) - _SHOWN
     if more > 0:

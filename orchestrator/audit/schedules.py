@@ -1,14 +1,15 @@
 """Order of games and colours against the tables, and the openings of reverse games.
 
 The first round of both tables is 1 v n, 2 v n-1, … with White first, so the seeds can be
-read from it; an odd field's first has a bye there. Games count from 1; ``game``
-is None for one that the table has and the archive has not.
+read from it; an odd field's first has a bye there. ``game`` is a game's number in the
+archive, from 1, None for one that the table has and the archive has not.
 """
 
 from __future__ import annotations
 
 import collections
 import difflib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -70,9 +71,9 @@ def openings(games: Sequence[reading.Game]) -> dict[str, int] | None:
 
     None where no game tells its opening.
     """
-    if not any(any(_opening(game)) for game in games):
+    if not any(any(game.opening.line) for game in games):
         return None
-    found = [_opening(one) == _opening(other) for one, other in _reverse(games)]
+    found = [one.opening.line == other.opening.line for one, other in _reverse(games)]
     return {"pairs": len(found), "same_opening": sum(found)}
 
 
@@ -80,8 +81,7 @@ def _compared(
     games: Sequence[reading.Game], seeds: Sequence[str], table: str, boards: Sequence[base.Board]
 ) -> dict[str, Any]:
     due = [(seeds[board.white], seeds[board.black]) for board in boards]
-    played = [(game.white, game.black) for game in games]
-    wrong = list(_differences(due, played))
+    wrong = list(_differences(due, games))
     unlike = {found["game"] for found in wrong if found["game"] is not None}
     return {
         "table": table,
@@ -92,25 +92,26 @@ def _compared(
     }
 
 
-def _differences(due: Sequence[_Pair], played: Sequence[_Pair]) -> Iterator[dict[str, Any]]:
+def _differences(due: Sequence[_Pair], games: Sequence[reading.Game]) -> Iterator[dict[str, Any]]:
     """Yield where the order differs; after games left out or added the rest still counts."""
+    played = [(game.white, game.black) for game in games]
     if len(due) == len(played):
-        differ = (number for number in range(len(due)) if due[number] != played[number])
-        yield from (_difference(number, due[number], played[number]) for number in differ)
+        aside = zip(due, games, strict=True)
+        yield from (_difference(d, g) for d, g in aside if d != (g.white, g.black))
         return
     aligned = difflib.SequenceMatcher(None, due, played, autojunk=False)
     for _, first, last, begin, end in (
         code for code in aligned.get_opcodes() if code[0] != "equal"
     ):
-        for step in range(max(last - first, end - begin)):
-            planned = due[first + step] if first + step < last else None
-            real = played[begin + step] if begin + step < end else None
-            yield _difference(begin + step, planned, real)
+        missed, other = due[first:last], games[begin:end]
+        for planned, real in itertools.zip_longest(missed, other):
+            yield _difference(planned, real)
 
 
-def _difference(place: int, planned: _Pair | None, real: _Pair | None) -> dict[str, Any]:
-    number = None if real is None else place + 1
-    return {"game": number, "scheduled": planned, "played": real}
+def _difference(planned: _Pair | None, real: reading.Game | None) -> dict[str, Any]:
+    if real is None:
+        return {"game": None, "scheduled": planned, "played": None}
+    return {"game": real.number, "scheduled": planned, "played": (real.white, real.black)}
 
 
 def _reverse(games: Sequence[reading.Game]) -> Iterator[tuple[reading.Game, reading.Game]]:
@@ -121,7 +122,3 @@ def _reverse(games: Sequence[reading.Game]) -> Iterator[tuple[reading.Game, read
             yield first, game
         else:
             waiting[game.white, game.black] = game
-
-
-def _opening(game: reading.Game) -> tuple[str | None, tuple[str, ...]]:
-    return game.opening.fen, game.opening.moves

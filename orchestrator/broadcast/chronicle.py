@@ -2,7 +2,8 @@
 
 Made from the journal's entries as they come. Only kinds that are named here appear, and
 of each only named facts: ``launched``, ``games_paired`` and ``book_mended`` tell the seed
-and coming openings, so nothing of them is ever read (RULEBOOK §2).
+and coming openings, so nothing of them is ever read (RULEBOOK §2). What hosts and people said
+is told without paths, and nobody's name or login (``farm log`` has them).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.arbiter import verdict
-from orchestrator.season import amendments, entries
+from orchestrator.arbiter import discreet, verdict
+from orchestrator.season import amendments, entries, holding
 from orchestrator.season import state as season_state
 
 FAULTS: Final = {
@@ -27,6 +28,11 @@ _Facts = Mapping[str, Any]
 def _exclusion(facts: _Facts) -> str:
     games = f"{len(facts['annulled'])} games annulled, {len(facts['cancelled'])} not played"
     return f"out of the event by {facts['cause']} ({games})"
+
+
+def _replacement(facts: _Facts) -> str:
+    disqualified = "disqualified, " if facts.get("cause") == "disqualification" else ""
+    return f"{disqualified}replaced by {facts['substitute']['name']}"
 
 
 def _gate(facts: _Facts) -> str:
@@ -56,7 +62,7 @@ _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
         "counts no longer" + (", is played again" if facts["replay"] else "")
     ),
     entries.EVENTS_UNDONE: lambda _: "what was built on its table is taken back",
-    amendments.ENGINE_REPLACED: lambda facts: f"replaced by {facts['substitute']['name']}",
+    amendments.ENGINE_REPLACED: _replacement,
     amendments.BOOK_MENDED: lambda _: "openings that were not played yet were replaced",
     amendments.GATE_MOVED: lambda _: "the break ends at another time",
     amendments.HOST_AWAY: lambda _: "a host is away",
@@ -97,9 +103,8 @@ class Chronicle:
                 "event": game.event,
                 "game": game.id,
                 "engines": [state.engines[loser].name],
-                "text": verdict.with_note(finished.details, finished.note),
+                "text": verdict.with_note(finished.details, discreet.text(finished.note)),
                 "reason": "",
-                "name": "",
             }
         )
 
@@ -116,10 +121,14 @@ def _line(entry: contract.Entry, state: season_state.SeasonState) -> dict[str, A
         "event": event or (facts.get("events") or [""])[0],
         "game": game,
         "engines": [state.engines[one].name for one in _engines(facts) if one in state.engines],
-        "text": _TEXTS[entry.kind](facts),
-        "reason": facts.get("reason", ""),
-        "name": facts.get("name", ""),
+        "text": discreet.text(_TEXTS[entry.kind](facts)),
+        "reason": discreet.text(_reason(entry)),
     }
+
+
+def _reason(entry: contract.Entry) -> str:
+    reason = str(entry.data.get("reason", ""))
+    return holding.in_public(reason) if entry.kind == entries.HELD else reason
 
 
 def _engines(facts: _Facts) -> list[str]:

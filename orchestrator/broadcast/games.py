@@ -16,7 +16,7 @@ import chess
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import clock, comments, eco, limits, score, verdict
+from orchestrator.arbiter import clock, comments, discreet, eco, limits, score, verdict
 from orchestrator.broadcast import lines
 
 
@@ -206,13 +206,15 @@ def tablebases(options: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def reported(report: contract.EngineReport) -> list[tuple[str, str]]:
-    """Return the options that an engine was given."""
-    return [(option.name, option.set) for option in report.options if option.set is not None]
+    """Return the options that an engine was given, as the public may read them."""
+    given = ((option.name, option.set) for option in report.options)
+    return [(name, discreet.option(value)) for name, value in given if value is not None]
 
 
 def asked(order: contract.GameOrder, side: contract.Side) -> list[tuple[str, str]]:
     """Return what the order asks of an engine, as long as it has not reported itself."""
-    return [(name, str(value)) for name, value in order.engine(side).options.items()]
+    wished = order.engine(side).options
+    return [(name, discreet.option(str(value))) for name, value in wished.items()]
 
 
 def head(line: GameLine) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def finished(
         "plies": [shown.data() for shown in line.shown],
         "result": record.outcome.result,
         "details": record.outcome.details,
-        "note": record.outcome.note,
+        "note": discreet.text(record.outcome.note),
         "ending": record.outcome.ending.value,
         "adjudicated": verdict.is_adjudicated(record.outcome.ending),
         "started_ms": record.started_ms,

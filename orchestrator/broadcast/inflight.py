@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.arbiter import score
+from orchestrator.arbiter import discreet, score
 from orchestrator.broadcast import games, lines
 
 SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
@@ -118,11 +118,11 @@ class InFlight:
         }
 
     def options(self, side: contract.Side) -> list[tuple[str, str]]:
-        """Return what the engine was given, as far as it is known."""
+        """Return what the engine was given, as far as it is known and the public may read it."""
         told = self._told(side).get("options")
         if told is None:
             return games.asked(self.order, side)
-        return [(str(name), str(value)) for name, value in told]
+        return [(str(name), discreet.option(str(value))) for name, value in told]
 
     def card(self, side: contract.Side) -> dict[str, Any]:
         """Return an engine's card."""

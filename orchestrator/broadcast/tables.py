@@ -8,13 +8,16 @@ started, running or finished (N1 The Live and Stage Tabs).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from orchestrator.arbiter import discreet
 from orchestrator.broadcast import album, figures
 from orchestrator.season import (
     crosstable,
     events,
+    holding,
     model,
     pairing,
     progress,
@@ -32,6 +35,7 @@ COLOURS: Final = {
     "running": "green",
     "abandoned": "grey",
 }
+_TO_COME: Final = frozenset({events.Status.WAITING, events.Status.GATE, events.Status.OPEN})
 _PUBLIC: Final = (
     *("season", "name", "status", "reason", "launched_ms", "seed_sha256", "seed", "champion"),
     *("games", "remaining_seconds", "next_gate_ms", "decisions", "next", "waits"),
@@ -44,6 +48,8 @@ def season(state: State) -> dict[str, Any]:
     running = state.running
     starts = estimated_starts(state)
     return {key: seen[key] for key in _PUBLIC} | {
+        "reason": _why(state, seen["reason"]),
+        "waits": [wait | {"reason": _why(state, wait["reason"])} for wait in seen["waits"]],
         "site": state.launched.season.site,
         "running": None if running is None else _pairing(state, state.game(running.game)),
         "events": [
@@ -51,6 +57,11 @@ def season(state: State) -> dict[str, Any]:
             for event in seen["events"]
         ],
     }
+
+
+def _why(state: State, reason: str) -> str:
+    """Return a reason in words for the public: of hosts' paths and doings only what it may know."""
+    return discreet.text(holding.in_public(reason) if reason == state.held else reason)
 
 
 def _tab(state: State, event: dict[str, Any]) -> dict[str, Any]:
@@ -80,18 +91,13 @@ def base_ms(state: State) -> int:
 
 def estimated_starts(state: State) -> dict[str, int]:
     """Return when events that have not begun are expected to, by the pace so far."""
-    at_ms, found = float(base_ms(state)), {}
-    for event_id, event in state.events.items():
-        if event.status in {events.Status.WAITING, events.Status.GATE, events.Status.OPEN}:
-            found[event_id] = round(_start_ms(event, at_ms))
-        at_ms += progress.of_event(state, event_id).remaining_seconds * 1000
+    from_ms = base_ms(state)
+    at_ms, found = float(from_ms), {}
+    for event_id, part in progress.of_events(state, from_ms).items():
+        if state.events[event_id].status in _TO_COME:
+            found[event_id] = round(at_ms + part.break_seconds * 1000)
+        at_ms += part.remaining_seconds * 1000
     return found
-
-
-def _start_ms(event: events.EventState, before_ms: float) -> float:
-    """Return when an event begins whose predecessors end at ``before_ms``."""
-    opens_at_ms = event.opens_at_ms or event.moved_to_ms
-    return max(before_ms, opens_at_ms or before_ms + (event.spec.break_ms or 0))
 
 
 def event(state: State, event_id: str) -> dict[str, Any]:
@@ -186,17 +192,17 @@ def _side(
 def schedule(state: State, event_id: str, briefs: Briefs) -> list[dict[str, Any]]:
     """Return an event's games in their order of play; a start that lies ahead is estimated."""
     starts_ms = base_ms(state)
-    earlier = 0.0
-    for other in state.events:
-        if other == event_id:
-            break
-        earlier += progress.of_event(state, other).remaining_seconds
+    parts = progress.of_events(state, starts_ms)
+    before = itertools.takewhile(lambda other: other != event_id, parts)
+    earlier = sum(parts[other].remaining_seconds for other in before)
     rows = views.schedule(state, event_id, starts_ms + round(earlier * 1000))
     return [_row(state, row, briefs) for row in rows]
 
 
 def _row(state: State, row: dict[str, Any], briefs: Briefs) -> dict[str, Any]:
     row.pop("attempt", None)
+    if "note" in row:
+        row["note"] = discreet.text(row["note"])
     game = state.game(row["game"])
     brief = briefs(game) if game.finished is not None else None
     if brief is not None:

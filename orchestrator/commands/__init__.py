@@ -103,7 +103,12 @@ class FarmGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; name similar ones when there is no such command."""
+        """Find the command; name similar ones when there is no such command.
+
+        Words that are no UTF-8 end here: no journal could hold them.
+        """
+        if broken := [word for word in args if _text(word) != word]:
+            ctx.fail(f"not UTF-8: {_text(broken[0])!r}")
         if not ctx.resilient_parsing and args and self.get_command(ctx, args[0]) is None:
             import difflib  # noqa: PLC0415 - needed only for a typing error
 
@@ -115,12 +120,24 @@ class FarmGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; print an error of the farm as one message and exit by its code."""
         from orchestrator import errors  # noqa: PLC0415 - keeps `celery` commands light
+        from orchestrator.commands import output  # noqa: PLC0415
 
         try:
             return super().invoke(ctx)
         except errors.FarmError as error:
-            click.secho(f"farm: {error}", err=True, fg="red")
+            click.secho(f"farm: {output.plain(str(error))}", err=True, fg="red")
             ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.filename is None:  # no file's: a reader that went away is click's to tell
+                raise
+            words = f"{_text(error.filename)}: {error.strerror}"
+            click.secho(f"farm: {output.plain(words)}", err=True, fg="red")
+            ctx.exit(errors.HostError.exit_code)
+
+
+def _text(word: object) -> str:
+    """Return a word of the system's as text that can be shown."""
+    return str(word).encode(errors="replace").decode()
 
 
 @functools.cache

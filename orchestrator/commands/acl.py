@@ -16,7 +16,7 @@ import click
 
 from orchestrator import access, errors
 from orchestrator.commands import common
-from orchestrator.ledger import address, connection
+from orchestrator.ledger import connection
 
 PASSWORD_BYTES = 32
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -43,10 +43,9 @@ def acl(passwords: pathlib.Path, operators: tuple[str, ...], *, apply: bool, as_
     Example: farm acl --passwords /etc/farm/passwords --operator anna > users.acl
     """
     _check(operators)
-    database = address.database(address.url())
     names = [*(role for role in access.ROLES if role != "operator"), *operators]
     known = {name: _password(passwords, name) for name in names}
-    users = access.users(known, operators, database)
+    users = access.users(known, operators)
     kept = _apply(users, known["admin"]) if apply else None
     if as_json:
         rows = {user.name: {"role": user.role.name, "rules": user.rules()[3:]} for user in users}

@@ -22,8 +22,10 @@ from orchestrator.season import amending, amendments, files, openings, roster, s
 def amend() -> None:
     """Change a running season, journaled with who and why.
 
-    Examples:
+    Its rules stand; docs/how-to/change-a-rule.md says how another season takes over.
+
     \b
+    Examples:
     farm amend engine e1 --event league --with e9 --by anna --reason "hidden book"
     farm amend book short --file mended.pgn --by anna --reason "illegal line"
     farm amend gate final --at 2026-12-01T18:00 --by anna --reason "author's journey"
@@ -49,7 +51,7 @@ amend.add_command(substitutes.engine)
 def book(name: str, path: pathlib.Path, games: Sequence[str], act: acts.Act) -> None:
     """Replace the openings of book NAME that no game has been begun with.
 
-    The season must be paused. An opening that was played stays: its reverse game has the
+    The season must be paused or held. An opening that was played stays: its reverse game has the
     same (S16-8a). New ones come in the book's order, by lot from the sealed seed or as listed.
 
     Example: farm amend book short --file mended.epd --game league.17 --reason "illegal line"

@@ -46,16 +46,20 @@ def audit(pgn: tuple[pathlib.Path, ...], *, as_json: bool, **options: Any) -> No
     """Recompute from PGN archives all that the rulebook says; report what disagrees.
 
     PGN is plain or gzip; several are read as one archive. Needs no Redis. Disagreements are
-    the report, not an error: exit code 2 is for what cannot be read.
+    the report, not an error. A broken game is named and counts nowhere, the others are
+    judged: exit code 2 says that something could not be read.
 
     Example: farm audit TCEC_Season_19_-_League_3.pgn.gz --rules s17 --draw-cp 15
     """
-    found = report.report(reading.archive(pgn), _rules(options))
+    games, broken = reading.survey(pgn)
+    found = report.report(games, _rules(options), broken)
     if as_json:
         common.print_json(found)
-        return
-    for line in report.sentences(found):
-        click.echo(line)
+    else:
+        click.echo("\n".join(report.sentences(found)))
+    if broken:
+        text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
+        raise errors.UsageError(f"{text}; they count nowhere: mend them and audit again")
 
 
 def _rules(options: dict[str, Any]) -> rules.Rules:
@@ -67,13 +71,9 @@ def _rules(options: dict[str, Any]) -> rules.Rules:
         "cycles": options.pop("cycles"),
         "pairs": options.pop("pairs"),
         "disqualify_after": options.pop("disqualify_after"),
-        "seeds": _listed(options.pop("seeds")),
-        "exclude": _listed(options.pop("exclude")),
+        "seeds": common.listed(options.pop("seeds")),
+        "exclude": common.listed(options.pop("exclude")),
     }
     if options["no_draw_rule"] and options["draw_cp"] is not None:
         raise errors.UsageError("--no-draw-rule and --draw-cp contradict each other")
     return rules.Rules(**held, numbers=rules.Numbers(**options))
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -121,6 +121,11 @@ def _over(ledger: api.Ledger, season: str) -> bool:
     return bool(last) and last[0].kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """Read the words of an option that takes several: A,B,C."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def author(ledger: store.RedisLedger, name: str) -> str:
     """Return who is written into the journal: the name given and the Redis user behind it."""
     return f"{name}@{ledger.whoami()}"

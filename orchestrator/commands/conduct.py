@@ -73,10 +73,10 @@ def disqualify(
     played: amendments.Played,
     act: acts.Act,
 ) -> None:
-    """Disqualify ENGINE in a running event, such as for a hidden book; perhaps replace it.
+    """Disqualify ENGINE in an event, such as for a hidden book; perhaps replace it.
 
     Without a substitute its results are annulled, it ranks last, its other games are
-    cancelled. The season must be paused.
+    cancelled; the season must be paused or held. Before an event only its seat changes hands.
 
     Example: farm disqualify chiron --event l2 --with igel --played replay --reason "hidden book"
     """
@@ -87,7 +87,8 @@ def disqualify(
         if substitute is None:
             return exclusion.withdraw(now, event, engine, act.by, act.reason, "disqualification")
         new = substitutes.spec(now, event, substitute, entry, engine)
-        return replacing.replace(now, event, engine, new, played, act.by, act.reason)
+        cause: amendments.ReplacementCause = "disqualification"
+        return replacing.replace(now, event, engine, new, played, act.by, act.reason, cause)
 
     act = act.seconded("disqualify", change)
     done = act.change(change, unoffered=True)

@@ -6,6 +6,8 @@ What changes them in a running season stands in ``engine_changes``, test games i
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import pathlib
 import shlex
 from typing import Any
@@ -13,10 +15,19 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import errors
+from orchestrator import contract, errors
 from orchestrator.arbiter import cutechess
 from orchestrator.commands import common, completing, engine_changes, engine_trial, rosters
-from orchestrator.season import engines_toml, files, model, roster, state, updating, windows
+from orchestrator.season import (
+    engines_toml,
+    files,
+    model,
+    orders,
+    roster,
+    state,
+    updating,
+    windows,
+)
 
 
 @click.group()
@@ -86,10 +97,10 @@ def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, 
         entry = model.EngineEntry(id=spec.id, name=spec.name, command=spec.command)
     playing = windows.playing(now, engine_id)
     coming = windows.upcoming(now, engine_id)
-    pinned = {} if playing is None else playing.pinned
-    pin = pinned.get(engine_id, now.engines[engine_id])
+    pin = now.engines[engine_id] if playing is None else orders.pinned(now, playing, engine_id)
     return _row(entry) | {
         "playing": "" if playing is None else playing.id,
+        "plays_as": "" if playing is None else _version(pin),
         "pinned": dict(pin.checksums) if playing is not None else {},
         "upcoming": [event.id for event in coming],
         "updates": {event.id: _window(now, event.id, engine_id, now_ms) for event in coming},
@@ -106,10 +117,17 @@ def _window(now: state.SeasonState, event: str, engine_id: str, now_ms: int) -> 
     return "open"
 
 
+def _version(pin: contract.EngineSpec) -> str:
+    """Return what an event has pinned, by its version where it has one."""
+    return " ".join(filter(None, (pin.name, pin.version)))
+
+
 def _state(now: state.SeasonState, engine_id: str) -> str:
     playing = windows.playing(now, engine_id)
     if playing is not None:
-        return f"plays {playing.id}"
+        pin, entered = orders.pinned(now, playing, engine_id), now.engines[engine_id]
+        other = _version(pin) != _version(entered)
+        return f"plays {playing.id}" + (f" as {_version(pin)}" if other else "")
     coming = ", ".join(event.id for event in windows.upcoming(now, engine_id))
     return f"next {coming}" if coming else ""
 
@@ -121,6 +139,8 @@ def _state(now: state.SeasonState, engine_id: str) -> str:
 @common.json_option
 def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> None:
     """Show all that is known of engine NAME (its id): entry, pins, update windows.
+
+    The entry is what the next events play; plays_as and pinned tell of the running one.
 
     Example: farm engine show stockfish
     """
@@ -152,11 +172,18 @@ def _words(value: Any) -> str:
 def import_(source: str, output: str | None, *, pin: bool) -> None:
     """Make a roster file of SOURCE, cutechess' engines.json.
 
+    Relative working directories and programs are taken from SOURCE's folder, and written whole:
+    a hall knows no other folder.
+
     Example: farm engine import engines.json -o engines.toml
     """
     if output and pathlib.Path(output).exists():
         raise errors.UsageError(f"{output} exists; give another name, or move it away")
     entries = _imported(source)
+    for entry in entries:
+        if entry.directory and not pathlib.Path(entry.directory).is_dir():
+            told = f"farm: {entry.name}: its directory {entry.directory} is not on this machine"
+            click.echo(told, err=True)
     text = engines_toml.text([rosters.pinned(entry) for entry in entries] if pin else entries)
     if output is None:
         click.echo(text, nl=False)
@@ -175,6 +202,12 @@ def _imported(source: str) -> list[model.EngineEntry]:
     return [_entry(configured, source, taken) for configured in listed.values()]
 
 
+def _folder(directory: str, source: str) -> pathlib.Path:
+    """Return an engine's folder; cutechess' own was its user's, of which its file tells nothing."""
+    beside = pathlib.Path(source).absolute().parent
+    return pathlib.Path(os.path.normpath(beside / pathlib.Path(directory).expanduser()))
+
+
 def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> model.EngineEntry:
     """Return an entry whose id no other has; its own where the name gives none."""
     where = f"{source}: {configured.name}"
@@ -183,10 +216,15 @@ def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> mo
         raise errors.UsageError(f"{where}: {text}")
     if not configured.command:
         raise errors.UsageError(f"{where}: found no command; allowed: a program")
-    program = pathlib.Path(configured.directory or ".").expanduser() / configured.command
+    folder = _folder(configured.directory, source)
+    program = folder / configured.command
     words = [configured.command] if program.is_file() else shlex.split(configured.command)
+    sought = "/" in words[0] and not words[0].startswith("/")  # from a folder, not in the PATH
+    placed = dataclasses.replace(
+        configured, directory=str(folder) if configured.directory or sought else ""
+    )
     try:
-        entry = engines_toml.of_cutechess(configured, [*words, *configured.arguments])
+        entry = engines_toml.of_cutechess(placed, [*words, *configured.arguments])
     except ValueError as error:
         raise errors.UsageError(f"{where}: {error}") from error
     base = roster.id_of(entry) or "engine"

@@ -8,7 +8,7 @@ import click
 
 from orchestrator import contract, errors, players
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, completing, rosters, trials
+from orchestrator.commands import common, completing, output, rosters, trials
 from orchestrator.season import model, orders, state, windows
 
 OWN = contract.EngineSpec(
@@ -58,7 +58,7 @@ def test(
     for record in players.found()(written, hall, url):
         played.append(_facts(record))
         if not as_json:
-            click.echo(_sentence(played[-1]))
+            click.echo(output.plain(_sentence(played[-1])))
     if as_json:
         common.print_json({"engine": name, "against": pair[1].id, "games": played})
     elif len(played) < games:

@@ -1,4 +1,4 @@
-"""``farm fsck``: compare journal, mirror and archive, and mend what can be rebuilt."""
+"""``farm fsck``: compare journal, mirror, archive and feeds, and mend what can be rebuilt."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from orchestrator.ledger import api
 @common.season_argument
 @places.archive
 @places.halls
+@places.feeds
 @click.option("--only", multiple=True, help="A checker's name; may be given again.")
 @click.option("--repair", is_flag=True, help="Mend what can be rebuilt; `farm serve` must stand.")
 @common.json_option
@@ -30,12 +31,13 @@ def fsck(
     season: str | None,
     archive: pathlib.Path,
     halls: pathlib.Path,
+    feeds: pathlib.Path,
     only: tuple[str, ...],
     *,
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Check that journal, mirror, archive and tables tell the same; say what does not.
+    """Check that journal, mirror, archive and feeds tell the same; say what does not.
 
     All seasons, or SEASON. Without --repair nothing is changed, and the farm may run.
     Exit code 0: all is well, or all was mended; 3: something is left to be done.
@@ -47,7 +49,7 @@ def fsck(
         if repair:
             stack.enter_context(archives.sole_writer(archive))
         names = [season] if season else _names(ledger, archive)
-        seasons = [findings.Season(name, ledger, archive, halls) for name in names]
+        seasons = [findings.Season(name, ledger, archive, halls, feeds) for name in names]
         told = [one for each in seasons for one in checks.check(each, wanted, repair=repair)]
     _report(names, told, as_json=as_json)
     ctx.exit(errors.LedgerDamagedError.exit_code if any(not one.repaired for one in told) else 0)
@@ -65,7 +67,7 @@ def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: boo
         return
     if not told:
         seasons = "1 season" if len(names) == 1 else f"{len(names)} seasons"
-        click.echo(f"{seasons}: journal, archive and tables agree")
+        click.echo(f"{seasons}: journal, archive and feeds agree")
         return
     table = rich.table.Table("season", "checker", "place", "problem", "")
     for one in told:

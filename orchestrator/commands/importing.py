@@ -30,9 +30,9 @@ from orchestrator.season import exclusion, state
 def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: bool) -> None:
     """Let the games of PGN (plain or gzip) stand as the next results of the schedule.
 
-    The season must be paused. --dry-run is the preview. Refused as a whole if any game
-    contradicts the schedule or the rules; doubts (time control, adjudication, opening of a
-    reverse game) are refused unless you --insist.
+    The season must be paused (best from `farm launch --paused` on) or held. --dry-run is the
+    preview. Refused as a whole if any game contradicts the schedule or the rules; doubts (time
+    control, adjudication, opening of a reverse game) are refused unless you --insist.
 
     Example: farm import before-the-move.pgn --dry-run; then with --by anna --reason "new hall"
     """
@@ -44,7 +44,7 @@ def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: b
     found: list[importing.Plan] = []
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        exclusion.require_paused(now)
+        exclusion.require_still(now)
         found.append(importing.plan(now, recorded, source, now_ms))
         if not act.dry_run:
             _refuse(found[-1], insist=insist)

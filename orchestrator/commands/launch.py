@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from orchestrator import contract, errors, version
-from orchestrator.commands import common, completing, programs
+from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.ledger import api, store
-from orchestrator.season import files, lots, operations, plan
+from orchestrator.season import entries, files, lots, operations, plan
 
 SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
+PAUSED = "launched paused"  # the reason of such a pause
 
 
 def season_file(name: str) -> pathlib.Path:
@@ -41,10 +42,16 @@ def start(
     seed: str,
     by: str,
     reason: str = "",
+    *,
+    paused: bool = False,
 ) -> None:
     """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
     drafts = operations.launch(loaded, season, seed, hall, version.VERSION, reason)
-    reply = ledger.append(season, 0, drafts, by)
+    effects: list[api.Effect] = []
+    if paused:
+        drafts.append(contract.Draft.of(entries.PAUSED, entries.Paused(reason=PAUSED, name="")))
+        effects.append(api.Hold(season, "pause", PAUSED))
+    reply = ledger.append(season, 0, drafts, by, effects)
     if isinstance(reply, api.Stale):
         raise _taken(season)
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
@@ -63,6 +70,7 @@ def _taken(season: str) -> errors.RefusedError:
 @click.option(
     "--seed", help="Seed of all draws, to play a season again; default: a fresh secret one."
 )
+@click.option("--paused", is_flag=True, help="Begin no game before `farm resume`.")
 @click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged facts.")
 @common.audited
 @common.json_option
@@ -74,6 +82,7 @@ def launch(
     by: str,
     reason: str,
     *,
+    paused: bool,
     insist: bool,
     dry_run: bool,
     as_json: bool,
@@ -93,17 +102,13 @@ def launch(
         if chosen in ledger.seasons():
             raise _taken(chosen)
         if not dry_run:
-            start(ledger, loaded, chosen, hall, secret, common.author(ledger, by), reason)
-    warned = programs.warnings(loaded.engines)
+            who = common.author(ledger, by)
+            start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
+    warned = programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     programs.warn(warned)
-    facts = _facts(loaded, chosen, hall, secret) | {"dry_run": dry_run, "reason": reason}
-    facts["warnings"] = warned
-    verb = "would be launched" if dry_run else "is launched"
-    sentence = (
-        f"{chosen} {verb} in {hall}: {len(loaded.season.events)} events,"
-        f" {facts['games']} games; SHA-256 of the seed {facts['seed_sha256']}"
-    )
-    common.report(as_json, facts, sentence)
+    facts = _facts(loaded, chosen, hall, secret)
+    facts |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}
+    common.report(as_json, facts, _sentence(facts))
 
 
 def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
@@ -115,6 +120,15 @@ def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str,
         "games": sum(s.games for s in plan.schedules(loaded.season, len(loaded.engines)).values()),
         "seed_sha256": lots.commitment(seed),
     }
+
+
+def _sentence(facts: dict[str, Any]) -> str:
+    verb = "would be launched" if facts["dry_run"] else "is launched"
+    paused, begins = (", paused,", "; `farm resume` begins it") if facts["paused"] else ("", "")
+    return (
+        f"{facts['season']} {verb}{paused} in {facts['hall']}: {len(facts['events'])} events,"
+        f" {facts['games']} games; SHA-256 of the seed {facts['seed_sha256']}{begins}"
+    )
 
 
 def _require_durable(ledger: store.RedisLedger, *, insist: bool) -> None:

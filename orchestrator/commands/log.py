@@ -8,7 +8,7 @@ import click
 import rich.table
 
 from orchestrator.commands import common, tables
-from orchestrator.season import chronicle
+from orchestrator.season import amendments, chronicle
 
 
 @click.command()
@@ -29,11 +29,17 @@ def log(season: str | None, *, as_json: bool) -> None:
     for head in ("When", "Who", "What", "About", "Why"):
         table.add_column(head)
     for act in found:
-        what = act["kind"].replace("_", " ")
-        table.add_row(tables.moment(act["at_ms"]), act["name"], what, _about(act), act["reason"])
+        when = tables.moment(act["at_ms"])
+        table.add_row(when, act["name"], _what(act), _about(act), act["reason"])
     common.console().print(table)
     if len(found) == 1:
         click.echo(f"{chosen.launched.id}: nobody has done anything to it since the launch")
+
+
+def _what(act: dict[str, Any]) -> str:
+    if act["kind"] == amendments.ENGINE_REPLACED and "cause" in act["about"]:
+        return "engine disqualified, replaced"
+    return str(act["kind"]).replace("_", " ")
 
 
 def _about(act: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Commands of the organizers: decisions, corrections of single games, withdrawals.
 
 Each is refused without a reason, and stands in the journal with who, when and why. A
-correction needs a paused season: the hall's offer is taken back first, so that no game
-can begin that the correction concerns.
+correction needs a season that is paused or held: the hall's offer is taken back first, so
+that no game can begin that the correction concerns.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         return
     rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
     for question in interrupted:
-        click.echo(f"{question}: no tablebase has the position; a result, or resume")
-        click.echo(f"  farm decide {question} --choose 1/2-1/2 {rest}")
+        click.echo(f"{question}: no tablebase has the position")
+        click.echo(f"  choose one of {', '.join(judgement.ANSWERS)}")
+        click.echo(f"  farm decide {question} --choose ANSWER {rest}")
     for one in asked:
-        click.echo(f"{one['decision']}: level are {', '.join(one['engines'])} ({one['about']})")
-        names = ",".join(one["engines"][: one["choose"]])
+        level = ", ".join(one["engines"])
+        click.echo(f"{one['decision']}: level are {level} ({one['about']})")
+        click.echo(f"  choose {one['choose']} of {level}, best first")
+        names = ",".join(["ENGINE"] * one["choose"])  # nothing that could be pasted unread
         click.echo(f"  farm decide {one['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
@@ -60,7 +63,7 @@ def decide(decision: str, chosen: str, act: acts.Act) -> None:
     if decision.endswith(judgement.ASKED):
         _decide_interruption(decision, chosen, act)
         return
-    engines = _names(chosen)
+    engines = common.listed(chosen)
     done = act.change(
         lambda now: season_decisions.decide(now, decision, engines, act.by, act.reason)
     )
@@ -98,12 +101,16 @@ def _correction(function: acts.Command) -> acts.Command:
 def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) -> None:
     """Set the result of GAME, played or not, by the organizers' word.
 
-    The season must be paused. Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
+    The season must be paused or held.
+
+    Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
     """
     _correct(
         "adjudicate",
         act,
-        lambda now: corrections.adjudicate(now, game, result, act.by, act.reason, _names(cascade)),
+        lambda now: corrections.adjudicate(
+            now, game, result, act.by, act.reason, common.listed(cascade)
+        ),
         {"game": game, "result": result},
         f"{game} is {result}",
     )
@@ -114,12 +121,14 @@ def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) 
 def replay(game: str, cascade: str, act: acts.Act) -> None:
     """Have GAME played again in its place; the first one counts no longer.
 
-    The season must be paused. Example: farm replay l1.17 --reason "wrong network file"
+    The season must be paused or held.
+
+    Example: farm replay l1.17 --reason "wrong network file"
     """
     _correct(
         "replay",
         act,
-        lambda now: corrections.replay(now, game, act.by, act.reason, _names(cascade)),
+        lambda now: corrections.replay(now, game, act.by, act.reason, common.listed(cascade)),
         {"game": game},
         f"{game} is played again",
     )
@@ -130,12 +139,14 @@ def replay(game: str, cascade: str, act: acts.Act) -> None:
 def void(game: str, cascade: str, act: acts.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
-    The season must be paused. Example: farm void l1.17 --reason "engine list was wrong"
+    The season must be paused or held. A game of a Cup is replayed or adjudicated instead.
+
+    Example: farm void l1.17 --reason "engine list was wrong"
     """
     _correct(
         "void",
         act,
-        lambda now: corrections.void(now, game, act.by, act.reason, _names(cascade)),
+        lambda now: corrections.void(now, game, act.by, act.reason, common.listed(cascade)),
         {"game": game},
         f"{game} counts no longer",
     )
@@ -150,7 +161,9 @@ def void(game: str, cascade: str, act: acts.Act) -> None:
 def withdraw(engine: str, event: str, act: acts.Act) -> None:
     """Take ENGINE out of a running event: its results are annulled, it ranks last.
 
-    The season must be paused. Example: farm withdraw chiron --event stage-3 --reason "author"
+    The season must be paused or held.
+
+    Example: farm withdraw chiron --event stage-3 --reason "author"
     """
     _correct(
         "withdraw",
@@ -167,7 +180,3 @@ def _correct(
     """Correct a paused season, with a second operator where the season wants one."""
     agreed = act.seconded(name, drafts)
     agreed.report(agreed.change(drafts, unoffered=True), facts, sentence, "; `farm resume` goes on")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,5 +1,8 @@
 """What commands print, for people and for programs.
 
+What people see on a terminal holds no control characters but those of the farm's own colours:
+names, last words and reasons may be a stranger's. JSON writes them as they are, escaped.
+
 No ledger, no season and no message of the farm's is imported here: a command that needs
 none of them (``farm rate``) starts in half the time.
 """
@@ -7,7 +10,7 @@ none of them (``farm rate``) starts in half the time.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +21,14 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PIPE_WIDTH = 160  # columns of tables that go into a file or pipe
+_KEPT = "\n\t"
+_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in _KEPT}
+_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}  # JSON escapes the first 32
+
+
+def plain(text: str) -> str:
+    """Return text without control characters: no colour, no title, no moving cursor."""
+    return text.translate(_CONTROL)
 
 
 def json_option(function: Function) -> Function:
@@ -33,16 +44,27 @@ def console(*, stderr: bool = False) -> rich.console.Console:
     Colours and width follow the terminal; into a file or pipe a table is as wide as it is.
     """
     import rich.console  # noqa: PLC0415 - not for those who print JSON
+    import rich.segment  # noqa: PLC0415
 
-    made = rich.console.Console(highlight=False, markup=False, stderr=stderr)
+    class Plain(rich.console.Console):
+        """A console that styles words, and lets them style nothing themselves."""
+
+        def render(
+            self, renderable: Any, options: rich.console.ConsoleOptions | None = None
+        ) -> Iterable[rich.segment.Segment]:
+            """Render into segments; those that are text are plain."""
+            for told in super().render(renderable, options):
+                yield told if told.control else rich.segment.Segment(plain(told.text), told.style)
+
+    made = Plain(highlight=False, markup=False, stderr=stderr)
     if not made.is_terminal:
         made.width = PIPE_WIDTH
     return made
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a value as JSON, in letters that no terminal obeys."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED))
 
 
 def report(as_json: bool, facts: dict[str, Any], sentence: str) -> None:  # noqa: FBT001 - the flag of --json
@@ -50,4 +72,4 @@ def report(as_json: bool, facts: dict[str, Any], sentence: str) -> None:  # noqa
     if as_json:
         print_json(facts)
     else:
-        click.echo(sentence)
+        click.echo(plain(sentence))

@@ -12,13 +12,22 @@ def show(known: spread.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | No
     """Print the list with its figures; ``unread`` games had no result."""
     console = output.console()
     console.print(table(lists.rows(known) if rows is None else rows))
-    sure = "" if known.white_error is None else f" ± {known.white_error:.1f}"
-    rated = known.rated
     dropped = f", {unread} games without a result left out" if unread else ""
-    console.print(
-        f"White advantage {rated.white:.1f}{sure}, draw rate of equal engines"
-        f" {100 * rated.draws:.1f} %, {rated.counted.games.sum():.0f} games{dropped}"
-    )
+    console.print(f"{_figures(known)}, {known.rated.counted.games.sum():.0f} games{dropped}")
+
+
+def _figures(known: spread.Spread) -> str:
+    """Return White's advantage and the draw rate in words, where enough games tell them."""
+    white, draws = lists.white_advantage(known), lists.draw_rate(known)
+    if white is None and draws is None:
+        return "White advantage and draw rate: too few games to tell"
+    asked, given = known.rated.settings, " (given)"
+    sure = "" if known.white_error is None else f" ± {known.white_error:.1f}"
+    sure = sure if asked.white is None else given
+    advantage = "too uncertain to tell" if white is None else f"{white:.1f}{sure}"
+    rate = "too few games to tell" if draws is None else f"{100 * draws:.1f} %"
+    rate += "" if asked.draws is None else given
+    return f"White advantage {advantage}, draw rate of equal engines {rate}"
 
 
 def table(listed: tuple[lists.Row, ...]) -> rich.table.Table:
@@ -30,8 +39,8 @@ def table(listed: tuple[lists.Row, ...]) -> rich.table.Table:
         made.add_row(
             "" if row.rank is None else str(row.rank),
             row.engine,
-            "" if row.rating is None else f"{row.rating:.1f}",
-            "" if row.error is None else f"{row.error:.1f}",
+            "-" if row.rating is None else f"{row.rating:.1f}",
+            f"{row.error:.1f}" if row.error else "-",
             f"{row.points:g}",
             str(row.played),
             f"{row.percent:.1f}",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 import rich.table
@@ -12,6 +13,13 @@ from orchestrator import contract, errors, players
 from orchestrator.arbiter import verdict
 from orchestrator.commands import common, completing, trials
 from orchestrator.season import rehearsal
+
+SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
+FAULTS: Final = verdict.CRASHES | {
+    contract.Ending.TIME,
+    contract.Ending.ILLEGAL,
+    contract.Ending.FALSE_CLAIM,
+}
 
 
 @click.command()
@@ -24,7 +32,7 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
 
     Threads, hash, tablebases, GPUs and time control are the event's own; nothing counts. Run
     it on the hall's host, while the season is at a gate or paused. Exit code 5: an engine
-    did not start, crashed, stalled or lost on time.
+    did not start, crashed, stalled or lost on time; the others are rehearsed all the same.
 
     Example: farm rehearse l1-gpu
     """
@@ -32,33 +40,67 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
         chosen = common.choose_open(ledger, season)
     trials.require_waiting(chosen, "events are rehearsed")
     orders = rehearsal.game_orders(chosen, event, moves)
-    rows = []
-    for record in players.found()(orders, chosen.hall, common.redis_url()):
-        rows += _rows(record)
+    play = functools.partial(_played, players.found(), chosen.hall)
+    rows: list[dict[str, Any]] = []
+    ends: errors.RefusedError | None = None
+    for order in orders:
+        try:
+            told = play(order, rows)
+        except errors.RefusedError as error:
+            ends = error
+            break
         if not as_json:
-            click.echo(f"{record.order.game}: {record.outcome.details}")
+            click.echo(f"{order.game}: {told}")
     if as_json:
         common.print_json({"event": event, "games": len(orders), "engines": rows})
-    else:
+    elif rows:
         common.console().print(_table(rows))
     failed = [f"{row['engine']}: {row['problem']}" for row in rows if row["problem"]]
     if failed:
         raise errors.HostError("the rehearsal failed: " + "; ".join(failed))
-    if len(rows) < 2 * len(orders):
+    if ends is not None:
+        raise ends
+
+
+def _played(
+    play: players.Play, hall: str, order: contract.GameOrder, rows: list[dict[str, Any]]
+) -> str:
+    """Play a game, add a row for each engine, and return how it ended.
+
+    Raise ``RefusedError`` where an official game is to be played.
+    """
+    try:
+        records = list(play([order], hall, common.redis_url()))
+    except errors.HostError as error:
+        rows += [_missing(order, side, str(error)) for side in SIDES]
+        return f"not played: {error}"
+    if not records:
         raise errors.RefusedError("an official game is waiting: the rehearsal ends here")
+    rows += [_row(records[0], side) for side in SIDES]
+    return records[0].outcome.details
 
 
-def _rows(record: contract.GameRecord) -> list[dict[str, Any]]:
-    """Return a row for each engine: where it ran, how it moved, what it did not get."""
-    return [_row(record, side) for side in ("white", "black")]
+def _missing(order: contract.GameOrder, side: contract.Side, problem: str) -> dict[str, Any]:
+    """Return the row of an engine whose game could not be played."""
+    spec = order.engine(side)
+    return {
+        "engine": spec.id,
+        "box": spec.box,
+        "gpus": [],
+        "plies": 0,
+        "slowest_ms": 0.0,
+        "network_ms": None,
+        "problem": f"not played: {problem}",
+        "remarks": [],
+    }
 
 
 def _row(record: contract.GameRecord, side: contract.Side) -> dict[str, Any]:
     report = record.white if side == "white" else record.black
     own = [ply for ply in record.plies if ply.side == side]
     network = [ply.network_ns for ply in own if ply.network_ns is not None]
-    crashed = verdict.is_crash(record.outcome) and record.outcome.loser == side
-    problem = f"{record.outcome.details}; {record.outcome.note}" if crashed else ""
+    failed = record.outcome.ending in FAULTS and record.outcome.loser == side
+    problem = f"{record.outcome.details}; {record.outcome.note}" if failed else ""
     return {
         "engine": record.order.engine(side).id,
         "box": report.box,

@@ -8,7 +8,7 @@ import pathlib
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common, completing, programs
+from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.commands import launch as launching
 from orchestrator.season import draw_check, explain, files
 from orchestrator.season import outcome as season_outcome
@@ -28,7 +28,7 @@ def check(file: str, *, as_json: bool) -> None:
     """
     loaded = files.load(launching.season_file(file))
     facts = explain.explain(loaded)
-    facts["warnings"] += programs.warnings(loaded.engines)
+    facts["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     if as_json:
         common.print_json(facts)
         return
@@ -59,7 +59,7 @@ def outcome(season: str | None, drop: str, top: int | None, *, as_json: bool) ->
 
     Example: farm outcome season16 --top 32 --drop old-engine
     """
-    dropped = [name.strip() for name in drop.split(",") if name.strip()]
+    dropped = common.listed(drop)
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
     unknown = sorted(set(dropped) - chosen.engines.keys())

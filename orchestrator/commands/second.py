@@ -9,7 +9,7 @@ Redis user gives a command that would change exactly the same, it is journaled a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator import contract, errors
 from orchestrator.commands import common
@@ -44,7 +44,7 @@ def consent(
         )
     what = _digest(change(chosen))
     facts = {"season": chosen.launched.id, "act": act, "what": what}
-    proposer = _proposer(ledger, what, user)
+    proposer = _proposer(ledger, facts, user)
     if not proposer:
         common.append_farm(ledger, contract.Draft(PROPOSED, facts), common.author(ledger, by))
         raise errors.RefusedError(
@@ -56,11 +56,14 @@ def consent(
     return f"{by}, proposed by {proposer}"
 
 
-def _proposer(ledger: api.Ledger, what: str, user: str) -> str:
-    """Return another user who has proposed this and was not yet seconded, '' for none."""
+def _proposer(ledger: api.Ledger, facts: Mapping[str, str], user: str) -> str:
+    """Return another user who has proposed this and was not yet seconded, '' for none.
+
+    Games of two seasons may bear the same name: the season is a part of what was proposed.
+    """
     found = ""
     for entry in common.journal(ledger, api.FARM):
-        if entry.data.get("what") != what:
+        if not facts.items() <= entry.data.items():
             continue
         author = entry.by.rpartition("@")[2]
         if entry.kind == PROPOSED and author != user:

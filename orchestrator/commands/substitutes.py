@@ -71,8 +71,8 @@ def engine(
 ) -> None:
     """Give the seat of ENGINE in an event to a substitute: seed, open games, later rounds.
 
-    A running event needs a paused season. Refused in a ranked event, and where later rounds
-    or a match's winner hang on the games.
+    A running event needs a season that is paused or held. Refused in a ranked event, and where
+    later rounds or a match's winner hang on the games.
 
     Example: farm amend engine e1 --event league --with e9 --played replay --reason "hidden book"
     """
@@ -123,7 +123,7 @@ def in_words(fact: dict[str, Any]) -> str:
     """Say what follows from a replaced engine."""
     done = {"keep": "", "annul": f", {len(fact['annulled'])} played games count for nobody"}
     done["replay"] = f", {len(fact['replays'])} games are played again"
-    return (
-        f"{fact['substitute']['id']} plays {fact['event']} in the seat of {fact['engine']}:"
-        f" {len(fact['games'])} games change hands{done[fact['played']]}"
-    )
+    seat = f"{fact['substitute']['id']} plays {fact['event']} in the seat of {fact['engine']}"
+    if fact["played"] == "keep" and not fact["games"]:
+        return f"{seat}, from its beginning on"
+    return f"{seat}: {len(fact['games'])} games change hands{done[fact['played']]}"

@@ -25,6 +25,8 @@ COLOURS = {  # the colours spectators know from event tabs
     "abandoned": "dim",
 }
 
+_UNDECIDED = "not decided"
+
 TIEBREAK_HEADS = {
     "crashes": "Cr",
     "direct-encounter": "DE",
@@ -118,7 +120,7 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
     """Show an event's table with the criteria, and its crosstable."""
     rows: Sequence[Mapping[str, Any]] = view["rows"]
     title = f"{view['name']}: {_finality(view)}"
-    table = rich.table.Table(title=title, title_justify="left")
+    table = rich.table.Table(title=title, title_justify="left", caption_justify="left")
     criteria = [c for c in view["chain"] if c in TIEBREAK_HEADS and c != "wins"]
     for head in ("#", "Engine", "Pts", "Gm", "+", "=", "-"):
         table.add_column(head, justify="left" if head == "Engine" else "right", no_wrap=True)
@@ -128,8 +130,15 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
         table.add_column(str(number), overflow="fold")
     table.add_column("Decided by", no_wrap=True)
     for place, row in enumerate(rows, start=1):
-        table.add_row(*_standing(place, row, criteria))
+        table.add_row(*_standing(place, row, criteria), _decided(view, row))
+    if any(_decided(view, row) == _UNDECIDED for row in rows):
+        table.caption = f"{_UNDECIDED}: level, and nothing depends on it"
     return table
+
+
+def _decided(view: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Say what gave a row its place; a tie that stands in a final table decides nothing."""
+    return row["decided_by"] or (_UNDECIDED if view["final"] else "")
 
 
 def _finality(view: Mapping[str, Any]) -> str:
@@ -146,7 +155,7 @@ def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> li
     cells = ["·" if cell is None else cell for cell in row["results"]]
     rank = str(row["rank"]) if row["rank"] == place else ""
     name = f"{row['name']} (provisional rating)" if row["provisional"] else row["name"]
-    return [rank, name, f"{row['points']:g}", *counts, *tiebreaks, *cells, row["decided_by"]]
+    return [rank, name, f"{row['points']:g}", *counts, *tiebreaks, *cells]
 
 
 def games(rows: Sequence[Mapping[str, Any]], title: str) -> rich.table.Table:

@@ -20,7 +20,7 @@ def require_waiting(season: state.SeasonState, what: str) -> None:
     """Raise ``RefusedError`` while a season plays: ``what`` is done when no game waits."""
     if season.running is not None or season.ready_game() is not None:
         raise errors.RefusedError(
-            f"{season.launched.id} plays; {what} while it is at a gate or paused"
+            f"{season.launched.id} plays; {what} while it is at a gate, paused or held"
         )
 
 

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shlex
 import signal
 import socket
 import time
@@ -19,12 +20,21 @@ import click
 import rich.console
 
 from orchestrator import embedded, errors, processes
-from orchestrator.commands import common, launch, programs, serve_web, up_screen
+from orchestrator.commands import (
+    common,
+    launch,
+    programs,
+    serve_web,
+    tablebases,
+    up_load,
+    up_screen,
+)
 from orchestrator.ledger import address, connection, store
 from orchestrator.season import files, state
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
 WEB_HOST = "127.0.0.1"  # the page of one's own machine; `farm serve-web` serves the world
+USUAL_DATA = ".farm"  # where commands look for a farm that nothing else names
 QUICK_SECONDS = 10.0  # s: how long a process may take to end when no game is waited for
 
 
@@ -94,7 +104,7 @@ class Farm:
     "--data",
     type=click.Path(path_type=pathlib.Path, file_okay=False),
     envvar="FARM_DATA",
-    default=".farm",
+    default=USUAL_DATA,
     show_default=True,
     help="Where the farm keeps everything.",
 )
@@ -155,13 +165,22 @@ def up(
             secret = seed or launch.fresh_seed()
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
-            programs.warn(programs.warnings(loaded.engines))
+            programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
         farm = _farm(redis, data, hall, page)
         farm.lanes = tuple(processes.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {connection.masked(url)}, hall {hall}, data {data}")
         if page is not None:
             console.print(_address(page, web_port))
-        season = _run(farm, ledger, chosen if until_finished else None, console, quiet=quiet)
+        awaited = chosen if until_finished else None
+        shown = up_screen.Screen(
+            ledger,
+            console,
+            up_load.Others(),
+            awaited=awaited,
+            environment=_environment(data),
+            quiet=quiet,
+        )
+        season = _run(farm, shown, awaited, console)
     if season is not None:
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
 
@@ -230,20 +249,23 @@ def _farm(
     )
 
 
+def _environment(data: pathlib.Path) -> str:
+    """Return what must stand before a command for it to find this farm, '' if nothing."""
+    usual = address.url() or data == pathlib.Path(USUAL_DATA).absolute()
+    return "" if usual else f"FARM_DATA={shlex.quote(str(data))} "
+
+
 def _run(
     farm: Farm,
-    ledger: store.RedisLedger,
+    shown: up_screen.Screen,
     season: str | None,
     console: rich.console.Console,
-    *,
-    quiet: bool,
 ) -> state.SeasonState | None:
     """Run until told to end, or until the season is over; return its state then."""
     signal.signal(signal.SIGTERM, _terminate)
     give_up = True
     farm.start()
     try:
-        shown = up_screen.Screen(ledger, console, quiet=quiet)
         while True:
             farm.keep_alive()
             with contextlib.suppress(errors.LedgerAwayError):

@@ -8,9 +8,9 @@ from typing import Any
 import rich.console
 import rich.markup
 
-from orchestrator import errors
+from orchestrator import contract, errors
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, tables, up_load
 from orchestrator.ledger import api
 from orchestrator.season import entries, state, views
 
@@ -18,11 +18,28 @@ from orchestrator.season import entries, state, views
 class Screen:
     """One line a finished game, interruption or decision; the table of a finished event."""
 
-    def __init__(self, ledger: api.Ledger, console: rich.console.Console, *, quiet: bool) -> None:
+    def __init__(
+        self,
+        ledger: api.Ledger,
+        console: rich.console.Console,
+        others: up_load.Others,
+        *,
+        awaited: str | None,
+        environment: str,
+        quiet: bool,
+    ) -> None:
+        """Show the ledger's seasons; the end of an ``awaited`` one is told by ``report``.
+
+        ``environment`` stands before commands that people are told to type.
+        """
         self._ledger = ledger
         self._console = console
+        self._others = others
+        self._awaited, self._environment = awaited, environment
         self._quiet = quiet
         self._states: dict[str, state.SeasonState] = {}
+        self._looked = False  # at what was there when this began
+        self._measured = self._blamed = False  # others' load has been told: at the start, at a loss
 
     def look(self) -> None:
         """Print what has happened since the last look."""
@@ -34,6 +51,43 @@ class Screen:
                     folded.apply(entry)
                     if known:
                         self._tell(folded, entry.kind, entry.data)
+        if not self._looked:
+            self._looked = True
+            self._tell_rest()
+        self._tell_load()
+
+    def _tell_load(self) -> None:
+        """Say once, as soon as it has been measured, that others use what engines need."""
+        self._others.look()
+        if self._others.used is not None and not self._measured:
+            self._measured = True
+            if crowd := self._crowd():
+                self._console.print(f"farm: {crowd}: engines may lose on time because of them")
+
+    def _crowd(self) -> str:
+        events = (one for folded in self._states.values() for one in folded.events.values())
+        return self._others.crowd(max((one.spec.limits.threads for one in events), default=1))
+
+    def _tell_rest(self) -> None:
+        """Say what there is to do where a farm has nothing to play from its start on."""
+        if not self._states:
+            self._console.print(f"farm: no season yet: {self._command('launch FILE')} begins one")
+        elif all(folded.over for folded in self._states.values()):
+            self._tell_end(list(self._states.values())[-1])
+
+    def _tell_end(self, folded: state.SeasonState) -> None:
+        """Say who has won a season, and what can be done next."""
+        season = folded.launched.id
+        if folded.finished:
+            champion = rich.markup.escape(views.name(folded, folded.champion))
+            self._console.print(f"{season} is over: {champion} is the champion", style="bold")
+        self._console.print(f"its tables: {self._command(f'standings {season}')}")
+        if all(one.over for one in self._states.values()):
+            another = self._command("launch FILE --id ANOTHER")
+            self._console.print(f"another season: {another}; Ctrl-C ends the farm")
+
+    def _command(self, words: str) -> str:
+        return rich.markup.escape(f"`{self._environment}farm {words}`")
 
     def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
         line = _line(folded, kind, data)
@@ -44,6 +98,18 @@ class Screen:
             self._console.print(tables.standings(views.standings(folded, data["event"])))
         if kind == entries.HELD:
             self._console.print(f"held: {data['reason']}", style="bold red")
+        if kind == entries.GAME_FINISHED and data["ending"] == contract.Ending.TIME:
+            self._tell_blame()
+        ended = kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}
+        if ended and folded.launched.id != self._awaited:
+            self._tell_end(folded)
+
+    def _tell_blame(self) -> None:
+        """Say once that a loss on time may come from others' load."""
+        crowd = "" if self._blamed else self._crowd()
+        if crowd:
+            self._blamed = True
+            self._console.print(f"{crowd}: this loss on time may come from them")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
         """Return the state of a season that is finished.

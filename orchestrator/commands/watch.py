@@ -144,8 +144,8 @@ class Screen:
     def _footer(self) -> rich.text.Text:
         seen = self.state
         parts = [f"{seen.launched.season.name}: {views.status(seen)}"]
-        for event_id, event in seen.events.items():
-            done = progress.of_event(seen, event_id)
+        for event_id, done in progress.of_events(seen).items():
+            event = seen.events[event_id]
             left = "" if event.rows else f", about {wording.duration(done.remaining_seconds)} left"
             if event.status is events.Status.GATE:
                 left = f", opens {tables.moment(event.opens_at_ms)}"

@@ -23,8 +23,15 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """Decode JSON; raise ``ValueError`` when it is not JSON."""
-    return json.loads(text)
+    """Decode JSON in UTF-8; raise ``ValueError`` when it is none, or could not be written again."""
+    plain = text if isinstance(text, str) else text.decode()
+    try:
+        value = json.loads(plain)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if "\\u" in plain:
+        dumps(value).encode()  # half a character (a lone surrogate) ends here, not on its way out
+    return value
 
 
 class Message(pydantic.BaseModel):

@@ -85,28 +85,32 @@ class GpuUse(codec.Message):
     temperature_max_celsius: float | None = None
     power_max_watts: float | None = None
     throttled: tuple[str, ...] = ()  # every reason that was seen
+    lost: str = ""  # why the driver did not show it when it was last asked
 
 
 class HostBench(codec.Message):
-    """A host's speed, and a signature that is the same on every sound one."""
+    """A host's speed, and a signature that is the same on every sound one; its GPUs."""
 
     host: str
     nps: int
     signature: str
+    gpus: tuple[str, ...] = ()
 
 
 class SeatAnswer(codec.Message):
     """What a GPU box answers: seats, files it lacks (path by SHA-256), or why not.
 
-    ``files`` are checksums that nobody had pinned, ``use`` grows while the game runs.
+    ``files`` are checksums that nobody had pinned; ``use`` grows while the game runs, with
+    each of the ``looks`` at the GPUs.
     """
 
     schema_version: int = codec.SCHEMA
-    state: Literal["preparing", "ready", "missing", "refused"]
+    state: Literal["ready", "missing", "refused"]
     reason: str = ""
     seats: Mapping[codec.Side, str] = {}
     gpus: Mapping[codec.Side, tuple[str, ...]] = {}
     missing: Mapping[str, str] = {}
     files: Mapping[codec.Side, Mapping[str, str]] = {}
     use: tuple[GpuUse, ...] = ()
+    looks: int = 0
     bench: HostBench | None = None  # to a request without engines

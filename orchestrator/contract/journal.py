@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from orchestrator import errors
 from orchestrator.contract import codec, records
+
+EXACT: Final = 1 << 53  # whole numbers below are exact in Redis' scripts and in JSON everywhere
+_TOKEN: Final = re.compile(r"([0-9]{1,15}\.[0-9]{1,15})?")
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -54,11 +58,17 @@ class Entry:
     schema_version: int = codec.SCHEMA
 
     def __post_init__(self) -> None:
-        """Refuse an entry of a later version: what it means cannot be known here."""
+        """Refuse an entry of a later version, and numbers that no version has written."""
         if self.schema_version > codec.SCHEMA:
             raise errors.JournalTooNewError(
                 f"entry {self.seq} has schema {self.schema_version}, this version reads up to"
                 f" {codec.SCHEMA}: it was written by a later version of the farm; upgrade this one"
+            )
+        sane = self.schema_version > 0 and 0 <= self.seq < EXACT and 0 <= self.at_ms < EXACT
+        if not sane or not _TOKEN.fullmatch(self.token):
+            raise errors.LedgerDamagedError(
+                f"entry {self.seq} was not written by the farm: schema {self.schema_version},"
+                f" time {self.at_ms}, token {self.token[:40]!r}"
             )
 
     def line(self) -> str:

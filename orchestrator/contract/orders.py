@@ -16,6 +16,11 @@ class Opening(codec.Message):
     name: str = ""
     eco: str = ""
 
+    @property
+    def line(self) -> tuple[str | None, tuple[str, ...]]:
+        """Return what makes it this opening: position and moves, whatever it is called."""
+        return self.fen, self.moves
+
 
 class GameOrder(codec.Message):
     """Everything a hall needs to play one game; the referee needs nothing else."""

@@ -11,6 +11,7 @@ from orchestrator.season import orders
 from orchestrator.season import state as season_state
 
 WHOLE: Final = {3: 5, 4: 35, 5: 145, 6: 510, 7: 1511}  # WDL tables up to so many men
+ENGINES_MEN: Final = 6  # what engines are given (S16 Engine configuration)
 TRIAL: Final = contract.TimeControl(base_ms=60_000, increment_ms=1_000)
 TWO_PLIES: Final = contract.Adjudication(max_moves=1)
 
@@ -22,23 +23,28 @@ def tables(state: season_state.SeasonState, event: str) -> Iterator[contract.Fin
     paths = {"engines": spec.limits.syzygy_path, "adjudication": rule.path if rule else None}
     for whose, path in paths.items():
         if path:
-            men = rule.men if rule and whose == "adjudication" else 6
-            yield _tables(f"{whose}: {path}", path.split(":"), men)
+            men = rule.men if rule and whose == "adjudication" else ENGINES_MEN
+            yield _tables(f"{whose}: {path}", count(path, men), men)
 
 
-def _tables(name: str, directories: Sequence[str], men: int) -> contract.Finding:
+def count(path: str, men: int) -> int:
+    """Count the tables up to so many men in directories, joined by ``:``."""
     found = {
         file.stem
-        for directory in directories
+        for directory in path.split(":")
         for file in pathlib.Path(directory).glob("*.rtbw")
         if len(file.stem) - 1 <= men
     }
-    missing = WHOLE[men] - len(found)
+    return len(found)
+
+
+def _tables(name: str, found: int, men: int) -> contract.Finding:
+    missing = WHOLE[men] - found
     return contract.Finding(
         area="tables",
         name=name,
         status="ok" if missing <= 0 else "failed",
-        found=f"{len(found)} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
+        found=f"{found} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
         why="tablebase adjudication and equal tables (S16-11d)",
         do="fetch them and compare checksums: ansible role syzygy",
     )

@@ -2,13 +2,14 @@
 
 Each checker compares one kind of files with what the journal tells, and yields findings;
 a finding that can be mended from what is left carries its repair. A checker is named in
-``CHECKERS`` as ``module:function``; whoever adds files that can be rebuilt (feeds) adds a
+``CHECKERS`` as ``module:function``; whoever adds files that can be rebuilt adds a
 line there. Invariants: looking changes nothing; a repair never replaces an undamaged file
 and never touches a fact.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 
@@ -21,6 +22,7 @@ CHECKERS = {
     "journal": "orchestrator.fsck.journals:check",
     "games": "orchestrator.fsck.games:check",
     "events": "orchestrator.fsck.events:check",
+    "feeds": "orchestrator.fsck.feeds:check",
 }
 
 
@@ -46,14 +48,19 @@ def check(
     A journal that is damaged ends the look at its season: nothing else can be judged.
     """
     for name, checker in wanted.items():
-        for finding in checker(season):
-            yield findings.Told(name, season.name, finding, _mended(finding, repair=repair))
+        for finding in findings.readable(checker(season)):
+            yield _told(name, season.name, finding, repair=repair)
             if finding.fatal:
                 return
 
 
-def _mended(finding: findings.Finding, *, repair: bool) -> bool:
+def _told(name: str, season: str, finding: findings.Finding, *, repair: bool) -> findings.Told:
     if not repair or finding.repair is None:
-        return False
-    finding.repair()
-    return True
+        return findings.Told(name, season, finding, repaired=False)
+    try:
+        finding.repair()
+    except OSError as error:
+        problem = f"{finding.problem}; cannot be mended: {error.strerror}"
+        left = dataclasses.replace(finding, problem=problem, repair=None, advice=findings.RIGHTS)
+        return findings.Told(name, season, left, repaired=False)
+    return findings.Told(name, season, finding, repaired=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrator import archive, contract
 from orchestrator.ledger import api
 from orchestrator.recovery import copies, leftovers
 from orchestrator.season import state as season_state
+
+RIGHTS = "mend its owner, rights or kind (a file? a folder?), then look again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +29,15 @@ class Finding:
     repair: Callable[[], Any] | None = None
     advice: str = ""
     fatal: bool = False
+
+
+def readable(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings up to a file that cannot be read, and that file: it is not judged."""
+    try:
+        yield from found
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        yield Finding(str(error.filename or ""), problem, advice=RIGHTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +64,13 @@ class Told:
 
 @dataclasses.dataclass(frozen=True)
 class Season:
-    """One season and where its copies are: Redis, the archive, the halls' folders."""
+    """One season and where its copies are: Redis, the archive, the halls' folders, the feeds."""
 
     name: str
     ledger: api.Ledger
     root: pathlib.Path
     halls: pathlib.Path | None = None
+    feeds: pathlib.Path | None = None
 
     @property
     def folder(self) -> pathlib.Path:

@@ -25,10 +25,12 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
     """Look at every game and attempt that the archive is said to have."""
     for entry in season.entries[: season.archived]:
         if entry.kind == "game_finished":
-            yield from _game(season, contract.GameFinished.model_validate(entry.data))
+            finished = contract.GameFinished.model_validate(entry.data)
+            yield from findings.readable(_game(season, finished))
         elif entry.kind == "attempt_ended":
-            yield from _given_up(season, contract.AttemptEnded.model_validate(entry.data))
-    yield from _strangers(season)
+            ended = contract.AttemptEnded.model_validate(entry.data)
+            yield from findings.readable(_given_up(season, ended))
+    yield from findings.readable(_strangers(season))
 
 
 def _game(season: findings.Season, finished: contract.GameFinished) -> Iterator[findings.Finding]:
@@ -56,7 +58,7 @@ def _record(folder: pathlib.Path, finished: contract.GameFinished) -> contract.G
     try:
         content = (folder / RECORD).read_bytes()
         found = contract.GameRecord.decode(content)
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     digest = hashlib.sha256(content).hexdigest()
     return found if finished.record_sha256 in ("", digest) else None
@@ -85,7 +87,7 @@ def _moves(path: pathlib.Path) -> tuple[str, list[str]] | None:
     """Return result and moves of a PGN, None where it cannot be read."""
     try:
         game = chess.pgn.read_game(io.StringIO(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     if game is None or game.errors:
         return None
@@ -98,7 +100,7 @@ def _moves(path: pathlib.Path) -> tuple[str, list[str]] | None:
 
 
 def _unpacks(path: pathlib.Path) -> bool:
-    with contextlib.suppress(OSError, EOFError, zlib.error):
+    with contextlib.suppress(FileNotFoundError, gzip.BadGzipFile, EOFError, zlib.error):
         with gzip.open(path, "rb") as log:
             while log.read(1 << 20):
                 pass

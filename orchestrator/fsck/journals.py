@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from orchestrator import errors
 from orchestrator.fsck import findings
 from orchestrator.ledger import mirror, restoring
 from orchestrator.recovery import copies
+from orchestrator.season import state as season_state
 
 RESTORE = "stop `farm serve`, then `farm restore`"
+PERSON = "somebody must look: the problem says what at"
 
 
 def check(season: findings.Season) -> Iterator[findings.Finding]:
@@ -20,27 +21,22 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
         mirrored = mirror.read(path) if path.exists() else []
         ours = restoring.Copy("Redis", season.entries)
         whole = restoring.longest(season.name, [ours, restoring.Copy(str(path), mirrored)])
+        if whole.entries:
+            first = season_state.fold(whole.entries[:1])
+            copies.require_own(season.name, first, whole.place)
     except errors.LedgerDamagedError as error:
-        yield findings.Finding(str(path), str(error), advice=RESTORE, fatal=True)
+        yield findings.Finding(str(path), str(error), advice=PERSON, fatal=True)
         return
     if len(whole.entries) > len(season.entries):
         problem = f"Redis holds {len(season.entries)} entries, the mirror {len(whole.entries)}"
         yield findings.Finding("Redis", problem, advice=RESTORE, fatal=True)
         return
-    if path.exists() and _torn(path):
+    if path.exists() and mirror.torn(path):
         yield findings.Finding(str(path), "the last line is torn", lambda: _extend(season))
     elif len(mirrored) < season.archived or (season.entries and not mirrored):
         problem = f"the mirror ends at entry {len(mirrored)}, Redis at {len(season.entries)}"
         yield findings.Finding(str(path), problem, lambda: _extend(season))
     yield from _folds(season)
-
-
-def _torn(path: os.PathLike[str]) -> bool:
-    with open(path, "rb") as file:  # noqa: PTH123 - any path
-        if file.seek(0, os.SEEK_END) == 0:
-            return False
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
 
 
 def _extend(season: findings.Season) -> None:

@@ -56,12 +56,6 @@ def broker(address: str) -> str:
     return address.replace("unix://", "redis+socket://", 1)
 
 
-def database(address: str) -> int:
-    """Return the number of the database, which names Celery's channels."""
-    number = urllib.parse.urlsplit(address).path.rpartition("/")[2]
-    return int(number) if number.isdigit() else 0
-
-
 def _file(env: Mapping[str, str], name: str) -> str:
     path = env.get(name, "")
     if not path:

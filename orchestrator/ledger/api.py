@@ -269,6 +269,9 @@ class Ledger(Protocol):
     def archived(self, attempt: str) -> None:
         """Forget record and plies of an attempt: they are in the archive."""
 
+    def plies_archived(self, attempt: str) -> None:
+        """Forget the plies of an attempt that was given up; its record may have come since."""
+
     # halls, from the orchestrator's side
     def halls(self) -> tuple[str, ...]:
         """Return the names of all halls ever opened or offered a game."""

@@ -1,4 +1,4 @@
-"""The link to a Redis server: client settings, errors, durability.
+"""The link to a Redis server: client settings, scripts, errors, durability.
 
 Invariants: a command is sent once (redis-py's silent retries would repeat a command
 whose reply was lost); every read has a time-out; whatever breaks on the way is a
@@ -8,8 +8,10 @@ whose reply was lost); every read has a time-out; whatever breaks on the way is 
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.resources
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import redis
@@ -18,13 +20,22 @@ from redis import exceptions as redis_exceptions
 from redis import retry as redis_retry
 
 from orchestrator import errors
+from orchestrator.ledger import replies
 
+SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"
 SOCKET_TIMEOUT = 5.0  # s: a server that answers later is treated as away
 BLOCK_MS = 2_000  # ms: one blocking read; short, so that a half-open link is soon noticed
 HEALTH_CHECK = 15  # s: a link idle for longer is pinged before it is used
 
 # DESIGN §6: what Redis must be told so that an acknowledged write is never lost.
 DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+
+
+@functools.cache
+def script_text(verb: str) -> str:
+    """Return the Lua text of a verb, with the shared pieces in front."""
+    common = (SCRIPTS / "_common.lua").read_text("utf-8")
+    return f"{common}\n{(SCRIPTS / f'{verb}.lua').read_text('utf-8')}"
 
 
 def masked(url: str) -> str:
@@ -83,6 +94,17 @@ class Server:
                 f"Redis at {self.name} refused a command: {error}; see the server's log, "
                 "its memory and disk, and the rights of the user"
             ) from error
+
+    def run(self, verb: str, names: Sequence[str], *words: str | int | bytes) -> Any:
+        """Run the script of a verb on the keys that it names; return Redis' raw reply."""
+        with self.asked():
+            return self.client.register_script(script_text(verb))(names, words)
+
+    def table(self, key: str) -> dict[str, str]:
+        """Return a hash, empty where there is none."""
+        with self.asked():
+            raw: Any = self.client.hgetall(key)
+        return {replies.text(name): replies.text(value) for name, value in raw.items()}
 
     def whoami(self) -> str:
         """Return the authenticated Redis user, who is journaled as ``by``."""

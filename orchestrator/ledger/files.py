@@ -20,6 +20,16 @@ def write(path: pathlib.Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def lines(path: pathlib.Path) -> list[str]:
+    """Return a file's lines; only a line feed ends one.
+
+    What ``str.splitlines`` takes for more (U+2028, U+0085 …) stands unescaped in JSON, and an
+    engine may say it.
+    """
+    found = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return found if found[-1] else found[:-1]
+
+
 def sync_directory(directory: pathlib.Path) -> None:
     """Make creations and renames in a directory survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -42,8 +42,9 @@ key                    type    meaning; life
 ``box:<b>:wants``      hash    attempt to the JSON of the seats it wants of a GPU box; until
                                answered or freed
 ``gpus``               hash    GPU UUID to ``<h> <a> <token> <deadline>``; until freed
-``seats:<a>``          string  the box's JSON answer to an attempt; until freed
+``seats:<b>:<a>``      string  a GPU box's JSON answer to an attempt; until freed
 ``kibitz:<d>``         string  who kibitzes at desk ``<d>``; its own short time to live
+``kibitz:left:<d>``    string  who has left desk ``<d>`` on purpose; seven hours
 ``kibitz:<d>:<a>``     hash    ply to the JSON of what the kibitzer of the desk found there,
                                ``mark`` to the number of its writes; three days
 =====================  ======  ==========================================================
@@ -201,9 +202,9 @@ class Keys:
         """Name the hash of who has which GPU."""
         return f"{self.prefix}gpus"
 
-    def seats(self, attempt: str) -> str:
-        """Name a box's answer to an attempt."""
-        return f"{self.prefix}seats:{attempt}"
+    def seats(self, box: str, attempt: str) -> str:
+        """Name a GPU box's answer to an attempt."""
+        return f"{self.prefix}seats:{box}:{attempt}"
 
     def kibitz(self, what: str) -> str:
         """Name a desk of kibitzers, or what its kibitzer found in an attempt's positions."""

@@ -13,6 +13,7 @@ class MemoryKibitzing:
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger
         self._desks: dict[int, tuple[str, int]] = {}
+        self._left: dict[int, int] = {}
         self._told: defaultdict[tuple[int, str], dict[int, str]] = defaultdict(dict)
         self._marks: defaultdict[tuple[int, str], int] = defaultdict(int)
 
@@ -20,13 +21,20 @@ class MemoryKibitzing:
         """Sit down at a desk, or stay there; return who has it now."""
         found = self.kibitzers().get(desk, holder)
         if found == holder:
+            self._left.pop(desk, None)
             self._desks[desk] = holder, self._ledger.now_ms() + kibitzing.HOLD_MS
         return found
 
     def leave_desk(self, desk: int, holder: str) -> None:
-        """Free a desk; no error where it is somebody else's."""
+        """Free a desk on purpose; no error where it is somebody else's."""
         if self.kibitzers().get(desk) == holder:
             del self._desks[desk]
+            self._left[desk] = self._ledger.now_ms() + kibitzing.LEFT_MS
+
+    def left(self) -> frozenset[int]:
+        """Return the desks that were freed on purpose, and that nobody has taken since."""
+        now_ms = self._ledger.now_ms()
+        return frozenset(desk for desk, until in self._left.items() if now_ms < until)
 
     def kibitzers(self) -> dict[int, str]:
         """Return who sits at which desk."""

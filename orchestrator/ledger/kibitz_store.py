@@ -25,6 +25,7 @@ class RedisKibitzing:
         name, client = self._keys.kibitz(str(desk)), self._server.client
         with self._server.asked():
             if client.set(name, holder, nx=True, px=kibitzing.HOLD_MS):
+                client.delete(self._left(desk))
                 return holder
             raw: Any = client.get(name)
             found = "" if raw is None else replies.text(raw)
@@ -33,12 +34,20 @@ class RedisKibitzing:
             return found
 
     def leave_desk(self, desk: int, holder: str) -> None:
-        """Free a desk; no error where it is somebody else's."""
-        name = self._keys.kibitz(str(desk))
+        """Free a desk on purpose; no error where it is somebody else's."""
+        name, client = self._keys.kibitz(str(desk)), self._server.client
         with self._server.asked():
-            raw: Any = self._server.client.get(name)
+            raw: Any = client.get(name)
             if raw is not None and replies.text(raw) == holder:
-                self._server.client.delete(name)
+                client.set(self._left(desk), holder, px=kibitzing.LEFT_MS)
+                client.delete(name)
+
+    def left(self) -> frozenset[int]:
+        """Return the desks that were freed on purpose, and that nobody has taken since."""
+        desks = range(kibitzing.DESKS)
+        with self._server.asked():
+            raw: Any = self._server.client.mget([self._left(desk) for desk in desks])
+        return frozenset(desk for desk, one in zip(desks, raw, strict=True) if one is not None)
 
     def kibitzers(self) -> dict[int, str]:
         """Return who sits at which desk."""
@@ -69,6 +78,9 @@ class RedisKibitzing:
             raw: Any = self._server.client.hgetall(self._table(desk, attempt))
         told = {replies.text(name): replies.text(value) for name, value in raw.items()}
         return {int(name): value for name, value in told.items() if name.isdigit()}
+
+    def _left(self, desk: int) -> str:
+        return self._keys.kibitz(f"left:{desk}")
 
     def _table(self, desk: int, attempt: str) -> str:
         return self._keys.kibitz(f"{desk}:{attempt}")

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 DESKS: Final = 2  # liveeval.json and liveeval1.json: TCEC's viewers know no third
 HOLD_MS: Final = 30_000  # ms: several of the kibitzer's beats
+LEFT_MS: Final = 7 * 3600 * 1000  # ms: beyond the 6 h in which a kibitzer that is gone is missed
 KEPT_MS: Final = 3 * 24 * 3600 * 1000  # ms: feeds can be made again for a long weekend
 
 
@@ -24,7 +25,10 @@ class Kibitzing(Protocol):
         """Sit down at a desk, or stay there; return who has it now."""
 
     def leave_desk(self, desk: int, holder: str) -> None:
-        """Free a desk; no error where it is somebody else's."""
+        """Free a desk on purpose; no error where it is somebody else's."""
+
+    def left(self) -> frozenset[int]:
+        """Return the desks that were freed on purpose, and that nobody has taken since."""
 
     def kibitzers(self) -> dict[int, str]:
         """Return who sits at which desk."""

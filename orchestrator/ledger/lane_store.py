@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator import contract
-from orchestrator.ledger import api, connection, keys, lanes, replies, store
+from orchestrator.ledger import api, connection, keys, lanes, replies
 
 TABLES = ("", "specs", "next", "again", "served", "last", "mirrored")  # of open matches
 
@@ -27,16 +27,6 @@ class RedisLanes:
         """Close all sockets; the next verb opens them again."""
         self.server.close()
 
-    def _run(self, verb: str, names: Sequence[str], *words: str | int) -> Any:
-        with self.server.asked():
-            script = self.server.client.register_script(store.script_text(verb))
-            return script(names, words)
-
-    def _hash(self, key: str) -> dict[str, str]:
-        with self.server.asked():
-            raw: Any = self.server.client.hgetall(key)
-        return {replies.text(name): replies.text(value) for name, value in raw.items()}
-
     # -- lanes -------------------------------------------------------------------------
 
     def open_lane(self, lane: lanes.Lane) -> api.Opened | api.Foreign | lanes.Overlap:
@@ -49,7 +39,7 @@ class RedisLanes:
             self._keys.leases(hall),
         ]
         facts = contract.dumps(lane.facts())
-        raw = self._run("open_lane", names, hall, lane.name, lane.host, facts)
+        raw = self.server.run("open_lane", names, hall, lane.name, lane.host, facts)
         if replies.word(raw) == "overlap":
             return lanes.Overlap(replies.text(raw[1]))
         return replies.opened(raw)
@@ -61,12 +51,12 @@ class RedisLanes:
 
     def lanes_of(self, hall: str) -> list[lanes.Lane]:
         """Return the lanes of a hall by name."""
-        told = self._hash(self._keys.lanes(hall))
+        told = self.server.table(self._keys.lanes(hall))
         return [_lane(contract.loads(told[name])) for name in sorted(told)]
 
     def leases(self, hall: str) -> list[lanes.Lease]:
         """Return the games that run in a hall's lanes."""
-        told = self._hash(self._keys.leases(hall))
+        told = self.server.table(self._keys.leases(hall))
         return [_lease(hall, name, contract.loads(told[name])) for name in sorted(told)]
 
     # -- matches -----------------------------------------------------------------------
@@ -79,7 +69,7 @@ class RedisLanes:
         again = " ".join(map(str, match.again))
         told: list[str | int] = [contract.dumps(match.facts()), match.spec, match.next, again, seq]
         opened = contract.dumps({"match": match.id, "next": match.next})
-        self._run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
+        self.server.run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
 
     def _tables(self) -> list[str]:
         return [self._keys.tests(what) for what in TABLES]
@@ -88,7 +78,7 @@ class RedisLanes:
         """End a match: nothing more is dealt or recorded; its journal is forgotten."""
         journal = lanes.journal(match)
         names = [*self._tables(), self._keys.journal(journal)]
-        self._run("close_match", names, match)
+        self.server.run("close_match", names, match)
 
     def matches(self) -> dict[str, lanes.Match]:
         """Return the open matches, their progress included."""
@@ -138,7 +128,7 @@ class RedisLanes:
             claim.host,
             claim.ttl_ms,
         ]
-        raw = self._run("claim_lane", names, *words, lanes.LEAD, lanes.OFFICIAL)
+        raw = self.server.run("claim_lane", names, *words, lanes.LEAD, lanes.OFFICIAL)
         answer = replies.word(raw)
         if answer == "dealt":
             token = contract.Token.parse(replies.text(raw[1]))
@@ -159,7 +149,7 @@ class RedisLanes:
             self._keys.tests(),
             self._keys.drains(hall),
         ]
-        raw = self._run("renew_lane", names, lane, attempt, str(token), lanes.STOPPED)
+        raw = self.server.run("renew_lane", names, lane, attempt, str(token), lanes.STOPPED)
         return replies.renewed(raw)
 
     def complete_lane(
@@ -181,7 +171,7 @@ class RedisLanes:
             lease.game,
         ]
         lost = int(kind == lanes.LOST)
-        raw = self._run(
+        raw = self.server.run(
             "complete_lane", names, *words, kind, data, contract.SCHEMA, lost, lease.worker
         )
         return replies.given_up(raw)
@@ -191,7 +181,9 @@ class RedisLanes:
         names = [self._keys.tests(what) for what in ("", "again", "last")]
         names.append(self._keys.journal(lanes.journal(match)))
         numbers, data = " ".join(map(str, games)), contract.dumps(draft.data)
-        raw = self._run("replay", names, match, numbers, draft.kind, data, contract.SCHEMA, by)
+        raw = self.server.run(
+            "replay", names, match, numbers, draft.kind, data, contract.SCHEMA, by
+        )
         return replies.word(raw) == "replayed"
 
     def forget(self, match: str, upto: int) -> None:

@@ -235,6 +235,11 @@ class MemoryLedger:
         self._records.pop(attempt, None)
         self._plies.pop(attempt, None)
 
+    @_atomic
+    def plies_archived(self, attempt: str) -> None:
+        """Forget the plies of an attempt that was given up; its record may have come since."""
+        self._plies.pop(attempt, None)
+
     # -- halls, from the orchestrator's side -------------------------------------------
 
     @_atomic

@@ -17,6 +17,8 @@ from typing import Self
 from orchestrator import contract, errors
 from orchestrator.ledger import files
 
+AWAY = "move the file away, and `farm restore` writes it again from Redis or a backup (--from)"
+
 
 def _parse(path: pathlib.Path, number: int, line: bytes) -> contract.Entry:
     try:
@@ -24,23 +26,23 @@ def _parse(path: pathlib.Path, number: int, line: bytes) -> contract.Entry:
     except errors.JournalTooNewError as error:
         raise errors.JournalTooNewError(f"{path}: line {number}: {error}") from error
     except (errors.LedgerDamagedError, UnicodeDecodeError) as error:
-        raise errors.LedgerDamagedError(f"{path}: line {number} is damaged: {error}") from error
+        raise errors.LedgerDamagedError(
+            f"{path}: line {number} is damaged: {error}; {AWAY}"
+        ) from error
     if entry.seq != number:
         raise errors.LedgerDamagedError(
-            f"{path}: line {number} holds entry {entry.seq}: lines are missing or doubled"
+            f"{path}: line {number} holds entry {entry.seq}: lines are missing or doubled; {AWAY}"
         )
     return entry
 
 
-def _is_torn(line: bytes) -> bool:
-    # What a power cut leaves at the end: half a line, or blocks that were never written.
-    if not line.endswith(b"\n"):
-        return True
-    try:
-        contract.loads(line)
-    except ValueError:
-        return True
-    return False
+def is_torn(line: bytes) -> bool:
+    """Say whether a last line is what a power cut leaves: a half, or blocks never written.
+
+    Any other damage was not made by writing: a whole fact may stand there, with one letter
+    changed, and cutting it would lose it.
+    """
+    return not line.endswith(b"\n") or b"\0" in line
 
 
 def _entries(path: pathlib.Path) -> Iterator[tuple[int, contract.Entry | None]]:
@@ -52,7 +54,7 @@ def _entries(path: pathlib.Path) -> Iterator[tuple[int, contract.Entry | None]]:
         while line:
             number += 1
             following = file.readline()
-            if not following and _is_torn(line):
+            if not following and is_torn(line):
                 yield offset, None
                 return
             offset += len(line)
@@ -73,6 +75,11 @@ def read(path: pathlib.Path) -> list[contract.Entry]:
 def entries(path: pathlib.Path) -> Iterator[contract.Entry]:
     """Yield what ``read`` returns one by one, for journals too large for memory."""
     return (entry for _, entry in _entries(path) if entry is not None)
+
+
+def torn(path: pathlib.Path) -> bool:
+    """Say whether a mirror ends in a torn line; raise what ``read`` does."""
+    return any(entry is None for _, entry in _entries(path))
 
 
 class Mirror:
@@ -140,7 +147,7 @@ class Mirror:
 
         Raises:
             LedgerDamagedError: the entries do not follow; nothing is written.
-            HostError: the disk refuses; the file is as it was before.
+            DiskError: the disk refuses; the file is as it was before.
         """
         for expected, entry in enumerate(entries, self.last + 1):
             if entry.seq != expected:
@@ -163,7 +170,7 @@ class Mirror:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, size)
-            raise errors.HostError(
+            raise errors.DiskError(
                 f"cannot write {self.path}: {error.strerror}; the season stands until the disk "
                 "takes the journal again"
             ) from error

@@ -167,7 +167,7 @@ def entry(raw_id: bytes, raw: Mapping[bytes, bytes]) -> contract.Entry:
     except (KeyError, ValueError, TypeError, errors.LedgerForeignError) as error:
         raise errors.LedgerDamagedError(
             f"journal entry {raw_id.decode(errors='replace')} was not written by the farm:"
-            f" {error!r}; restore the ledger from the mirror"
+            f" {error!r}; start an empty Redis, and `farm restore` fills it from the mirror"
         ) from error
 
 

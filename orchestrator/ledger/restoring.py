@@ -46,7 +46,10 @@ class Index:
 def index(
     season: str, journal: Iterable[contract.Entry], holds: Mapping[str, str], mirrored: int
 ) -> Index:
-    """Compute a season's index; the fold of the season knows its ``holds``."""
+    """Compute a season's index; the fold of the season knows its ``holds``.
+
+    Raise ``LedgerDamagedError`` for an attempt that began without a token.
+    """
     results: dict[str, str] = {}
     latest: dict[str, str] = {}
     attempts: dict[str, str] = {}
@@ -58,13 +61,18 @@ def index(
             attempts[begun.attempt] = f"{entry.token} {begun.worker}"
             latest[begun.game] = begun.attempt
             hosts.setdefault(begun.hall, begun.host)
-            n = contract.Token.parse(entry.token).n
-            tokens[begun.hall] = max(n, tokens.get(begun.hall, 0))
+            tokens[begun.hall] = max(_token(entry).n, tokens.get(begun.hall, 0))
         elif entry.kind == "game_finished":
             done = contract.GameFinished.model_validate(entry.data)
             verdict = f"0 {requests.VERDICT}"
             results[done.game] = verdict if done.by_verdict else f"{entry.seq} {done.attempt}"
     return Index(season, results, latest, attempts, hosts, tokens, dict(holds), mirrored)
+
+
+def _token(entry: contract.Entry) -> contract.Token:
+    if not entry.token:
+        raise errors.LedgerDamagedError(f"entry {entry.seq} ({entry.kind}) has no token")
+    return contract.Token.parse(entry.token)
 
 
 def longest(journal: str, copies: Sequence[Copy]) -> Copy:
@@ -81,7 +89,8 @@ def longest(journal: str, copies: Sequence[Copy]) -> Copy:
                     f"the copies of journal {journal} part at entry {ours.seq}:\n"
                     f"  {best.place}: {ours.line()[:SHOWN]}\n"
                     f"  {copy.place}: {theirs.line()[:SHOWN]}\n"
-                    "nothing is changed; take the wrong copy away, then restore"
+                    "nothing is changed; take the wrong copy away (move the file, or start an"
+                    " empty Redis), then restore"
                 )
     return best
 

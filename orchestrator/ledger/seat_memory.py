@@ -14,7 +14,7 @@ class MemorySeats:
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger
         self._wants: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        self._answers: dict[str, str] = {}
+        self._answers: dict[tuple[str, str], str] = {}
         self._gpus: dict[str, seats.Holder] = {}
 
     def want_seats(self, seating: seats.Seating, request: str) -> api.Written | api.Fenced:
@@ -23,7 +23,7 @@ class MemorySeats:
             if not self._may(seating):
                 return api.Fenced()
             self._wants[seating.box][seating.attempt] = request
-            self._answers.pop(seating.attempt, None)
+            self._answers.pop((seating.box, seating.attempt), None)
             return api.Written()
 
     def wanted_seats(self, box: str) -> dict[str, str]:
@@ -45,14 +45,24 @@ class MemorySeats:
             deadline = self._ledger.now_ms() + seats.TRIAL_MS
             holder = seats.Holder(seating.hall, seating.attempt, seating.word, deadline)
             self._gpus.update(dict.fromkeys(gpus, holder))
-            self._answers[seating.attempt] = answer
-            self._wants[seating.box].pop(seating.attempt, None)
+            if answer:
+                self._answers[seating.box, seating.attempt] = answer
+                self._wants[seating.box].pop(seating.attempt, None)
             return api.Written()
 
-    def seat_answer(self, attempt: str) -> str | None:
-        """Return the answer to an attempt's wish."""
+    def tell_seats(self, seating: seats.Seating, answer: str) -> api.Written | api.Fenced:
+        """Put another answer in the place of one that was not freed."""
         with self._ledger.grown:
-            return self._answers.get(attempt)
+            told = (seating.box, seating.attempt)
+            if not self._may(seating) or told not in self._answers:
+                return api.Fenced()
+            self._answers[told] = answer
+            return api.Written()
+
+    def seat_answer(self, box: str, attempt: str) -> str | None:
+        """Return a box's answer to an attempt's wish."""
+        with self._ledger.grown:
+            return self._answers.get((box, attempt))
 
     def gpu_holders(self) -> dict[str, seats.Holder]:
         """Return who has each GPU that was taken and not freed."""
@@ -65,7 +75,7 @@ class MemorySeats:
             left = {uuid: held for uuid, held in self._gpus.items() if held.attempt != attempt}
             self._gpus = left
             self._wants[box].pop(attempt, None)
-            self._answers.pop(attempt, None)
+            self._answers.pop((box, attempt), None)
 
     def _may(self, seating: seats.Seating) -> bool:
         slot = self._ledger.slot(seating.hall)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.ledger import api, connection, keys, replies, seats, store
+from orchestrator.ledger import api, connection, keys, replies, seats
 
 TRIES = 20  # of a take whose holders change between reading and taking
 
@@ -18,24 +18,16 @@ class RedisSeats:
         self._server = server
         self._keys = keys.Keys(prefix)
 
-    def _run(self, verb: str, names: Sequence[str], *words: str | int) -> Any:
-        with self._server.asked():
-            script = self._server.client.register_script(store.script_text(verb))
-            return script(names, words)
-
-    def _hash(self, key: str) -> dict[str, str]:
-        with self._server.asked():
-            raw: Any = self._server.client.hgetall(key)
-        return {replies.text(name): replies.text(value) for name, value in raw.items()}
-
     def want_seats(self, seating: seats.Seating, request: str) -> api.Written | api.Fenced:
         """Write down what an attempt wants of a box."""
-        raw = self._run("want_seats", self._names(seating), seating.attempt, seating.word, request)
+        raw = self._server.run(
+            "want_seats", self._names(seating), seating.attempt, seating.word, request
+        )
         return api.Written() if replies.word(raw) == "wanted" else api.Fenced()
 
     def wanted_seats(self, box: str) -> dict[str, str]:
         """Return what is wanted of a box and not answered yet."""
-        return self._hash(self._keys.wants(box))
+        return self._server.table(self._keys.wants(box))
 
     def take_seats(
         self, seating: seats.Seating, gpus: Sequence[str], answer: str
@@ -51,7 +43,7 @@ class RedisSeats:
                 answer,
                 seats.TRIAL_MS,
             ]
-            raw = self._run("take_seats", names, *words, len(gpus), *gpus, *halls)
+            raw = self._server.run("take_seats", names, *words, len(gpus), *gpus, *halls)
             match replies.word(raw):
                 case "seated":
                     return api.Written()
@@ -61,26 +53,33 @@ class RedisSeats:
                     return seats.Taken(*(replies.text(word) for word in raw[1:4]))
         raise errors.LedgerRefusedError("the GPUs change hands too often; try again")
 
-    def seat_answer(self, attempt: str) -> str | None:
-        """Return the answer to an attempt's wish."""
+    def tell_seats(self, seating: seats.Seating, answer: str) -> api.Written | api.Fenced:
+        """Put another answer in the place of one that was not freed."""
+        slot, epoch, _, told = self._names(seating)
+        names = [slot, epoch, told]
+        raw = self._server.run("tell_seats", names, seating.attempt, seating.word, answer)
+        return api.Written() if replies.word(raw) == "told" else api.Fenced()
+
+    def seat_answer(self, box: str, attempt: str) -> str | None:
+        """Return a box's answer to an attempt's wish."""
         with self._server.asked():
-            raw: Any = self._server.client.get(self._keys.seats(attempt))
+            raw: Any = self._server.client.get(self._keys.seats(box, attempt))
         return None if raw is None else replies.text(raw)
 
     def gpu_holders(self) -> dict[str, seats.Holder]:
         """Return who has each GPU that was taken and not freed."""
-        held = self._hash(self._keys.gpus)
+        held = self._server.table(self._keys.gpus)
         return {uuid: seats.Holder.parse(text) for uuid, text in held.items()}
 
     def free_seats(self, box: str, attempt: str) -> None:
         """Free all of an attempt's GPUs and forget its wish and its answer."""
-        names = [self._keys.wants(box), self._keys.seats(attempt), self._keys.gpus]
-        self._run("free_seats", names, attempt)
+        names = [self._keys.wants(box), self._keys.seats(box, attempt), self._keys.gpus]
+        self._server.run("free_seats", names, attempt)
 
     def _names(self, seating: seats.Seating) -> list[str]:
         return [
             self._keys.slot(seating.hall),
             self._keys.epoch,
             self._keys.wants(seating.box),
-            self._keys.seats(seating.attempt),
+            self._keys.seats(seating.box, seating.attempt),
         ]

@@ -6,7 +6,8 @@ GPUs for it and answers. Invariants:
 * a GPU is an attempt's only, whatever hall or box asks: no two halls ever share one;
 * only the holder of a hall's slot wants or takes; a *trial* (a test game or a rehearsal,
   without a token) only while its hall has no game;
-* a GPU whose attempt is over, without having freed it, is free.
+* a GPU whose attempt is over, without having freed it, is free;
+* each box answers for itself: an attempt may have engines on two of them.
 """
 
 from __future__ import annotations
@@ -73,10 +74,16 @@ class Seats(Protocol):
     def take_seats(
         self, seating: Seating, gpus: Sequence[str], answer: str
     ) -> api.Written | Taken | api.Fenced:
-        """Take GPUs (none for a refusal) and answer in one step; a repeat is success."""
+        """Take GPUs (none for a refusal) and answer in one step; a repeat is success.
 
-    def seat_answer(self, attempt: str) -> str | None:
-        """Return the answer to an attempt's wish, None where there is none yet."""
+        Without an answer (``""``) the wish stands: whoever serves the box next answers it.
+        """
+
+    def tell_seats(self, seating: Seating, answer: str) -> api.Written | api.Fenced:
+        """Put another answer in the place of one that was not freed; ``Fenced`` where it was."""
+
+    def seat_answer(self, box: str, attempt: str) -> str | None:
+        """Return a box's answer to an attempt's wish, None where there is none yet."""
 
     def gpu_holders(self) -> dict[str, Holder]:
         """Return who has each GPU that was taken and not freed: UUID to holder."""

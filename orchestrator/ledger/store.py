@@ -7,23 +7,12 @@ processes, on one server are one ledger.
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, replies, requests, restoring
-
-SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"
-
-
-@functools.cache
-def script_text(verb: str) -> str:
-    """Return the Lua text of a verb, with the shared pieces in front."""
-    common = (SCRIPTS / "_common.lua").read_text("utf-8")
-    return f"{common}\n{(SCRIPTS / f'{verb}.lua').read_text('utf-8')}"
 
 
 def connect(url: str, prefix: str = keys.PREFIX) -> RedisLedger:
@@ -61,10 +50,6 @@ class RedisLedger:
         """Return complaints about the server's settings; see ``connection``."""
         with self.server.asked():
             return connection.check_durability(self.server.client)
-
-    def _run(self, verb: str, names: Sequence[str], *words: str | int | bytes) -> Any:
-        with self.server.asked():
-            return self.server.client.register_script(script_text(verb))(names, words)
 
     # -- journal ---------------------------------------------------------------------
 
@@ -109,7 +94,7 @@ class RedisLedger:
             name, *rest = self._effect(effect)
             names.append(name)
             words += rest
-        return replies.appended(self._run("append", names, *words))
+        return replies.appended(self.server.run("append", names, *words))
 
     def _effect(self, effect: api.Effect) -> tuple[str, str, str, str]:
         match effect:
@@ -164,7 +149,7 @@ class RedisLedger:
 
     def set_mirrored(self, journal: str, seq: int) -> None:
         """Say that all entries up to ``seq`` are in the mirror; never goes back."""
-        self._run("set_mirrored", [self._keys.mirrored], journal, seq)
+        self.server.run("set_mirrored", [self._keys.mirrored], journal, seq)
 
     def record(self, attempt: str) -> bytes | None:
         """Return the finished game's record as it came with ``complete``."""
@@ -176,6 +161,11 @@ class RedisLedger:
         """Forget record and plies of an attempt: they are in the archive."""
         with self.server.asked():
             self.server.client.delete(self._keys.record(attempt), self._keys.plies(attempt))
+
+    def plies_archived(self, attempt: str) -> None:
+        """Forget the plies of an attempt that was given up; its record may have come since."""
+        with self.server.asked():
+            self.server.client.delete(self._keys.plies(attempt))
 
     # -- halls, from the orchestrator's side -------------------------------------------
 
@@ -199,15 +189,15 @@ class RedisLedger:
             self._keys.orders(hall),
             self._keys.halls,
         ]
-        return replies.offered(self._run("offer", names, hall, season, game, order, expected))
+        return replies.offered(self.server.run("offer", names, hall, season, game, order, expected))
 
     def withdraw(self, hall: str, season: str) -> None:
         """Take back the season's offer to a hall; a running attempt goes on."""
-        self._run("withdraw", [self._keys.offers(hall), self._keys.orders(hall)], season)
+        self.server.run("withdraw", [self._keys.offers(hall), self._keys.orders(hall)], season)
 
     def offered(self, hall: str) -> dict[str, str]:
         """Return the hall's ready games: season id to game id."""
-        return self._hash(self._keys.offers(hall))
+        return self.server.table(self._keys.offers(hall))
 
     def slot(self, hall: str) -> api.Slot | None:
         """Return who holds the hall now."""
@@ -219,12 +209,12 @@ class RedisLedger:
 
     def holds(self, scope: str) -> dict[str, str]:
         """Return the holds of a scope: name to reason."""
-        return self._hash(self._keys.holds(scope))
+        return self.server.table(self._keys.holds(scope))
 
     def suspect(self, hall: str, token: contract.Token, chain: str) -> api.Suspected | api.Alive:
         """Mark an overdue lease with a chain of looks; a renewal clears the mark."""
         requests.check_chain(chain)
-        raw = self._run("suspect", [self._keys.slot(hall)], str(token), chain)
+        raw = self.server.run("suspect", [self._keys.slot(hall)], str(token), chain)
         return replies.suspected(raw)
 
     def revoke(
@@ -238,12 +228,12 @@ class RedisLedger:
         names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
         names += [self._keys.offers(hall), self._keys.orders(hall)]
         words = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
-        return replies.revoked(self._run("revoke", names, *words, contract.SCHEMA))
+        return replies.revoked(self.server.run("revoke", names, *words, contract.SCHEMA))
 
     def _season_of(self, hall: str, token: str) -> str | None:
         # Which journal the script will need; the script itself checks it once more.
         for key in (self._keys.slot(hall), self._keys.ended(hall)):
-            known = self._hash(key)
+            known = self.server.table(key)
             if known.get("token") == token:
                 return known["season"]
         return None
@@ -253,7 +243,7 @@ class RedisLedger:
     def open_hall(self, hall: str, host: str, worker: str) -> api.Opened | api.Foreign:
         """Say that a worker of ``host`` plays in the hall; the first host keeps it."""
         names = [self._keys.hall(hall), self._keys.halls]
-        return replies.opened(self._run("open_hall", names, hall, host, worker))
+        return replies.opened(self.server.run("open_hall", names, hall, host, worker))
 
     def worker(self, hall: str) -> str:
         """Return the worker that opened the hall last, '' when none ever did."""
@@ -291,7 +281,7 @@ class RedisLedger:
         ]
         words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
         fact = requests.started(claim).encode()
-        raw = self._run("claim", names, *words, claim.ttl_ms, fact, contract.SCHEMA)
+        raw = self.server.run("claim", names, *words, claim.ttl_ms, fact, contract.SCHEMA)
         return replies.claimed(raw)
 
     def write_ply(
@@ -300,14 +290,18 @@ class RedisLedger:
         """Write a completed ply under stream id ``0-<ply>``; the first may have any number."""
         requests.check_ply(ply)
         names = [self._keys.slot(hall), self._keys.epoch, self._keys.plies(attempt)]
-        return replies.written(self._run("write_ply", names, attempt, str(token), ply, payload))
+        return replies.written(
+            self.server.run("write_ply", names, attempt, str(token), ply, payload)
+        )
 
     def renew(
         self, hall: str, token: contract.Token, attempt: str, ply: int, last_move_ms: int
     ) -> api.Renewed | api.Fenced:
         """Extend the lease by its ttl from now, carry progress, bring back wishes."""
         names = [self._keys.slot(hall), self._keys.epoch, self._keys.drains(hall)]
-        return replies.renewed(self._run("renew", names, attempt, str(token), ply, last_move_ms))
+        return replies.renewed(
+            self.server.run("renew", names, attempt, str(token), ply, last_move_ms)
+        )
 
     def complete(
         self,
@@ -330,7 +324,7 @@ class RedisLedger:
             self._keys.record(finished.attempt),
         ]
         words = [season, finished.game, finished.attempt, str(token), finished.encode()]
-        raw = self._run("complete", names, *words, record, contract.SCHEMA)
+        raw = self.server.run("complete", names, *words, record, contract.SCHEMA)
         return replies.completed(raw)
 
     def give_up(
@@ -346,7 +340,7 @@ class RedisLedger:
             self._keys.orders(hall),
         ]
         words = [season, end.attempt, str(token), end.encode()]
-        return replies.given_up(self._run("give_up", names, *words, contract.SCHEMA))
+        return replies.given_up(self.server.run("give_up", names, *words, contract.SCHEMA))
 
     # -- what is shown of the game in flight -------------------------------------------
 
@@ -376,7 +370,7 @@ class RedisLedger:
 
     def vitals(self) -> dict[str, str]:
         """Return what each host told of itself last, however long ago."""
-        return self._hash(self._keys.vitals)
+        return self.server.table(self._keys.vitals)
 
     def forget_host(self, host: str) -> None:
         """Drop what a host that is no more told of itself; no error where there is nothing."""
@@ -397,7 +391,7 @@ class RedisLedger:
         for hall in self.halls():
             names += [self._keys.slot(hall), self._keys.offers(hall)]
             names += [self._keys.orders(hall), self._keys.ended(hall)]
-        return int(self._run("raise_epoch", names, epoch)[1])
+        return int(self.server.run("raise_epoch", names, epoch)[1])
 
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
         """Write entries of a mirror to the end of a journal that they follow."""
@@ -406,7 +400,7 @@ class RedisLedger:
         for entry in entries:
             words += [entry.schema_version, entry.kind, entry.at_ms, entry.by, entry.token]
             words.append(contract.dumps(entry.data))
-        return replies.appended(self._run("load", [self._keys.journal(journal)], *words))
+        return replies.appended(self.server.run("load", [self._keys.journal(journal)], *words))
 
     def reindex(self, index: restoring.Index) -> None:
         """Replace what is kept of a season beside its journal."""
@@ -429,7 +423,7 @@ class RedisLedger:
         for hall, host in index.hosts.items():
             names += [self._keys.hall(hall), self._keys.tokens(hall)]
             words += [hall, host, index.tokens[hall]]
-        self._run("reindex", names, *words)
+        self.server.run("reindex", names, *words)
 
     def give_back(
         self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]
@@ -443,11 +437,6 @@ class RedisLedger:
             for ply, payload in plies:
                 pipe.xadd(self._keys.plies(attempt), {"p": payload}, id=f"0-{ply}")
             pipe.execute()
-
-    def _hash(self, key: str) -> dict[str, str]:
-        with self.server.asked():
-            raw: Any = self.server.client.hgetall(key)
-        return {replies.text(name): replies.text(value) for name, value in raw.items()}
 
     def _field(self, key: str, name: str) -> str | None:
         with self.server.asked():

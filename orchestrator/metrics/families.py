@@ -204,7 +204,11 @@ HOSTS: Final = {
     ),
 }
 KIBITZERS: Final = {
-    **_of("gauge", DESK, kibitzer_seated="Whether a kibitzer has the desk."),
+    **_of(
+        "gauge",
+        DESK,
+        kibitzer_seated="Whether a kibitzer has the desk; absent after one left.",
+    ),
     **_of(
         "gauge",
         ("hall", "desk"),

@@ -1,7 +1,7 @@
 """Metrics of kibitzers: who has a desk, and how much is told from it of the games in flight.
 
 A kibitzer that hangs keeps its desk and tells nothing; one that is gone leaves its desk empty.
-Neither touches a game.
+A desk that was left on purpose has no sample: nobody is missed. None of it touches a game.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.metrics import families
 def write(sheet: families.Sheet, source: kibitzing.Kibitzing, attempts: Mapping[str, str]) -> None:
     """Write all samples of the desks; ``attempts`` are those in flight, by their hall."""
     seated = source.kibitzers()
-    for desk in range(kibitzing.DESKS):
+    for desk in set(range(kibitzing.DESKS)) - source.left():
         sheet.set("farm_kibitzer_seated", desk in seated, desk=str(desk))
     if not seated:
         return

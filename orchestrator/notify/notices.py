@@ -14,7 +14,15 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.ledger import vitals
-from orchestrator.season import amendments, entries, events, tally
+from orchestrator.season import (
+    amendments,
+    decisions,
+    entries,
+    events,
+    hidden_books,
+    judgement,
+    tally,
+)
 from orchestrator.season import state as season_state
 
 
@@ -37,6 +45,9 @@ class Kind(enum.StrEnum):
 ASKING: Final = frozenset(
     {Kind.DECISION, Kind.SECOND_CRASH, Kind.DISQUALIFIED, Kind.HOST_AWAY, Kind.HELD, Kind.FLAGGED}
 )
+
+# Over as soon as the season's state says so (``standing``).
+STANDING: Final = frozenset({Kind.DECISION, Kind.HOST_AWAY, Kind.HELD, Kind.FLAGGED})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +89,8 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
         yield Kind.DECISION, f"decision:{named}", facts
     elif entry.kind == entries.GAME_FINISHED:
         yield from _crash(state, contract.GameFinished.model_validate(data))
-    elif entry.kind == entries.ENGINE_EXCLUDED:
-        facts = {"engine": data["engine"], "event": data["event"], "reason": data["reason"]}
-        yield Kind.DISQUALIFIED, f"excluded:{data['event']}:{data['engine']}", facts
+    elif entry.kind in {entries.ENGINE_EXCLUDED, amendments.ENGINE_REPLACED}:
+        yield from _out(data)
     elif entry.kind == entries.EVENT_RANKED:
         best = ", ".join(row["engine"] for row in data["rows"][:3])
         yield Kind.EVENT_OVER, f"event:{data['event']}", {"event": data["event"], "best": best}
@@ -94,6 +104,18 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
     elif entry.kind == amendments.ENGINE_FLAGGED:
         facts = {"engine": data["engine"], "event": data["event"]}
         yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", facts
+
+
+def _out(data: Mapping[str, Any]) -> Iterator[_Told]:
+    """Tell who is out of an event; a substitute without a cause is no such news."""
+    if not data.get("cause"):
+        return
+    then = "Its results there count for nobody."
+    if "substitute" in data:
+        then = f"{data['substitute']['id']} takes its seat."
+    facts = {"engine": data["engine"], "event": data["event"], "reason": data["reason"]}
+    about = f"excluded:{data['event']}:{data['engine']}"
+    yield Kind.DISQUALIFIED, about, facts | {"then": then}
 
 
 def _over(entry: contract.Entry) -> _Told:
@@ -122,21 +144,18 @@ def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iter
     yield (Kind.SECOND_CRASH if last else Kind.CRASH), f"crash:{game.id}", facts
 
 
-def closed_by(entry: contract.Entry, season: str) -> str:
-    """Return what an entry settles (a notice's ``about``), '' when nothing."""
-    data: Mapping[str, Any] = entry.data
-    about = ""
-    if entry.kind == entries.DECIDED:
-        about = f"decision:{data['decision']}"
-    elif entry.kind == entries.GAME_ADJUDICATED:
-        about = f"decision:{data['game']}:interruption"
-    elif entry.kind == entries.RESUMED:
-        about = "held"
-    elif entry.kind == amendments.HOST_BACK:
-        about = f"away:{data['host']}"
-    elif entry.kind == amendments.FLAG_DISMISSED:
-        about = f"flag:{data['event']}:{data['engine']}"
-    return about and f"{season}:{about}"
+def standing(state: season_state.SeasonState) -> frozenset[str]:
+    """Return what the notices of the kinds ``STANDING`` may still be about; all else is over.
+
+    By the state and not by single entries: a question also ends with a correction, its game,
+    or the engine that it is about.
+    """
+    found = [f"decision:{one.decision}" for one in decisions.outstanding(state)]
+    found += [f"decision:{question}" for question in judgement.outstanding(state)]
+    found += [f"flag:{flag.event}:{flag.engine}" for flag in hidden_books.standing(state)]
+    found += [f"away:{host}" for host in state.away]
+    found += ["held"] if state.held else []
+    return frozenset(f"{state.launched.id}:{about}" for about in found)
 
 
 def of_deadlines(state: season_state.SeasonState, now_ms: int, ahead_ms: int) -> Iterator[Notice]:

@@ -14,6 +14,7 @@ import pydantic
 from orchestrator import contract, errors
 from orchestrator.ledger import files
 from orchestrator.notify import notices
+from orchestrator.season import state as season_state
 
 REMEMBERED = 500  # ids of notices by time that were told: a host's, a deadline's
 
@@ -80,6 +81,18 @@ class Outbox:
         """Drop what is over, told or not: it asks nobody any more."""
         for one in [one for one in self.waiting.values() if one.about == about]:
             del self.waiting[one.id]
+
+    def settle(self, state: season_state.SeasonState) -> None:
+        """Drop what a season's state says is over: answered, taken back, or back again."""
+        asked = [
+            one
+            for one in self.waiting.values()
+            if one.kind in notices.STANDING and one.facts.get("season") == state.launched.id
+        ]
+        standing = notices.standing(state) if asked else frozenset()
+        for one in asked:
+            if one.about not in standing:
+                del self.waiting[one.id]
 
     def close_season(self, season: str) -> None:
         """Drop what asks somebody to act in a season that was abandoned."""

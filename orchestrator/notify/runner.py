@@ -78,11 +78,10 @@ class Runner:
             for entry in entries:
                 state.apply(entry)
                 if entry.seq > told:
+                    self._box.settle(state)
                     self._box.add(notices.of_entry(state, entry))
                     if state.abandoned:
                         self._box.close_season(season)
-                    if about := notices.closed_by(entry, season):
-                        self._box.close(about)
         self._box.read[season] = state.seq
 
     def _look(self, now_ms: int) -> None:

@@ -34,7 +34,7 @@ WORDS: Final = {
     ),
     notices.Kind.DISQUALIFIED: (
         "$season_name: $engine is out of $event",
-        "$reason\nIts results there count for nobody.\n\nfarm standings --event $event",
+        "$reason\n$then\n\nfarm standings --event $event",
     ),
     notices.Kind.EVENT_OVER: (
         "$season_name: $event is over",

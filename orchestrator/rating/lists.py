@@ -15,6 +15,9 @@ from typing import Any
 from orchestrator.rating import ordo, spread
 
 DECIMALS = 4  # of ratings for programs
+FEW = 30  # games, below which they say nothing of White's advantage and of draws
+UNSURE = 100.0  # points: a white advantage whose 95 % interval is wider than twice this is none
+NAUGHT = 0.05  # points: no games are that sure, only a model that nothing contradicts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +39,36 @@ class Row:
         return 100 * self.points / self.played if self.played else 0.0
 
 
+def white_advantage(known: spread.Spread) -> float | None:
+    """Return White's advantage in points, None where too few games tell it.
+
+    An error that nobody has asked for is not held against it.
+    """
+    rated, error = known.rated, known.white_error
+    if rated.settings.white is not None:
+        return rated.white
+    sure = abs(rated.white) < spread.LARGE and (error is None or NAUGHT <= error <= UNSURE)
+    return rated.white if sure and _enough(rated) else None
+
+
+def draw_rate(known: spread.Spread) -> float | None:
+    """Return the draw rate of equal engines, 0 to 1, None where too few games tell it."""
+    rated = known.rated
+    given = rated.settings.draws is not None
+    return rated.draws if given or _enough(rated) else None
+
+
+def _enough(rated: ordo.Rated) -> bool:
+    return float(rated.games.games.sum()) >= FEW
+
+
+def _error(known: spread.Spread, engine: int) -> float | None:
+    """Return an engine's error, None where nothing in so few games varies; an anchor has 0."""
+    error = known.error(engine)
+    anchored = known.rated.counted.engines[engine] == known.rated.settings.anchor
+    return error if anchored or error is None or error >= NAUGHT else None
+
+
 def rows(known: spread.Spread) -> tuple[Row, ...]:
     """Return the list, best first."""
     rated = known.rated
@@ -45,7 +78,7 @@ def rows(known: spread.Spread) -> tuple[Row, ...]:
             rank=None,
             engine=name,
             rating=rated.ratings.get(engine),
-            error=known.error(engine),
+            error=_error(known, engine),
             points=float(points[engine]),
             played=int(played[engine]),
             provisional=engine not in rated.ratings,
@@ -75,7 +108,8 @@ def superiority(known: spread.Spread, listed: Sequence[Row]) -> list[list[float 
 
 
 def facts(known: spread.Spread, listed: Sequence[Row] | None = None) -> dict[str, Any]:
-    """Return the list for programs."""
+    """Return the list for programs; None stands for what too few games tell."""
+    draws = draw_rate(known)
     return {
         "ratings": [
             {
@@ -89,8 +123,8 @@ def facts(known: spread.Spread, listed: Sequence[Row] | None = None) -> dict[str
             }
             for row in (rows(known) if listed is None else listed)
         ],
-        "white_advantage": round(known.rated.white, DECIMALS),
-        "draw_rate": round(known.rated.draws, DECIMALS + 2),
+        "white_advantage": _rounded(white_advantage(known)),
+        "draw_rate": None if draws is None else round(draws, DECIMALS + 2),
     }
 
 

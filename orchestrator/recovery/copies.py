@@ -67,7 +67,8 @@ def survey(ledger: api.Ledger, roots: Sequence[pathlib.Path]) -> list[Journal]:
     Seasons come in the order of their launch, the farm's own journal last.
 
     Raises:
-        LedgerDamagedError: two copies part, one is damaged, or a season does not fold.
+        LedgerDamagedError: two copies part, one is damaged or stands under another season's
+            name, or a season does not fold.
     """
     names = {api.FARM, *ledger.seasons(), *(name for root in roots for name in on_disk(root))}
     found = [_journal(ledger, roots, name) for name in names]
@@ -86,7 +87,26 @@ def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Jo
 
 def fold(journal: Journal) -> season_state.SeasonState:
     """Fold a season's journal (the farm's own is not folded); raise ``LedgerDamagedError``."""
+    if not journal.is_season:
+        return season_state.SeasonState()
     try:
-        return season_state.fold(journal.entries if journal.is_season else ())
+        folded = season_state.fold(journal.entries)
+        _index(journal)
     except errors.LedgerDamagedError as error:
         raise errors.LedgerDamagedError(f"journal {journal.name}: {error}") from error
+    require_own(journal.name, folded, journal.whole.place)
+    return folded
+
+
+def require_own(name: str, folded: season_state.SeasonState, place: str) -> None:
+    """Refuse a season's journal under another name: one season would be played twice."""
+    if (found := folded.launched.id) != name:
+        raise errors.LedgerDamagedError(
+            f"{place} holds the journal of season {found}, not of {name}: a copy of its folder?"
+            " Move it out of the archive"
+        )
+
+
+def _index(journal: Journal) -> None:
+    """Find what a restore could not index before it has written anything."""
+    restoring.index(journal.name, journal.entries, {}, 0)

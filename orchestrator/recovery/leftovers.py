@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import packing
-from orchestrator.ledger import api
+from orchestrator.ledger import api, files
 
 FOLDER = "unarchived"
 Plies = Sequence[tuple[int, str]]
@@ -87,7 +87,7 @@ def read_plies(path: pathlib.Path) -> Plies:
     """Return the whole plies of a file of lines, up to the first that is damaged or torn."""
     found: list[tuple[int, str]] = []
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = files.lines(path)
     except FileNotFoundError:
         return ()
     for line in lines:

@@ -29,7 +29,7 @@ def mend_book(
     book: by lot from the season's seed, or as they stand; none that was played comes again.
     """
     _need(reason)
-    exclusion.require_paused(state)
+    exclusion.require_still(state)
     if book not in state.books:
         known = ", ".join(state.books) or "none"
         raise errors.RefusedError(f"no book {book!r} in this season; there are {known}")
@@ -89,16 +89,12 @@ def _fresh(
 ) -> list[contract.Opening]:
     """Return the new exits in their order, without those that stay in the book."""
     numbered = enumerate(state.books[book])
-    stay = {_line(exit_) for number, exit_ in numbered if number not in set(replaced)}
-    fresh = [exit_ for exit_ in exits if _line(exit_) not in stay]
+    stay = {exit_.line for number, exit_ in numbered if number not in set(replaced)}
+    fresh = [exit_ for exit_ in exits if exit_.line not in stay]
     if state.launched.season.books[book].order == "sequential":
         return fresh
     lot = lots.shuffle(state.launched.seed, f"book:{book}:mended:{state.seq}", len(fresh))
     return [fresh[number] for number in lot]
-
-
-def _line(opening: contract.Opening) -> tuple[str | None, tuple[str, ...]]:
-    return opening.fen, opening.moves
 
 
 def move_gate(

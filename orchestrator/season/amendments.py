@@ -28,6 +28,7 @@ FLAG_DISMISSED: Final = "flag_dismissed"
 
 Played: TypeAlias = Literal["keep", "annul", "replay"]
 AwayPolicy: TypeAlias = Literal["wait", "others"]
+ReplacementCause: TypeAlias = Literal["", "disqualification"]
 
 
 class EngineReplaced(contract.Message):
@@ -35,7 +36,8 @@ class EngineReplaced(contract.Message):
 
     ``played`` says what happens to the games that the engine has played: ``keep`` counts
     them for the substitute, ``annul`` for nobody, ``replay`` has the substitute play them
-    (``replays``: the new id of each). ``games`` are those that change hands.
+    (``replays``: the new id of each). ``games`` are those that change hands. ``cause`` says
+    why it lost its seat, where the rules have a word for it (S16-16).
     """
 
     event: str
@@ -45,6 +47,7 @@ class EngineReplaced(contract.Message):
     games: tuple[str, ...]
     annulled: tuple[str, ...] = ()
     replays: Mapping[str, str] = {}
+    cause: ReplacementCause = ""
     reason: str
     name: str
 

@@ -9,7 +9,7 @@ from orchestrator import contract, errors
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import limits as rules
 from orchestrator.season import adjudications, model, orders, plan, problems, roster, routes
-from orchestrator.season.formats import registry
+from orchestrator.season.formats import knockout, registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
 _RULE_TEXTS = {"s16": "S16", "s17": "S17", "cup": "CUP", "frc": "FRC", "ntcec1": "N1"}
@@ -142,12 +142,32 @@ def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Pr
                 found = f"{key} = {max(promotion.places)} in a field of {size}"
                 where = f"[event {event.id}] promote.{key}"
                 yield problems.Problem(where, found, f"{size} or less")
+        yield from winners(season, event, size)
         clash = ways.clash(event.id)
         if clash is not None:
             found = f"{clash.engine!r}, who may also come from {clash.source}"
             allowed = "ways into the event that no engine can take twice"
             yield problems.Problem(f"[event {event.id}] entrants", found, allowed)
         yield from _relegated(event, size)
+
+
+def winners(season: model.Season, event: model.Event, size: int) -> Iterator[problems.Problem]:
+    """Yield ways from round to round of a Cup that leave winners out, or take losers with them."""
+    format_ = registry.build(event.format, registry.expected_field(event.format, size))
+    if not isinstance(format_, knockout.Knockout):
+        return
+    rounds = {other.id for other in season.events if other.format.kind == "knockout"}
+    wins = len(format_.matches)
+    for promotion in event.promote:
+        best, last = min(promotion.places), max(promotion.places)
+        wrong = best <= wins < last or promotion.top not in {0, wins}
+        if wrong and promotion.to in rounds and last <= size:
+            found = str(promotion.top) if promotion.top else f"ranks {list(promotion.ranks)}"
+            yield problems.Problem(
+                f"[event {event.id}] promote.{'top' if promotion.top else 'ranks'}",
+                f"{found} to {promotion.to}, of a field of {size}",
+                f"the {wins} winners, or losers alone (CUP-2b, CUP-2e)",
+            )
 
 
 def _relegated(event: model.Event, size: int) -> Iterator[problems.Problem]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import amendments, entries
+from orchestrator.season import amendments, entries, submissions
 
 # What is said of a fact besides its kind: the keys of its data, in this order.
 _TELLING: Final = (
@@ -74,6 +74,8 @@ def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     told = {key: data[key] for key in _TELLING if data.get(key)}
     if kind == amendments.ENGINE_REPLACED:
         told |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
+    if kind in {submissions.ENGINE_UPDATED, submissions.ENGINE_ADDED} and data["engine"]["version"]:
+        told["version"] = data["engine"]["version"]
     if kind == amendments.BOOK_MENDED:
         told["exits"] = len(data["exits"])
     if kind == amendments.GAMES_IMPORTED:

@@ -73,10 +73,18 @@ def void(
     reason: str,
     cascade: Sequence[str] = (),
 ) -> list[contract.Draft]:
-    """Let a game count for nobody and be played by nobody; its PGN stays."""
+    """Let a game count for nobody and be played by nobody; its PGN stays.
+
+    Not in a Cup: the pairs of its matches would lose their colours and openings (CUP-3a).
+    """
     game = _correctable(state, game_id, reason)
     if game.cancelled:
         raise errors.RefusedError(f"{game_id} counts no longer already")
+    if state.events[game.event].spec.format.kind == "knockout":
+        raise errors.RefusedError(
+            f"{game_id} is of a Cup match, which is played in whole pairs (CUP-3a): have it"
+            " played again (`farm replay`), or set its result (`farm adjudicate`)"
+        )
     undone = _undo(state, game, name, reason, cascade)
     fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name)
     return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
@@ -86,17 +94,18 @@ def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
     """Return the events built on an event's results: itself when ranked, then all it reached."""
     if state.events[event_id].status is not events.Status.RANKED:
         return []
-    found = [event_id]
-    for event in state.events.values():
-        if event.id not in found and not event.arrivals.keys().isdisjoint(found):
-            found.append(event.id)
-    return found
+    found = {event_id}
+    while True:  # a file may list an event before the one that leads to it
+        new = {e.id for e in state.events.values() if not e.arrivals.keys().isdisjoint(found)}
+        if new <= found:
+            return [event_id, *(name for name in state.events if name in found - {event_id})]
+        found |= new
 
 
 def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> events.Game:
     if not reason:
         raise errors.UsageError("a correction needs --reason")
-    exclusion.require_paused(state)
+    exclusion.require_still(state)
     game = state.game(game_id)
     event = state.events[game.event]
     if game_id not in event.order:
@@ -105,6 +114,8 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
         raise errors.RefusedError(f"{game_id} is annulled with all games of an excluded engine")
     if not {game.white, game.black} <= event.tally.scores.keys():
         raise errors.RefusedError(f"{game_id} is annulled with an engine that was replaced")
+    if game.cancelled and event.spec.format.kind == "knockout":
+        raise errors.RefusedError(f"{game_id} is not played: its match was decided before it")
     refuse_later_rounds(state, event, game)
     return game
 

@@ -21,6 +21,7 @@ from orchestrator.season import (
     events,
     exclusion,
     hidden_books,
+    holding,
     pairing,
     plan,
     seeding,
@@ -36,6 +37,7 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         _planned_pause(state, now_ms)
         or hidden_books.flagged(state)
         or exclusion.disqualified(state)
+        or exclusion.carried(state)
         or _playing(state)
         or _question(state)
         or _promotion(state)
@@ -62,6 +64,7 @@ def _playing(state: season_state.SeasonState) -> list[contract.Draft]:
         return []
     return (
         _hold(state)
+        or _needless(state, event)
         or _pair(state, event)
         or exclusion.overdue(state, event)
         or _ranking(state, event)
@@ -72,13 +75,16 @@ def _hold(state: season_state.SeasonState) -> list[contract.Draft]:
     limit = state.launched.season.hold_after_attempts
     if state.held or state.fruitless < limit:
         return []
-    reason = (
-        f"{state.fruitless} attempts at {state.fruitless_game} in a row ended without a "
-        "journaled ply; look at the hall, then resume"
-    )
-    if state.fruitless_why:
-        reason += f" (the last one: {state.fruitless_why})"
+    reason = holding.reason(state.fruitless, state.fruitless_game, state.fruitless_why)
     return [contract.Draft.of(entries.HELD, entries.Held(reason=reason))]
+
+
+def _needless(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
+    games = tuple(pairing.needless(state, event))
+    if not games:
+        return []
+    fact = entries.GamesCancelled(event=event.id, games=games, reason="the match is decided")
+    return [contract.Draft.of(entries.GAMES_CANCELLED, fact)]
 
 
 def _pair(state: season_state.SeasonState, event: events.EventState) -> list[contract.Draft]:
@@ -147,7 +153,12 @@ def _awaited_done_ms(state: season_state.SeasonState, event: events.EventState) 
 
 
 def _start(state: season_state.SeasonState) -> list[contract.Draft]:
-    if state.paused or state.held or state.current is not None:
+    return [] if state.paused or state.held else next_event(state)
+
+
+def next_event(state: season_state.SeasonState) -> list[contract.Draft]:
+    """Start the event that is next, [] where none may start; a pause does not matter."""
+    if state.current is not None:
         return []
     for event in state.events.values():
         fact = seeding.started(state, event) if _may_start(event) else None

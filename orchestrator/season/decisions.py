@@ -68,9 +68,22 @@ def _needed(leads: Sequence[frozenset[str]]) -> int:
 
 
 def _about(first: int, leads: Sequence[frozenset[str]]) -> str:
-    """Name the places and what they lead to, such as ``4: to l1; 5: stays``."""
-    words = (", ".join(sorted(lead)) or "stays" for lead in leads)
-    return "; ".join(f"place {place}: {word}" for place, word in enumerate(words, start=first))
+    """Name the places and what they lead to, such as ``place 4: to l1; place 5: …``."""
+    rest = _without(frozenset().union(*leads))
+    told = []
+    for place, lead in enumerate(leads, start=first):
+        words = sorted("its seed" if way == f"place {place}" else way for way in lead)
+        told.append(f"place {place}: {', '.join(words) or rest}")
+    return "; ".join(told)
+
+
+def _without(leads: frozenset[str]) -> str:
+    """Say what a place means that leads nowhere, by what the others of its tie lead to."""
+    if leads == {"champion"}:
+        return "not champion"
+    if leads == {"relegated"}:
+        return "not relegated"
+    return "stays" if "relegated" in leads else "goes no further"
 
 
 def blocked(event: events.EventState, promotion: model.Promotion) -> bool:

@@ -5,8 +5,9 @@ a result journals the game's result behind it, like a hall would; the archive's 
 such a game is made of the journal alone. A game that goes on carries its plies and clocks
 in the fact, is offered again with them and stays one record (S16-15b v).
 
-The organizers are asked where the rules leave it to them (seven men and no tables), under
-``<game>:interruption``; the game is moved behind the paired games of its event, which go on.
+The organizers are asked where the rules leave it to them (seven men and no tables), and where
+plies are lost or cannot be read, under ``<game>:interruption``; the game is moved behind the
+paired games of its event, which go on.
 """
 
 from __future__ import annotations
@@ -44,16 +45,22 @@ def judge(
     state: season_state.SeasonState,
     plies: Sequence[contract.PlyRecord],
     prober: tablebase.Prober | None = None,
+    played: int = 0,
 ) -> list[contract.Draft]:
     """Return the verdict on the attempt that waits for one, [] when none does.
 
     ``plies`` are the journaled ones of that attempt; a resumed attempt may repeat the
-    earlier ones.
+    earlier ones. ``played`` is the last that is known of, whether it can be read or not.
     """
     if state.lost is None:
         return []
     case = _case(state, plies)
     order = orders.game_order(state, case.game.id)
+    reached = case.plies[-1].ply if case.plies else 0
+    if reached < (known := max(played, case.lost.ended.ply)):
+        unknown = f"of {known} plies {reached} are left: the others are lost, or of another version"
+        asked = interruption.Verdict(Scenario.ASK, None, unknown)
+        return _drafts(state, case._replace(plies=_sound(order, case)), asked)
     try:
         found = interruption.facts(order, case.plies, prober)
     except (errors.BookError, errors.LedgerDamagedError) as error:

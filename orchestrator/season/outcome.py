@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.season import decisions, events, model, plan, roster
+from orchestrator.season import decisions, events, model, plan, updating
 from orchestrator.season import state as season_state
 
 
@@ -94,7 +94,12 @@ def _feeders(season: model.Season, event: model.Event) -> Iterator[model.Event]:
 
 
 def _competition(state: season_state.SeasonState, engine: str) -> str:
-    return roster.competitions(state.launched.season.roster).get(engine, "cpu")
+    """Return an engine's competition: its entry's, else that of an event it has played (S17-2)."""
+    entry = updating.entries_of(state).get(engine)
+    if entry is not None:
+        return entry.competition
+    played = (event.spec for event in state.events.values() if engine in event.entrants)
+    return next((spec.competition for spec in played if spec.competition is not None), "cpu")
 
 
 def next_fields(

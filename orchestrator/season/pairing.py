@@ -7,12 +7,13 @@ which know only numbers.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.season import entries, events, openings, plan, standings, tally
 from orchestrator.season import state as season_state
-from orchestrator.season.formats import base, registry
+from orchestrator.season.formats import base, knockout, registry
 
 _BATCH: Final = 500  # games paired in one answer: huge events reach the journal in small steps
 
@@ -45,6 +46,20 @@ def complete(state: season_state.SeasonState, event: events.EventState) -> bool:
     """Say whether an event has nothing left to be paired or played."""
     played = history(state, event)
     return event.all_played and schedule(event).complete(event.rounds_paired, played)
+
+
+def needless(state: season_state.SeasonState, event: events.EventState) -> list[str]:
+    """Return the games paired last of which the match is decided without them (CUP-3a, CUP-3e).
+
+    There are some only after a correction, since none is paired before it is certain. One that
+    the organizers have played again in the middle of a match is played: pairs have no holes.
+    """
+    format_ = schedule(event)
+    if event.all_played or not isinstance(format_, knockout.Knockout):
+        return []
+    last = itertools.takewhile(lambda game: game.open, map(state.game, reversed(event.order)))
+    played = history(state, event)
+    return [game.id for game in last if format_.decided(game.round_number, played)][::-1]
 
 
 def table(state: season_state.SeasonState, event: events.EventState) -> tuple[standings.Row, ...]:

@@ -7,44 +7,15 @@ problems that one step of reading has found become one ``SeasonFileError``.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pydantic
 import pydantic_core
 
-from orchestrator import contract, errors
-from orchestrator.season import model
+from orchestrator import errors
+from orchestrator.season import known_keys
 
-_NAMED_TABLES: Final = {("event",), ("engine",), ("roster", "engine"), ("roster", "fill")}
-_TABLES: Final[Mapping[tuple[str, ...], type[pydantic.BaseModel]]] = {
-    (): model.Season,
-    ("roster",): model.Roster,
-    ("roster", "engine"): model.EngineEntry,
-    ("roster", "fill"): model.EngineEntry,
-    ("engine",): model.EngineEntry,
-    ("updates",): model.Updates,
-    ("books",): model.Book,
-    ("event",): model.Event,
-    ("event", "format", "round-robin"): model.RoundRobin,
-    ("event", "format", "swiss"): model.Swiss,
-    ("event", "format", "knockout"): model.Knockout,
-    ("event", "format", "match"): model.Match,
-    ("event", "format", "match", "extensions"): model.Extension,
-    ("event", "limits"): contract.Limits,
-    ("event", "timeouts"): contract.Timeouts,
-    ("event", "adjudication"): contract.Adjudication,
-    ("event", "adjudication", "syzygy"): contract.Syzygy,
-    ("event", "adjudication", "eval_draw"): contract.EvalDraw,
-    ("event", "adjudication", "few_pieces_draw"): contract.FewPiecesDraw,
-    ("event", "adjudication", "eval_win"): contract.EvalWin,
-    ("event", "adjudication", "draw"): contract.MovesDraw,
-    ("event", "adjudication", "resign"): contract.MovesResign,
-    ("event", "promote"): model.Promotion,
-    ("event", "updates"): model.Updates,
-    ("event", "time_control"): contract.TimeControl,
-}
 _TYPES: Final = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -97,7 +68,7 @@ def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Prob
     kind, loc, context = detail["type"], detail["loc"], detail.get("ctx", {})
     where = place(loc, raw)
     if kind == "extra_forbidden":
-        return Problem(where, "an unknown key", _known_keys(loc))
+        return Problem(where, "an unknown key", known_keys.allowed(loc, raw))
     found = "nothing" if kind == "missing" else shown(detail["input"])
     if kind == "union_tag_not_found":
         where, found = f"{where}.kind", "nothing"
@@ -139,12 +110,7 @@ def place(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
     for part in rest:
         if isinstance(part, int):
             key += f"[{part + 1}]"
-        elif part not in {
-            "round-robin",
-            "swiss",
-            "knockout",
-            "match",
-        }:  # the union's tag is no key of the file
+        elif part not in known_keys.FORMATS:
             key += f".{part}" if key else part
     return " ".join(text for text in (table, key) if text)
 
@@ -152,7 +118,7 @@ def place(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
 def _table(loc: Sequence[int | str], raw: Mapping[str, Any]) -> tuple[str, Sequence[int | str]]:
     for size in (1, 2):
         path = tuple(str(part) for part in loc[:size])
-        if path in _NAMED_TABLES and len(loc) > size and isinstance(loc[size], int):
+        if path in known_keys.LISTED and len(loc) > size and isinstance(loc[size], int):
             return f"[{'.'.join(path)} {_name(loc[: size + 1], raw)}]", loc[size + 1 :]
     if loc[:1] == ("books",) and len(loc) > 1:
         return f"[books.{loc[1]}]", loc[2:]
@@ -168,15 +134,3 @@ def _name(loc: Sequence[int | str], raw: Any) -> str:
         value = value[part]
     named = value if isinstance(value, Mapping) else {}
     return str(named.get("id") or named.get("name") or f"#{int(loc[-1]) + 1}")
-
-
-def _known_keys(loc: Sequence[int | str]) -> str:
-    """List the keys of the table that an unknown key stands in, the likeliest first."""
-    path = tuple(part for part in loc[:-1] if isinstance(part, str))
-    table = _TABLES.get(path[:1] if path[:1] == ("books",) else path)
-    if table is None:
-        return "no such key"
-    keys = [field.alias or name for name, field in table.model_fields.items()]
-    close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return ", ".join(keys) + hint

@@ -36,22 +36,27 @@ def replace(
     played: amendments.Played,
     name: str,
     reason: str,
+    cause: amendments.ReplacementCause = "",
 ) -> list[contract.Draft]:
-    """Return the fact that a substitute plays; raise ``RefusedError``, ``UsageError``."""
+    """Return the fact that a substitute plays; raise ``RefusedError``, ``UsageError``.
+
+    A proven hidden book disqualifies (S16-16, RULEBOOK §5): the same, by that ``cause``.
+    """
     if not reason:
         raise errors.UsageError("to replace an engine needs --reason")
     event = _event(state, event_id)
     _check_substitute(state, event, substitute)
     if event.status is not events.Status.RUNNING:
         _require_coming(state, event, engine)
-        return [_fact(event, engine, substitute, "keep", name, reason)]
-    exclusion.require_paused(state)
+        return [_fact(event, engine, substitute, "keep", name, reason, cause=cause)]
+    exclusion.require_still(state)
     if engine not in event.entrants:
         field = ", ".join(event.entrants)
         raise errors.RefusedError(f"{engine!r} does not play {event_id}; its field: {field}")
     if engine in event.excluded:
         raise errors.RefusedError(f"{engine} has left {event_id}; its games are annulled already")
-    return [_running(state, event, engine, substitute, played, name, reason)]
+    games = _games_of(state, event, engine, played)
+    return [_fact(event, engine, substitute, played, name, reason, cause=cause, **games)]
 
 
 def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
@@ -149,33 +154,24 @@ def _coming(state: season_state.SeasonState, event_id: str, *, without: str) -> 
     return set(map(event.seat, found))
 
 
-def _running(
+def _games_of(
     state: season_state.SeasonState,
     event: events.EventState,
     engine: str,
-    substitute: contract.EngineSpec,
     played: amendments.Played,
-    name: str,
-    reason: str,
-) -> contract.Draft:
+) -> dict[str, object]:
+    """Return what becomes of the engine's games in a running event: the fact's fields."""
     games = [state.game(game) for game in event.order]
     own = [game for game in games if engine in (game.white, game.black) and not game.cancelled]
     done = [game for game in own if not game.open]
     _refuse_what_is_built_on(state, event, done, played)
     kept = own if played == "keep" else [game for game in own if game.open]
-    return _fact(
-        event,
-        engine,
-        substitute,
-        played,
-        name,
-        reason,
-        games=tuple(game.id for game in kept),
-        annulled=tuple(game.id for game in done) if played == "annul" else (),
-        replays={game.id: corrections.replay_id(state, game.id) for game in done}
-        if played == "replay"
-        else {},
-    )
+    replayed = done if played == "replay" else ()
+    return {
+        "games": tuple(game.id for game in kept),
+        "annulled": tuple(game.id for game in done) if played == "annul" else (),
+        "replays": {game.id: corrections.replay_id(state, game.id) for game in replayed},
+    }
 
 
 def _refuse_what_is_built_on(
@@ -201,7 +197,7 @@ def _fact(
     played: amendments.Played,
     name: str,
     reason: str,
-    **games: object,
+    **more: object,
 ) -> contract.Draft:
     fact = amendments.EngineReplaced.model_validate(
         {
@@ -213,6 +209,6 @@ def _fact(
             "reason": reason,
             "name": name,
         }
-        | games
+        | more
     )
     return contract.Draft.of(amendments.ENGINE_REPLACED, fact)

@@ -1,9 +1,10 @@
 """Standings: points first, then the event's tiebreak chain (RULEBOOK §4).
 
 Engines that the whole chain leaves level share a rank and stand in the order of their
-seeds. Excluded engines rank last (S16-15c), in the order of their
-seeds. Each row names what gave it its own place: ``points``, the last criterion that
-was needed to part it from the others of its tie, or nothing where the tie stands.
+seeds. Excluded engines rank last (S16-15c, S17-15c), among themselves by the chain too: their
+crashes stay counted (S16-15d, S17-15d), all else of them is annulled. Each row names what
+gave it its own place: ``points``, the last criterion that was needed to part it from the
+others of its tie, ``excluded``, or nothing where the tie stands.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def rank(played: tally.Tally, chain: Sequence[model.Criterion]) -> tuple[Row, ..
             place = len(rows) + 1
             rows += [_row(place, e, played.scores[e], numbers[e], decided_by) for e in level]
     last = [engine for engine in played.engines if engine in played.excluded]
-    for place, engine in enumerate(last, start=len(rows) + 1):
-        numbers = {engine: tiebreaks.numbers(played, engine, (), seeds[engine])}
-        rows.append(_row(place, engine, played.scores[engine], numbers[engine], EXCLUDED))
+    numbers = {e: tiebreaks.numbers(played, e, (), seeds[e]) for e in last}
+    for level, _ in _split(last, chain, EXCLUDED, numbers) if last else ():
+        place = len(rows) + 1
+        rows += [_row(place, e, played.scores[e], numbers[e], EXCLUDED) for e in level]
     return tuple(rows)
 
 

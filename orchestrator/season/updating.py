@@ -182,6 +182,11 @@ def _require_room(state: season_state.SeasonState, event: events.EventState) -> 
     if allowed is not None:
         text = f"{event.id} would have a field of {field}; allowed: {allowed}"
         raise errors.RefusedError(text)
+    for problem in checks.winners(season, event.spec, field):
+        raise errors.RefusedError(
+            f"{event.id} would send {problem.found}; allowed: {problem.allowed}; let the engine"
+            " take another's place (`farm amend engine`)"
+        )
     name = event.spec.book
     if name is None or season.books[name].repeat:
         return

@@ -73,7 +73,7 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "running": None if running is None else _running(state, running),
         "next": awaiting.coming(state),
         "waits": awaiting.waits(state),
-        "events": [event(state, event_id) for event_id in state.events],
+        "events": [_event(state, e, done) for e, done in progress.of_events(state).items()],
     }
 
 
@@ -109,7 +109,13 @@ def _running(state: season_state.SeasonState, attempt: season_state.Attempt) -> 
 
 def event(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
     """Return where an event stands."""
-    found, done = state.events[event_id], progress.of_event(state, event_id)
+    return _event(state, event_id, progress.of_event(state, event_id))
+
+
+def _event(
+    state: season_state.SeasonState, event_id: str, done: progress.Progress
+) -> dict[str, Any]:
+    found = state.events[event_id]
     return {
         "event": found.id,
         "name": found.spec.name,

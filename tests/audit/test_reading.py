@@ -271,7 +271,43 @@ def test_nobody_plays_against_himself(tmp_path: pathlib.Path) -> None:
     path.write_text(f"{HEAD}\n{MOVES}\n\n{alone}\n{MOVES}")
     result = run_audit(path)
     assert result.exit_code == 2
-    assert "game 2: White and Black are both 'B'" in result.output
+    assert "game 2 (from line 8) cannot be read: White and Black are both 'B'" in result.output
+
+
+def test_a_broken_game_spoils_no_other(tmp_path: pathlib.Path) -> None:
+    """It is named with its place and counts nowhere; the others keep number and judgement.
+
+    Exit code 2 says that not all was judged; so does the JSON report, which stays whole.
+    """
+    paths = [tmp_path / "one.pgn", tmp_path / "two.pgn"]
+    other = HEAD.replace('"A"', '"C"').replace('"B"', '"A"').replace('"C"', '"B"')
+    paths[0].write_text(f"{HEAD}\n1. e4 e5 2. Ke3 1-0\n\n{other}\n{MOVES}\n")
+    paths[1].write_text(f"{HEAD}\n{MOVES}\n\n{HEAD}\n1. e4 (1. d4 1-0\n\n{HEAD}\n1. e4 0-1\n")
+    arguments = ["audit", *map(str, paths), "--rules", "s16"]
+    words = click.testing.CliRunner().invoke(commands.farm, arguments)
+    assert words.exit_code == 2
+    assert words.stdout.startswith(f"3 games\n  {paths[0]}: game 1 (from line 1) cannot be read")
+    assert f"  {paths[1]}: game 2 (from line 8) cannot be read: a variation" in words.stdout
+    assert "2 of 5 games cannot be read" in words.stderr
+    told = click.testing.CliRunner().invoke(commands.farm, [*arguments, "--json"])
+    assert told.exit_code == 2
+    found = json.loads(told.stdout)
+    assert [(one["game"], one["place"], one["line"]) for one in found["unreadable"]] == [
+        (1, 1, 1),
+        (4, 2, 8),
+    ]
+    assert {row["engine"]: row["played"] for row in found["standings"]} == {"A": 3, "B": 3}
+    assert [one["game"] for one in found["results"]] == [5]
+
+
+def test_the_order_of_play_numbers_games_as_the_archive_does(tmp_path: pathlib.Path) -> None:
+    """Behind a broken game a game out of order has its own number, not one less."""
+    path = tmp_path / "match.pgn"
+    other = HEAD.replace('"A"', '"C"').replace('"B"', '"A"').replace('"C"', '"B"')
+    broken = f"{HEAD}\n1. Ke3 1-0\n\n"
+    path.write_text(broken + "".join(f"{head}\n{MOVES}\n\n" for head in (HEAD, HEAD, other)))
+    schedule = json.loads(run_audit(path, "--json").stdout)["schedule"]
+    assert [wrong["game"] for wrong in schedule["mismatches"]] == [3, 4]
 
 
 PIECES = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import pathlib
 
@@ -10,21 +11,18 @@ import rich.console
 import theatre
 
 from orchestrator import contract
+from orchestrator.broadcast import chronicle
 from orchestrator.commands import tables, up_screen
-from orchestrator.season import decisions, entries, events, views
+from orchestrator.notify import notices
+from orchestrator.season import decisions, entries, operations, replacing, views
 
 CHAIN = 'tiebreaks = ["direct-encounter", "organizers"]\n'
-
-
-def drawn(_game: events.Game) -> driver.Verdict:
-    """Invent a world without winners."""
-    return "1/2-1/2", contract.Ending.THREEFOLD
 
 
 def test_a_question_to_the_organizers_and_its_answer_are_told(tmp_path: pathlib.Path) -> None:
     """A tie that waits for its decision is shown, with its engines; so is the decision."""
     text = driver.season_text(4, 1).replace("promote =", CHAIN + "promote =", 1)
-    season = driver.Driver.launched(driver.load(tmp_path, text), drawn).play()
+    season = driver.Driver.launched(driver.load(tmp_path, text), driver.drawn).play()
     (asked,) = decisions.outstanding(season.state)
     tape = theatre.Tape(season.journal)
     stage = theatre.projected(tape, tmp_path)
@@ -40,7 +38,7 @@ def test_a_question_to_the_organizers_and_its_answer_are_told(tmp_path: pathlib.
     stage.projector.look()
     assert [line["kind"] for line in log.lines][1:] == [entries.DECIDED]
     assert log.lines[1]["engines"] == [season.state.engines[one].name for one in ("e4", "e2")]
-    assert (log.lines[1]["reason"], log.lines[1]["name"]) == ("lots", "ann")
+    assert log.lines[1]["reason"] == "lots"
 
 
 def test_a_crash_is_told_with_its_cause(tmp_path: pathlib.Path) -> None:
@@ -63,3 +61,26 @@ def test_a_crash_is_told_with_its_cause(tmp_path: pathlib.Path) -> None:
     console.print(tables.games([views.game(season.state, game)], "Games"))
     console.print(up_screen._line(season.state, entries.GAME_FINISHED, season.journal[-1].data))
     assert shown.getvalue().count(cause) == 2
+
+
+def test_a_disqualified_engine_is_not_called_replaced_alone(tmp_path: pathlib.Path) -> None:
+    """The page's log says why it lost its seat; a journal without a cause is told as before."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play(2)
+    season.append(operations.pause(season.state, "ann", "a hidden book"))
+    new = contract.EngineSpec(id="new", name="Newcomer", command=("new",))
+    why = ("ann", "a hidden book", "disqualification")
+    season.append(replacing.replace(season.state, "league", "e1", new, "keep", *why))
+    entry = season.journal[-1]
+    log = chronicle.Chronicle()
+    log.note(entry, season.state)
+    (notice,) = notices.of_entry(season.state, entry)
+    assert log.lines[0]["text"] == "disqualified, replaced by Newcomer"
+    assert log.lines[0]["engines"] == ["Engine 1"]
+    assert (notice.kind, notice.facts["then"]) == (
+        notices.Kind.DISQUALIFIED,
+        "new takes its seat.",
+    )
+    old = {key: value for key, value in entry.data.items() if key != "cause"}
+    log.note(dataclasses.replace(entry, data=old), season.state)
+    assert log.lines[1]["text"] == "replaced by Newcomer"
+    assert not list(notices.of_entry(season.state, dataclasses.replace(entry, data=old)))

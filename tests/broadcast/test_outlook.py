@@ -45,11 +45,6 @@ def ends(tape: theatre.Tape) -> list[int]:
     return [entry.seq for entry in tape.journal if entry.kind == "game_finished"]
 
 
-def folded(tape: theatre.Tape) -> season_state.SeasonState:
-    """Fold the journal as far as it is shown."""
-    return season_state.fold(tape.journal[: tape.shown])
-
-
 def told(tape: theatre.Tape) -> dict[str, object]:
     """Return what an outlook tells that reads the journal at once."""
     outlook = documents.Outlook(RUNS, {})
@@ -62,7 +57,7 @@ def told(tape: theatre.Tape) -> dict[str, object]:
 
 def test_the_list_is_that_of_the_commands_code(tape: theatre.Tape) -> None:
     """Rank, rating, error, points, games: the farm's own list, on the scale of the rosters."""
-    state = folded(tape)
+    state = tape.folded()
     games = ratinglist.results([state])
     made = documents.ratings([state], games, {}, NOW_MS)
     rosters = [one.rating for one in state.engines.values() if _played(state, one.name)]
@@ -80,6 +75,41 @@ def test_the_list_is_that_of_the_commands_code(tape: theatre.Tape) -> None:
     assert sum(row["played"] for row in made["ratings"]) == 2 * made["games"] == 2 * len(games)
 
 
+@pytest.mark.parametrize("games", [3, 5, 8, GAMES, 40])
+def test_the_scale_is_the_rosters_however_few_are_rated(tape: theatre.Tape, games: int) -> None:
+    """Who is rated, and rated by the roster, has the same mean in both; nobody else moves it."""
+    tape.shown = ends(tape)[games]
+    state = tape.folded()
+    listed = state.launched.engines
+    odd = [one.model_copy(update={"rating": None}) for one in listed[::3]]
+    kept = {one.id: one for one in (*listed, *odd)}
+    launched = state.launched.model_copy(update={"engines": tuple(kept.values())})
+    assert state.launch is not None
+    state.launch = launched
+    for one in odd:
+        state.engines[one.id] = one
+    made = documents.ratings([state], ratinglist.results([state]), {}, NOW_MS)
+    given = {one.name: one.rating for one in kept.values()}
+    rated = [row for row in made["ratings"] if row["rating"] is not None]
+    both = [row for row in rated if given[row["engine"]] is not None]
+    both = [row for row in both if not row["bound"]] or both
+    assert made["rosters"] == len(both)
+    off = sum(row["rating"] - given[row["engine"]] for row in both)
+    assert abs(off) <= 0.51 * len(both)
+    if not both:
+        assert made["average"] == ordo.AVERAGE
+
+
+def test_a_familys_first_version_gives_its_rating(tape: theatre.Tape) -> None:
+    """Games under a family's name are on the scale of the roster, too."""
+    state = tape.folded()
+    games = collections.Counter(ratinglist.results([state]))
+    plain = ratinglist.scale([state], games, {})
+    families = {one.name: f"Family {one.name}" for one in state.launched.engines}
+    assert ratinglist.scale([state], games, families) == plain
+    assert plain.rosters > 0
+
+
 def _played(state: season_state.SeasonState, name: str) -> bool:
     games = [game for game in state.games.values() if game.finished is not None]
     return any(name in {views.name(state, g.white), views.name(state, g.black)} for g in games)
@@ -92,8 +122,8 @@ def test_who_has_not_finished_an_event_is_provisional(tape: theatre.Tape) -> Non
     assert any(row["rating"] for row in early)
     late = rows_at(tape, 70)
     ranked = {
-        views.name(folded(tape), engine)
-        for event in folded(tape).events.values()
+        views.name(tape.folded(), engine)
+        for event in tape.folded().events.values()
         if event.status is events.Status.RANKED
         for engine in event.entrants
     }
@@ -105,14 +135,14 @@ def test_who_has_not_finished_an_event_is_provisional(tape: theatre.Tape) -> Non
 def rows_at(tape: theatre.Tape, games: int) -> list[dict[str, object]]:
     """Return the list after so many games."""
     tape.shown = ends(tape)[games]
-    state = folded(tape)
+    state = tape.folded()
     made = documents.ratings([state], ratinglist.results([state]), {}, NOW_MS)
     return list(made["ratings"])
 
 
 def test_the_forecast_is_that_of_the_command(tape: theatre.Tape) -> None:
     """Every chance is the command's for as many runs, and every engine has its name."""
-    state = folded(tape)
+    state = tape.folded()
     made = documents.forecast(state, RUNS, NOW_MS)
     asked = forecast.Forecast(state, documents.SEED)
     facts = forecast.facts(asked, forecast.forecast(asked, RUNS, 1), state.at_ms)

@@ -14,18 +14,9 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.season import abandoning, files, judgement, operations, orders
+from orchestrator.season import abandoning, files, operations, orders
 
 ZONE = "Asia/Kolkata"  # half an hour off every other zone's full hours
-
-
-class Patient(driver.Driver):
-    """A season whose clock never jumps: it stands before its gates."""
-
-    def settle(self) -> None:
-        """Journal all that can be decided now."""
-        while drafts := judgement.judge(self.state, ()) or self.undelayed():
-            self.append(drafts)
 
 
 class Late(theatre.Tape):
@@ -33,23 +24,11 @@ class Late(theatre.Tape):
 
     def __init__(self, season: driver.Driver, loaded: files.Loaded) -> None:
         super().__init__(season.journal)
-        self.clock_ms = Patient.launched(loaded).play(12).state.at_ms + 30_000
+        self.clock_ms = driver.Patient.launched(loaded).play(12).state.at_ms + 30_000
 
     def now_ms(self) -> int:
         """Return that moment: what is waited for then has been for a while."""
         return self.clock_ms
-
-
-class Records(theatre.Tape):
-    """A tape whose games have records."""
-
-    def __init__(self, season: driver.Driver) -> None:
-        super().__init__(season.journal)
-        self.records: dict[str, bytes] = {}
-
-    def record(self, attempt: str) -> bytes | None:
-        """Return the record of an attempt."""
-        return self.records.get(attempt)
 
 
 @pytest.fixture
@@ -72,7 +51,7 @@ def named(season: driver.Driver, engines: Sequence[str]) -> str:
 def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib.Path) -> None:
     """Hall, pause, a break until a time of the viewer, the end: each in words, without a reload."""
     loaded = driver.load(tmp_path, driver.season_text())
-    season = Patient.launched(loaded)
+    season = driver.Patient.launched(loaded)
     season.play(3)
     tape = Late(season, loaded)
 
@@ -124,7 +103,7 @@ def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.P
     fact, packed = harness.invented(order, harness.claim("test", game, attempt), token)
     fact = fact.model_copy(update={"record_sha256": "ab" * 32})
     season.append([contract.Draft.of("game_finished", fact)])
-    tape = Records(season)
+    tape = theatre.Kept(season.journal)
     tape.records[attempt] = packed
     tape.shown = len(season.journal)
     complaints: list[str] = []

@@ -29,7 +29,7 @@ DECIDED = {  # what decided a place, in the page's words
     "wins": "Wins",
     "sonneborn-berger": "SB",
     "black-wins": "Black wins",
-    None: "level",
+    "": "not decided",
 }
 
 
@@ -172,7 +172,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     sync_api.expect(step).to_be_visible(timeout=SECONDS)
     step.hover()
     sync_api.expect(page.locator("#hover")).to_be_visible()
-    page.get_by_role("link", name="Back to the live game").click()
+    page.locator("#to-live").click()
     sync_api.expect(page.locator("#to-live")).to_be_hidden()
 
 

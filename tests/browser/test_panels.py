@@ -56,11 +56,6 @@ def page(browser: sync_api.Browser, url: str) -> Iterator[sync_api.Page]:
         yield opened
 
 
-def folded(tape: theatre.Tape) -> season_state.SeasonState:
-    """Fold the journal as far as it is shown."""
-    return season_state.fold(tape.journal[: tape.shown])
-
-
 def document(url: str, place: str) -> Any:
     """Return a document of the read API."""
     return httpx.get(f"{url}/api/v1/{place}", timeout=60).raise_for_status().json()
@@ -145,7 +140,7 @@ def test_the_forecast_is_the_apis_and_follows_the_games(
     page.evaluate("window.kept = true")
     ends = [entry.seq for entry in tape.journal if entry.kind == "game_finished"]
     tape.shown = next(seq for seq in ends if seq > tape.shown + 40)
-    games = sum(event.tally.games for event in folded(tape).events.values())
+    games = sum(event.tally.games for event in tape.folded().events.values())
     basis = page.locator('#panel [data-x="basis"]')
     sync_api.expect(basis).to_contain_text(f"after {games} games")
     told = document(url, "seasons/frc/forecast")
@@ -177,7 +172,7 @@ def check_forecast(page: sync_api.Page, told: dict[str, Any]) -> None:
 def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> None:
     """Results by colour, of each engine too, reasons of endings, lengths."""
     choose(page, "Statistics", "league-a")
-    state = folded(tape)
+    state = tape.folded()
     told = figures.of_event(state, state.events["league-a"])
     panel = page.locator("#panel")
     sync_api.expect(panel.locator("h3").first).to_have_text(f"League A: {told['games']} games")
@@ -225,7 +220,7 @@ def by_colour(page: sync_api.Page) -> list[tuple[str, dict[str, str]]]:
 def test_the_log_tells_every_crash(page: sync_api.Page, tape: theatre.Tape) -> None:
     """Each crash of the journal stands in the log, the newest first, with time and game."""
     choose(page, "Crashes and decisions")
-    state = folded(tape)
+    state = tape.folded()
     crashed = [
         entry
         for entry in reversed(tape.journal[: tape.shown])
@@ -251,7 +246,7 @@ def loser(state: season_state.SeasonState, entry: contract.Entry) -> str:
 def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: theatre.Tape) -> None:
     """Each event is a box with its nodes and their states; colours are those of the tabs."""
     choose(page, "Event graph")
-    state = folded(tape)
+    state = tape.folded()
     sync_api.expect(page.locator("#panel .flow article").first).to_be_visible()
     told: list[str] = page.locator("#panel .flow li").all_inner_texts()
     nodes = [node for node in graph.build(state, by_round=True).nodes if node.event]
@@ -269,7 +264,7 @@ def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: th
 
 def test_the_schedule_is_told_in_the_viewers_zone(page: sync_api.Page, tape: theatre.Tape) -> None:
     """Starts of played games are the journal's, starts ahead are estimates after them."""
-    state = folded(tape)
+    state = tape.folded()
     event = next(e for e in state.events.values() if e.status is events.Status.RUNNING)
     choose(page, "Schedule", event.id)
     sync_api.expect(page.locator(f'#panel tr[data-game="{event.order[0]}"]')).to_be_visible()

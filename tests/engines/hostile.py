@@ -24,7 +24,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 MOVES = ("e2e4", "f1c4", "d1h5", "h5f7")
 LONG = 120.0  # s: what nobody kills still ends
@@ -216,6 +216,15 @@ def leave() -> dict[str, Any]:
         os.setpgid(0, 0)
         time.sleep(LONG)
     return {"left": True}
+
+
+def holes() -> NoReturn:
+    """Leave files that say to be large and hold nothing: a thousand, as large as is allowed."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    for number in range(1_000):
+        with pathlib.Path("/scratch", f"hole-{number}").open("wb") as file:
+            file.truncate(limit)
+    os.abort()
 
 
 def flood() -> dict[str, Any]:
@@ -431,7 +440,7 @@ DEEDS: dict[str, Callable[..., dict[str, Any]]] = {
     deed.__name__: deed
     for deed in (
         *(swarm, disk, memory, sockets, read, write, signals, trace),
-        *(survive, leave, flood, close, end, litter, look),
+        *(survive, leave, holes, flood, close, end, litter, look),
         *(families, share, keyring, calls, terminal, devices, elevate, hoard),
     )
 }

@@ -89,6 +89,23 @@ def test_the_list_is_written_whole(farm: store.RedisLedger, tmp_path: pathlib.Pa
     assert json.loads(path.read_text()) == json.loads(run("ratings", "--json", "--errors", "0"))
 
 
+def test_too_few_games_tell_no_figure_that_misleads(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, played: simulation.Simulation
+) -> None:
+    """No white advantage of a thousand points, no draw rate, no error of naught: a word, a dash."""
+    ends = [n for n, entry in enumerate(played.journal) if entry.kind == "game_finished"]
+    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+        with store.connect(server.url) as ledger:
+            append(ledger, played, 0, ends[3] + 1)
+            model = ("--white-advantage", "--draw-rate")
+            told = run("ratings", *model)
+            facts = json.loads(run("ratings", *model, "--json"))
+    assert "White advantage and draw rate: too few games to tell, 4 games" in told
+    assert (facts["white_advantage"], facts["draw_rate"]) == (None, None)
+    assert all(row["error"] is None or row["error"] > 1 for row in facts["ratings"])
+
+
 def test_the_running_season_is_forecast(farm: store.RedisLedger) -> None:
     """Without a name it is the running season; the table and the JSON come of one seed."""
     facts = json.loads(run("forecast", "--runs", "20", "--seed", "4", "--json"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import forwarder
 import harness
 import pytest
 
@@ -35,16 +37,39 @@ PATIENCE = 60.0  # s: how long a busy machine may take
 def require_sshd() -> None:
     """Skip by name where this machine cannot run a box."""
     if not SSHD.exists() or shutil.which("ssh-keygen") is None:
-        pytest.skip("openssh-server is not installed")
+        pytest.skip("package openssh-server is not installed")
 
 
 def require_network() -> None:
-    """Skip by name where this machine cannot make a network of its own."""
+    """Skip by name where this machine cannot make a network of its own.
+
+    A package can be installed, and CI fails without it; root's rights, and what the kernel or the
+    container around this machine does not give, count as hardware (CONTRIBUTING).
+    """
     require_sshd()
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("a network namespace needs root and iproute2")
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        pytest.skip("this machine gives no TUN device")
+    if shutil.which("ip") is None:
+        pytest.skip("package iproute2 is not installed")
+    if os.geteuid() != 0:
+        pytest.skip("hardware: a network namespace needs root")
+    refused = _refused_network()
+    if refused:
+        pytest.skip(f"hardware: {refused}")
+
+
+@functools.cache
+def _refused_network() -> str:
+    """Return why this machine gives no TUN device or no network namespace, '' where it does."""
+    mark = f"farm{secrets.token_hex(3)}"
+    try:
+        os.close(forwarder.device(mark))
+    except OSError as error:
+        return f"this machine gives no TUN device: {error}"
+    try:
+        _ip("netns", "add", mark)
+        _ip("netns", "del", mark)
+    except subprocess.CalledProcessError as error:
+        return f"this machine gives no network namespace: {error.stderr.decode().strip()}"
+    return ""
 
 
 class Network:
@@ -146,7 +171,8 @@ class Box:
 
     def start(self) -> None:
         """Start sshd and wait until it listens."""
-        pathlib.Path("/run/sshd").mkdir(exist_ok=True)
+        with contextlib.suppress(PermissionError):  # an ordinary user's sshd needs none
+            pathlib.Path("/run/sshd").mkdir(exist_ok=True)
         command = [str(SSHD), "-D", "-e", "-f", str(self.root / "sshd_config")]
         with (self.root / "sshd.log").open("ab") as log:
             self.sshd = subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import sys
@@ -51,17 +52,18 @@ def stamps(log: pathlib.Path) -> list[handovers.Span]:
 
 @dataclasses.dataclass
 class At:
-    """Something to do once, when the remote engine thinks at a ply or later."""
+    """Something to do once, when a remote engine (White's) thinks at a ply or later."""
 
     ply: int
     deed: Callable[[], object]
+    side: contract.Side = "white"
     done: bool = False
 
     def __call__(self, frame: frames.Frame) -> None:
         """Take a frame of the referee's."""
         if frame.kind is frames.Kind.THINK and not self.done:
             told = contract.loads(frame.payload)
-            if told["side"] == "white" and told["ply"] >= self.ply:
+            if told["side"] == self.side and told["ply"] >= self.ply:
                 self.done = True
                 self.deed()
 
@@ -97,3 +99,15 @@ def play(
     with hall.opened(place) as opened:
         game = opened.play(order, on_frame, patience)
     return Played(game, seat, stamps(log))
+
+
+def bridges(seat: contract.SeatAddress) -> list[int]:
+    """Return the processes that carry a seat's traffic in the hall."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes()
+                if seat.seat.encode() in command and b"seats.bridge" in command:
+                    found.append(int(entry.name))
+    return found

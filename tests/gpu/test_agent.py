@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 
 import bed
+import paramiko
 import pytest
 import remote_games
 
@@ -96,6 +97,39 @@ def test_the_halls_key_opens_a_prepared_seat_and_nothing_else(box: bed.Box, comm
     assert not (box.farm / "run" / seat.seat).exists()
 
 
+def test_the_halls_key_opens_no_other_door(box: bed.Box) -> None:
+    """No file transfer, no terminal, no way on into the network, no environment of its choice."""
+    seat = box.seat(["cat"])
+    with ssh.transport(seat, seat.key, SECONDS) as transport:
+        with pytest.raises(paramiko.ChannelException, match="prohibited"):
+            transport.open_channel("direct-tcpip", (box.address, box.port), ("127.0.0.1", 1))
+        with pytest.raises(paramiko.SSHException):
+            transport.request_port_forward("", 0)
+        session = transport.open_session(timeout=SECONDS)
+        with pytest.raises(paramiko.SSHException):
+            session.get_pty()
+        session = transport.open_session(timeout=SECONDS)
+        session.settimeout(SECONDS)
+        session.set_environment_variable("PYTHONSTARTUP", "/tmp/x")
+        session.invoke_subsystem("sftp")
+        said = b""
+        while chunk := session.recv(4096):
+            said += chunk
+    message = records.Parser().feed(said)[0]
+    assert (message.kind, message.payload[:10]) == ("gone", b"not a seat")
+
+
+def test_a_host_that_cannot_hold_a_seat_says_so_at_once(box: bed.Box) -> None:
+    """A disk that takes nothing is told with its reason, and is the host's fault."""
+    seat = box.seat(["cat"])
+    place = box.farm / "run" / seat.seat
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("no directory: nothing can be written")
+    message = first_message(seat)
+    assert (message.kind, message.number) == ("gone", agent.HOSTS_FAULT)
+    assert b"File exists" in message.payload
+
+
 def test_a_box_with_another_host_key_is_told_nothing(box: bed.Box) -> None:
     """The pinned key is the host's identity; another one is never a reason to try again."""
     other = (box.root / "play.pub").read_text().split()
@@ -123,7 +157,7 @@ def test_only_pinned_files_are_run(box: bed.Box, tmp_path: pathlib.Path) -> None
     program.write_bytes(b"changed")
     seat = box.seat(["cat"], checksums={str(program): hashlib.sha256(b"pinned").hexdigest()})
     message = first_message(seat)
-    assert message.kind == "gone"
+    assert (message.kind, message.number) == ("gone", agent.HOSTS_FAULT)
     assert b"is not the pinned file" in message.payload
 
 
@@ -135,7 +169,7 @@ def test_a_seat_is_used_once(box: bed.Box) -> None:
     while not (box.farm / "run" / seat.seat / "ended").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     message = first_message(seat)
-    assert message.kind == "gone"
+    assert (message.kind, message.number) == ("gone", 0)
     assert b"exit 0" in message.payload
 
 
@@ -174,6 +208,24 @@ def test_an_engine_gets_what_its_seat_says_and_nothing_else(box: bed.Box) -> Non
         "limits": [[0, 0], [0, 0]],
         "leads": True,
     }
+
+
+def test_what_outlives_a_killed_agent_is_ours_to_end(box: bed.Box) -> None:
+    """The child of an engine that is a script is known for the box's own, and ended."""
+    seat = box.seat(["sh", "-c", "sleep 600; true"], ("GPU-5",), "a-1", grace_ms=120_000)
+    assert first_message(seat).kind == "joined"
+    old = box.identity(seat)
+    deadline = time.monotonic() + SECONDS
+    while not (children := set(agent.members(old["engine"])) - {old["engine"]}):
+        assert time.monotonic() < deadline
+    os.kill(old["agent"], signal.SIGKILL)
+    while runs(old["engine"]):
+        assert time.monotonic() < deadline
+    left = sweeping.Runs(box.farm)
+    assert children <= left.engines(), "no foreign process: it is in nobody's way"
+    left.end_stale("hall", "a-2", frozenset({"GPU-5"}))
+    while any(map(runs, children)):
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.long

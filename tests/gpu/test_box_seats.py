@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from orchestrator import contract, embedded
-from orchestrator.ledger import api, seat_store, seats, store
+from orchestrator.ledger import api, connection, keys, seat_store, seats, store
 from worker_gpu import box, settings, tasks
 
 WISH = seats.Seating("box-1", "main", "trial-1", None)
@@ -26,6 +26,7 @@ class Wishing:
     box: box.Box
     directory: pathlib.Path
     seats: seats.Seats
+    server: connection.Server
 
     def answer(self, **engines: contract.EngineSpec) -> contract.SeatAnswer:
         """Want seats for engines by their side, and return what the box says."""
@@ -40,7 +41,7 @@ class Wishing:
         )
         assert self.seats.want_seats(WISH, request.encode()) == api.Written()
         self.box.look()
-        told = self.seats.seat_answer("trial-1")
+        told = self.seats.seat_answer("box-1", "trial-1")
         assert told is not None
         return contract.SeatAnswer.decode(told)
 
@@ -60,7 +61,8 @@ def wishing(tmp_path: pathlib.Path) -> Iterator[Wishing]:
             }
         )
         with store.connect(server.url) as ledger:
-            yield Wishing(box.Box(configured), directory, seat_store.RedisSeats(ledger.server))
+            wishes = seat_store.RedisSeats(ledger.server)
+            yield Wishing(box.Box(configured), directory, wishes, ledger.server)
 
 
 def engine(name: str, *command: str) -> contract.EngineSpec:
@@ -92,6 +94,24 @@ def test_what_a_box_lacks_is_a_refusal_with_its_reason(wishing: Wishing) -> None
     answer = wishing.answer(white=engine("one", sys.executable))
     assert answer.state == "refused"
     assert "no seat can be prepared" in answer.reason
+
+
+def test_what_nobody_waits_for_any_more_is_dropped(wishing: Wishing) -> None:
+    """The wish of a trial that died is not served again and again beside its hall's game."""
+    request = contract.SeatRequest(
+        hall="main",
+        attempt="trial-1",
+        token="trial",
+        game="bench",
+        engines={},
+        grace_ms=1_000,
+        beat_ms=100,
+    )
+    assert wishing.seats.want_seats(WISH, request.encode()) == api.Written()
+    wishing.server.client.hset(keys.Keys().slot("main"), "attempt", "a-1")
+    wishing.box.look()
+    assert wishing.seats.wanted_seats("box-1") == {}
+    assert wishing.seats.seat_answer("box-1", "trial-1") is None
 
 
 def test_a_look_that_fails_is_followed_by_the_next() -> None:

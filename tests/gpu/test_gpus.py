@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -9,6 +10,11 @@ import subprocess
 import sys
 
 import pytest
+
+from orchestrator import contract
+from orchestrator.ledger import memory, seat_memory, seats
+from worker_cpu import bench, boxes, seating
+from worker_gpu import gpus
 
 PROGRAM = """
 import dataclasses, json, sys
@@ -68,3 +74,82 @@ def test_a_gpu_that_is_not_fit_is_refused_with_the_reason(
 ) -> None:
     """Missing, busy, hot, throttled, or without a driver: the refusal says which."""
     assert why in ask(nvml, told, "GPU-a")[1]
+
+
+SEEN = gpus.Gpu(
+    index=0,
+    uuid="GPU-a",
+    name="X",
+    driver="1",
+    memory_total_bytes=None,
+    memory_used_bytes=None,
+    utilization_ratio=None,
+    temperature_celsius=60.0,
+    sm_clock_hertz=1e9,
+    sm_clock_max_hertz=None,
+    power_watts=None,
+    power_limit_watts=None,
+    throttled=("sw power cap",),
+    processes=(),
+)
+
+
+def test_a_driver_that_falls_silent_takes_no_sample_with_it() -> None:
+    """What was seen of a GPU stays; why it is not seen now is told until it is seen again."""
+    first = gpus.used(None, "GPU-a", SEEN)
+    lost = gpus.used(first, "GPU-a", "NVML: GPU is lost")
+    assert lost == first.model_copy(update={"lost": "NVML: GPU is lost"})
+    again = gpus.used(lost, "GPU-a", dataclasses.replace(SEEN, sm_clock_hertz=2e9, throttled=()))
+    assert (again.samples, again.lost, again.throttled) == (2, "", ("sw power cap",))
+    assert (again.sm_clock_min_hertz, again.sm_clock_max_hertz) == (1e9, 2e9)
+
+
+class Looking:
+    """A box that looks at its GPU whenever its hall waits, and tells the next of these reasons."""
+
+    def __init__(self, *lost: str) -> None:
+        self._lost = iter(lost)
+        self._looks = 0
+        self._seats = seat_memory.MemorySeats(memory.MemoryLedger())
+        self._seating = seats.Seating("box-1", "main", "trial-1", None)
+        self._seats.take_seats(self._seating, ["GPU-a"], self._answer())
+        known = {"box-1": boxes.BoxAddress(address="", key="", host_key="a b")}
+        self.hall = seating.Seating(self._seats, known, "main", "trial-1", None)
+
+    def _answer(self) -> str:
+        use = gpus.used(None, "GPU-a", next(self._lost) or SEEN)
+        return contract.SeatAnswer(state="ready", use=(use,), looks=self._looks).encode()
+
+    def look(self) -> None:
+        """Look once more."""
+        self._looks += 1
+        self._seats.tell_seats(self._seating, self._answer())
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        (("", "", ""), ""),
+        (("", "", "gone"), "GPU GPU-a: gone"),
+        (("gone",), "GPU GPU-a: gone"),
+    ],
+)
+def test_a_fault_waits_for_a_look_that_began_after_it(lost: tuple[str, ...], told: str) -> None:
+    """An older look may say that a GPU is gone, never that it is there."""
+    box = Looking(*lost)
+    report = {"box": "box-1", "gpus": ["X GPU-a"]}
+    assert box.hall.lost_gpu(report, box.look) == told
+    assert box.hall.lost_gpu({"box": "box-1", "gpus": []}, box.look) == "", "it had none"
+
+
+def test_another_gpu_or_driver_is_another_box() -> None:
+    """A band holds which GPUs there were, and under which driver; an old one does not ask."""
+    before = bench.Figures(host="h", nps=100, signature="s", gpus=("X GPU-a, driver 1",))
+    other = before.model_copy(update={"gpus": ("X GPU-a, driver 2",)})
+    now = bench.Band(hosts={"box-1": other})
+    assert bench.problems(now, now) == []
+    assert bench.problems(bench.Band(hosts={"box-1": before}), now) == [
+        "box-1: GPUs: X GPU-a, driver 2; recorded: X GPU-a, driver 1"
+    ]
+    old = bench.Band(hosts={"box-1": before.model_copy(update={"gpus": None})})
+    assert bench.problems(old, now) == []

@@ -7,7 +7,6 @@ long form (``FARM_LONG=1``, ``make gpu``) has the production's.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pathlib
@@ -36,18 +35,6 @@ def pid_of(box: bed.Box, seat: contract.SeatAddress, who: str) -> int:
     return int(box.identity(seat)[who])
 
 
-def bridges(seat: contract.SeatAddress) -> list[int]:
-    """Return the processes that carry a seat's traffic in the hall."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                command = (entry / "cmdline").read_bytes()
-                if seat.seat.encode() in command and b"seats.bridge" in command:
-                    found.append(int(entry.name))
-    return found
-
-
 # -- the clock ---------------------------------------------------------------------------
 
 
@@ -74,7 +61,7 @@ def test_the_network_is_measured_and_never_charged(tmp_path: pathlib.Path, ordin
     do without. At ordinary priority both wait for time slices besides: that is measured only.
     """
     if ordinary and shutil.which("setpriv") is None:
-        pytest.skip("setpriv (util-linux) is not installed")
+        pytest.skip("package util-linux (setpriv) is not installed")
     count = 300 if LONG else 20
     ran: list[str] = []
     wanted = "ordinary" if ordinary else "real-time"
@@ -258,9 +245,23 @@ def kill_agent(box: bed.Box, seat: contract.SeatAddress) -> None:
     harness.kill(pid_of(box, seat, "agent"), signal.SIGKILL)
 
 
+def kill_agent_unheard(box: bed.Box, seat: contract.SeatAddress) -> None:
+    """Kill the agent when the engine's answer waits in its pipe: written, never read."""
+    pid = pid_of(box, seat, "agent")
+    harness.kill(pid, signal.SIGSTOP)
+    games.later(0.6, lambda: harness.kill(pid, signal.SIGKILL))
+
+
+def freeze_agent(box: bed.Box, seat: contract.SeatAddress) -> None:
+    """Freeze the agent for longer than the grace; then it is gone."""
+    pid = pid_of(box, seat, "agent")
+    harness.kill(pid, signal.SIGSTOP)
+    games.later(1.5 * seat.grace_ms / 1000 + 5, lambda: harness.kill(pid, signal.SIGKILL))
+
+
 def kill_bridge(box: bed.Box, seat: contract.SeatAddress) -> None:
     """Kill the hall's end of the link."""
-    for pid in bridges(seat):
+    for pid in games.bridges(seat):
         harness.kill(pid, signal.SIGKILL)
 
 
@@ -280,6 +281,8 @@ DEEDS = {
     kill_sessions: GOES_ON,
     kill_sshd: GOES_ON,
     kill_agent: LINK,
+    kill_agent_unheard: LINK,
+    freeze_agent: LINK,
     kill_bridge: LINK,
     kill_engine: LOSES,
     shut_down: SHUTDOWN,

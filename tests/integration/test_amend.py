@@ -12,10 +12,10 @@ import harness
 import on_paper
 import pytest
 
-from orchestrator import serve
+from orchestrator import contract, serve
 from orchestrator.commands import common
 from orchestrator.ledger import api, store
-from orchestrator.season import orders, state
+from orchestrator.season import entries, orders, state
 
 farm, play = harness.farm, on_paper.play
 WHY = ("--by", "ann", "--reason", "an amendment")
@@ -80,6 +80,55 @@ def test_a_disqualified_engine_is_replaced_or_not(ledger: store.RedisLedger) -> 
     assert (excluded.cause, excluded.reason) == ("disqualification", "hidden book")
     assert "nobody is flagged" in farm("flags")
     assert "not flagged" in farm("dismiss", "e2", "--event", "league", *WHY, code=3)
+
+
+def test_a_disqualification_with_a_substitute_is_told_as_one(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """The log says that the engine was disqualified, and by whom it is replaced."""
+    offered(ledger)
+    path = tmp_path / "engines.toml"
+    path.write_text(ENTRY)
+    words = ("disqualify", "e1", "--event", "league", "--by", "ann", "--reason", "hidden book")
+    farm(*words, "--with", "new", "--entry", str(path), "--played", "keep")
+    told = " ".join(farm("log").split())
+    assert "disqualified, replaced" in told
+    about = json.loads(farm("log", "--json"))[-1]["about"]
+    assert (about["cause"], about["engine"], about["substitute"]) == (
+        "disqualification",
+        "e1",
+        "new",
+    )
+
+
+def test_a_seat_in_an_event_to_come_changes_hands_from_its_beginning(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """No games are counted that nobody has played yet; no pause is needed."""
+    play(ledger, 2)
+    path = tmp_path / "engines.toml"
+    path.write_text(ENTRY)
+    words = ("amend", "engine", "e1", "--event", "final", "--with", "new", "--entry", str(path))
+    told = farm(*words, "--dry-run", *WHY)
+    assert "new plays final in the seat of e1, from its beginning on (nothing was changed)" in told
+
+
+def test_a_held_season_is_amended_as_it_stands(ledger: store.RedisLedger) -> None:
+    """Nothing is in flight and none is offered: no pause is asked for, and it stays held."""
+    folded = play(ledger, 2)
+    game = folded.ready_game() or ""
+    ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
+    words = ("disqualify", "e1", "--event", "league", *WHY)
+    assert "pause the season first" in farm(*words, code=3)
+    fact = contract.Draft.of(entries.HELD, entries.Held(reason="a program is missing"))
+    ledger.append("test", folded.seq, [fact], "serve")
+    farm(*words)
+    assert ledger.offered(driver.HALL) == {}
+    after = common.fold(ledger, "test")
+    assert "e1" in after.events["league"].excluded
+    assert (after.held, after.ready_game()) == ("a program is missing", None)
+    farm("resume", *WHY)
+    assert common.fold(ledger, "test").ready_game() is not None
 
 
 def test_a_book_is_mended_without_telling_openings(
@@ -160,9 +209,25 @@ def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pa
     assert [line["game"] for line in told["games"]] == ["league.3"]
     assert ledger.offered(driver.HALL) == {}
     assert "result already" in farm("import", str(path), *WHY, code=3)
-    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
-    server.once()
-    server.close()
+    harness.serve_once(ledger, tmp_path / "archive")
     kept = tmp_path / "archive" / "test"
     assert "Qh4#" in (kept / "games" / "league.3" / "game.pgn").read_text()
     assert "Qh4#" in (kept / "league.pgn").read_text()
+
+
+def test_a_season_launched_paused_begins_with_the_resume(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Neither an event nor a game: what was played elsewhere can be imported first."""
+    file = str(tmp_path / "season.toml")
+    assert "farm resume" in farm("launch", file, "--id", "again", "--paused", "--by", "ann")
+    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
+    server.once()
+    folded = common.fold(ledger, "again")
+    assert (folded.paused, folded.current) == ("launched paused", None)
+    assert ledger.holds("again") == {"pause": "launched paused"}
+    farm("resume", "again", "--by", "ann")
+    server.once()
+    server.close()
+    assert common.fold(ledger, "again").ready_game() == "league.1"
+    assert not ledger.holds("again")

@@ -43,7 +43,7 @@ def test_engines_are_tested_at_a_gate_and_a_swapped_file_stops_the_season(
         running.wait(lambda: len(_finished(running)) >= 1, 60, "a first game")
         refused = farm(running, "engine", "test", "scripted-1")
         assert refused.exit_code == 3, refused.output
-        assert "gate or paused" in refused.output
+        assert "gate, paused or held" in refused.output
         assert farm(running, "pause", "--reason", "tests").exit_code == 0
         running.wait(lambda: running.ledger.slot(harness.HALL) is None, 60, "a free hall")
         running.wait(lambda: not running.ledger.offered(harness.HALL), 10, "no offer")

@@ -127,6 +127,31 @@ def test_the_rival_gets_his_own(case: evidence.Case, tmp_path: pathlib.Path) -> 
     assert b"w<" not in pack["protocol.log"]
 
 
+def test_what_is_damaged_is_left_out_and_the_rest_is_packed(
+    case: evidence.Case, tmp_path: pathlib.Path
+) -> None:
+    """A lost PGN is written from the record; of a torn file of plies the whole ones are told."""
+    (case.folder / "game.pgn").unlink()
+    kept = case.folder / "given-up" / "a1.jsonl"
+    said = "a\u2028b"
+    kept.write_text(f'{ply(1, said).encode()}\n{{"torn')
+    pack = unpacked(case, "white", tmp_path / "pack.tar.gz")
+    assert b"1. e4" in pack["game.pgn"]
+    (line,) = pack["attempts/a1/plies.jsonl"].split(b"\n")[:-1]
+    assert json.loads(line)["said"] == said
+
+
+def test_a_pack_that_cannot_be_written_leaves_nothing(
+    case: evidence.Case, tmp_path: pathlib.Path
+) -> None:
+    """Half a pack is no pack."""
+    (case.folder / "game.pgn").unlink()
+    (case.folder / "game.pgn").mkdir()
+    with pytest.raises(IsADirectoryError):
+        unpacked(case, "white", tmp_path / "pack.tar.gz")
+    assert not list(tmp_path.glob("pack*"))
+
+
 def test_who_did_not_play_gets_nothing(case: evidence.Case, tmp_path: pathlib.Path) -> None:
     """A stranger, a game that is not archived and a damaged record are three clear errors."""
     with pytest.raises(errors.UsageError, match="played by mine and rival"):

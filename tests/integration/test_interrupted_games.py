@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import chess
 import harness
 import pytest
 
-from orchestrator import contract, serve
+from orchestrator import archive, contract
 from orchestrator.arbiter import board as boards
 from orchestrator.commands import launch
 from orchestrator.ledger import api, attempts, memory
@@ -32,9 +33,7 @@ class Hall:
 
     def serve(self) -> None:
         """Make one pass, by a server that remembers nothing."""
-        server = serve.Server(self.ledger, self.archive, lambda _: None)
-        server.once()
-        server.close()
+        harness.serve_once(self.ledger, self.archive)
 
     def begin(self, attempt: str) -> tuple[api.Claim, contract.Token, contract.GameOrder]:
         """Claim the offered game."""
@@ -92,6 +91,31 @@ def test_a_revoked_lease_leads_to_a_resumed_game(tmp_path: pathlib.Path) -> None
     assert len(kept.read_text().splitlines()) == 4
 
 
+def test_a_result_that_comes_while_the_end_is_archived_keeps_its_record(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst moment: between the plies' way to the disk and their end in Redis."""
+    hall = Hall(tmp_path, '"s16"')
+    claim, token, order = hall.begin("a1")
+    hall.play(token, order, "a1", cp=50)
+    hall.revoke()
+    finished, packed = harness.invented(order, claim, token)
+    told: list[object] = []
+    keep = archive.SeasonArchive.keep_given_up
+
+    def kept(*words: Any) -> None:
+        keep(*words)
+        told.append(hall.ledger.complete(harness.HALL, token, "s", finished, packed))
+
+    with monkeypatch.context() as late:
+        late.setattr(archive.SeasonArchive, "keep_given_up", kept)
+        hall.serve()
+    hall.serve()
+    folder = hall.archive / "s" / "games" / claim.game
+    assert isinstance(told[0], api.Recorded), "the verdict was to play on: it is in time"
+    assert contract.GameRecord.decode((folder / "record.json").read_bytes()).attempt == "a1"
+
+
 def test_a_verdict_is_found_again_when_redis_has_forgotten_the_plies(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -109,6 +133,59 @@ def test_a_verdict_is_found_again_when_redis_has_forgotten_the_plies(
     _, _, resumed = hall.begin("a2")
     assert resumed.progress is not None
     assert len(resumed.progress.plies) == 4
+
+
+@pytest.mark.parametrize("broken", [1, 3, 4])
+def test_plies_that_cannot_be_read_are_left_to_the_organizers(
+    tmp_path: pathlib.Path, broken: int
+) -> None:
+    """A ply of a later version is no reason to forget the game: nobody begins it again unasked."""
+    hall = Hall(tmp_path, '"s16"')
+    claim, token, order = hall.begin("a1")
+    last = hall.play(token, order, "a1", cp=50)
+    payloads = list(hall.ledger.plies("a1"))
+    number, text = payloads[broken - 1]
+    payloads[broken - 1] = (number, text.replace("{", '{"new":1,', 1))
+    hall.ledger.give_back("a1", None, payloads)
+    hall.revoke()
+    hall.serve()
+    (fact,) = [e.data for e in hall.ledger.read("s") if e.kind == "attempt_judged"]
+    assert fact["asks"]
+    assert f"of {last} plies {number - 1 if broken > 1 else 0} are left" in fact["evidence"]
+    assert len(fact["progress"]["plies"]) == broken - 1
+    assert hall.ledger.offered(harness.HALL).values() != {claim.game}
+
+
+def test_lost_plies_are_left_to_the_organizers(tmp_path: pathlib.Path) -> None:
+    """The end of the attempt tells how far it was; its plies are in no copy."""
+    hall = Hall(tmp_path, '"s16"')
+    claim, token, order = hall.begin("a1")
+    last = hall.play(token, order, "a1", cp=50)
+    hall.ledger.renew(harness.HALL, token, "a1", last, 0)
+    hall.revoke()
+    hall.ledger.archived("a1")
+    hall.serve()
+    (fact,) = [e.data for e in hall.ledger.read("s") if e.kind == "attempt_judged"]
+    assert (fact["game"], fact["asks"], fact["progress"]["plies"]) == (claim.game, True, [])
+
+
+def test_a_result_that_comes_between_revocation_and_verdict_is_archived(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The end of the attempt and its late result reach the archive in one pass: both are kept."""
+    hall = Hall(tmp_path, '"cup"')
+    claim, token, order = hall.begin("a1")
+    hall.play(token, order, "a1", cp=50)
+    hall.revoke()
+    finished, packed = harness.invented(order, claim, token)
+    reply = hall.ledger.complete(harness.HALL, token, "s", finished, packed)
+    assert isinstance(reply, api.Recorded)
+    hall.serve()
+    folder = hall.archive / "s" / "games" / claim.game
+    made = contract.GameRecord.decode((folder / "record.json").read_bytes())
+    assert made.attempt == "a1"
+    assert len((folder / "given-up" / "a1.jsonl").read_text().splitlines()) == 4
+    assert (hall.ledger.record("a1"), hall.ledger.plies("a1")) == (None, [])
 
 
 @pytest.mark.parametrize("cp", [1500, -1500])

@@ -6,7 +6,7 @@ import harness
 import hypothesis
 from hypothesis import strategies
 
-from orchestrator import contract, leases, serve
+from orchestrator import contract, leases, ringing
 from orchestrator.ledger import api, memory
 
 TTL = 60.0  # s: what the harness' claims ask for
@@ -101,8 +101,8 @@ def test_no_lease_is_revoked_within_its_time(steps: list[tuple[str, float]]) -> 
 
 def test_a_ring_that_nobody_hears_comes_again_soon() -> None:
     """After a second, two more, then every five; at once when there is something new."""
-    desk = serve.HallDesk(leases.Lookout(harness.HALL))
-    rung = [second for second in range(20) if desk.rings_at(float(second))]
+    bell = ringing.Bell()
+    rung = [second for second in range(20) if bell.rings_at(float(second))]
     assert rung == [0, 1, 3, 8, 13, 18]
-    desk.news()
-    assert [desk.rings_at(at) for at in (18.5, 18.9, 19.5)] == [True, False, True]
+    bell.news()
+    assert [bell.rings_at(at) for at in (18.5, 18.9, 19.5)] == [True, False, True]

@@ -11,9 +11,7 @@ import driver
 import harness
 import on_paper
 import pytest
-import rich.console
 
-from orchestrator.commands import up_screen
 from orchestrator.ledger import api, store
 from orchestrator.season import orders
 
@@ -30,11 +28,15 @@ def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
-    """The question is shown with its command; the answer is journaled with who and why."""
+    """The question is shown with its choices and command; the answer is journaled with who and why.
+
+    No engine stands in the command: pasted unread it decides nothing.
+    """
     assert "nothing waits" in farm("decisions")
     play(ledger, 12)
     shown = farm("decisions")
-    assert "farm decide league:place-1 --choose e1,e2" in shown
+    assert "choose 2 of e1, e2, e3, e4, best first" in shown
+    assert "farm decide league:place-1 --choose ENGINE,ENGINE" in shown
     assert "--season test" not in shown
     assert "--reason WHY --season test" in farm("decisions", "test")
     assert "farm decisions" in farm("status")
@@ -55,7 +57,7 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
 def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> None:
     """Its lines name the question with the command that shows it, the answer, and who gave it."""
     told = io.StringIO()
-    screen = up_screen.Screen(ledger, rich.console.Console(file=told, width=120), quiet=True)
+    screen = harness.up_screen_of(ledger, told)
     screen.look()
     assert not told.getvalue()
     assert "nobody" in farm("log")

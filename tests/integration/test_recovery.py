@@ -13,7 +13,7 @@ import made
 import pytest
 from click import testing
 
-from orchestrator import archive, commands, contract, embedded, errors, fsck, serve
+from orchestrator import archive, commands, contract, embedded, errors, fsck
 from orchestrator.fsck import findings
 from orchestrator.ledger import api, memory, mirror, restoring, store
 from orchestrator.recovery import backup, leftovers, restore
@@ -39,9 +39,7 @@ class Scene:
 
     def serve(self) -> None:
         """Make one pass of a new server."""
-        server = serve.Server(self.ledger, self.archive, lambda _: None)
-        server.once()
-        server.close()
+        harness.serve_once(self.ledger, self.archive)
 
     def claim(self) -> tuple[api.Claim, api.Claimed] | None:
         """Take the offered game."""
@@ -183,6 +181,42 @@ def test_a_torn_last_line_is_repaired_other_damage_is_not(scene: Scene) -> None:
     assert scene.ledger.last("s") == 0
 
 
+def test_a_copy_of_a_seasons_folder_is_no_season(scene: Scene) -> None:
+    """`cp -r s s.old` in the archive must not play the season twice: told, nothing written."""
+    shutil.copytree(scene.archive / "s", scene.archive / "s.old")
+    for ledger in (scene.ledger, memory.MemoryLedger()):
+        scene.ledger = ledger
+        before = ledger.seasons(), ledger.last("s"), ledger.present_epoch()
+        with pytest.raises(errors.LedgerDamagedError, match=r"season s, not of s\.old.*Move it"):
+            scene.restore()
+        assert (ledger.seasons(), ledger.last("s"), ledger.present_epoch()) == before
+        season = findings.Season("s.old", ledger, scene.archive)
+        (told,) = fsck.check(season, fsck.checkers(), repair=True)
+        assert "not of s.old" in told.finding.problem
+
+
+def test_nothing_is_written_before_all_can_be_indexed(scene: Scene) -> None:
+    """An attempt that lost its token stops a restore before the epoch is raised."""
+    path = scene.archive / "s" / "journal.jsonl"
+    token = next(e.token for e in scene.ledger.read("s", 0, 100) if e.kind == "attempt_started")
+    path.write_text(path.read_text().replace(f'"token":"{token}"', '"token":""'))
+    scene.ledger = memory.MemoryLedger()
+    with pytest.raises(errors.LedgerDamagedError, match="has no token"):
+        scene.restore()
+    assert (scene.ledger.last("s"), scene.ledger.present_epoch()) == (0, 1)
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085", "\x1c"])
+def test_what_an_engine_says_ends_no_line(scene: Scene, end: str) -> None:
+    """Line ends of other alphabets in an engine's words lose no ply that was kept."""
+    ply = made.ply(1, "e2e4", "e4", said=f"mate{end}soon").encode()
+    kept = archive.SeasonArchive(scene.archive, "s")
+    kept.keep_given_up("league.1", "a", [(1, ply)])
+    assert kept.given_up("league.1", "a") == [ply]
+    path = kept.games / "league.1" / "given-up" / "a.jsonl"
+    assert list(leftovers.read_plies(path)) == [(1, ply)]
+
+
 def test_a_second_restore_of_the_same_copy_has_another_epoch(scene: Scene) -> None:
     """What was given out after a first restore from an old copy is worth nothing after a second."""
     kept = scene.root / "kept"
@@ -243,6 +277,33 @@ def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
     scene.ledger = memory.MemoryLedger()
     _, (plan,) = restore.plan(scene.ledger, restore.Sources(scene.archive))
     assert plan.lost == (finished.game,)
+
+
+UNREADABLE = ("games/league.2/record.json", "games/league.2/game.pgn", "league.pgn")
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_fsck_tells_what_cannot_be_read_and_goes_on(scene: Scene, name: str) -> None:
+    """A wrong owner or kind is no damage: it is named, nothing is written over it."""
+    path = scene.archive / "s" / name
+    path.unlink()
+    path.mkdir()  # rights would be no hindrance to a root who runs the tests
+    (scene.archive / "s" / "games" / "league.3" / "game.pgn").unlink()
+    told = {one.finding.place: one for one in scene.fsck(repair=True)}
+    assert told[str(path)].finding.problem.startswith("cannot be read")
+    assert not told[str(path)].repaired
+    assert path.is_dir()
+    assert (scene.archive / "s" / "games" / "league.3" / "game.pgn").exists()
+
+
+def test_fsck_tells_what_cannot_be_mended(scene: Scene) -> None:
+    """A place that does not take the repair stays a finding, with the system's word."""
+    path = scene.archive / "s" / "games" / "league.2" / "game.pgn"
+    path.unlink()
+    (path.parent / "game.pgn.tmp").mkdir()
+    told = next(one for one in scene.fsck(repair=True) if one.finding.place == str(path))
+    assert not told.repaired
+    assert "cannot be mended: Is a directory" in told.finding.problem
 
 
 DAMAGE = {
@@ -363,7 +424,7 @@ def test_restore_and_fsck_find_nothing_to_do_in_nothing(tmp_path: pathlib.Path) 
     """Without any journal a restore is refused; an unknown checker is named with the known."""
     with pytest.raises(errors.RefusedError, match="nothing to restore"):
         restore.plan(memory.MemoryLedger(), restore.Sources(tmp_path))
-    with pytest.raises(errors.UsageError, match="allowed: events, games, journal"):
+    with pytest.raises(errors.UsageError, match="allowed: events, feeds, games, journal"):
         fsck.checkers(["feeds of tomorrow"])
 
 
@@ -399,8 +460,11 @@ def farm(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fa
         (("backup", "--to", "{}/b", "--every", "soon"), 2, "--every: found 'soon'"),
         (("restore", "--from", "{}/nowhere"), 2, "no journal.jsonl"),
         (("export", "--to", "{}"), 3, "not empty"),
-        (("fsck", "--only", "feeds"), 2, "--only: found 'feeds'"),
+        (("fsck", "--only", "nothing"), 2, "--only: found 'nothing'"),
         (("fsck", "nobody"), 3, "there is no journal"),
+        (("export", "--to", "/proc/nowhere"), 5, "/proc/nowhere: No such file"),
+        (("backup", "--to", "/dev/null"), 5, "/dev/null: File exists"),
+        (("pause", "--by", "ann", "--reason", "a\udcff"), 2, "not UTF-8: 'a?'"),
         (("evidence", "league.1"), 3, "no game 'league.1'"),
     ],
 )
@@ -423,7 +487,7 @@ def test_a_dry_restore_changes_nothing(farm: Farm, tmp_path: pathlib.Path) -> No
     shown = json.loads(farm("restore", "--json", "--reason", "why").output)
     assert shown["epoch"] > 1
     assert [row["in_redis"] for row in shown["journals"]] == [1]
-    assert farm("fsck").output == "1 season: journal, archive and tables agree\n"
+    assert farm("fsck").output == "1 season: journal, archive and feeds agree\n"
     with (tmp_path / "archive" / "s" / "journal.jsonl").open("a") as file:
         file.write('{"torn')
     looked = farm("fsck")

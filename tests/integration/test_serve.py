@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import resource
 import threading
+from collections.abc import Iterator
+from typing import NoReturn
 
 import harness
 import pytest
@@ -81,9 +85,7 @@ def test_a_rebuilt_archive_is_the_same(ledger: memory.MemoryLedger, tmp_path: pa
     pgn = tmp_path / "archive" / "s" / "league.pgn"
     before = pgn.read_bytes()
     pgn.unlink()
-    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
-    server.once()
-    server.close()
+    harness.serve_once(ledger, tmp_path / "archive")
     assert pgn.read_bytes() == before
 
 
@@ -106,19 +108,89 @@ def test_a_journal_that_lost_entries_is_not_written_to(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path
 ) -> None:
     """A Redis with fewer entries than the mirror takes the season out of service."""
-    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
-    server.once()
-    server.close()
+    harness.serve_once(ledger, tmp_path / "archive")
     poorer = memory.MemoryLedger()
     first = ledger.read("s", 0, 1)[0]
     poorer.append("s", 0, [contract.Draft(first.kind, first.data)], first.by)
     mirror = (tmp_path / "archive" / "s" / "journal.jsonl").read_bytes()
-    server = serve.Server(poorer, tmp_path / "archive", lambda _: None)
-    server.once()
-    server.close()
+    harness.serve_once(poorer, tmp_path / "archive")
     assert poorer.last("s") == 1
     assert poorer.offered(harness.HALL) == {}
     assert (tmp_path / "archive" / "s" / "journal.jsonl").read_bytes() == mirror
+
+
+@contextlib.contextmanager
+def no_room(path: pathlib.Path) -> Iterator[None]:
+    """Let no file grow beyond the present size of one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_waited_for(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mirror that cannot grow holds its season, told once; with room it goes on by itself."""
+    archive_ = tmp_path / "archive"
+    hall = Hall(ledger)
+    server = serve.Server(ledger, archive_, hall.ring)
+    server.once()
+    hall.play("attempt-first")
+    journal = archive_ / "s" / "journal.jsonl"
+    before = journal.read_bytes()
+    with no_room(journal):
+        for _ in range(3):
+            server.once()
+        assert ledger.offered(harness.HALL) == {}
+    assert journal.read_bytes() == before
+    assert capsys.readouterr().out.count("season.stands") == 1
+    server.once()
+    assert ledger.offered(harness.HALL) != {}
+    server.close()
+    assert play_all(ledger, archive_).finished
+
+
+def test_an_archive_that_cannot_be_written_is_waited_for(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """What refuses a game's folder is told; once it is away nothing is missing in any PGN."""
+    archive_ = tmp_path / "archive"
+    hall = Hall(ledger)
+    server = serve.Server(ledger, archive_, hall.ring)
+    server.once()
+    (game,) = ledger.offered(harness.HALL).values()
+    hall.play("attempt-first")
+    folder = archive_ / "s" / "games" / game
+    (folder / "game.pgn.tmp").mkdir(parents=True)
+    server.once()
+    assert not (folder / "game.pgn").exists()
+    (folder / "game.pgn.tmp").rmdir()
+    server.once()
+    assert (folder / "game.pgn").exists()
+    assert (archive_ / "s" / "league.pgn").read_text().count("[Event ") == 1
+    server.close()
+
+
+def test_an_outage_at_the_opening_leaves_no_lock(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis that goes away while a season is opened does not lock it against the next look."""
+    server = serve.Server(ledger, tmp_path, lambda _: None)
+    for verb in ("mirrored", "last"):
+        with monkeypatch.context() as away:
+            away.setattr(ledger, verb, _away)
+            with pytest.raises(errors.LedgerUnreachableError):
+                server.once()
+    server.once()
+    assert ledger.offered(harness.HALL) != {}
+    server.close()
+
+
+def _away(*_: object) -> NoReturn:
+    raise errors.LedgerUnreachableError("away")
 
 
 def test_one_archive_has_one_writer(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:

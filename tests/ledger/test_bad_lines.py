@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +82,31 @@ def test_an_entry_of_a_later_version_is_refused(tmp_path: pathlib.Path) -> None:
         with pytest.raises(errors.JournalTooNewError, match=r"line 1.*schema 2.*up to 1.*upgrade"):
             read()
     assert path.read_text(encoding="utf-8") == f"{newer}\n"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"v": 0},
+        {"v": -1},
+        {"at_ms": -1},
+        {"at_ms": 10**30},
+        {"seq": 1 << 53},
+        {"token": "x"},
+        {"token": "1"},
+        {"token": "1.2.3"},
+        {"token": f"{10**20}.1"},
+        {"token": "\u0661.\u0661"},
+        {"by": "\ud800"},
+        {"data": {"reason": "\udcff"}},
+    ],
+    ids=lambda changed: str(ascii(changed)),
+)
+def test_what_no_version_has_written_is_damage(changed: dict[str, Any]) -> None:
+    """Numbers that Redis' scripts would round, tokens that are none, half a character."""
+    line = json.dumps(contract.loads(GOOD) | changed)
+    with pytest.raises(errors.LedgerDamagedError):
+        contract.Entry.from_line(line)
 
 
 @pytest.mark.parametrize("reader", REPLIES, ids=lambda reader: str(reader.__name__))

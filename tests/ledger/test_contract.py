@@ -492,6 +492,16 @@ def test_the_archive_takes_record_and_plies(ledger: Twin) -> None:
     assert (ledger.record("a1"), ledger.plies("a1")) == (None, [])
 
 
+def test_the_archive_takes_the_plies_alone_of_an_attempt_that_was_given_up(ledger: Twin) -> None:
+    """``plies_archived`` leaves the record, which may have come since."""
+    token = scene.playing(ledger)
+    ledger.write_ply("main", token, "a1", 1, "p")
+    ledger.complete("main", token, "s1", scene.finished(), b"r")
+    ledger.plies_archived("a1")
+    ledger.plies_archived("a1")
+    assert (ledger.record("a1"), ledger.plies("a1")) == (b"r", [])
+
+
 def test_completing_keeps_what_was_offered_since(ledger: Twin) -> None:
     """An offer of another game of the season stands when the running one ends."""
     token = scene.playing(ledger)

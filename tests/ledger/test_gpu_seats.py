@@ -42,15 +42,56 @@ def test_a_wish_is_answered_once_and_then_forgotten(table: Table) -> None:
     """What a hall wants is seen by the box, and the answer by the hall, until all is freed."""
     assert table.seats.want_seats(table.seating, "request") == api.Written()
     assert table.seats.wanted_seats(BOX) == {"a1": "request"}
-    assert table.seats.seat_answer("a1") is None
+    assert table.seats.seat_answer(BOX, "a1") is None
     for _ in range(2):
         assert table.seats.take_seats(table.seating, ["G1", "G2"], "answer") == api.Written()
     assert table.seats.wanted_seats(BOX) == {}
-    assert table.seats.seat_answer("a1") == "answer"
+    assert table.seats.seat_answer(BOX, "a1") == "answer"
     held = table.seats.gpu_holders()
     assert {uuid: holder.attempt for uuid, holder in held.items()} == {"G1": "a1", "G2": "a1"}
     table.seats.free_seats(BOX, "a1")
-    assert table.seats.seat_answer("a1") is None
+    assert table.seats.seat_answer(BOX, "a1") is None
+    assert table.seats.gpu_holders() == {}
+
+
+def test_each_box_answers_for_itself(table: Table) -> None:
+    """Of an attempt with engines on two boxes each box's answer is known, and freed, alone."""
+    other = dataclasses.replace(table.seating, box="box-2")
+    for seating in (table.seating, other):
+        assert table.seats.want_seats(seating, "request") == api.Written()
+    assert table.seats.take_seats(table.seating, ["G1"], "one") == api.Written()
+    assert table.seats.seat_answer("box-2", "a1") is None
+    assert table.seats.wanted_seats("box-2") == {"a1": "request"}
+    assert table.seats.take_seats(other, ["G2"], "two") == api.Written()
+    assert table.seats.tell_seats(table.seating, "three") == api.Written()
+    assert [table.seats.seat_answer(box, "a1") for box in (BOX, "box-2")] == ["three", "two"]
+    table.seats.free_seats(BOX, "a1")
+    assert table.seats.seat_answer(BOX, "a1") is None
+    assert table.seats.seat_answer("box-2", "a1") == "two"
+
+
+def test_gpus_are_taken_before_the_wish_is_answered(table: Table) -> None:
+    """A box that dies between taking and answering finds the wish again."""
+    table.seats.want_seats(table.seating, "request")
+    assert table.seats.take_seats(table.seating, ["G1"], "") == api.Written()
+    assert table.seats.gpu_holders()["G1"].attempt == "a1"
+    assert table.seats.seat_answer(BOX, "a1") is None
+    assert table.seats.wanted_seats(BOX) == {"a1": "request"}
+
+
+def test_only_an_answer_that_stands_is_told_anew(table: Table) -> None:
+    """What is freed, or whose game is over, is not brought back by a box's next look."""
+    assert table.seats.tell_seats(table.seating, "again") == api.Fenced(), "none was given"
+    table.seats.take_seats(table.seating, ["G1"], "answer")
+    assert table.seats.tell_seats(table.seating, "again") == api.Written()
+    assert table.seats.seat_answer(BOX, "a1") == "again"
+    table.ledger.give_up("main", table.token, "s1", scene.ended())
+    assert table.seats.tell_seats(table.seating, "late") == api.Fenced()
+    trial = seats.Seating(BOX, "main", "trial-1", None)
+    table.seats.take_seats(trial, ["G1"], "answer")
+    assert table.seats.tell_seats(trial, "again") == api.Written()
+    table.seats.free_seats(BOX, "trial-1")
+    assert table.seats.tell_seats(trial, "late") == api.Fenced()
     assert table.seats.gpu_holders() == {}
 
 

@@ -25,8 +25,11 @@ def test_a_desk_is_ones_until_it_is_left(desks: kibitzing.Kibitzing) -> None:
     assert desks.kibitzers() == {0: "a", 1: "b"}
     desks.leave_desk(0, "b")
     assert desks.kibitzers() == {0: "a", 1: "b"}
+    assert desks.left() == frozenset()
     desks.leave_desk(0, "a")
+    assert desks.left() == {0}, "on purpose, until somebody takes it"
     assert desks.take_desk(0, "b") == "b"
+    assert desks.left() == frozenset()
 
 
 def test_the_last_word_on_a_position_stands(desks: kibitzing.Kibitzing) -> None:
@@ -56,8 +59,10 @@ def test_all_of_it_ends_by_time(redis_ledger: store.RedisLedger) -> None:
     """Every key that a kibitzer writes expires: nothing of it stays in the farm's Redis."""
     desks = kibitz_store.RedisKibitzing(redis_ledger.server)
     desks.take_desk(0, "a")
+    desks.take_desk(1, "b")
+    desks.leave_desk(1, "b")
     desks.tell(0, "a1", 4, "word")
     client = redis_ledger.server.client
     found = list(client.scan_iter(match=f"{keys.PREFIX}kibitz:*"))
-    assert len(found) == 2
+    assert len(found) == 3
     assert all(0 < client.pttl(key) <= kibitzing.KEPT_MS for key in found)

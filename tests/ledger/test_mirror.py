@@ -80,7 +80,7 @@ def test_a_torn_last_line_is_cut(tmp_path_factory: pytest.TempPathFactory, cut: 
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 64, b'{"seq":6', b"\0\0\n", b"garbage\n"])
+@pytest.mark.parametrize("tail", [b"\0" * 64, b'{"seq":6', b"\0\0\n", b'{"se\0\0\0}\n'])
 def test_an_unwritten_tail_is_cut(five: pathlib.Path, tail: bytes) -> None:
     """Zero blocks and half lines, with a line end or without, are what power cuts leave."""
     whole = five.read_bytes()
@@ -98,6 +98,8 @@ def test_an_unwritten_tail_is_cut(five: pathlib.Path, tail: bytes) -> None:
         (4, b""),
         (1, b"\xff\xfe"),
         (5, b'{"seq":5}'),
+        (5, b"[" * 100_000),
+        (5, entries(5, 5)[0].line().replace(":5,", ";5,").encode()),
         (2, entries(3, 3)[0].line().encode()),
         (5, entries(9, 9)[0].line().encode()),
     ],
@@ -114,6 +116,16 @@ def test_other_damage_is_refused_and_left_alone(
         mirror.Mirror(five)
     with pytest.raises(errors.LedgerDamagedError, match=f"line {number} "):
         mirror.read(five)
+    assert five.read_bytes() == before
+
+
+def test_a_whole_last_line_with_one_letter_changed_is_no_torn_one(five: pathlib.Path) -> None:
+    """A fact stands there that nothing else may have: it is told of, not cut."""
+    five.write_bytes(five.read_bytes()[:-2] + b"]\n")
+    before = five.read_bytes()
+    assert not mirror.is_torn(before.splitlines(keepends=True)[-1])
+    with pytest.raises(errors.LedgerDamagedError, match=r"line 5 is damaged.*`farm restore`"):
+        mirror.Mirror(five)
     assert five.read_bytes() == before
 
 

@@ -201,6 +201,11 @@ class Twins(stateful.RuleBasedStateMachine):
         """Archive an attempt."""
         self.both("archived", given.claim.attempt)
 
+    @stateful.rule(given=given)
+    def plies_archived(self, given: Given) -> None:
+        """Take an attempt's plies alone into the archive."""
+        self.both("plies_archived", given.claim.attempt)
+
     @stateful.precondition(lambda self: self.memory.epoch < 2 <= len(self.attempts) / 4)
     @stateful.rule()
     def restore(self) -> None:

@@ -149,6 +149,16 @@ def test_every_page_is_found_in_the_menu() -> None:
         assert listed or f": {path.relative_to(DOCS)}\n" in menu, path
 
 
+def test_the_site_is_built_with_strict_links(tmp_path: pathlib.Path) -> None:
+    """No page leads to a page or an anchor that is not there (with --quiet none is counted)."""
+    program = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]
+    done = subprocess.run(
+        program, cwd=watched_run.ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tutorial" / "index.html").exists()
+
+
 def test_the_generated_pages_are_what_the_program_says() -> None:
     """Commands, metrics, messages and clauses are written down as they are now.
 

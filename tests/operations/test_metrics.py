@@ -142,7 +142,9 @@ def test_a_desk_tells_of_its_kibitzer_and_of_its_words() -> None:
     desks.leave_desk(1, "host")
     sheet = families.Sheet()
     kibitzers.write(sheet, desks, {"hall-1": "a"})
-    assert [one.name for one in sheet.families()] == ["farm_kibitzer_seated"]
+    (left,) = sheet.families()
+    assert left.name == "farm_kibitzer_seated"
+    assert [one.labels for one in left.samples] == [{"desk": "0"}], "ended on purpose: not missed"
 
 
 def test_a_sheet_knows_its_labels() -> None:

@@ -21,7 +21,9 @@ from orchestrator import commands, contract, errors
 from orchestrator.commands import common, launch
 from orchestrator.ledger import api, memory, vitals
 from orchestrator.notify import notices, outbox, runner, settings, templates
-from orchestrator.season import abandoning, files
+from orchestrator.season import abandoning, entries, files
+
+_RESUMED = entries.Resumed(reason="mended", name="ann")
 
 
 class _Smtp(socketserver.StreamRequestHandler):
@@ -238,6 +240,21 @@ def test_an_abandoned_season_asks_nobody_any_more(
     assert len(_Smtp.mails) == before
 
 
+def test_a_season_that_goes_on_is_held_no_more(
+    ledger: memory.MemoryLedger, channels: settings.Settings, tmp_path: pathlib.Path
+) -> None:
+    """What asked about the hold is over with it, told or not."""
+    running = made(ledger, channels, tmp_path)
+    running.once()
+    for fact, waiting in ((entries.Held(reason="the hall"), ["held"]), (_RESUMED, [])):
+        kind = entries.RESUMED if fact is _RESUMED else entries.HELD
+        ledger.append("s", ledger.last("s"), [contract.Draft.of(kind, fact)], "ann")
+        running.once()
+        kept = outbox.Outbox(tmp_path / "outbox.json").waiting.values()
+        assert [one.about for one in kept] == [f"s:{about}" for about in waiting]
+    assert sum("held" in mail for mail in _Smtp.mails) == 1
+
+
 def test_a_channel_that_fails_is_tried_again_and_delays_no_other(
     ledger: memory.MemoryLedger,
     channels: settings.Settings,
@@ -289,6 +306,7 @@ FACTS: dict[str, Any] = {
     for name in (
         *("season", "season_name", "event", "engine", "game", "details", "crashes", "limit"),
         *("decision", "question", "reason", "best", "champion", "what", "minutes", "host", "who"),
+        "then",
     )
 }
 

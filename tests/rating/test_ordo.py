@@ -170,3 +170,38 @@ def test_an_anchor_without_games_is_refused() -> None:
     """A list cannot hang on an engine that nobody met."""
     with pytest.raises(errors.UsageError, match="--anchor"):
         ordo.rate(pairings.count(drawn(4, 50, 6)), ordo.Settings(anchor="nobody"))
+
+
+W, D, B = "1-0", "1/2-1/2", "0-1"
+ROUND = [("a", "b", W), ("b", "a", D), ("b", "a", B), ("a", "b", B)]
+
+
+@pytest.mark.parametrize(
+    ("games", "white", "draws"),
+    [
+        ([("a", "b", W), ("b", "a", W)], False, False),  # 1133 points, by Ordo
+        ([("a", "b", W), ("b", "a", W)] * 20, False, True),
+        ([("a", "b", D), ("b", "a", D)] * 2, False, False),
+        ([("a", "b", D), ("b", "a", D)] * 20, False, True),
+        (ROUND, False, False),
+        (ROUND * 15, True, True),
+    ],
+)
+def test_only_what_games_tell_is_told(
+    games: list[tuple[str, str, str]], *, white: bool, draws: bool
+) -> None:
+    """White's advantage and the draw rate need games; what never varies has no error of naught."""
+    rated = ordo.rate(pairings.count(Games(games)), ESTIMATED)
+    told = lists.facts(spread.of(rated, 100))
+    assert (told["white_advantage"] is not None) is white
+    assert (told["draw_rate"] is not None) is draws
+    assert all(row["error"] is None or row["error"] > 1 for row in told["ratings"])
+
+
+def test_what_was_given_is_told_however_few_the_games() -> None:
+    """A white advantage and a draw rate that nobody estimates need no games, errors no runs."""
+    given = ordo.Settings(white=33.0, draws=0.6)
+    told = lists.facts(spread.of(ordo.rate(pairings.count(Games(ROUND)), given), 0))
+    assert (told["white_advantage"], told["draw_rate"]) == (33.0, 0.6)
+    many = ordo.rate(pairings.count(Games(ROUND * 15)), ESTIMATED)
+    assert lists.facts(spread.of(many, 0))["white_advantage"] is not None

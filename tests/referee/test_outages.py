@@ -9,10 +9,11 @@ from typing import Any
 
 import hall as games
 import pytest
+import structlog
 
 from orchestrator import contract, embedded, errors
 from orchestrator.ledger import store
-from worker_cpu import keeper, link, settings
+from worker_cpu import keeper, outages, settings
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_what_an_outage_cut_off_is_settled_without_a_ring(
     ledger: store.RedisLedger, hall: keeper.HallKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that nobody heard of within the link's patience is given up by the same look."""
-    monkeypatch.setattr(link, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(outages, "AWAY_SECONDS", 0.0)
     monkeypatch.setattr(ledger, "claim", lost(ledger.claim, times=1))
     hall.look()
     kinds = [entry.kind for entry in ledger.read("s")]
@@ -83,11 +84,19 @@ def test_what_an_outage_cut_off_is_settled_without_a_ring(
     assert ledger.slot("main") is None
 
 
+def test_an_outage_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often Redis is asked in vain, the log has one line of it."""
+    monkeypatch.setattr(outages, "RETRY_SECONDS", 0.0)
+    with structlog.testing.capture_logs() as told:
+        assert outages.patiently(lost(lambda: "here", times=20)) == "here"
+    assert [line["event"] for line in told] == ["redis.away"]
+
+
 def test_a_redis_that_stays_away_ends_the_look(
     ledger: store.RedisLedger, hall: keeper.HallKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look waits for Redis so long and no longer: a worker that is told to end must end."""
-    monkeypatch.setattr(keeper, "AWAY_SECONDS", 0.5)
+    monkeypatch.setattr(outages, "AWAY_SECONDS", 0.5)
     monkeypatch.setattr(ledger, "open_hall", lost(ledger.open_hall, times=10**6))
     hall.look()
     hall.open()

@@ -204,6 +204,17 @@ def test_a_scratch_is_kept_after_a_fault(
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
 
 
+def test_holes_in_a_scratch_fill_no_disk(
+    place: hostile.Place, boxed: Callable[..., hall.Played]
+) -> None:
+    """A thousand files of nothing that say to be 8 MB each: what is saved of them is bounded."""
+    boxed("holes")
+    kept = [path.stat() for path in place.hall.glob("white-*/*")]
+    limit = hostile.LIMITS["scratch_mb"] << 20
+    assert sum(one.st_size for one in kept) <= 2 * limit
+    assert sum(one.st_blocks for one in kept) * 512 <= 2 * limit
+
+
 def test_a_clean_engine_leaves_nothing(
     place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:

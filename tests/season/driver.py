@@ -8,13 +8,19 @@ follows from the journal alone, so any prefix of it can be played on.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from orchestrator import contract
-from orchestrator.season import decide, events, files, judgement, operations, state
+import chess
 
+import orchestrator
+from orchestrator import contract
+from orchestrator.arbiter import board as boards
+from orchestrator.season import decide, events, files, judgement, operations, orders, state
+
+SEASONS = Path(orchestrator.__file__).parent / "seasons"
 SEED = "a sealed seed"
 HALL = "hall"
 STEP_MS = 1_000
@@ -86,6 +92,12 @@ def book_text(lines: int) -> str:
     return "".join(f"{fen}\n" for fen in fens)
 
 
+@functools.cache
+def shipped(name: str) -> files.Loaded:
+    """Read a season file that comes with the farm, once."""
+    return files.load(SEASONS / f"{name}.toml")
+
+
 def load(folder: Path, text: str, lines: int = 32) -> files.Loaded:
     """Write a season file and its book into a folder, and load it."""
     (folder / "short.epd").write_text(book_text(lines))
@@ -106,6 +118,11 @@ def by_name(game: events.Game) -> Verdict:
         ("1-0", Ending.CHECKMATE),
     )
     return verdicts[digest[0] % len(verdicts)]
+
+
+def drawn(_game: events.Game) -> Verdict:
+    """Invent a world without winners."""
+    return "1/2-1/2", Ending.THREEFOLD
 
 
 def finished(
@@ -222,3 +239,50 @@ class Driver:
             self.settle()
             games -= 1
         return self
+
+
+class Patient(Driver):
+    """A season whose clock never jumps: it stands before its gates."""
+
+    def settle(self) -> None:
+        """Journal all that can be decided now."""
+        while drafts := judgement.judge(self.state, ()) or self.undelayed():
+            self.append(drafts)
+
+
+def plies(
+    season: Driver, game: str, count: int, cp: int = 300, think_ms: int = 7
+) -> list[contract.PlyRecord]:
+    """Return so many engine plies of a game, with one eval from White's side."""
+    order = orders.game_order(season.state, game)
+    board, told = boards.GameBoard(order.opening, order.variant), []
+    for _ in range(count):
+        move = next(iter(board.position().legal_moves))
+        side = board.turn
+        told.append(
+            contract.PlyRecord(
+                ply=board.ply + 1,
+                side=side,
+                move=chess.Move.uci(move),
+                san=board.push(move),
+                think_ns=think_ms * 1_000_000,
+                margin_ns=0,
+                overhead_ns=0,
+                white_clock_ns=1_000_000_000,
+                black_clock_ns=2_000_000_000,
+                score=contract.Score(cp=cp if side == "white" else -cp),
+            )
+        )
+    return told
+
+
+def paused(played: Driver) -> Driver:
+    """Pause a season."""
+    played.append(operations.pause(played.state, "ann", "a question"))
+    return played
+
+
+def resumed(played: Driver) -> Driver:
+    """Let a season go on."""
+    played.append(operations.resume(played.state, "ann", "answered"))
+    return played

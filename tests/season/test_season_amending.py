@@ -32,6 +32,14 @@ from orchestrator.season import (
 )
 
 WHY = ("ann", "the author asked")
+BEHIND = """
+[[event]]
+id = "last"
+name = "Last"
+format = { kind = "match", games = 2 }
+break = "60m"
+time_control = "60+5"
+"""
 NEW = contract.EngineSpec(id="new", name="Newcomer", command=("new",))
 
 
@@ -56,25 +64,13 @@ def at_the_gate(tmp_path: Path) -> driver.Driver:
     return played
 
 
-def paused(played: driver.Driver) -> driver.Driver:
-    """Pause a season."""
-    played.append(operations.pause(played.state, "ann", "an amendment"))
-    return played
-
-
-def resumed(played: driver.Driver) -> driver.Driver:
-    """Let a season go on."""
-    played.append(operations.resume(played.state, "ann", "amended"))
-    return played
-
-
 # -- engines -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("choice", ["keep", "annul", "replay"])
 def test_a_substitute_plays_on_in_the_seat(tmp_path: Path, choice: amendments.Played) -> None:
     """It has seed and open games; played ones count for it, for nobody, or are played again."""
-    played = paused(launched(tmp_path, games=7))
+    played = driver.paused(launched(tmp_path, games=7))
     league = played.state.events["league"]
     before = league.tally.scores["e1"]
     points, done = before.half_points, before.games
@@ -84,7 +80,7 @@ def test_a_substitute_plays_on_in_the_seat(tmp_path: Path, choice: amendments.Pl
     score = league.tally.scores["new"]
     assert "e1" not in league.tally.scores
     assert (score.half_points, score.games) == ((points, done) if choice == "keep" else (0, 0))
-    resumed(played).play()
+    driver.resumed(played).play()
     games = 6 if choice != "annul" else 6 - done
     assert played.state.finished
     assert league.tally.scores["new"].games == games
@@ -95,7 +91,7 @@ def test_a_substitute_plays_on_in_the_seat(tmp_path: Path, choice: amendments.Pl
 
 def test_replaced_games_keep_their_record_and_get_ids_of_their_own(tmp_path: Path) -> None:
     """Games to be played again stand in the same place; the old ones are never lost."""
-    played = paused(launched(tmp_path, games=5))
+    played = driver.paused(launched(tmp_path, games=5))
     league = played.state.events["league"]
     old = [
         g for g in league.order if "e1" in (played.state.game(g).white, played.state.game(g).black)
@@ -108,7 +104,7 @@ def test_replaced_games_keep_their_record_and_get_ids_of_their_own(tmp_path: Pat
         assert again.open
         assert again.opening == played.state.game(game).opening
     assert played.state.ready_game() is None  # paused
-    assert resumed(played).state.ready_game() == f"{done[0]}.replay1"
+    assert driver.resumed(played).state.ready_game() == f"{done[0]}.replay1"
 
 
 def test_a_substitute_waits_for_an_event_that_has_not_begun(tmp_path: Path) -> None:
@@ -130,9 +126,48 @@ def test_a_roster_event_does_not_take_a_substitute_in(tmp_path: Path) -> None:
     text = text.replace('promote = [{ top = 2, to = "final" }]', "")
     text = text.replace('{ kind = "match", games = 4 }', '{ kind = "round-robin" }')
     played = launched(tmp_path, text, games=3)
-    played.append(replacing.replace(paused(played).state, "league", "e2", NEW, "keep", *WHY))
-    resumed(played).play()
+    played.append(replacing.replace(driver.paused(played).state, "league", "e2", NEW, "keep", *WHY))
+    driver.resumed(played).play()
     assert set(played.state.events["final"].entrants) == {"e1", "e2", "e3", "e4"}
+
+
+def test_who_cannot_leave_an_event_is_told_what_can_be_done(tmp_path: Path) -> None:
+    """At a gate: who comes next may have the seat; in the event before: the seat to come."""
+    played = at_the_gate(tmp_path)
+    first, _, third, _ = (row.engine for row in played.state.events["league"].rows)
+    way = f"`farm disqualify {first} --event final --with SUBSTITUTE`"
+    asked = (played.state, "final", first, *WHY, "disqualification")
+    with pytest.raises(errors.RefusedError, match="not being played yet") as refused:
+        exclusion.withdraw(*asked)
+    assert way in str(refused.value)
+    assert f"next in league is {third}" in str(refused.value)
+    assert "open-gate" not in str(refused.value)  # a match is not left either
+    with pytest.raises(errors.RefusedError, match="'league' is over") as refused:
+        exclusion.withdraw(played.state, "league", first, *WHY, "disqualification")
+    assert way in str(refused.value)
+    with pytest.raises(errors.RefusedError) as refused:
+        exclusion.withdraw(played.state, "final", first, *WHY)
+    assert f"`farm amend engine {first} --event final --with SUBSTITUTE`" in str(refused.value)
+    new = played.state.engines[third]
+    played.append(replacing.replace(played.state, "final", first, new, "keep", *WHY))
+    assert played.play().state.events["final"].entrants[0] == third
+
+
+def test_who_leaves_no_league_to_come_is_told_to_let_it_begin(tmp_path: Path) -> None:
+    """A league may go on without a substitute, once it is played."""
+    text = driver.season_text().replace('{ kind = "match", games = 4 }', '{ kind = "round-robin" }')
+    played = launched(tmp_path, text, games=11)
+    played.play_one()
+    while drafts := played.undelayed():
+        played.append(drafts)
+    first = played.state.events["league"].rows[0].engine
+    with pytest.raises(errors.RefusedError, match=r"begin \(`farm open-gate final`\)"):
+        exclusion.withdraw(played.state, "final", first, *WHY, "disqualification")
+    played.append(operations.open_gate(played.state, "final", *WHY))
+    played.append(played.undelayed())
+    driver.paused(played)
+    played.append(exclusion.withdraw(played.state, "final", first, *WHY, "disqualification"))
+    assert first in played.state.events["final"].excluded
 
 
 def test_a_seat_may_change_hands_again_and_back(tmp_path: Path) -> None:
@@ -170,7 +205,7 @@ def test_impossible_substitutes_are_refused(
     message: str,
 ) -> None:
     """Unknown seats, engines that play already, settings that break a limit (RULEBOOK §2)."""
-    played = paused(launched(tmp_path, games=2))
+    played = driver.paused(launched(tmp_path, games=2))
     new = played.state.engines[substitute] if isinstance(substitute, str) else substitute
     with pytest.raises(errors.RefusedError, match=message):
         replacing.replace(played.state, "league", engine, new, choice, *WHY)
@@ -190,14 +225,14 @@ def test_what_is_built_on_the_games_is_in_the_way(tmp_path: Path) -> None:
     played.play(2)
     finalist = played.state.events["final"].entrants[0]
     with pytest.raises(errors.RefusedError, match="no winner"):
-        replacing.replace(paused(played).state, "final", finalist, NEW, "annul", *WHY)
+        replacing.replace(driver.paused(played).state, "final", finalist, NEW, "annul", *WHY)
     with pytest.raises(errors.RefusedError, match="no event"):
         replacing.replace(played.state, "cup", "e1", NEW, "keep", *WHY)
 
 
 def test_an_annulled_game_of_a_replaced_engine_cannot_be_adjudicated(tmp_path: Path) -> None:
     """Its engine has no row in the table any more."""
-    played = paused(launched(tmp_path, games=4))
+    played = driver.paused(launched(tmp_path, games=4))
     game = next(
         g for g in played.state.events["league"].order if played.state.game(g).white == "e1"
     )
@@ -224,7 +259,7 @@ def fresh(tmp_path: Path, lines: int = 20, name: str = "new.pgn") -> tuple[contr
 def test_a_mended_book_deals_new_openings_only(tmp_path: Path) -> None:
     """What was played stays, for the reverse game too; every other opening is a new one."""
     played = launched(tmp_path, games=3)
-    state_ = paused(played).state
+    state_ = driver.paused(played).state
     old = {game: orders.game_order(state_, game).opening for game in state_.games}
     done = [state_.game(game).opening for game in state_.games if state_.game(game).counts]
     exits = fresh(tmp_path)
@@ -234,13 +269,13 @@ def test_a_mended_book_deals_new_openings_only(tmp_path: Path) -> None:
         now = orders.game_order(state_, game).opening
         assert (now == old[game]) == (state_.game(game).opening in done)
         assert now in exits or state_.game(game).opening in done
-    whole = resumed(played).play()
+    whole = driver.resumed(played).play()
     assert draw_check.verify(whole.journal).mismatches == ()
 
 
 def test_the_order_of_a_mended_book_is_drawn(tmp_path: Path) -> None:
     """A random book's new exits come by lot from the sealed seed, the same at every try."""
-    played = paused(launched(tmp_path))
+    played = driver.paused(launched(tmp_path))
     exits, source = fresh(tmp_path), ("new.pgn", "0" * 64)
     drafts = amending.mend_book(played.state, "short", exits, source, (), *WHY)
     taken = list(drafts[0].data["exits"].values())
@@ -250,7 +285,7 @@ def test_the_order_of_a_mended_book_is_drawn(tmp_path: Path) -> None:
 
 def test_one_broken_opening_is_mended_alone(tmp_path: Path) -> None:
     """Only the openings of the named games change, for both games of the pair."""
-    played = paused(launched(tmp_path, games=2))
+    played = driver.paused(launched(tmp_path, games=2))
     game = played.state.events["league"].order[4]
     number = played.state.game(game).opening
     source = ("new.pgn", "0" * 64)
@@ -264,7 +299,7 @@ def test_openings_that_were_played_are_not_mended(tmp_path: Path) -> None:
     exits, source = fresh(tmp_path), ("new.pgn", "0" * 64)
     with pytest.raises(errors.RefusedError, match="pause"):
         amending.mend_book(played.state, "short", exits, source, (), *WHY)
-    now = paused(played).state
+    now = driver.paused(played).state
     with pytest.raises(errors.RefusedError, match="was played in league"):
         amending.mend_book(now, "short", exits, source, ("league.1",), *WHY)
     with pytest.raises(errors.RefusedError, match="not played yet; new"):
@@ -310,6 +345,26 @@ def test_the_time_left_counts_to_a_moved_gate(tmp_path: Path) -> None:
         assert tables.estimated_starts(played.state)["final"] == opens
 
 
+def test_events_behind_a_moved_gate_follow_it(tmp_path: Path) -> None:
+    """Also while it is not set yet: what comes after it is expected later, or sooner."""
+    onward = 'break = "10m"\npromote = [{ top = 2, to = "last" }]'
+    text = driver.season_text().replace('break = "10m"', onward) + BEHIND
+    played = launched(tmp_path, text, games=2)
+    before = tables.estimated_starts(played.state)
+    for hours in (48, 1):
+        opens = played.now_ms + hours * 3_600_000
+        played.append(amending.move_gate(played.state, "final", opens, played.now_ms, *WHY))
+        starts = tables.estimated_starts(played.state)
+        games = progress.of_event(played.state, "final").mean_seconds * 4 * 1000
+        assert starts["final"] == pytest.approx(opens, abs=2)
+        assert starts["last"] == pytest.approx(opens + games + 60 * 60_000, abs=2)
+        assert starts["last"] != before["last"]
+        left = progress.of_season(played.state).remaining_seconds * 1000
+        last = progress.of_event(played.state, "last")
+        end = starts["last"] + last.mean_seconds * last.total * 1000
+        assert played.state.at_ms + left == pytest.approx(end, abs=2)
+
+
 def test_a_gate_that_is_not_set_yet_opens_when_it_was_told(tmp_path: Path) -> None:
     """The operator's time takes the place of the file's break once the events before are over."""
     played = launched(tmp_path, games=2)
@@ -347,7 +402,7 @@ def test_a_planned_pause_comes_at_its_time(tmp_path: Path) -> None:
     played.append(drafts, at_ms=at_ms)
     assert played.state.ready_game() is None
     assert decide.decide(played.state, at_ms + 60_000) == []
-    assert resumed(played).play().state.finished
+    assert driver.resumed(played).play().state.finished
 
 
 def test_a_planned_pause_is_taken_back_by_resume(tmp_path: Path) -> None:
@@ -355,7 +410,7 @@ def test_a_planned_pause_is_taken_back_by_resume(tmp_path: Path) -> None:
     played = launched(tmp_path)
     now = played.now_ms
     played.append(amending.plan_pause(played.state, now + 1_000_000_000, now, *WHY))
-    resumed(played)
+    driver.resumed(played)
     assert played.state.planned_pause is None
     with pytest.raises(errors.RefusedError, match="nothing to resume"):
         operations.resume(played.state, "ann", "")
@@ -368,7 +423,7 @@ def test_a_pause_meanwhile_keeps_the_plan(tmp_path: Path) -> None:
     played = launched(tmp_path)
     at_ms = played.now_ms + 1_000_000_000
     played.append(amending.plan_pause(played.state, at_ms, played.now_ms, *WHY))
-    resumed(paused(played))
+    driver.resumed(driver.paused(played))
     assert played.state.planned_pause is not None
 
 
@@ -483,11 +538,11 @@ def test_a_flag_stops_nothing_and_is_answered_by_the_organizers(tmp_path: Path) 
     dismissed.append(hidden_books.dismiss(dismissed.state, "league", "e2", *WHY))
     quick(dismissed, "e2", 1, moves=4)
     assert list(hidden_books.standing(dismissed.state)) == []
-    out = exclusion.withdraw(paused(played).state, "league", "e2", *WHY, "disqualification")
+    out = exclusion.withdraw(driver.paused(played).state, "league", "e2", *WHY, "disqualification")
     played.append(out)
     assert played.state.events["league"].excluded["e2"].cause == "disqualification"
     assert list(hidden_books.standing(played.state)) == []
-    assert resumed(played).play().state.events["league"].rows[-1].engine == "e2"
+    assert driver.resumed(played).play().state.events["league"].rows[-1].engine == "e2"
 
 
 # -- ratings and the log -------------------------------------------------------------
@@ -506,17 +561,17 @@ def test_a_rating_is_provisional_until_an_event_is_finished(tmp_path: Path) -> N
 
     assert told() == {"e1": True, "e2": False, "e3": False, "e4": False}
     gone = driver.Driver.replayed(played.journal)
-    gone.append(exclusion.withdraw(paused(gone).state, "league", "e1", *WHY))
+    gone.append(exclusion.withdraw(driver.paused(gone).state, "league", "e1", *WHY))
     played.play(9)
     assert not any(told().values())
-    played = resumed(gone)
+    played = driver.resumed(gone)
     played.play(9)
     assert told()["e1"]
 
 
 def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
     """Who, when, what, why of each amendment; no opening, no seed."""
-    played = paused(launched(tmp_path, games=2))
+    played = driver.paused(launched(tmp_path, games=2))
     source = ("new.pgn", "0" * 64)
     played.append(amending.mend_book(played.state, "short", fresh(tmp_path), source, (), *WHY))
     played.append(replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY))
@@ -542,10 +597,10 @@ def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
 
 def test_amended_seasons_go_on_the_same_from_every_cut(tmp_path: Path) -> None:
     """The journal alone decides what follows an amendment."""
-    played = paused(launched(tmp_path, games=4))
+    played = driver.paused(launched(tmp_path, games=4))
     played.append(replacing.replace(played.state, "league", "e1", NEW, "replay", *WHY))
     played.append(amending.host_away(played.state, "box", ("e3",), *WHY))
-    resumed(played)
+    driver.resumed(played)
     played.append(amending.host_back(played.state, "box", *WHY))
     first = len(played.journal)
     played.play()

@@ -8,25 +8,16 @@ from typing import Any
 import driver
 import pytest
 
-from orchestrator.season import amending, awaiting, decisions, judgement, operations
+from orchestrator.season import amending, awaiting, decisions, operations
 
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 
 
-class Patient(driver.Driver):
-    """A season whose clock never jumps: it stands before its gates."""
-
-    def settle(self) -> None:
-        """Journal all that can be decided now."""
-        while drafts := judgement.judge(self.state, ()) or self.undelayed():
-            self.append(drafts)
-
-
-def launched(folder: Path, text: str = "", games: int = 0) -> Patient:
+def launched(folder: Path, text: str = "", games: int = 0) -> driver.Patient:
     """Return a season after so many games."""
-    season = Patient.launched(driver.load(folder, text or driver.season_text()))
+    season = driver.Patient.launched(driver.load(folder, text or driver.season_text()))
     season.play(games)
-    assert isinstance(season, Patient)
+    assert isinstance(season, driver.Patient)
     return season
 
 
@@ -102,7 +93,7 @@ def test_questions_to_the_organizers_are_told(tmp_path: Path) -> None:
     """A tie at the line: what it decides is told, until it is answered."""
     text = driver.season_text().replace("promote =", CHAIN)
     drawn: driver.Results = lambda _: ("1/2-1/2", driver.Ending.THREEFOLD)  # noqa: E731
-    season = Patient.launched(driver.load(tmp_path, text), drawn)
+    season = driver.Patient.launched(driver.load(tmp_path, text), drawn)
     season.play()
     (asked,) = decisions.outstanding(season.state)
     assert waits(season).keys() == {"organizers"}

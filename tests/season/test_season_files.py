@@ -10,7 +10,7 @@ import pytest
 
 import orchestrator
 from orchestrator import contract, errors
-from orchestrator.season import files, operations, roster
+from orchestrator.season import files, known_keys, model, operations, roster
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 CONTROL = 'time_control = "30+5"'
@@ -81,6 +81,47 @@ BAD = [
         "",
     ),
 ]
+
+
+MISPLACED = [
+    # what is replaced, by what, the place, where the key belongs
+    ('id = "test"', 'id = "test"\ntime_control = "1+0"', "time_control", "belongs in [[event]]"),
+    ('id = "test"', 'id = "test"\nrounds = 3', "rounds", "belongs in format of [[event]]"),
+    ("[roster]", "[roster]\nthreads = 2", "[roster] threads", "belongs in limits of [[event]]"),
+    (CONTROL, f"{CONTROL}\nsize = 4", "[event league] size", "belongs in [roster]"),
+    (CONTROL, f'{CONTROL}\nsite = "x"', "[event league] site", "top of the file, before any"),
+    (CONTROL, f'{CONTROL}\norder = "random"', "[event league] order", "belongs in [books.NAME]"),
+    ('"short.epd"', '"short.epd"\nrelegate = 1', "[books.short] relegate", "in [[event]])"),
+    ('break = "10m"', "limits = { min_ply = 9 }", "[event final] limits.min_ply", "or in adj"),
+    ("[roster]", "[roster]\ntime_contrl = 1", "time_contrl", "mean time_control? It belongs in [["),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "where", "belongs"), MISPLACED)
+def test_a_key_in_the_wrong_table_is_told_its_place(
+    tmp_path: Path, old: str, new: str, where: str, belongs: str
+) -> None:
+    """A key that another table knows is no slip of the pen: the message says where it goes."""
+    text = driver.season_text()
+    assert old in text
+    with pytest.raises(errors.SeasonFileError) as caught:
+        driver.load(tmp_path, text.replace(old, new, 1))
+    assert (caught.value.where.endswith(where), caught.value.found) == (True, "an unknown key")
+    assert belongs in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("file", "tables"),
+    [(model.Season, known_keys.SEASON), (model.EnginesFile, known_keys.ROSTER)],
+)
+def test_misplaced_keys_are_looked_for_in_every_table(
+    file: type[contract.Message], tables: known_keys.Tables
+) -> None:
+    """A table that is added to the model is known, or is a value that is no table's key."""
+    defined = file.model_json_schema()["$defs"]
+    found = {name for name, table in defined.items() if "properties" in table}
+    known = {table.__name__ for table in tables.values()}
+    assert found - {"Share", "TimeControl"} <= known
 
 
 @pytest.mark.parametrize(("old", "new", "where", "found", "allowed"), BAD)

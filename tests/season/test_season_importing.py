@@ -8,7 +8,8 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import contract, importing
+from orchestrator import contract, importing, ratinglist
+from orchestrator.arbiter import record
 from orchestrator.audit import reading
 from orchestrator.season import amendments, entries, events, operations, state, views
 
@@ -40,11 +41,14 @@ def paused(tmp_path: Path, text: str = "", games: int = 0) -> driver.Driver:
 
 
 def planned(
-    played: driver.Driver, texts: Sequence[str], source: importing.Source = SOURCE
+    played: driver.Driver,
+    texts: Sequence[str],
+    source: importing.Source = SOURCE,
+    now_ms: int = 0,
 ) -> importing.Plan:
     """Plan the import of PGN texts."""
     recorded = list(zip(reading.games("\n\n".join(texts)), texts, strict=True))
-    return importing.plan(played.state, recorded, source, played.now_ms)
+    return importing.plan(played.state, recorded, source, now_ms or played.now_ms)
 
 
 def due(played: driver.Driver, results: Sequence[str]) -> list[str]:
@@ -138,6 +142,17 @@ def test_doubts_are_named_and_journaled(tmp_path: Path) -> None:
     assert amendments.GamesImported.model_validate(plan.drafts[0].data).doubts == tuple(plan.doubts)
 
 
+def test_the_rules_own_end_of_a_game_is_no_doubt(tmp_path: Path) -> None:
+    """A game that this event's most moves ended is imported without a question."""
+    text = driver.season_text().replace("promote =", "adjudication = { max_moves = 2 }\npromote =")
+    played = paused(tmp_path, text)
+    (game,) = due(played, ["1/2-1/2"])
+    head, _, _ = game.partition("\n\n")
+    told = f'{head}\n[TerminationDetails "TCEC max moves rule"]\n\n'
+    assert planned(played, [f"{told}1. Nf3 Nf6 2. Ng1 Ng8 1/2-1/2"]).doubts == []
+    assert planned(played, [f"{told}1. Nf3 Nf6 2. Ng1 1/2-1/2"]).doubts != []
+
+
 def test_a_whole_swiss_is_imported_round_by_round(tmp_path: Path) -> None:
     """Pairings of later rounds follow from the imported results, as the farm would draw them."""
     text = driver.season_text(engines=6).replace(
@@ -168,6 +183,56 @@ def test_a_whole_swiss_is_imported_round_by_round(tmp_path: Path) -> None:
     assert points == [row.half_points for row in whole.state.events["league"].rows]
     extra = planned(played, texts[:1])
     assert "a gate or a decision is in the way" in extra.problems[0]
+
+
+def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
+    """Paused from its launch on, it takes event by event; ratings count each game once."""
+    old = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play()
+    changed = driver.season_text().replace(
+        'id = "final"', 'id = "final"\nadjudication = { max_moves = 90 }'
+    )
+    new = driver.Driver.launched(driver.load(tmp_path, changed))
+    new.append(operations.pause(new.state, "ann", "launched paused"))
+    new.settle()
+    assert new.state.current is None
+    plan = planned(new, archived(old, "league"), now_ms=old.now_ms)
+    assert plan.problems == []
+    new.append(plan.drafts)
+    assert points(old) == points(new)
+    final = archived(old, "final")
+    assert "farm open-gate" in planned(new, final).problems[0]
+    new.append(new.undelayed())
+    new.append(operations.open_gate(new.state, "final", "ann", "it was played"))
+    plan = planned(new, final, now_ms=old.now_ms)
+    assert entries.EVENT_STARTED in [draft.kind for draft in plan.drafts]
+    new.append(plan.drafts)
+    assert new.state.champion == old.state.champion
+    assert [game.finished.ended_ms for game in new.state.games.values() if game.finished] == [
+        game.finished.ended_ms for game in old.state.games.values() if game.finished
+    ]
+    assert len(ratinglist.results([new.state])) == len(old.state.games)
+    assert ratinglist.results([old.state, new.state]) == ratinglist.results([old.state])
+
+
+def points(played: driver.Driver) -> list[tuple[str, int]]:
+    """Return the league's table."""
+    return [(row.engine, row.half_points) for row in played.state.events["league"].rows]
+
+
+def archived(played: driver.Driver, event: str) -> list[str]:
+    """Return an event's games as the farm's archive has them: with the times of their ends."""
+    found = [played.state.game(game) for game in played.state.events[event].order]
+    return [
+        pgn(
+            played.state.engines[game.white].name,
+            played.state.engines[game.black].name,
+            game.finished.result,
+            GameStartTime=record.timestamp(game.finished.started_ms),
+            GameEndTime=record.timestamp(game.finished.ended_ms),
+        )
+        for game in found
+        if game.finished is not None
+    ]
 
 
 def test_r_mobility_and_crashes_of_imported_games_count(tmp_path: Path) -> None:

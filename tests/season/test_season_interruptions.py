@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import chess
 import driver
 import pytest
 
 from orchestrator import contract, errors
-from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import interruption, packing, record
 from orchestrator.season import (
     decisions,
@@ -34,32 +32,6 @@ def launched(folder: Path, rule: str) -> driver.Driver:
     return played
 
 
-def plies(
-    season: driver.Driver, game: str, count: int, cp: int = 300, think_ms: int = 7
-) -> list[contract.PlyRecord]:
-    """Return so many engine plies of a game, with one eval from White's side."""
-    order = orders.game_order(season.state, game)
-    board, told = boards.GameBoard(order.opening, order.variant), []
-    for _ in range(count):
-        move = next(iter(board.position().legal_moves))
-        side = board.turn
-        told.append(
-            contract.PlyRecord(
-                ply=board.ply + 1,
-                side=side,
-                move=chess.Move.uci(move),
-                san=board.push(move),
-                think_ns=think_ms * 1_000_000,
-                margin_ns=0,
-                overhead_ns=0,
-                white_clock_ns=1_000_000_000,
-                black_clock_ns=2_000_000_000,
-                score=contract.Score(cp=cp if side == "white" else -cp),
-            )
-        )
-    return told
-
-
 def interrupt(
     season: driver.Driver, told: list[contract.PlyRecord], **wish: entries.Then
 ) -> entries.AttemptJudged:
@@ -79,7 +51,7 @@ def interrupt(
 def test_a_resumed_game_is_offered_with_its_plies_and_clocks(tmp_path: Path) -> None:
     """Both sides get back what their own last move took; the game keeps its place."""
     season = launched(tmp_path, '"s16"')
-    told = plies(season, "league.1", 4)
+    told = driver.plies(season, "league.1", 4)
     fact = interrupt(season, told)
     assert fact.scenario == interruption.Scenario.RESUMED
     assert season.state.ready_game() == "league.1"
@@ -93,14 +65,14 @@ def test_a_resumed_game_is_offered_with_its_plies_and_clocks(tmp_path: Path) -> 
 def test_an_attempt_without_a_new_ply_gets_no_second_compensation(tmp_path: Path) -> None:
     """Nothing was taken off the clocks since; the plies stay, and three such attempts hold."""
     season = launched(tmp_path, '"cup"')
-    interrupt(season, plies(season, "league.1", 4))
+    interrupt(season, driver.plies(season, "league.1", 4))
     for _ in range(2):
         fact = interrupt(season, [])
         assert (fact.progress.white_clock_ns, fact.progress.ply) == (1_007_000_000, 4)
     season.settle()
     assert season.state.fruitless == 2
     assert not season.state.held
-    interrupt(season, plies(season, "league.1", 4))  # repeats the known plies only
+    interrupt(season, driver.plies(season, "league.1", 4))  # repeats the known plies only
     season.settle()
     assert season.state.held
 
@@ -108,8 +80,8 @@ def test_an_attempt_without_a_new_ply_gets_no_second_compensation(tmp_path: Path
 def test_a_second_interruption_goes_on_from_all_plies(tmp_path: Path) -> None:
     """The attempt's plies follow those of the one before, and the record tells of both."""
     season = launched(tmp_path, '"frc"')
-    interrupt(season, plies(season, "league.1", 2))
-    fact = interrupt(season, plies(season, "league.1", 6)[2:])
+    interrupt(season, driver.plies(season, "league.1", 2))
+    fact = interrupt(season, driver.plies(season, "league.1", 6)[2:])
     assert [ply.ply for ply in fact.progress.plies] == [1, 2, 3, 4, 5, 6]
     assert [one.ply for one in fact.progress.interruptions] == [2, 6]
 
@@ -117,7 +89,7 @@ def test_a_second_interruption_goes_on_from_all_plies(tmp_path: Path) -> None:
 def test_a_verdict_with_a_result_ends_the_game(tmp_path: Path) -> None:
     """Result and verdict stand together in the journal; crashes are not counted."""
     season = launched(tmp_path, '"s17"')
-    interrupt(season, plies(season, "league.1", 4, cp=-1001))
+    interrupt(season, driver.plies(season, "league.1", 4, cp=-1001))
     done = season.state.game("league.1").finished
     assert done is not None
     assert (done.result, done.loser, done.by_verdict) == ("0-1", "white", True)
@@ -135,7 +107,7 @@ def test_the_end_of_the_round_is_the_operators_choice(tmp_path: Path) -> None:
     """CUP-7c: the other games of the round go first; the game then goes on from its plies."""
     season = launched(tmp_path, '"cup"')
     before = list(season.state.events["league"].order)
-    interrupt(season, plies(season, "league.1", 4), then="end-of-round")
+    interrupt(season, driver.plies(season, "league.1", 4), then="end-of-round")
     assert season.state.events["league"].order[:2] == ["league.2", "league.1"]
     assert season.state.ready_game() == "league.2"
     season.play_one()
@@ -150,20 +122,20 @@ def test_an_event_may_always_take_the_end_of_the_round(tmp_path: Path) -> None:
     """The policy of the event moves a game; the operator's word comes before it."""
     rule = '{ rules = "cup", when = "end-of-round" }'
     season = launched(tmp_path, rule)
-    interrupt(season, plies(season, "league.1", 4))
+    interrupt(season, driver.plies(season, "league.1", 4))
     assert season.state.ready_game() == "league.2"
     season = launched(tmp_path, rule)
-    interrupt(season, plies(season, "league.1", 4), then="at-once")
+    interrupt(season, driver.plies(season, "league.1", 4), then="at-once")
     assert season.state.ready_game() == "league.1"
 
 
 def test_an_operator_may_restart_but_not_undo_a_result(tmp_path: Path) -> None:
     """``--then restart`` begins again after the opening, unless the evals have decided."""
     season = launched(tmp_path, '"s16"')
-    fact = interrupt(season, plies(season, "league.1", 4), then="restart")
+    fact = interrupt(season, driver.plies(season, "league.1", 4), then="restart")
     assert fact.scenario == interruption.Scenario.RESTARTED
     assert fact.progress.plies == ()
-    fact = interrupt(season, plies(season, "league.1", 4, cp=2000), then="restart")
+    fact = interrupt(season, driver.plies(season, "league.1", 4, cp=2000), then="restart")
     assert fact.scenario == interruption.Scenario.WON
 
 
@@ -174,7 +146,7 @@ def test_the_organizers_are_asked_while_others_play(tmp_path: Path) -> None:
     game = season.state.ready_game()
     season.interrupt("league.1", season.start(game or ""), ply=4)
     found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
-    season.append(judgement.judged_by(season.state, found, plies(season, "league.1", 4)))
+    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
     assert judgement.outstanding(season.state) == [question]
     assert season.state.events["league"].order[-1] == "league.1"
     season.play()
@@ -197,7 +169,7 @@ def test_the_organizers_are_asked_while_others_play(tmp_path: Path) -> None:
 def test_unplayable_plies_are_left_to_the_organizers(tmp_path: Path) -> None:
     """A ply that is not legal proves nothing; any answer goes on from the plies before it."""
     season = launched(tmp_path, '"s16"')
-    told = plies(season, "league.1", 2)
+    told = driver.plies(season, "league.1", 2)
     broken = [told[0], told[1].model_copy(update={"move": "a1a8"})]
     assert interrupt(season, broken).asks
     question = "league.1:interruption"
@@ -222,7 +194,7 @@ def test_a_hall_that_comes_back_in_time_needs_no_verdict(tmp_path: Path) -> None
 def test_a_replayed_game_begins_with_no_progress(tmp_path: Path) -> None:
     """What was played of a game that counts no longer is not played on."""
     season = launched(tmp_path, '"s16"')
-    interrupt(season, plies(season, "league.1", 4))
+    interrupt(season, driver.plies(season, "league.1", 4))
     season.play(1)
     replay = entries.GameVoided(game="league.1", replay="league.1.replay1", reason="r", name="n")
     season.append([contract.Draft(entries.GAME_VOIDED, replay.model_dump(mode="json"))])
@@ -232,7 +204,7 @@ def test_a_replayed_game_begins_with_no_progress(tmp_path: Path) -> None:
 def test_the_fold_of_any_prefix_agrees(tmp_path: Path) -> None:
     """Verdicts are facts: folding the journal again computes nothing."""
     season = launched(tmp_path, '"s16"')
-    interrupt(season, plies(season, "league.1", 4), then="end-of-round")
+    interrupt(season, driver.plies(season, "league.1", 4), then="end-of-round")
     season.play()
     again = state.fold(season.journal)
     assert again.events["league"].order == season.state.events["league"].order
@@ -276,7 +248,7 @@ def test_a_result_stands_where_the_organizers_gave_it(tmp_path: Path) -> None:
     season = launched(tmp_path, '"s16"')
     season.interrupt("league.1", season.start("league.1"), ply=4)
     found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
-    season.append(judgement.judged_by(season.state, found, plies(season, "league.1", 4)))
+    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
     season.play_one()
     attempt = season.start(season.state.ready_game() or "")
     answer = judgement.answer(season.state, "league.1:interruption", "1-0", "ann", "table")

@@ -22,7 +22,6 @@ from orchestrator.season import (
     files,
     judgement,
     model,
-    operations,
     replacing,
     standings,
     updating,
@@ -46,26 +45,9 @@ RESULTS: Final[tuple[contract.Result, ...]] = ("0-1", "1/2-1/2", "1-0")
 DRAW: Final = ("1/2-1/2", Ending.THREEFOLD)
 
 
-def drawn(_game: events.Game) -> driver.Verdict:
-    """Invent a world without winners."""
-    return "1/2-1/2", Ending.THREEFOLD
-
-
 def by_id(game: events.Game) -> driver.Verdict:
     """Let the smaller id win."""
     return ("1-0" if game.white < game.black else "0-1"), Ending.CHECKMATE
-
-
-def paused(played: driver.Driver) -> driver.Driver:
-    """Pause a season."""
-    played.append(operations.pause(played.state, "ann", "a question"))
-    return played
-
-
-def resumed(played: driver.Driver) -> driver.Driver:
-    """Let a season go on."""
-    played.append(operations.resume(played.state, "ann", "answered"))
-    return played
 
 
 # -- S17: the lines of GPU League 1 --------------------------------------------------
@@ -221,7 +203,7 @@ def test_crashes_against_a_replaced_engine_stay_counted(tmp_path: Path) -> None:
     played = league(tmp_path, text, results, double_rounds=2).play(13)
     scores = played.state.events["league"].tally.scores
     assert scores["e2"].crashes == 2
-    paused(played)
+    driver.paused(played)
     played.append(replacing.replace(played.state, "league", "e1", NEW, "annul", *WHY))
     counted = played.state.events["league"].tally
     assert counted.scores["e2"].crashes == counted.crashed["e2"] == 2
@@ -269,7 +251,7 @@ def _listed(tmp_path: Path) -> driver.Driver:
 
 def test_no_engine_enters_an_event_twice(listed: driver.Driver) -> None:
     """A seat is refused to who has another one there, or may still earn it."""
-    played = paused(listed.play(2))
+    played = driver.paused(listed.play(2))
     take = {name: played.state.engines[name] for name in ("e1", "e5", "e6")}
     with pytest.raises(errors.RefusedError, match="e5 may come into final"):
         replacing.replace(played.state, "league", "e2", take["e5"], "keep", *WHY)
@@ -303,19 +285,19 @@ def test_a_seat_goes_from_hand_to_hand(season17: files.Loaded) -> None:
 
 def test_who_comes_in_its_own_right_leaves_the_seat_that_it_took(listed: driver.Driver) -> None:
     """No engine enters twice, also where results were taken back after it took a seat."""
-    played = paused(at_the_gate(listed))
+    played = driver.paused(at_the_gate(listed))
     second = played.state.engines["e2"]
     played.append(replacing.replace(played.state, "final", "e5", second, "keep", *WHY))
     for game in [g for g in played.state.games.values() if {"e1", "e2"} == {*g.players}]:
         result: contract.Result = "1-0" if game.white == "e2" else "0-1"
         cascade = corrections.hanging(played.state, "league")
         played.append(corrections.adjudicate(played.state, game.id, result, *WHY, cascade))
-    assert resumed(played).play().state.events["final"].entrants == ("e5", "e2")
+    assert driver.resumed(played).play().state.events["final"].entrants == ("e5", "e2")
 
 
 def test_a_seat_that_was_given_away_is_not_earned_anew(listed: driver.Driver) -> None:
     """An engine whose place in a later event is another's takes no seat that leads there."""
-    played = paused(listed.play(2))
+    played = driver.paused(listed.play(2))
     played.append(replacing.replace(played.state, "final", "e5", NEW, "keep", *WHY))
     for engine in ("e5", "new"):
         taker = played.state.engines[engine]
@@ -328,13 +310,13 @@ def test_a_seat_that_was_given_away_is_not_earned_anew(listed: driver.Driver) ->
 
 def test_kept_games_rate_who_played_them(tmp_path: Path) -> None:
     """S16-14d: a substitute has the seat's points, not the other engine's rated games."""
-    played = paused(league(tmp_path, CHAIN, by_id).play(7))
+    played = driver.paused(league(tmp_path, CHAIN, by_id).play(7))
     before = ratinglist.results([played.state])
     played.append(replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY))
     assert ratinglist.results([played.state]) == before
     done = next(g for g in played.state.events["league"].order if _white(played, g) == "new")
     played.append(corrections.replay(played.state, done, *WHY))
-    resumed(played).play(1)
+    driver.resumed(played).play(1)
     after = ratinglist.results([played.state])
     assert after[:-1] == before
     assert after[-1][0] == "Newcomer"
@@ -347,7 +329,7 @@ def _white(played: driver.Driver, game: str) -> str:
 
 def test_what_was_scored_without_a_game_is_not_rated(tmp_path: Path) -> None:
     """S16-14b: the list holds games; an unplayed one that the organizers score is none."""
-    played = paused(league(tmp_path, CHAIN, by_id).play(3))
+    played = driver.paused(league(tmp_path, CHAIN, by_id).play(3))
     before = ratinglist.results([played.state])
     played.append(corrections.adjudicate(played.state, "league.9", "1-0", *WHY))
     assert ratinglist.results([played.state]) == before
@@ -383,19 +365,19 @@ def test_who_was_disqualified_has_finished_no_event(tmp_path: Path) -> None:
 def test_a_match_is_corrected_pair_by_pair(tmp_path: Path) -> None:
     """S16-8b: its pairs rest on no results, so any may change until a set follows them."""
     whole = driver.season_text().replace("games = 4", f"games = 8, extensions = [{RAPID}, {BLITZ}]")
-    played = driver.Driver.launched(driver.load(tmp_path, whole), drawn).play(12 + 5)
-    paused(played)
+    played = driver.Driver.launched(driver.load(tmp_path, whole), driver.drawn).play(12 + 5)
+    driver.paused(played)
     played.append(corrections.replay(played.state, "final.2", *WHY))
     played.append(corrections.adjudicate(played.state, "final.1", "1-0", *WHY))
     played.append(corrections.adjudicate(played.state, "final.1", "1/2-1/2", *WHY))
-    resumed(played)
+    driver.resumed(played)
     assert played.state.ready_game() == "final.2.replay1"
     played.play(1 + 3 + 1)
-    paused(played)
+    driver.paused(played)
     with pytest.raises(errors.RefusedError, match=r"rounds 5, 6 of final were paired"):
         corrections.adjudicate(played.state, "final.1", "1-0", *WHY)
     played.append(corrections.adjudicate(played.state, "final.9", "1-0", *WHY))
-    assert resumed(played).play().state.events["final"].rows[0].half_points == 13
+    assert driver.resumed(played).play().state.events["final"].rows[0].half_points == 13
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import driver
+import harness
 import pytest
 import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import contract, errors
-from orchestrator.commands import up_screen
+from orchestrator.commands import tables
 from orchestrator.ledger import memory
 from orchestrator.season import (
     corrections,
@@ -54,16 +56,11 @@ def text(league: str = "", final: str = "", engines: int = 4, rounds: int = 1) -
     return f'{first.replace("promote =", league + "promote =")}id = "final"\n{final}{second}'
 
 
-def drawn(_game: events.Game) -> driver.Verdict:
-    """Invent a world without winners."""
-    return "1/2-1/2", Ending.THREEFOLD
-
-
 def crashing(*engines: str) -> driver.Results:
     """Let the named engines crash whenever they have White; all else is drawn."""
 
     def results(game: events.Game) -> driver.Verdict:
-        return ("0-1", Ending.DISCONNECT) if game.white in engines else drawn(game)
+        return ("0-1", Ending.DISCONNECT) if game.white in engines else driver.drawn(game)
 
     return results
 
@@ -73,7 +70,7 @@ def ordered(*level: str) -> driver.Results:
 
     def results(game: events.Game) -> driver.Verdict:
         if {game.white, game.black} <= set(level):
-            return drawn(game)
+            return driver.drawn(game)
         return ("1-0" if game.white < game.black else "0-1"), Ending.CHECKMATE
 
     return results
@@ -82,6 +79,13 @@ def ordered(*level: str) -> driver.Results:
 def launched(folder: Path, whole: str, results: driver.Results = driver.by_name) -> driver.Driver:
     """Launch a season."""
     return driver.Driver.launched(driver.load(folder, whole), results)
+
+
+def shown_standings(view: Mapping[str, Any]) -> str:
+    """Return a table as a wide terminal shows it."""
+    told = io.StringIO()
+    rich.console.Console(file=told, width=200).print(tables.standings(view))
+    return told.getvalue()
 
 
 def kinds(played: driver.Driver, kind: str) -> list[contract.Entry]:
@@ -94,11 +98,13 @@ def kinds(played: driver.Driver, kind: str) -> list[contract.Entry]:
 
 def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
     """Nobody goes on and no gate is set until the answer; then exactly the chosen go on."""
-    season = launched(tmp_path, text(CHAIN) + driver.SIDE, drawn).play()
+    season = launched(tmp_path, text(CHAIN) + driver.SIDE, driver.drawn).play()
     assert not season.state.finished
     (asked,) = decisions.outstanding(season.state)
     assert (asked.decision, asked.place, asked.choose) == ("league:place-1", 1, 2)
-    assert asked.about == "place 1: to final; place 2: to final; place 3: stays; place 4: stays"
+    assert asked.about == (
+        "place 1: to final; place 2: to final; place 3: goes no further; place 4: goes no further"
+    )
     assert season.state.events["final"].status is events.Status.WAITING
     assert season.state.events["side"].status is events.Status.RANKED  # it depended on nothing
     assert views.season(season.state)["decisions"][0]["engines"] == ["e1", "e2", "e3", "e4"]
@@ -123,9 +129,9 @@ def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
 
 def test_a_table_is_final_when_its_ties_are_decided(tmp_path: Path) -> None:
     """`farm up` shows a tied event's table as it is so far, and the final one once decided."""
-    season = launched(tmp_path, text(CHAIN), drawn)
+    season = launched(tmp_path, text(CHAIN), driver.drawn)
     ledger, told = memory.MemoryLedger(), io.StringIO()
-    screen = up_screen.Screen(ledger, rich.console.Console(file=told, width=200), quiet=False)
+    screen = harness.up_screen_of(ledger, told, quiet=False)
 
     def show() -> str:
         drafts = [contract.Draft(one.kind, one.data) for one in season.journal]
@@ -153,6 +159,25 @@ def test_a_tie_that_decides_nothing_stops_nothing(tmp_path: Path) -> None:
         assert season.state.finished
         assert not kinds(season, entries.DECISION_NEEDED)
         assert season.state.events["league"].rows[0].rank == 1
+        shown = shown_standings(views.standings(season.state, "league"))
+        assert shown.count("not decided") == 3  # both rows, and what it means
+        assert "nothing depends on it" in shown
+
+
+def test_level_engines_of_a_running_event_are_not_called_undecided(tmp_path: Path) -> None:
+    """Only a final table says that a tie stands."""
+    season = launched(tmp_path, text(CHAIN), driver.drawn).play(6)
+    assert "not decided" not in shown_standings(views.standings(season.state, "league"))
+
+
+def test_a_place_that_leads_nowhere_is_told_by_the_others_of_its_tie(tmp_path: Path) -> None:
+    """Who loses the title does not *stay*: the question says what each place means."""
+    final = 'id = "final"\ntiebreaks = ["organizers"]'
+    season = launched(
+        tmp_path, driver.season_text().replace('id = "final"', final), driver.drawn
+    ).play()
+    (asked,) = decisions.outstanding(season.state)
+    assert asked.about == "place 1: champion; place 2: not champion"
 
 
 def test_seeding_places_are_decided_one_by_one(tmp_path: Path) -> None:
@@ -160,6 +185,7 @@ def test_seeding_places_are_decided_one_by_one(tmp_path: Path) -> None:
     season = launched(tmp_path, text(CHAIN + "seeding_places = 2\n"), ordered("e1", "e2")).play()
     (asked,) = decisions.outstanding(season.state)
     assert (asked.engines, asked.choose) == (("e1", "e2"), 1)
+    assert asked.about == "place 1: its seed, to final; place 2: its seed, to final"
     season.append(decisions.decide(season.state, asked.decision, ["e2"], "ann", "rating"))
     assert season.play().state.events["final"].entrants == ("e2", "e1")
 
@@ -170,7 +196,7 @@ def test_a_relegation_tie_holds_the_end_alone(tmp_path: Path) -> None:
     assert season.state.events["final"].status is events.Status.RANKED
     assert not season.state.finished
     (asked,) = decisions.outstanding(season.state)
-    assert asked.about == "place 3: stays; place 4: relegated"
+    assert asked.about == "place 3: not relegated; place 4: relegated"
     season.append(decisions.decide(season.state, asked.decision, ["e4"], "ann", "newer"))
     assert season.play().state.finished
     assert [row.engine for row in season.state.events["league"].rows][2:] == ["e4", "e3"]
@@ -178,7 +204,7 @@ def test_a_relegation_tie_holds_the_end_alone(tmp_path: Path) -> None:
 
 def test_a_drawn_final_asks_for_its_champion(tmp_path: Path) -> None:
     """The first place of the last event decides the title."""
-    season = launched(tmp_path, text(final=CHAIN), drawn).play()
+    season = launched(tmp_path, text(final=CHAIN), driver.drawn).play()
     (asked,) = decisions.outstanding(season.state)
     season.append(decisions.decide(season.state, asked.decision, ["e2"], "ann", "lots"))
     assert season.play().state.champion == "e2"
@@ -186,7 +212,7 @@ def test_a_drawn_final_asks_for_its_champion(tmp_path: Path) -> None:
 
 def test_answers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """An answer names asked engines, enough of them, each once, with a reason."""
-    season = launched(tmp_path, text(CHAIN), drawn).play()
+    season = launched(tmp_path, text(CHAIN), driver.drawn).play()
     for choose, reason, match in (
         (["e1"], "why", "needs 2 of e1, e2, e3, e4"),
         (["e1", "e1"], "why", "at most once"),
@@ -201,7 +227,7 @@ def test_answers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 def test_the_graph_shows_what_waits(tmp_path: Path) -> None:
     """A question is a waiting node after its ranking, an answer a done one."""
-    season = launched(tmp_path, text(CHAIN), drawn).play()
+    season = launched(tmp_path, text(CHAIN), driver.drawn).play()
     node = next(n for n in graph.build(season.state).nodes if n.kind is graph.Kind.DECISION)
     assert node.state is graph.NodeState.WAITING
     season.append(decisions.decide(season.state, node.id, ["e1", "e2"], "ann", "lots"))
@@ -266,7 +292,7 @@ def test_without_a_limit_a_crash_is_a_loss(tmp_path: Path) -> None:
 
 def test_withdrawal_does_the_same(tmp_path: Path) -> None:
     """The organizers take an engine out: only in a pause, with a reason, of a running event."""
-    season = Organized.launched(driver.load(tmp_path, text(CHAIN)), drawn).play(5)
+    season = Organized.launched(driver.load(tmp_path, text(CHAIN)), driver.drawn).play(5)
     with pytest.raises(errors.RefusedError, match="farm pause"):
         exclusion.withdraw(season.state, "league", "e2", "ann", "author asked")
     season.append(operations.pause(season.state, "ann", "withdrawal"))
@@ -479,11 +505,11 @@ def test_any_corrections_leave_a_season_that_ends(
 def test_r_mobility_decides_where_a_chain_names_it(tmp_path: Path) -> None:
     """FRC-3: the sum of the games' r-mobility points, more is better; older results count ½."""
     chain = 'tiebreaks = ["direct-encounter", "r-mobility", "seed"]\n'
-    season = launched(tmp_path, text(chain), drawn)
+    season = launched(tmp_path, text(chain), driver.drawn)
     season.settle()
     while season.state.current is not None and season.state.current.id == "league":
         game = season.state.ready_game() or ""
-        fact = driver.finished(game, season.start(game), drawn(season.state.game(game)))
+        fact = driver.finished(game, season.start(game), driver.drawn(season.state.game(game)))
         white = season.state.game(game).white == "e4"
         told = fact.model_copy(update={"r_mobility": 0.625 if white else 0.5})
         season.append([contract.Draft("game_finished", told.model_dump(mode="json"))])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import orchestrator
 from orchestrator import contract, errors
-from orchestrator.season import decide, events, files, lots, operations, orders, state
+from orchestrator.season import decide, events, files, judgement, lots, operations, orders, state
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 
@@ -251,8 +251,10 @@ def test_three_attempts_without_a_ply_hold_the_season(loaded: files.Loaded) -> N
     """The third in a row holds; a ply in between starts the count anew; resume lifts it."""
     season = driver.Driver.launched(loaded)
     season.settle()
-    for ply in (0, 0, 5, 0, 0):
-        season.interrupt("league.1", season.start("league.1"), ply)
+    for count in (0, 0, 5, 0, 0):
+        told = driver.plies(season, "league.1", count)
+        season.interrupt("league.1", season.start("league.1"), told[-1].ply if told else 0)
+        season.append(judgement.judge(season.state, told))
         season.settle()
         assert season.state.ready_game() == "league.1"
     season.interrupt("league.1", season.start("league.1"))

@@ -120,6 +120,7 @@ def test_processor_flags_are_read_from_the_kernel_text() -> None:
         (f'"igel.nn" = "{SHA}"', '"igel.nn" = "abc"', "checksums.igel.nn", "'abc'", "64"),
         ("country", "contry", "[engine igel] contry", "unknown key", "did you mean country"),
         ("schema = 1", "schema = 2", "schema", "2", "1"),
+        ("schema = 1", "schema = 1\nrating = 1", "rating", "unknown key", "belongs in [[engine]]"),
         ("3100", '"3100"', "[engine igel] rating", "'3100'", "whole number"),
     ],
 )
@@ -225,6 +226,35 @@ def test_cutechess_engines_become_a_roster(tmp_path: Path) -> None:
     assert first.white_pov
     assert second.protocol == "xboard"
     assert runner.invoke(commands.farm, arguments).exit_code == 2
+
+
+def test_relative_folders_of_cutechess_are_its_files(tmp_path: Path) -> None:
+    """A roster names no folder that says nothing in a hall; one that is not here is told."""
+    home = tmp_path / "chess"
+    (home / "engines" / "sf").mkdir(parents=True)
+    (home / "my engine").write_text("program")
+    listed = [
+        {"name": "One", "command": "./one", "workingDirectory": "engines/sf"},
+        {"name": "Two", "command": "bin/two --quiet"},
+        {"name": "Three", "command": "./my engine", "workingDirectory": "."},
+        {"name": "Four", "command": "four", "workingDirectory": "../gone"},
+        {"name": "Five", "command": "five"},
+    ]
+    (home / "engines.json").write_text(json.dumps(listed))
+    target = tmp_path / "engines.toml"
+    arguments = ["engine", "import", str(home / "engines.json"), "-o", str(target)]
+    done = testing.CliRunner().invoke(commands.farm, arguments)
+    assert done.exit_code == 0, done.output
+    entries = files.load_engines(target)
+    assert [(entry.directory, entry.command[0]) for entry in entries] == [
+        (str(home / "engines" / "sf"), "./one"),
+        (str(home), "bin/two"),
+        (str(home), "./my engine"),
+        (str(tmp_path / "gone"), "four"),
+        (None, "five"),
+    ]
+    told = [line for line in done.output.splitlines() if "not on this machine" in line]
+    assert told == [f"farm: Four: its directory {tmp_path}/gone is not on this machine"]
 
 
 @pytest.mark.parametrize(

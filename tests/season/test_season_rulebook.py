@@ -14,7 +14,6 @@ import driver
 import pytest
 from click import testing
 
-import orchestrator
 from orchestrator import commands, contract, errors
 from orchestrator.season import (
     decisions,
@@ -27,8 +26,6 @@ from orchestrator.season import (
     plan,
     state,
 )
-
-SEASONS = Path(orchestrator.__file__).parent / "seasons"
 
 # RULEBOOK §1: event, engines, games, time control, who goes on, who relegates.
 TABLE: dict[str, list[tuple[str, int, int, str, list[str], int]]] = {
@@ -88,12 +85,6 @@ TABLE: dict[str, list[tuple[str, int, int, str, list[str], int]]] = {
 }
 
 
-@functools.cache
-def loaded(name: str) -> files.Loaded:
-    """Read a season file once."""
-    return files.load(SEASONS / f"{name}.toml")
-
-
 def results(game: events.Game) -> driver.Verdict:
     """Invent results with draws and decisive games; a crash is rare."""
     digest = hashlib.sha256(f"{game.id}/{game.white}".encode()).digest()
@@ -119,13 +110,13 @@ class Organized(driver.Driver):
 @functools.cache
 def played(name: str) -> driver.Driver:
     """Play a season file to its end, once."""
-    return Organized.launched(loaded(name), results).play()
+    return Organized.launched(driver.shipped(name), results).play()
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_file_is_the_rulebooks_table(name: str) -> None:
     """Fields, games, time controls, promotions and relegations are those of the texts."""
-    facts = explain.explain(loaded(name))
+    facts = explain.explain(driver.shipped(name))
     found = [
         (
             row["event"],
@@ -146,9 +137,9 @@ def test_the_file_explains_itself(name: str) -> None:
     """``farm check`` names every event; every event names the clauses it comes from."""
     done = testing.CliRunner().invoke(commands.farm, ["check", name])
     assert done.exit_code == 0, done.output
-    for event in loaded(name).season.events:
+    for event in driver.shipped(name).season.events:
         assert f"{event.id}: {event.name}" in done.output
-    blocks = (SEASONS / f"{name}.toml").read_text().split("[[event]]")[1:]
+    blocks = (driver.SEASONS / f"{name}.toml").read_text().split("[[event]]")[1:]
     clause = {"season16": "S16-", "season17": "S17-", "cup": "CUP-", "frc": "FRC-", "ntcec1": "N1 "}
     assert all(clause[name] in block for block in blocks)
 
@@ -247,7 +238,7 @@ def test_the_outcome_of_season_17_keeps_the_competitions_apart() -> None:
 
 def test_an_outcome_needs_the_end() -> None:
     """A running season has none, and its seed is sealed."""
-    season = driver.Driver.launched(loaded("cup"), results).play(3)
+    season = driver.Driver.launched(driver.shipped("cup"), results).play(3)
     with pytest.raises(errors.RefusedError, match="not over"):
         outcome.outcome(season.state)
     with pytest.raises(errors.RefusedError, match="sealed"):
@@ -261,7 +252,7 @@ def test_an_outcome_needs_the_end() -> None:
 def test_draws_can_be_verified_by_anyone(name: str, tmp_path: Path) -> None:
     """The honest journal verifies, with its books; the command says so by its exit code."""
     journal = played(name).journal
-    found = draw_check.verify(journal, loaded(name))
+    found = draw_check.verify(journal, driver.shipped(name))
     assert found.mismatches == ()
     assert found.draws == sum(e.kind in {"event_started", "games_paired"} for e in journal)
     path = tmp_path / "journal.jsonl"
@@ -287,7 +278,7 @@ def test_a_forged_draw_is_found() -> None:
     turned = launch["books"]["book32"][::-1]
     other = {**launch, "books": {**launch["books"], "book32": turned}}
     mixed = [dataclasses.replace(journal[0], data=other), *journal[1:]]
-    found = draw_check.verify(mixed, loaded("cup")).mismatches
+    found = draw_check.verify(mixed, driver.shipped("cup")).mismatches
     assert any("book book32" in one for one in found)
 
 
@@ -308,9 +299,9 @@ def test_contradictions_are_found(
     tmp_path: Path, name: str, old: str, new: str, match: str
 ) -> None:
     """A file that breaks its own rules is refused with the place and the clause."""
-    text = (SEASONS / f"{name}.toml").read_text()
+    text = (driver.SEASONS / f"{name}.toml").read_text()
     assert old in text
-    (tmp_path / "books").symlink_to(SEASONS / "books")
+    (tmp_path / "books").symlink_to(driver.SEASONS / "books")
     path = tmp_path / "bad.toml"
     path.write_text(text.replace(old, new))
     with pytest.raises(errors.SeasonFileError, match=match):
@@ -325,7 +316,7 @@ def test_the_schema_describes_the_files() -> None:
     engine = set(schema["$defs"]["EngineEntry"]["properties"])
     assert schema["$defs"]["Event"]["properties"]["time_control"]["type"] == "string"
     for name in TABLE:
-        raw = tomllib.loads((SEASONS / f"{name}.toml").read_text())
+        raw = tomllib.loads((driver.SEASONS / f"{name}.toml").read_text())
         assert raw.keys() <= schema["properties"].keys()
         assert all(table.keys() <= event for table in raw["event"])
         assert all(entry.keys() <= engine for entry in raw["roster"]["engine"])

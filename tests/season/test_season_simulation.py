@@ -7,7 +7,6 @@ the tables below are typed from it, not read from the season files.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -22,12 +21,10 @@ import pytest
 import recount
 from click import testing
 
-import orchestrator
 from orchestrator import chances, commands, contract, errors, simulation
 from orchestrator.rating import elo
-from orchestrator.season import draw_check, entries, files, model, state
+from orchestrator.season import draw_check, entries, model, state
 
-SEASONS = Path(orchestrator.__file__).parent / "seasons"
 SEEDS = int(os.environ.get("FARM_SEASONS", "10"))
 LONG = "FARM_SEASONS" in os.environ
 CUTS = 12 if LONG else 3
@@ -79,15 +76,11 @@ ASKING = {  # events whose organizers must have been asked, over many seeds
 }
 
 
-@functools.cache
-def loaded(name: str) -> files.Loaded:
-    """Read a season file once."""
-    return files.load(SEASONS / f"{name}.toml")
-
-
 def simulated(name: str, seed: int) -> simulation.Simulation:
     """Play a season; its seed also says of which kind its games are."""
-    played = simulation.Simulation.launched(loaded(name), seed, CHANCES[seed % len(CHANCES)])
+    played = simulation.Simulation.launched(
+        driver.shipped(name), seed, CHANCES[seed % len(CHANCES)]
+    )
     return played.run()
 
 
@@ -273,7 +266,7 @@ def test_the_command_writes_what_anyone_can_verify(tmp_path: Path) -> None:
     ]
     journal = path.read_text().splitlines()
     again = [contract.Entry.from_line(line) for line in journal]
-    assert draw_check.verify(again, loaded("cup")).mismatches == ()
+    assert draw_check.verify(again, driver.shipped("cup")).mismatches == ()
     assert facts["games"] == sum(event["games"] for event in facts["events"])
     table = testing.CliRunner().invoke(commands.farm, arguments[:4])
     assert table.exit_code == 0

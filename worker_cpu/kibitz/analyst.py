@@ -27,7 +27,7 @@ from typing import Final, Self
 from orchestrator import errors
 from worker_cpu import start
 from worker_cpu.protocols import base, uci
-from worker_cpu.seats import local, sandbox
+from worker_cpu.seats import local, sandbox, visible
 
 START_SECONDS: Final = 60.0  # s: from the start to uciok
 READY_SECONDS: Final = 300.0  # s: to readyok: networks and tablebases are loaded
@@ -126,7 +126,7 @@ class Analyst:
     def _begin(self) -> None:
         environment = start.engine_environment(os.environ, GAME)
         if self._engine.kind == "bubblewrap":
-            environment |= {"HOME": sandbox.SCRATCH, "TMPDIR": sandbox.SCRATCH}
+            environment |= {"HOME": visible.SCRATCH, "TMPDIR": visible.SCRATCH}
         try:
             self._process = subprocess.Popen(
                 self._engine.arguments(),

@@ -156,7 +156,8 @@ class Bridge:
     def _take(self, message: records.Message) -> None:
         match message.kind:
             case "gone":
-                self._lose(LINK, message.payload.decode(errors="replace"))
+                cause = HOST if message.number else LINK
+                self._lose(cause, message.payload.decode(errors="replace"))
             case "joined":
                 self._rejoin(message.number)
             case "ask":

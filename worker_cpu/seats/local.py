@@ -97,6 +97,9 @@ class LocalSeat:
         with contextlib.suppress(OSError):
             self.pidfd = os.pidfd_open(pid)
 
+    def confirm_silence(self) -> None:
+        """Do nothing: an engine that the referee has not heard has not answered."""
+
     @property
     def unsent(self) -> bool:
         """Say whether the engine has not taken all that was written to it."""

@@ -6,8 +6,8 @@ the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
 * the engine is charged the time between the agent's stamp of ``go`` and that of its answer,
   on the engine's own clock; what remains of the referee's time is the network's, recorded
   and never charged;
-* the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only ends a
-  game whose bridge is frozen;
+* the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only interrupts a
+  game whose bridge is frozen: what nobody has heard is no verdict;
 * of an answer beyond the flag, or none, the agent tells what its host took from the engine
   meanwhile (``host``): a flag in a stall of the box is no verdict either;
 * a bridge that ends without having told of the engine's end is an interruption, no verdict.
@@ -133,6 +133,12 @@ class RemoteSeat(local.LocalSeat):
                 told = contract.loads(message.payload)
                 raise interrupted.InterruptedGameError(told["cause"], told["evidence"])
         return b""
+
+    def confirm_silence(self) -> None:
+        """Raise ``InterruptedGameError`` unless the agent told that the engine did not answer."""
+        if not self.gave_up:
+            evidence = f"{self.address.box}: no word of the agent's on a search that is overdue"
+            raise interrupted.InterruptedGameError(LINK, evidence)
 
     def charged_ns(self, start_ns: int, stop_ns: int) -> int:
         """Return what the engine took on its own clock; the rest was the network's."""

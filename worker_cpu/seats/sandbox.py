@@ -6,9 +6,8 @@ a scratch in memory, no capability, the system calls that an engine needs (``sys
 resource limits. ``plain`` gives a process group and resource limits: it contains accidents,
 not hostility. Invariants:
 
-* an engine sees its own directory, the files its roster entry names and the tables of
-  the event; its opponent's files and the hall's directory are hidden where they lie
-  within one of these;
+* an engine sees what it is granted (``visible``); its opponent's files and the hall's
+  directory are hidden where they lie within that;
 * whether a sandbox works here is found by starting one, never by looking for a program;
 * started by root, an engine runs as a user of its own who owns nothing.
 """
@@ -30,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, Self, TypeAlias
 
 from orchestrator import contract, errors
-from worker_cpu.seats import syscalls
+from worker_cpu.seats import syscalls, visible
 
 Kind: TypeAlias = Literal["bubblewrap", "plain"]
 Wish: TypeAlias = Literal["auto", "bubblewrap", "plain"]
@@ -38,12 +37,8 @@ WISHES: tuple[Wish, ...] = ("auto", "bubblewrap", "plain")
 
 INIT = pathlib.Path(__file__).with_name("sandbox_init.py")
 INIT_INSIDE = "/run/farm/init.py"
-SCRATCH = "/scratch"
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 FILES_OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
-WIDE = ("/etc", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/usr", "/var")  # noqa: S108 - is refused
-KERNEL = ("/dev", "/proc", "/run", "/sys", SCRATCH)
-PROGRAMS = ("orchestrator", "worker_cpu")  # the farm's own engine is made of these
 PROBE_SECONDS = 20.0  # s: a sandbox starts within 50 ms
 FIRST_USER = 64_000  # of the numbers that are given to nobody: two for each game
 USERS = 700  # games at once on a host, at most
@@ -190,18 +185,20 @@ def confined(
     if confinement.kind == "plain":
         return plain
     other = order.black if side == "white" else order.white
-    tables = [path for path in _tables(order.limits) if pathlib.Path(path).exists()]
+    tables = [path for path in visible.tables(order.limits) if pathlib.Path(path).exists()]
     search = environment.get("PATH", os.defpath)
-    granted = _grants(spec, other, search) + tables
-    own = [path for path in granted if not any(_within(path, one) for one in confinement.hidden)]
+    granted = visible.grants(spec, other, search) + tables
+    own = [
+        path for path in granted if not any(visible.within(path, one) for one in confinement.hidden)
+    ]
     if os.geteuid() == 0:
         _check_readable(own)
-    others = (path for path in _grants(other, spec, search) if not _of_system(path))
+    others = (path for path in visible.grants(other, spec, search) if not visible.of_system(path))
     hidden = [*confinement.hidden, *others]
-    inside = {"HOME": SCRATCH, "TMPDIR": SCRATCH}
+    inside = {"HOME": visible.SCRATCH, "TMPDIR": visible.SCRATCH}
     init = {
         **plain,
-        "cwd": spec.directory or SCRATCH,
+        "cwd": spec.directory or visible.SCRATCH,
         "env": {**environment, **inside},
         "user": _user(side) if os.geteuid() == 0 else None,
     }
@@ -220,7 +217,7 @@ def alone(command: Sequence[str], paths: Sequence[str]) -> list[str]:
     """
     named = {str(number): path for number, path in enumerate(paths)}
     spec = contract.EngineSpec(id="alone", name="alone", command=tuple(command), options=named)
-    own = _grants(spec, spec, os.environ.get("PATH", os.defpath))
+    own = visible.grants(spec, spec, os.environ.get("PATH", os.defpath))
     return [*wrapper(describe().program, Confinement("bubblewrap"), own, ()), *command]
 
 
@@ -237,11 +234,7 @@ def _check_readable(paths: Sequence[str]) -> None:
 
 
 def _init(order: Mapping[str, Any]) -> list[str]:
-    return [_interpreter(), "-I", "-S", INIT_INSIDE, json.dumps(order)]
-
-
-def _interpreter() -> str:
-    return os.path.realpath(sys.executable)
+    return [visible.interpreter(), "-I", "-S", INIT_INSIDE, json.dumps(order)]
 
 
 def _user(side: contract.Side) -> int:
@@ -267,15 +260,15 @@ def wrapper(
         *("--hostname", "sandbox"),
         *(("--seccomp", str(filter_fd)) if filter_fd >= 0 else ()),
         *_system(),
-        *_bind(sys.base_prefix),
+        *visible.bind(sys.base_prefix),
         *("--size", size, "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 - its own
-        *_views(own, hidden),
+        *visible.binds(own, hidden),
         *("--perms", "0755", "--dir", "/run", "--perms", "0755", "--dir", "/run/farm"),
         *("--ro-bind", str(INIT), INIT_INSIDE),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--size", size, "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
         *("--remount-ro", "/dev"),
-        *("--size", size, "--perms", "1777", "--tmpfs", SCRATCH),
+        *("--size", size, "--perms", "1777", "--tmpfs", visible.SCRATCH),
         *("--chdir", "/", "--remount-ro", "/"),
     ]
 
@@ -304,101 +297,3 @@ def _system() -> Iterator[str]:
     for name in FILES_OF_ETC:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     yield from ("--ro-bind-try", "/sys/devices/system", "/sys/devices/system")  # cores, nodes
-
-
-# -- what an engine sees ---------------------------------------------------------------
-
-
-def _views(own: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
-    """Yield binds of ``own`` and covers of ``hidden``, outer paths first, so the inner win."""
-    places = dict.fromkeys(hidden, False) | dict.fromkeys(own, True)
-    seen = {"/usr": True, sys.base_prefix: True}
-    covers = []
-    for path in sorted(places, key=lambda path: len(pathlib.PurePath(path).parts)):
-        around = [place for place in seen if _within(path, place)]
-        visible = bool(around) and seen[max(around, key=len)]
-        if places[path] == visible or (not places[path] and not pathlib.Path(path).exists()):
-            continue
-        seen[path] = places[path]
-        if places[path]:
-            yield from _bind(path)
-        elif pathlib.Path(path).is_dir():
-            yield from ("--perms", "0555", "--tmpfs", path)
-            covers.append(path)
-        else:
-            yield from ("--ro-bind", "/dev/null", path)
-    for path in covers:
-        yield from ("--remount-ro", path)
-
-
-def _bind(path: str) -> Iterator[str]:
-    """Yield a read-only bind; its parents are for all to pass (bubblewrap's own are not)."""
-    for parent in reversed(pathlib.PurePath(path).parents[:-1]):
-        yield from ("--perms", "0755", "--dir", str(parent))
-    yield from ("--ro-bind", path, path)
-
-
-def _within(path: str, place: str) -> bool:
-    return pathlib.PurePath(path).is_relative_to(place)
-
-
-def _grants(spec: contract.EngineSpec, other: contract.EngineSpec, search: str) -> list[str]:
-    """Return what an engine may read: its directory, its program, the files it is told of."""
-    found = [*([spec.directory] if spec.directory else []), *_named(spec)]
-    program, against = _program(spec, search), _program(other, search)
-    if program is not None:
-        for path in {program, pathlib.Path(os.path.realpath(program))}:
-            shared = against is not None and against != program and against.parent == path.parent
-            alone = bool(spec.directory) or shared or _wide(path.parent)
-            found.append(str(path if alone else path.parent))
-        if program.is_relative_to(sys.prefix):
-            found += _farm()
-    return list(dict.fromkeys(path for path in found if pathlib.Path(path).exists()))
-
-
-def _program(spec: contract.EngineSpec, search: str) -> pathlib.Path | None:
-    name = spec.command[0]
-    if "/" in name:
-        return pathlib.Path(os.path.normpath(pathlib.Path(spec.directory or "/") / name))
-    found = shutil.which(name, path=search)
-    return pathlib.Path(found) if found else None
-
-
-def _named(spec: contract.EngineSpec) -> list[str]:
-    """Return the absolute paths that the roster's entry names in commands and options."""
-    values = [*spec.command[1:], *map(str, spec.options.values()), *spec.init]
-    values += [str(value) for own in spec.settings.values() for value in own.values()]
-    values += [spec.network or "", *spec.checksums]
-    words = [word for value in values for word in value.replace("=", ":").split(":")]
-    named = {os.path.normpath(word) for word in words if word.startswith("/")}
-    return sorted(path for path in named if not _of_all(path))
-
-
-def _of_all(path: str) -> bool:
-    """Say whether a path is the system's, or holds everybody's things: nobody's own."""
-    return path in ("/", *WIDE) or any(_within(path, place) for place in KERNEL)
-
-
-def _farm() -> list[str]:
-    """Return where the farm's own engine lives: this environment and its packages."""
-    root = pathlib.Path(__file__).parents[2]
-    return [sys.prefix, *(str(root / name) for name in PROGRAMS)]
-
-
-def _wide(directory: pathlib.Path) -> bool:
-    """Say whether a directory is one that holds other people's things, not one program's."""
-    path = str(directory)
-    return _of_all(path) or _within(path, "/usr") or directory == pathlib.Path.home()
-
-
-def _of_system(path: str) -> bool:
-    """Say whether a path is a part of what every sandbox needs itself."""
-    needed = (sys.base_prefix, "/usr/bin", "/bin", "/usr/lib", "/lib", "/lib64")
-    return any(_within(path, place) for place in needed) or _within(_interpreter(), path)
-
-
-def _tables(limits: contract.Limits) -> Iterator[str]:
-    """Yield the directories of the event's tablebases."""
-    paths = (limits.syzygy_path, limits.nalimov_path, limits.gaviota_path, limits.scorpio_path)
-    for path in paths:
-        yield from filter(None, (path or "").split(os.pathsep))

@@ -30,6 +30,7 @@ REPORT, KEEP, PIPES = 3, 4, (6, 7, 8)
 MAX_FD = 1 << 16  # descriptors are closed up to here; nothing has opened higher ones
 SCRATCH = "/scratch"
 FILES = 1_000  # files saved of one scratch: evidence, not an archive
+FULL = 2  # times the largest file: a core and all else; holes say to be more than they are
 COPY_BYTES = 1 << 20  # bytes: one read while a file is saved
 PR_SET_DUMPABLE = 4  # linux/prctl.h
 
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> int:
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     reap()
-    save()
+    save(room=FULL * order["limits"]["FSIZE"])
     return 0
 
 
@@ -126,34 +127,40 @@ def report(line: str) -> None:
         os.write(REPORT, line.encode() + b"\n")
 
 
-def save() -> None:
-    """Copy the plain files of the scratch to the kept directory, links not followed."""
+def save(room: int) -> None:
+    """Copy the plain files of the scratch to the kept directory, links not followed.
+
+    At most ``room`` bytes: what a file says to hold need not be in the scratch's memory.
+    """
     left = FILES
     for place, _, names in os.walk(SCRATCH):
         for name in names:
-            if left == 0:
+            if left == 0 or room <= 0:
                 return
             left -= 1
             path = f"{place}/{name}"
             with contextlib.suppress(OSError):  # evidence is saved as far as it can be
-                _save_file(path, os.path.relpath(path, SCRATCH).replace("/", "%2F"))
+                room -= _save_file(path, os.path.relpath(path, SCRATCH).replace("/", "%2F"), room)
 
 
-def _save_file(path: str, name: str) -> None:
+def _save_file(path: str, name: str, room: int) -> int:
+    """Copy a file as far as there is room; return its bytes."""
+    copied = 0
     # O_NONBLOCK: a named pipe that an engine has left must not hold us.
     source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(source).st_mode):
-            return
+            return 0
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         target = os.open(name[-250:], flags, 0o600, dir_fd=KEEP)
         try:
-            while chunk := os.read(source, COPY_BYTES):
-                os.write(target, chunk)
+            while chunk := os.read(source, min(COPY_BYTES, room - copied)):
+                copied += os.write(target, chunk)
         finally:
             os.close(target)
     finally:
         os.close(source)
+    return copied
 
 
 def _hide() -> None:

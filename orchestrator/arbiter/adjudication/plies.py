@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from orchestrator import contract
+from orchestrator.arbiter import verdict
 
 Zeroing: TypeAlias = Literal["reset", "restart", "ignore"]
 
@@ -59,7 +60,7 @@ class Ply:
             return None
         else:
             ahead = score.cp > 0
-        return self.mover if ahead else _other(self.mover)
+        return self.mover if ahead else verdict.opponent(self.mover)
 
 
 class Row:
@@ -95,7 +96,3 @@ class Row:
         if missing == self._needed or (number + missing) // 2 < min_ply // 2:
             return -missing - 1
         return missing
-
-
-def _other(side: contract.Side) -> contract.Side:
-    return "black" if side == "white" else "white"

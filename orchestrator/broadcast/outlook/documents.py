@@ -10,12 +10,12 @@ moment, as the starts in the schedule do.
 from __future__ import annotations
 
 import collections
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator import contract, errors, ratinglist
 from orchestrator import forecast as forecasts
+from orchestrator.arbiter import discreet
 from orchestrator.broadcast import tables
 from orchestrator.broadcast.outlook import places
 from orchestrator.rating import lists, ordo
@@ -37,31 +37,25 @@ def ratings(
     now_ms: int,
 ) -> dict[str, Any]:
     """Return the farm's rating list from ``games``, the official ones of all its seasons."""
-    average = _average(states, games)
+    counted = collections.Counter(games)
+    scale = ratinglist.scale(states, counted, families)
     head = {
         "made_ms": now_ms,
         "games": len(games),
-        "average": average,
+        "average": scale.average,
+        "rosters": scale.rosters,
         "journals": {state.launched.id: state.seq for state in states},
     }
-    wanted = ordo.Settings(white=None, draws=None, average=average)
+    wanted = ordo.Settings(white=None, draws=None, average=scale.average)
     kept = ratinglist.RatingList(wanted, families)
     try:
-        known, rows = kept.listed(collections.Counter(games), states, ERROR_RUNS)
+        known, rows = kept.listed(counted, states, ERROR_RUNS)
     except errors.RefusedError:
         return head | {"absent": "No game has been finished yet.", "ratings": []}
     told = lists.facts(known, rows)
     for line, row in zip(told["ratings"], rows, strict=True):
         line.update(percent=round(row.percent, 2), bound=row.mark)
     return head | {"absent": None} | told
-
-
-def _average(states: Sequence[State], games: Sequence[ratinglist.Result]) -> float:
-    """Return the mean of the rosters' ratings of who has played: the scale of the rosters."""
-    first = ratinglist.first_ratings(states)
-    played = {name for white, black, _ in games for name in (white, black)}
-    known = [rating for name, rating in first.items() if name in played]
-    return float(round(statistics.fmean(known))) if known else ordo.AVERAGE
 
 
 # -- the forecast ----------------------------------------------------------------------
@@ -83,7 +77,8 @@ def forecast(state: State, runs: int, now_ms: int) -> dict[str, Any]:
         asked = forecasts.Forecast(state, SEED)
         odds = forecasts.forecast(asked, runs, processes=1)
     except errors.OrganizerError as error:
-        return head | {"absent": f"The rest cannot be played out: {error}.", "runs": 0}
+        why = discreet.text(str(error))
+        return head | {"absent": f"The rest cannot be played out: {why}.", "runs": 0}
     told = forecasts.facts(asked, odds, tables.base_ms(state))
     told["champion"] = [_named(state, line) for line in told["champion"]]
     told["events"] = [_event(state, event) for event in told["events"]]

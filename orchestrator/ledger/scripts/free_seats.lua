@@ -1,7 +1,7 @@
 -- Free an attempt's GPUs; forget its wish and its answer.
 --
 -- KEYS 1 wants   hash    attempt -> request, of the box
---      2 answer  string  the answer to the attempt
+--      2 answer  string  the box's answer to the attempt
 --      3 gpus    hash    UUID -> 'hall attempt token deadline'
 -- ARGV 1 attempt
 -- Reply {'freed'}

@@ -1,12 +1,12 @@
--- Take GPUs for an attempt and answer its wish.
+-- Take GPUs for an attempt and answer its wish; without an answer the wish stands.
 --
 -- KEYS 1 slot    hash    the lease of the attempt's hall
 --      2 epoch   string  the present epoch
 --      3 wants   hash    attempt -> request, of the box
---      4 answer  string  the answer to the attempt
+--      4 answer  string  the box's answer to the attempt
 --      5 gpus    hash    UUID -> 'hall attempt token deadline'
 --      6 ...     hash    the lease of each hall that has a GPU, in the order of ARGV
--- ARGV 1 attempt  2 token, or 'trial'  3 hall  4 answer (JSON)  5 life of a trial (ms)
+-- ARGV 1 attempt  2 token, or 'trial'  3 hall  4 answer (JSON, or empty)  5 life of a trial (ms)
 --      6 count of GPUs, then their UUIDs, then the names of the halls of KEYS 6 ...
 -- Reply {'seated'}               now, or earlier by the same attempt
 --       {'taken', uuid, hall, attempt}
@@ -48,6 +48,8 @@ for i = 1, count do
   redis.call('HSET', KEYS[5], ARGV[6 + i],
     hall .. ' ' .. attempt .. ' ' .. token .. ' ' .. deadline)
 end
-redis.call('SET', KEYS[4], ARGV[4])
-redis.call('HDEL', KEYS[3], attempt)
+if ARGV[4] ~= '' then
+  redis.call('SET', KEYS[4], ARGV[4])
+  redis.call('HDEL', KEYS[3], attempt)
+end
 return {'seated'}

@@ -3,7 +3,7 @@
 -- KEYS 1 slot    hash    the lease of the attempt's hall
 --      2 epoch   string  the present epoch
 --      3 wants   hash    attempt -> request, of the box
---      4 answer  string  the answer to the attempt
+--      4 answer  string  the box's answer to the attempt
 -- ARGV 1 attempt  2 token, or 'trial'  3 request (JSON)
 -- Reply {'wanted'}
 --       {'fenced'}

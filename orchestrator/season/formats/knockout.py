@@ -5,7 +5,7 @@ number of pairs; the winners enter the next round in the order of their matches,
 match i is winner (2i-1) v winner (2i). CUP-3a: a match of k pairs ends after the game in
 which a side has more than k points, also in the middle of a pair. CUP-3d, CUP-3e: at k-k
 whole pairs follow until one is decisive. Games are paired as soon as they are certain to
-be played.
+be played; where a corrected result has decided the match before them, they are not.
 
 The first round places its best seeds at equal distance (CUP-2c, EDPS8) and draws the
 rest by lot. A smaller field leaves places empty: the best seeds have the byes.
@@ -139,6 +139,15 @@ class Knockout:
         """Return the next match, which began because this one was decided."""
         return number + 1
 
+    def decided(self, number: int, played: base.History) -> bool:
+        """Say whether match ``number`` (from 1) is over, whatever becomes of its open games."""
+        return self._decided(number - 1, played)
+
+    def rival(self, engine: int) -> int | None:
+        """Return whom an engine meets, None where it has a bye."""
+        match = next(sides for sides in self.matches if engine in sides)
+        return next((side for side in match if side not in {engine, None}), None)
+
     def order(self, played: base.History) -> tuple[tuple[int, ...], ...]:
         """Return winners, then losers, both in the order of their matches."""
         winners, open_matches, losers = [], [], []
@@ -179,33 +188,36 @@ class Knockout:
         return played.taken(first, games), played.taken(second, games)
 
     def _decided(self, number: int, played: base.History) -> bool:
-        """Say whether a match is over; all its paired games must have been played."""
-        first, second = self._score(number, played)
-        games = len(self._games_of(number, played))
-        if not played.out.isdisjoint(self._sides(number)):
-            return True
-        if games <= 2 * self.pairs:
-            return max(first, second) > 2 * self.pairs
-        return games % 2 == 0 and first != second
+        left = not played.out.isdisjoint(self._sides(number))
+        return left or self._won_by(number, played) is not None
+
+    def _won_by(self, number: int, played: base.History) -> int | None:
+        """Return who has more than half the points of the match proper, or else of a pair."""
+        games, start, size = self._games_of(number, played), 0, 2 * self.pairs
+        while start < len(games):
+            part = games[start : start + size]
+            for engine in self._sides(number):
+                if played.taken(engine, part) > size:
+                    return engine
+            if any(game.half_points is None for game in part):
+                return None
+            start, size = start + size, 2
+        return None
 
     def _winner(self, number: int, played: base.History) -> int | None:
         first, second = self.matches[number]
         if first is None or second is None:
             return second if first is None else first
         staying = [engine for engine in (first, second) if engine not in played.out]
-        if len(staying) == 1:
-            return staying[0]
-        games = self._games_of(number, played)
-        done = all(game.half_points is not None for game in games)
-        if not done or not self._decided(number, played):
-            return None
-        return max((first, second), key=lambda engine: played.taken(engine, games))
+        return staying[0] if len(staying) == 1 else self._won_by(number, played)
 
     def _certain(self, number: int, played: base.History) -> int:
         """Return how many games will be played whatever their results are."""
         games, best = len(self._games_of(number, played)), max(self._score(number, played))
         left = 2 * self.pairs - games
-        return min(left, (2 * self.pairs - best) // 2 + 1) if left > 0 else 2
+        if left <= 0:
+            return 2 - games % 2
+        return min(left, (2 * self.pairs - best) // 2 + 1)
 
     def _next_games(self, number: int, played: base.History) -> base.Pairing:
         first, second = self._sides(number)

@@ -11,6 +11,7 @@ import clock_figures
 import clock_report
 import clock_runners
 import clock_script
+import clock_skips
 import measure
 import pytest
 
@@ -28,7 +29,7 @@ def test_every_runner_gives_figures(
         with capsys.disabled():
             assert measure.main(shlex.split(CLOCK)) == 0
     else:
-        compiler_or_skip()
+        clock_skips.compiler_or_skip()
         setting = clock_runners.Setting(think_us=500, lines=3, concurrency=1, games=1)
         results = measure.run([setting], runs=1, games=2, folder=tmp_path)
         print(clock_report.markdown(results))
@@ -38,14 +39,6 @@ def test_every_runner_gives_figures(
         text = capsys.readouterr().out
         for words in ("farm match", "Our own nanosecond record", "games a minute", "Goals"):
             assert words in text
-
-
-def compiler_or_skip() -> None:
-    """Skip by name where the probe cannot be built; fail in CI."""
-    if clock_runners.compiler() is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("gcc is not installed")
-        pytest.skip("gcc is not installed")
 
 
 def test_the_written_game_ends_by_mate_and_never_before() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import clock_figures
 import clock_runners
 import clock_script
+import clock_skips
 import pytest
 import watched_games
 
@@ -28,7 +29,7 @@ LINES = 20  # info lines of a think
 @pytest.mark.benchmark
 def test_a_crowd_sees_every_move(tmp_path: pathlib.Path) -> None:
     """Nobody is sent away, everybody is told of every ply; errors and delays are printed."""
-    compiler_or_skip()
+    clock_skips.compiler_or_skip()
     crowds = [CROWD if number % 2 else 0 for number in range(GAMES)]
     setting = clock_runners.Setting(MOVE_US, LINES, 1, GAMES)
     played = watched_games.play(tmp_path, crowds, setting)
@@ -50,11 +51,3 @@ def figures(values: Sequence[float], unit: str) -> str:
     """Write what is looked at of a distribution."""
     p50, p99 = statistics.median(values), clock_figures.quantile(values, 0.99)
     return f"p50 {p50:.2f}, p99 {p99:.2f}, max {max(values):.2f} {unit} of {len(values)}"
-
-
-def compiler_or_skip() -> None:
-    """Skip by name where the probe cannot be built; fail in CI."""
-    if clock_runners.compiler() is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("gcc is not installed")
-        pytest.skip("gcc is not installed")

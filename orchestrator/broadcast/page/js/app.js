@@ -3,7 +3,7 @@
 import { byId, fill, h } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
-import { calm, over, words } from "./notice.js"
+import { calm, over, resting, words } from "./notice.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
@@ -95,8 +95,10 @@ function lose(words) {
   tell(words)
 }
 
-/** Say that the season is over, or what stands in its way. */
+/** Say that the season is over, or what stands in its way; and where a replay's way back leads. */
 function tellState(season) {
+  const back = resting(season, feed.now()) ? "Back to the last game" : "Back to the live game"
+  if (byId("to-live").textContent !== back) byId("to-live").textContent = back
   if (!state.lost) tell(words(season, feed.now()), calm(season))
 }
 

@@ -9,10 +9,15 @@ const AT_ONCE = new Set(["hold", "pause", "organizers"])
 export function words(season, now) {
   if (season.status === "finished") return `The season is over: ${season.champion} is the champion.`
   if (season.status === "abandoned") return sentence("The season was abandoned", season.reason)
-  const waits = (season.waits ?? []).filter((one) => AT_ONCE.has(one.for) || now - one.since_ms > CALM_MS)
+  const waits = standing(season, now)
   if (waits.length) return [...waits.map((one) => wait(season, one, now)), next(season, waits)].filter(Boolean).join(" ")
   return season.decisions.length ? sentence("The organizers are asked", season.decisions.map(({ about }) => about).join("; ")) : ""
 }
+
+/** Return whether no game is in flight, nor about to be: the one that is shown beside a replay is then the last. */
+export const resting = (season, now) => over(season) || standing(season, now).length > 0
+
+const standing = ({ waits = [] }, now) => waits.filter((one) => AT_ONCE.has(one.for) || now - one.since_ms > CALM_MS)
 
 /** Return whether what is said is no trouble: the season's end, or a break that ends by itself. */
 export const calm = ({ status, waits = [] }) => status === "finished" || (waits.length > 0 && waits.every((one) => one.for === "gate"))

@@ -17,9 +17,22 @@ export async function ratings() {
   if (!told || told.absent) return [title, empty(told?.absent ?? "No rating list.")]
   const head = [["#", true], ["Engine"], ["Rating", true], ["±", true], ["Points", true], ["Games", true], ["Score", true], ["Standing"]]
   return [title, table("Rating list", head, told.ratings.map(rated), { class: "ratings" }),
-    h("p", { class: "quiet note" }, `All ${told.games} official games of all seasons, as of ${format.moment(told.made_ms)}; mean ${told.average}, as in the rosters.`,
-      ` White is worth ${told.white_advantage.toFixed(0).replace("-", "−")} points; equal engines draw ${(100 * told.draw_rate).toFixed(0)} % of their games.`,
+    h("p", { class: "quiet note" }, `${told.games === 1 ? "The one official game" : `All ${told.games} official games`} of all seasons, as of ${format.moment(told.made_ms)}.`, scale(told), figures(told),
       " ± is half of the 95 % interval. Provisional: has not finished an event yet, or no chain of wins and draws leads to the others.")]
+}
+
+/** Say where the list lies: on the scale of the rosters, as far as they rate its engines. */
+function scale({ average, rosters }) {
+  if (!rosters) return ` No roster rates these engines: their mean is put at ${average}.`
+  return ` On the rosters' scale, by the ${rosters === 1 ? "one engine" : `mean of the ${rosters} engines`} that both rate.`
+}
+
+/** Say what White's advantage and the draw rate are, where enough games tell them. */
+function figures({ white_advantage: white, draw_rate: draws }) {
+  if (white === null && draws === null) return " Too few games yet to tell what White is worth, and how often equal engines draw."
+  const worth = white === null ? "is not sure enough yet to be told" : `is ${white.toFixed(0).replace("-", "−")} points`
+  const drawn = draws === null ? "" : ` Equal engines draw ${(100 * draws).toFixed(0)} % of their games.`
+  return ` White's advantage ${worth}.${drawn}`
 }
 
 function rated(row) {

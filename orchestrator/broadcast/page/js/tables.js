@@ -41,8 +41,15 @@ async function standings(context) {
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
     chain.map((name) => h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, row.tiebreaks[name] === undefined ? "–" : format.points(row.tiebreaks[name]))),
-    h("td", { "data-x": "decided-by" }, row.decided_by ? (TIEBREAKS[row.decided_by] ?? row.decided_by) : "level")))
+    decidedBy(row, told.final)))
   return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows)]
+}
+
+/** What gave a row its place; a tie that stands in a final table decides nothing. */
+function decidedBy(row, final) {
+  if (row.decided_by) return h("td", { "data-x": "decided-by" }, TIEBREAKS[row.decided_by] ?? row.decided_by)
+  if (!final) return h("td", { "data-x": "decided-by" }, "level")
+  return h("td", { "data-x": "decided-by", title: "Level, and nothing depends on it" }, "not decided")
 }
 
 async function crosstable(context) {
@@ -155,7 +162,7 @@ async function log({ season }) {
   if (!lines.length) return [h("h3", {}, "Crashes and decisions"), ...ask, empty("Nothing has happened that had to be decided.")]
   const rows = lines.toReversed().map((line) => h("tr", {}, h("td", {}, format.moment(line.at_ms)),
     h("td", {}, line.game ? h("a", { href: gameLink(season.season, line.game) }, line.game) : line.event),
-    h("td", {}, line.engines.join(", ")), h("td", {}, line.text), h("td", {}, [line.reason, line.name && `(${line.name})`].filter(Boolean).join(" "))))
+    h("td", {}, line.engines.join(", ")), h("td", {}, line.text), h("td", {}, line.reason)))
   return [h("h3", {}, "Crashes and decisions"), ...ask, table("Log", [["When"], ["Game or event"], ["Engines"], ["What"], ["Reason"]], rows)]
 }
 

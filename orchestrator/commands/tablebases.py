@@ -1,0 +1,44 @@
+"""Whether a season's tablebases are on this machine: said before a season is launched.
+
+A warning and never a refusal, as of programs (``programs``): the hall may be another host.
+There ``farm doctor`` says the same, and positions without a table are played on (S16-11d).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.doctor import season as doctor
+from orchestrator.season import model
+
+
+def warnings(season: model.Season) -> list[str]:
+    """Return what to say of directories of tables that are not whole here, by directory."""
+    events: dict[tuple[str, int], list[str]] = {}
+    for event in season.events:
+        for path, men in _asked(event):
+            events.setdefault((path, men), []).append(event.id)
+    told = []
+    for (path, men), names in events.items():
+        found = doctor.count(path, men)
+        if found < doctor.WHOLE[men]:
+            told.append(_missing(path, found, men, names))
+    return told
+
+
+def _asked(event: model.Event) -> Iterator[tuple[str, int]]:
+    """Yield each directory (or several, joined by ``:``) with the men that it is asked for."""
+    rule, engines = event.adjudication.syzygy, event.limits.syzygy_path
+    own = rule and (rule.path or engines)
+    if rule and own:
+        yield own, rule.men
+    if engines and engines != own:
+        yield engines, doctor.ENGINES_MEN
+
+
+def _missing(path: str, found: int, men: int, events: list[str]) -> str:
+    tables = f"{found} of {doctor.WHOLE[men]} tablebases to {men} men" if found else "no tablebases"
+    return (
+        f"{tables} on this machine in {path} (for {', '.join(events)}); if it is the hall,"
+        " positions without a table are played on"
+    )

@@ -1,0 +1,128 @@
+"""``farm fsck`` and TCEC's files: what the journal does not tell is found, and mended."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import cast
+
+import pytest
+import theatre
+
+from orchestrator import fsck
+from orchestrator.broadcast.tcec import names
+from orchestrator.fsck import feeds, findings
+from orchestrator.ledger import api
+from orchestrator.season import state
+
+SEASON = "demo"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no web server."""
+    monkeypatch.setattr(feeds, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def tape() -> theatre.Tape:
+    """Return a season that is half played."""
+    made = theatre.simulated(SEASON)
+    made.shown = round(len(made.journal) * 0.7)
+    return made
+
+
+def shown(tape: theatre.Tape, root: pathlib.Path) -> dict[str, bytes]:
+    """Write the files as a web server does that is started now; return them."""
+    theatre.projected(tape, root).projector.look()
+    return theatre.tree(root / "feeds")
+
+
+def checked(tape: theatre.Tape, root: pathlib.Path, *, repair: bool = False) -> list[findings.Told]:
+    """Run the checker of the feeds over the season."""
+    ledger = cast("api.Ledger", tape)  # a tape has all that is read of one
+    season = findings.Season(SEASON, ledger, root / "archive", None, root / "feeds")
+    return list(fsck.check(season, fsck.checkers(["feeds"]), repair=repair))
+
+
+def test_a_host_without_feeds_has_nothing_to_judge(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """Where no web server has written, nothing is missing."""
+    assert checked(tape, tmp_path) == []
+
+
+def test_what_a_web_server_wrote_agrees(tape: theatre.Tape, tmp_path: pathlib.Path) -> None:
+    """At any moment of a season the files are those of a projection made anew."""
+    for share in (0.3, 0.7, 1.0):
+        tape.shown = round(len(tape.journal) * share)
+        shown(tape, tmp_path)
+        assert checked(tape, tmp_path) == []
+
+
+def test_each_file_that_is_lost_or_changed_is_rebuilt(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """A file is found by its content, alone, and its bytes come back; the others are as before."""
+    before = shown(tape, tmp_path)
+    judged = {f"{name}.json" for name in feeds.FRONT} & before.keys() - {feeds.INDEX}
+    judged |= {name for name in before if name.startswith("archive/")}
+    assert len(judged) > 10
+    for number, name in enumerate(sorted(judged)):
+        path = tmp_path / "feeds" / name
+        if number % 2:
+            path.unlink()
+        else:
+            path.write_bytes(b"{}")
+        if number % 5 == 0:
+            assert [one.repaired for one in checked(tape, tmp_path)] == [False]
+        (told,) = checked(tape, tmp_path, repair=True)
+        assert (told.finding.place, told.repaired) == (str(path), True)
+    assert theatre.tree(tmp_path / "feeds") == before
+
+
+def test_feeds_that_are_ahead_of_a_restored_journal_are_set_back(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """A copy that lags knows fewer games: their PGN goes, tables and schedule are the copy's."""
+    shown(tape, tmp_path)
+    kept, lost = finished(tape, 0.4), finished(tape, 0.7)
+    for name in lost:
+        (tmp_path / "feeds" / name).write_text("moves")
+    tape.shown = round(len(tape.journal) * 0.4)
+    assert 0 < len(kept) < len(lost)
+    told = checked(tape, tmp_path, repair=True)
+    assert all(one.repaired for one in told)
+    unknown = {one.finding.place for one in told if "not finished" in one.finding.problem}
+    assert unknown == {str(tmp_path / "feeds" / name) for name in lost - kept}
+    assert any(one.finding.place.endswith("/crosstable.json") for one in told)
+    assert checked(tape, tmp_path) == []
+    there = theatre.tree(tmp_path / "feeds").keys()
+    assert {name for name in there if name.endswith(".pgn")} - {"live.pgn"} == kept
+
+
+def finished(tape: theatre.Tape, share: float) -> set[str]:
+    """Return the names of the PGN files of the games that are finished at some moment."""
+    folded = state.fold(tape.journal[: round(len(tape.journal) * share)])
+    found = set()
+    for event in folded.events.values():
+        for number, game in enumerate(event.order, 1):
+            if folded.game(game).finished is not None:
+                found.add(f"archive/{names.stem(folded, event)}_{number}.pgn")
+    return found
+
+
+def test_a_web_server_that_writes_meanwhile_is_no_finding(
+    tape: theatre.Tape, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What differs is looked at again: the web server was a moment behind."""
+    shown(tape, tmp_path)
+    tape.shown += 8
+    looks: list[float] = []
+
+    def caught_up(seconds: float) -> None:
+        looks.append(seconds)
+        shown(tape, tmp_path)
+
+    monkeypatch.setattr(feeds.time, "sleep", caught_up)
+    assert checked(tape, tmp_path) == []
+    assert looks

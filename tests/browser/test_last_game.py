@@ -1,0 +1,73 @@
+"""Where a replay's way back leads, and what the rating list says after a few games."""
+
+from __future__ import annotations
+
+import pathlib
+
+import driver
+import harness
+import theatre
+from playwright import sync_api
+
+from orchestrator import contract
+from orchestrator.broadcast.outlook import settings
+from orchestrator.season import orders
+
+EAGER = settings.Settings(runs=8, humble=False)
+
+
+def play(season: driver.Driver, tape: theatre.Kept) -> None:
+    """Play a game that has a record."""
+    season.settle()
+    game = str(season.state.ready_game())
+    attempt = season.start(game)
+    order = orders.game_order(season.state, game)
+    taken = harness.claim("test", game, attempt)
+    fact, packed = harness.invented(order, taken, contract.Token(1, 1))
+    tape.records[attempt] = packed
+    told = fact.model_copy(update={"record_sha256": "ab" * 32, "ended_ms": season.now_ms})
+    season.append([contract.Draft.of("game_finished", told)])
+
+
+def test_the_way_back_from_a_replay_leads_where_it_says(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """While a game is played it is the live one; when the season is over, the last one."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
+    tape = theatre.Kept(season.journal)
+    play(season, tape)
+    season.settle()
+    season.start(str(season.state.ready_game()))
+    tape.shown = len(season.journal)
+    page = browser.new_page()
+    back = page.locator("#to-live")
+    with theatre.served(tape, tmp_path) as url:
+        page.goto(f"{url}/#/test/game/league.1")
+        sync_api.expect(back).to_have_text("Back to the live game")
+        season.play()
+        tape.shown = len(season.journal)
+        sync_api.expect(back).to_have_text("Back to the last game")
+        back.click()
+        sync_api.expect(back).to_be_hidden()
+        sync_api.expect(page.locator("#notice")).to_contain_text("is the champion")
+        page.close()
+
+
+def test_a_few_games_tell_no_figures_that_mislead(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """The list says that too little was played, and that no roster gives its scale."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play(4)
+    tape = theatre.Tape(season.journal)
+    tape.shown = len(season.journal)
+    page = browser.new_page()
+    with theatre.served(tape, tmp_path, EAGER) as url:
+        page.goto(url)
+        page.get_by_role("tab", name="Rating list").click()
+        panel = page.locator("#panel")
+        sync_api.expect(panel).to_contain_text("Too few games yet to tell what White is worth")
+        sync_api.expect(panel).to_contain_text("No roster rates these engines")
+        texts = page.locator('#panel [data-x="error"]').all_inner_texts()
+        assert texts
+        assert "0.0" not in texts
+        page.close()

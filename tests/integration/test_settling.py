@@ -1,0 +1,90 @@
+"""What a hall's past left on its disk, damaged: kept aside, and the game is judged by its plies."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+
+import harness
+import made
+import pytest
+
+from orchestrator import contract
+from orchestrator.arbiter import packing
+from orchestrator.ledger import api, memory
+from worker_cpu import hall, settings, settling
+
+HEAD = 40  # bytes: inside of the spool's first line
+
+
+@pytest.fixture
+def ledger() -> memory.MemoryLedger:
+    """Return a ledger with one offered game."""
+    ledger = memory.MemoryLedger()
+    ledger.append("s", 0, [contract.Draft("season_launched", {})], "test")
+    ledger.offer(harness.HALL, "s", "e.1", made.order().encode(), 1)
+    return ledger
+
+
+def spooled(ledger: memory.MemoryLedger, directory: hall.HallDirectory) -> pathlib.Path:
+    """Claim the game and spool its result, as a link does that is killed then."""
+    claim = harness.claim("s", "e.1", "a")
+    claimed = ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed), claimed
+    finished, packed = harness.invented(made.order(), claim, claimed.token)
+    digest = hashlib.sha256(packing.unpack(packed)["record.json"]).hexdigest()
+    finished = finished.model_copy(update={"record_sha256": digest})
+    return directory.write_spool(hall.Spooled(harness.HALL, claimed.token, "s", finished, packed))
+
+
+def settle(ledger: memory.MemoryLedger, directory: hall.HallDirectory) -> list[str]:
+    """Settle as the host's next child; return the kinds of what was journaled."""
+    host = harness.claim("s", "e.1", "a").host
+    configured = settings.HallSettings(harness.HALL, directory.root, "", host, "w")
+    settling.settle(configured, directory, ledger)
+    return [entry.kind for entry in ledger.read("s")]
+
+
+def test_a_whole_spool_is_the_result(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
+    """The game that was spooled before the kill is recorded once, however often it is settled."""
+    directory = hall.HallDirectory(tmp_path)
+    spooled(ledger, directory)
+    for _ in range(2):
+        assert settle(ledger, directory)[-2:] == ["attempt_started", "game_finished"]
+
+
+@pytest.mark.parametrize("part", ["head", "record", "end", "all"])
+def test_a_damaged_spool_is_kept_aside(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, part: str
+) -> None:
+    """A record nobody could read is not journaled: the attempt is given up, the file kept."""
+    directory = hall.HallDirectory(tmp_path)
+    path = spooled(ledger, directory)
+    content = path.read_bytes()
+    packed = content.index(b"\n") + 1
+    damaged = {
+        "head": content[:HEAD] + b"\xff" + content[HEAD + 1 :],
+        "record": content[: packed + 60] + b"\xff\xff" + content[packed + 62 :],
+        "end": content[:-30],
+        "all": b"\0" * len(content),
+    }[part]
+    path.write_bytes(damaged)
+    assert settle(ledger, directory)[-1] == "attempt_ended"
+    assert (directory.refused / path.name).read_bytes() == damaged
+    assert (directory.refused / f"{path.stem}.reason").read_text()
+
+
+def test_a_spool_with_another_games_record_is_kept_aside(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """The hash in the result is that of its own record."""
+    directory = hall.HallDirectory(tmp_path)
+    path = spooled(ledger, directory)
+    whole = hall.Spooled.decode(path.read_bytes())
+    other = harness.claim("s", "e.1", "b")
+    _, packed = harness.invented(made.order(), other, whole.token)
+    head = path.read_bytes().partition(b"\n")[0]
+    path.write_bytes(head + b"\n" + packed)
+    assert settle(ledger, directory)[-1] == "attempt_ended"
+    reason = (directory.refused / f"{path.stem}.reason").read_text()
+    assert "not the one of its result" in reason

@@ -1,0 +1,178 @@
+"""What ``farm up`` prints: the end of a season and what comes next, and others' load."""
+
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+
+import driver
+import harness
+import pytest
+
+from orchestrator import contract
+from orchestrator.commands import up_load
+from orchestrator.ledger import memory
+from orchestrator.season import abandoning
+
+CORES = sorted(os.sched_getaffinity(0))
+HOUR = 360_000  # ticks of a core
+
+
+class Machine:
+    """Counters as the kernel shows them; ``pid`` is the process whose use is not others'."""
+
+    def __init__(self, proc: pathlib.Path) -> None:
+        self.proc, self.busy, self.own, self.idle = proc, 0.0, 0, 0.0
+        self.pass_hour(0, 0)
+
+    def pass_hour(self, others: float, own: float) -> None:
+        """Let an hour pass in which so many cores were used by others, and by this process."""
+        self.busy += (others + own) / len(CORES) * HOUR
+        self.idle += (len(CORES) - others - own) / len(CORES) * HOUR
+        self.own += round(own * HOUR)
+        core = f"{round(self.busy)} 0 0 {round(self.idle)} 0 0 0 0"
+        ticks = (round(self.busy * len(CORES)), round(self.idle * len(CORES)))
+        lines = [f"cpu {ticks[0]} 0 0 {ticks[1]} 0 0 0 0", *(f"cpu{n} {core}" for n in CORES)]
+        (self.proc / "stat").write_text("\n".join(lines) + "\n")
+        (self.proc / str(os.getpid())).mkdir(exist_ok=True)
+        words = f"{os.getpid()} (farm) S 1 0 0 0 0 0 0 0 0 0 {self.own} 0 0 0 20"
+        (self.proc / str(os.getpid()) / "stat").write_text(words)
+
+    def others(self) -> up_load.Others:
+        """Watch it at every look."""
+        return up_load.Others(self.proc, 0.0)
+
+
+class Shown:
+    """A screen over a ledger in memory that is fed a season entry by entry."""
+
+    def __init__(self, machine: Machine, season: driver.Driver, awaited: str | None = None) -> None:
+        self.machine, self.season = machine, season
+        self.ledger, self.out = memory.MemoryLedger(), io.StringIO()
+        self._seq = 0
+        self.screen = harness.up_screen_of(self.ledger, self.out, machine.others(), awaited=awaited)
+
+    def feed(self) -> None:
+        """Journal what the season has grown by."""
+        new = self.season.journal[self._seq :]
+        drafts = [contract.Draft(entry.kind, entry.data) for entry in new]
+        self.ledger.append("test", self._seq, drafts, "test")
+        self._seq += len(new)
+
+    def look(self) -> str:
+        """Look, and return what was printed."""
+        self.out.seek(0)
+        self.out.truncate()
+        self.screen.look()
+        return self.out.getvalue()
+
+
+def on_time(_game: object) -> driver.Verdict:
+    """Invent a world in which White always loses on time."""
+    return "0-1", contract.Ending.TIME
+
+
+@pytest.fixture(name="machine")
+def _machine(tmp_path: pathlib.Path) -> Machine:
+    (tmp_path / "proc").mkdir()
+    return Machine(tmp_path / "proc")
+
+
+@pytest.fixture(name="season")
+def _season(tmp_path: pathlib.Path) -> driver.Driver:
+    loaded = driver.load(tmp_path, driver.season_text())
+    return driver.Driver.launched(loaded, on_time)
+
+
+def test_others_load_is_told_at_the_start_and_at_a_loss_on_time(
+    machine: Machine, season: driver.Driver
+) -> None:
+    """Each once, however long it lasts and however many games are lost; never on a quiet one."""
+    shown = Shown(machine, season)
+    shown.feed()
+    told = shown.look()
+    for game in range(4):
+        machine.pass_hour(others=len(CORES), own=0)
+        told += shown.look()
+        season.play(1)
+        shown.feed()
+        told += shown.look()
+        assert told.count("loses on time") + told.count("  time,") == game + 1
+    crowd = f"other programs use {len(CORES):.1f} of {len(CORES)} cores of this machine"
+    assert told.count(crowd) == 2
+    assert told.count("engines may lose on time because of them") == 1
+    assert told.count("this loss on time may come from them") == 1
+
+
+def test_a_farms_own_load_is_nobody_elses(machine: Machine, season: driver.Driver) -> None:
+    """Engines and referee use the machine as they please; a little of others is no matter."""
+    shown = Shown(machine, season)
+    shown.feed()
+    told = shown.look()
+    machine.pass_hour(others=up_load.BUSY - 0.3, own=len(CORES) - 0.5)
+    told += shown.look()
+    season.play(1)
+    shown.feed()
+    told += shown.look()
+    assert "other programs" not in told
+
+
+def test_an_engine_of_more_threads_needs_more_of_the_machine(machine: Machine) -> None:
+    """What is left is held against a thinking engine's cores, and one for the referee."""
+    others = machine.others()
+    others.look()
+    machine.pass_hour(others=0.75, own=0)
+    others.look()
+    free = len(CORES) - 0.75
+    enough = int(free) - up_load.REFEREE
+    assert others.crowd(enough) == ""
+    assert others.crowd(enough + 1).startswith("other programs use 0.8 of")
+
+
+def test_the_end_of_a_season_says_who_won_and_what_next(
+    machine: Machine, season: driver.Driver
+) -> None:
+    """Champion, tables, the next launch, with what a command needs to find this farm."""
+    shown = Shown(machine, season)
+    shown.feed()
+    shown.look()
+    season.play()
+    shown.feed()
+    told = shown.look()
+    champion = season.state.engines[season.state.champion].name
+    assert f"test is over: {champion} is the champion" in told
+    assert "`FARM_DATA=/x farm standings test`" in told
+    assert "`FARM_DATA=/x farm launch FILE --id ANOTHER`; Ctrl-C ends the farm" in told
+    assert "is over" not in shown.look()
+    again = Shown(machine, season)
+    again.feed()
+    assert f"test is over: {champion} is the champion" in again.look()
+
+
+def test_an_awaited_season_is_told_by_its_report_alone(
+    machine: Machine, season: driver.Driver
+) -> None:
+    """With --until-finished the farm ends then, and says who won when it has."""
+    shown = Shown(machine, season, awaited="test")
+    shown.feed()
+    told = shown.look()
+    season.play()
+    shown.feed()
+    assert "champion" not in told + shown.look()
+
+
+def test_a_farm_with_nothing_to_play_says_what_to_do(
+    machine: Machine, season: driver.Driver
+) -> None:
+    """Before the first season, and after an abandoned one."""
+    shown = Shown(machine, season)
+    assert "no season yet: `FARM_DATA=/x farm launch FILE` begins one" in shown.look()
+    shown.feed()
+    shown.look()
+    season.append(abandoning.abandon(season.state, "ann", "by mistake"))
+    shown.feed()
+    told = shown.look()
+    assert "abandoned by ann" in told
+    assert "champion" not in told
+    assert "another season:" in told
