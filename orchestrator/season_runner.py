@@ -97,8 +97,8 @@ class SeasonRunner:
         games = any(entry.kind == "game_finished" for entry in self._to_archive)
         self._to_archive.clear()
         if self.state.seq > self._archived:
-            self._archived = self.state.seq
-            self._ledger.set_mirrored(self.season, self._archived)
+            self._ledger.set_mirrored(self.season, self.state.seq)
+            self._archived = self.state.seq  # only now: what an outage cut off is told again
         return games
 
     def _rebuild_events(self) -> None:

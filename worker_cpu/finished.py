@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
@@ -13,7 +13,10 @@ from orchestrator.arbiter import eco, rmobility, unsearched
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted."""
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted.
+
+    ``unmet`` are sentences about options that an engine did not take as they were given.
+    """
 
     order: contract.GameOrder
     outcome: contract.Outcome
@@ -22,6 +25,7 @@ class Ended:
     started_ms: int
     ended_ms: int
     record: Callable[[], contract.GameRecord] | None = None
+    unmet: tuple[str, ...] = ()
 
 
 def game_record(
@@ -53,6 +57,15 @@ def game_record(
         }
     )
     return eco.classified(record)
+
+
+def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[str]:
+    """Yield what became of options that an engine did not take as its entry gives them."""
+    for spec, side in ((order.white, told["white"]), (order.black, told["black"])):
+        given = {name.lower() for name in spec.options}
+        for option in side["options"]:
+            if option["remark"] and option["name"].lower() in given:
+                yield f"{spec.name}: option {option['name']}={option['asked']}: {option['remark']}"
 
 
 def fact(game: contract.GameRecord) -> contract.GameFinished:

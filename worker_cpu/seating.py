@@ -34,7 +34,6 @@ POLL_SECONDS = 0.05  # s: between two looks for the answer
 PUSH_SECONDS = 30.0  # s: to connect; the files take as long as they take
 LOOK_SECONDS = 15.0  # s: for two looks of a box at its GPUs, one every 5 s
 PUSHES = 3  # answers that files are missing, before it is given up
-TRIAL = "trial"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Seating:
         request = contract.SeatRequest(
             hall=self._hall,
             attempt=self._attempt,
-            token=TRIAL,
+            token=seats.TRIAL,
             game="bench",
             engines={},
             grace_ms=round(box.grace_seconds * 1000),
@@ -109,13 +108,14 @@ class Seating:
         return self._answered(name, box, request, lambda: None)
 
     def use_by_side(self, reports: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        """Return what each engine's GPUs did so far; nothing while Redis is away.
+        """Return what each engine's GPUs did so far; nothing where no answer can be read.
 
         ``reports`` are the engines' by side, as the referee wrote them.
         """
         try:
             told = {box: self._told(box) for box in self._asked}
-        except errors.LedgerAwayError:
+        except (errors.LedgerAwayError, errors.HostError) as error:
+            log.warning("use.unknown", error=str(error))
             return {}
         return {
             side: [use.model_dump(mode="json") for use in _used(reports[side], told)]
@@ -124,19 +124,23 @@ class Seating:
         }
 
     def _told(self, box: str) -> contract.SeatAnswer | None:
+        """Return a box's answer, None while there is none; raise ``HostError`` if damaged."""
         text = self._wishes.seat_answer(box, self._attempt)
-        return None if text is None else contract.SeatAnswer.decode(text)
+        try:
+            return None if text is None else contract.SeatAnswer.decode(text)
+        except ValueError as error:
+            raise errors.HostError(f"{box}: its answer cannot be read: {error}") from error
 
     def lost_gpu(self, report: Mapping[str, Any], meanwhile: Callable[[], None]) -> str:
         """Return why a GPU is not there any more that a faulty engine ran on, '' where all are.
 
         ``report`` is the engine's. Its box's next look but one is waited for: an earlier one
-        may have begun before the fault. A box that does not look proves nothing.
+        may have begun before the fault. A box that does not look, or tell, proves nothing.
         """
         if not report.get("gpus"):
             return ""
         began, looks = time.monotonic(), -1
-        with contextlib.suppress(errors.LedgerAwayError):
+        with contextlib.suppress(errors.LedgerAwayError, errors.HostError):
             while time.monotonic() < began + LOOK_SECONDS:
                 answer = self._told(report["box"])
                 lost = [use for use in _used(report, {report["box"]: answer}) if use.lost]
@@ -175,7 +179,7 @@ class Seating:
         return contract.SeatRequest(
             hall=self._hall,
             attempt=self._attempt,
-            token=TRIAL if self._token is None else str(self._token),
+            token=seats.TRIAL if self._token is None else str(self._token),
             game=order.game,
             engines=wanted,
             gpus=order.gpus,

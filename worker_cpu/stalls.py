@@ -182,10 +182,17 @@ def processor_ns(engines: Iterable[int], proc: pathlib.Path = PROC) -> int:
 
 def _processor_ns(pid: int, proc: pathlib.Path) -> int:
     fields = _read(proc / str(pid) / "stat").rpartition(")")[2].split()
-    told = [_read(path) for path in (proc / str(pid) / "task").glob("*/children")]
-    children = " ".join(told).split()
     own = sum(map(int, fields[_TIMES])) * _TICK_NS
-    return own + sum(_processor_ns(int(child), proc) for child in children)
+    return own + sum(_processor_ns(child, proc) for child in _children(pid, proc))
+
+
+def _children(pid: int, proc: pathlib.Path) -> list[int]:
+    """Return the children of a process's threads, none where it ends while it is looked at."""
+    try:
+        threads = list((proc / str(pid) / "task").iterdir())
+    except OSError:
+        return []
+    return [int(child) for thread in threads for child in _read(thread / "children").split()]
 
 
 def _grown(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:

@@ -2,8 +2,9 @@
 
 A ring says only "look": the child looks at what its hall's past left behind, then at
 what the hall may play now, and plays it. A child that starts looks as well, so that an
-attempt lost with a killed worker is settled at once. A lane's worker rings itself until
-the lane is known: nobody rings a lane that he does not know.
+attempt lost with a killed worker is settled at once; so is one that a fault of ours cut off.
+A lane's worker rings itself until the lane is known: nobody rings a lane that he does not
+know.
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none
 def play() -> None:
     """Look at the hall, and play what is ready there."""
     for hall_keeper in _keepers:
-        hall_keeper.look()
+        try:
+            hall_keeper.look()
+        except Exception:
+            # Nobody foresaw it, and an attempt may be left. The next child settles it at once;
+            # in this one it would stand until its lease is late.
+            log.exception("look.failed")
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class _ChildWatch(bootsteps.StartStopStep):

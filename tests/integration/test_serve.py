@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import pathlib
 import resource
 import threading
-from collections.abc import Iterator
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import harness
 import pytest
@@ -43,14 +45,27 @@ class Hall:
         return None
 
 
+LOOK_MS = 100  # ms: from one look at the clock to the next
+
+
+def launched(folder: pathlib.Path) -> Callable[[], memory.MemoryLedger]:
+    """Return what makes a ledger with one launched season."""
+    engines = [harness.scripted(folder / "life", strength) for strength in range(4)]
+    loaded = files.load(harness.league(folder / "season.toml", engines))
+
+    def make() -> memory.MemoryLedger:
+        clock = itertools.count(1_700_000_000_000, LOOK_MS)  # what is waited for comes by itself
+        made = memory.MemoryLedger(lambda: next(clock))
+        launch.start(made, loaded, "s", harness.HALL, "00", "test")
+        return made
+
+    return make
+
+
 @pytest.fixture
 def ledger(tmp_path: pathlib.Path) -> memory.MemoryLedger:
     """Return a ledger with one launched season."""
-    made = memory.MemoryLedger()
-    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(4)]
-    loaded = files.load(harness.league(tmp_path / "season.toml", engines))
-    launch.start(made, loaded, "s", harness.HALL, "00", "test")
-    return made
+    return launched(tmp_path)()
 
 
 def play_all(ledger: memory.MemoryLedger, root: pathlib.Path) -> state.SeasonState:
@@ -191,6 +206,65 @@ def test_an_outage_at_the_opening_leaves_no_lock(
 
 def _away(*_: object) -> NoReturn:
     raise errors.LedgerUnreachableError("away")
+
+
+class Outage:
+    """A ledger that is away at one call: the request is lost, or ``late``, the reply."""
+
+    def __init__(self, ledger: memory.MemoryLedger, at: int, *, late: bool) -> None:
+        self.asked: list[str] = []
+        self._ledger, self._at, self._late = ledger, at, late
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def ask(*args: Any) -> Any:
+            self.asked.append(verb)
+            away = len(self.asked) == self._at
+            reply = None if away and not self._late else getattr(self._ledger, verb)(*args)
+            return _away() if away else reply
+
+        return ask
+
+
+def play_through(ledger: memory.MemoryLedger, root: pathlib.Path, outage: Outage) -> None:
+    """Play a season by one server that meets an outage, as its loop does, to the end."""
+    hall, number = Hall(ledger), 0
+    server = serve.Server(outage, root, hall.ring)  # type: ignore[arg-type]
+    while not state.fold(ledger.read("s", 0, 10_000)).finished:
+        with contextlib.suppress(errors.LedgerAwayError):
+            server.once()
+            hall.play(f"attempt-{number}")
+        number += 1
+        assert number < 200, "the season does not end"
+    for _ in range(2):  # one pass may still meet the outage
+        with contextlib.suppress(errors.LedgerAwayError):
+            server.once()
+    server.close()
+
+
+EVERY = 1 if os.environ.get("FARM_LONG") else 20  # calls from one outage to the next season's
+
+
+def moments(verbs: list[str]) -> list[int]:
+    """Return calls to be met: some of all, and each verb's last, which no later one mends."""
+    last = {verb: number for number, verb in enumerate(verbs, 1)}
+    return sorted({*range(1, len(verbs) + 1, EVERY), *last.values()})
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["request lost", "reply lost"])
+def test_an_outage_at_any_call_leaves_nothing_undone(tmp_path: pathlib.Path, *, late: bool) -> None:
+    """Whichever call it meets: the season ends as without, all of it mirrored and archived."""
+    make = launched(tmp_path)
+    undisturbed = make()
+    whole = Outage(undisturbed, 0, late=False)
+    play_through(undisturbed, tmp_path / "calm", whole)
+    calm = sorted(path.name for path in (tmp_path / "calm" / "s" / "games").iterdir())
+    for at in moments(whole.asked):
+        ledger, root = make(), tmp_path / f"at-{at}"
+        play_through(ledger, root, Outage(ledger, at, late=late))
+        assert ledger.mirrored("s") == ledger.last("s"), f"call {at}"
+        folders = sorted((root / "s" / "games").iterdir())
+        assert [path.name for path in folders] == calm
+        assert all((path / "record.json").exists() for path in folders)
 
 
 def test_one_archive_has_one_writer(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:

@@ -88,3 +88,20 @@ def test_a_spool_with_another_games_record_is_kept_aside(
     assert settle(ledger, directory)[-1] == "attempt_ended"
     reason = (directory.refused / f"{path.stem}.reason").read_text()
     assert "not the one of its result" in reason
+
+
+def test_a_look_that_fails_is_followed_by_another_child(tmp_path: pathlib.Path) -> None:
+    """A fault that nobody foresaw ends the child, with all it held; the next one plays."""
+    with harness.running(tmp_path) as farm:
+        farm.wait(lambda: harness.HALL in farm.ledger.halls(), 30, "the hall")
+        farm.wait(lambda: harness.link_pid(farm) is not None, 30, "its child")
+        child, attempts = harness.link_pid(farm), farm.root / "halls" / harness.HALL / "attempts"
+        attempts.rename(attempts.with_name("away"))
+        attempts.write_text("no directory")
+        engines = [harness.scripted(farm.life, strength) for strength in (1, 2)]
+        farm.launch(harness.league(farm.root / "s.toml", engines, double_rounds=1), "s")
+        farm.wait(lambda: "look.failed" in farm.worker.log.read_text(), 30, "the fault")
+        attempts.unlink()
+        attempts.with_name("away").rename(attempts)
+        assert farm.finish("s").finished
+        assert harness.link_pid(farm) != child

@@ -64,7 +64,7 @@ def read(arguments: Sequence[str]) -> Settings:
     draft = switches.Draft()
     for name, group in words.grouped(arguments):
         if name in switches.REFUSED:
-            raise words.refuse(f"-{name}", "the switch", f"not supported: {switches.REFUSED[name]}")
+            raise words.unsupported(f"-{name}", switches.REFUSED[name])
         if name in switches.IDLE:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
         elif name not in switches.READERS:

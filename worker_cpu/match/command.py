@@ -107,8 +107,7 @@ def play(words: Sequence[str]) -> int:
     missing = _missing(settings, kept, table, slots, told)
     telling.opens(len(missing), len({slot.opening for slot in slots}))
     lanes = _lanes(settings, telling)
-    for remark in settings.remarks:
-        telling.say(f"Note: {remark}")
+    telling.notes(settings.remarks)
     with tempfile.TemporaryDirectory(prefix="farm-match-") as scratch:
         reason = runner.Runner(
             settings, lanes, written, kept, table, telling, pathlib.Path(scratch)

@@ -100,7 +100,7 @@ def wishes(switch: str, group: Sequence[str]) -> Wishes:
         if not equals and key in FLAGS:
             made.values[key] = "true"
         elif key in REFUSED:
-            raise words.refuse(f"-{switch} {key}", repr(word), f"not supported: {REFUSED[key]}")
+            raise words.unsupported(f"-{switch} {word}", REFUSED[key])
         elif not equals:
             raise words.unknown(f"-{switch}", word, [f"{name}=" for name in KEYS])
         else:
@@ -154,7 +154,7 @@ def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
 
 def _of_entry(entry: cutechess.Configured, where: str) -> Wishes:
     if entry.ponder:
-        raise words.refuse(where, "ponder: true", f"not supported: {REFUSED['ponder']}")
+        raise words.unsupported(f"{where}: ponder: true", REFUSED["ponder"])
     told = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
     known = {key: value for key, value in told.items() if value}
     if entry.white_pov:

@@ -184,6 +184,7 @@ class Game:
             started_ms=self._started_ms,
             ended_ms=ended_ms,
             record=record if self.order.recorded else None,
+            unmet=tuple(finished.unmet(told, self.order)),
         )
 
 

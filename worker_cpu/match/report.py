@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 from orchestrator import contract
@@ -25,6 +26,7 @@ class Report:
     ) -> None:
         self._settings, self._table, self._games = settings, table, games
         self._out: TextIO = sys.stderr if settings.json else sys.stdout
+        self._noted: set[str] = set()
 
     def say(self, text: str) -> None:
         """Print a line at once."""
@@ -55,6 +57,13 @@ class Report:
             self.say(self._score())
         if _due(played, self._settings.rating_interval):
             self.ratings()
+
+    def notes(self, notes: Iterable[str]) -> None:
+        """Tell each of these sentences once in a match."""
+        for note in notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                self.say(f"Note: {note}")
 
     def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
         """Tell that a game ended without a verdict and is played again."""

@@ -211,6 +211,7 @@ class Runner:
         self._decided = self._decided or self._is_decided()
         self._fill()
         self._report.finished(slot, result)
+        self._report.notes(end.unmet)
         self._announce()
         self._journal.write(slot, end)
         if lane.spare is not None and (self._stopping or not self._queue):

@@ -20,6 +20,11 @@ def refuse(where: str, found: str, allowed: str) -> errors.UsageError:
     return errors.UsageError(f"{where}: found {found}; allowed: {allowed}")
 
 
+def unsupported(where: str, instead: str) -> errors.UsageError:
+    """Return the error for a word that other programs have and this one does not."""
+    return errors.UsageError(f"{where}: not supported: {instead}")
+
+
 def grouped(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Cut a command line into switches (without dashes) and the words behind each."""
     groups: list[tuple[str, list[str]]] = []
