@@ -48,10 +48,11 @@ class _Rings(redis_transport.Transport):
     Channel = _Channel
 
     def _deliver(self, message: Any, queue: str) -> None:
-        if rings.is_ring(message):
-            super()._deliver(message, queue)  # type: ignore[no-untyped-call]
-        else:
+        ring = rings.plain(message, queue)
+        if ring is None:
             log.error("ring.foreign", queue=queue)
+        else:
+            super()._deliver(ring, queue)  # type: ignore[no-untyped-call]
 
 
 class _Connection(connection.Connection):

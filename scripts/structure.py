@@ -35,13 +35,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "doorbell": "celery doorbell access processes embedded watchdog",
         "forecast": "ratinglist forecast branch chances simulation importing",
         "serve": (
-            "serve season_runner leases archive interrupted_games farm_journal testmatches evidence"
+            "serve season_runner leases ringing archive interrupted_games farm_journal testmatches"
+            " evidence"
         ),
     },
     "worker_cpu": {
         "keeper": (
-            "tasks keeper lane link live witness suspicion holds retention bench bench_command"
-            " vitals doctor"
+            "tasks keeper lane link lease outages live witness suspicion holds retention bench"
+            " bench_command vitals doctor"
         ),
         "hall": "hall settling pins settings boxes seating",
         "referee": (

@@ -22,8 +22,6 @@ from worker_gpu import cgroups, files, gpus, settings, speed, sweeping
 
 log = structlog.get_logger()
 
-TRIAL = "trial"  # in a token's place, of a game that counts nowhere
-
 
 class Box:
     """One GPU box."""
@@ -54,22 +52,32 @@ class Box:
             return
         for holder in self._seats.gpu_holders().values():
             text = self._seats.seat_answer(self._settings.box, holder.attempt)
-            answer = None if text is None else contract.SeatAnswer.decode(text)
-            if answer is not None and answer.state == "ready":
-                token = None if holder.token == TRIAL else contract.Token.parse(holder.token)
-                seating = seats.Seating(self._settings.box, holder.hall, holder.attempt, token)
-                self._running[holder.attempt] = (seating, answer)
+            if text is not None:
+                self._take_up(holder, text)
         self._resumed = True
+
+    def _take_up(self, holder: seats.Holder, text: str) -> None:
+        """Go on to look at a seated game's GPUs, if what was answered can be read."""
+        try:
+            answer = contract.SeatAnswer.decode(text)
+            seating = self._seating(holder.hall, holder.attempt, holder.token)
+        except ValueError as error:
+            log.error("answer.unreadable", attempt=holder.attempt, error=str(error))  # noqa: TRY400 - its text says all
+            return
+        if answer.state == "ready":
+            self._running[holder.attempt] = (seating, answer)
+
+    def _seating(self, hall: str, attempt: str, word: str) -> seats.Seating:
+        return seats.Seating.of(self._settings.box, hall, attempt, word)
 
     def _serve(self, attempt: str, text: str) -> None:
         try:
             request = contract.SeatRequest.decode(text)
-            token = None if request.token == TRIAL else contract.Token.parse(request.token)
+            seating = self._seating(request.hall, attempt, request.token)
         except ValueError as error:
             log.error("request.unreadable", attempt=attempt, error=str(error))  # noqa: TRY400 - its text says all
             self._seats.free_seats(self._settings.box, attempt)
             return
-        seating = seats.Seating(self._settings.box, request.hall, attempt, token)
         answer = self._prepared(seating, request)
         plays = answer.state == "ready" and answer.bench is None
         taken = self._wanted() if plays else ()

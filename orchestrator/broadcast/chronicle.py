@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.arbiter import discreet, verdict
-from orchestrator.season import amendments, entries, holding
+from orchestrator.season import amendments, entries, holding, views
 from orchestrator.season import state as season_state
 
 FAULTS: Final = {
@@ -102,7 +102,7 @@ class Chronicle:
                 "fault": fault,
                 "event": game.event,
                 "game": game.id,
-                "engines": [state.engines[loser].name],
+                "engines": [views.name(state, loser, game.event)],
                 "text": verdict.with_note(finished.details, discreet.text(finished.note)),
                 "reason": "",
             }
@@ -120,7 +120,9 @@ def _line(entry: contract.Entry, state: season_state.SeasonState) -> dict[str, A
         "fault": None,
         "event": event or (facts.get("events") or [""])[0],
         "game": game,
-        "engines": [state.engines[one].name for one in _engines(facts) if one in state.engines],
+        "engines": [
+            views.name(state, one, event) for one in _engines(facts) if one in state.engines
+        ],
         "text": discreet.text(_TEXTS[entry.kind](facts)),
         "reason": discreet.text(_reason(entry)),
     }

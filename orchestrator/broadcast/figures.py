@@ -52,13 +52,18 @@ def of_event(state: State, event: events.EventState) -> dict[str, Any]:
         if game.finished is not None:
             by_colour[game.white, "white", game.finished.result] += 1
             by_colour[game.black, "black", game.finished.result] += 1
-    return told | {"engines": [_by_colour(state, engine, by_colour) for engine in event.entrants]}
+    return told | {
+        "engines": [_by_colour(state, event, engine, by_colour) for engine in event.entrants]
+    }
 
 
 def _by_colour(
-    state: State, engine: str, counts: Counter[tuple[str, contract.Side, contract.Result]]
+    state: State,
+    event: events.EventState,
+    engine: str,
+    counts: Counter[tuple[str, contract.Side, contract.Result]],
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {"engine": engine, "name": views.name(state, engine)}
+    told: dict[str, Any] = {"engine": engine, "name": views.name(state, engine, event.id)}
     for side, won, lost in _COLOURS:
         told[side] = {
             "wins": counts[engine, side, won],

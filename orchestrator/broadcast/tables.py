@@ -79,8 +79,8 @@ def _pairing(state: State, game: events.Game) -> dict[str, Any]:
         "game": game.id,
         "event": game.event,
         "round": game.round,
-        "white": views.name(state, game.white),
-        "black": views.name(state, game.black),
+        "white": views.name(state, game.white, game.event),
+        "black": views.name(state, game.black, game.event),
     }
 
 
@@ -113,7 +113,7 @@ def event(state: State, event_id: str) -> dict[str, Any]:
         row["crashes"] = found.tally.scores[row["engine"]].crashes
     return shown | {
         "format": found.spec.format.kind,
-        "entrants": [views.name(state, engine) for engine in found.entrants],
+        "entrants": [views.name(state, engine, found.id) for engine in found.entrants],
         "bracket": bracket(state, found),
         "statistics": figures.of_event(state, found),
     }
@@ -182,7 +182,7 @@ def _side(
     rank = event.ranks[number] if event.ranks else number
     return {
         "engine": engine,
-        "name": views.name(state, engine),
+        "name": views.name(state, engine, event.id),
         "seed": rank + 1,
         "score": halves / 2,
         "winner": engine in winners,

@@ -65,7 +65,7 @@ def _stood(season: state.SeasonState) -> str:
     done = progress.of_season(season)
     told = f"{done.played} of {done.total} games were played"
     if season.running is not None:
-        told += f", {season.running.game} in flight ends without a result"
+        told += f", {season.running.game} is given up unless it ends before its hall hears"
     return told
 
 

@@ -118,8 +118,9 @@ def _window(now: state.SeasonState, event: str, engine_id: str, now_ms: int) -> 
 
 
 def _version(pin: contract.EngineSpec) -> str:
-    """Return what an event has pinned, by its version where it has one."""
-    return " ".join(filter(None, (pin.name, pin.version)))
+    """Return what an event has pinned, by its version where that is no part of its name."""
+    known = pin.version in ("", *pin.name.split())
+    return pin.name if known else f"{pin.name} {pin.version}"
 
 
 def _state(now: state.SeasonState, engine_id: str) -> str:

@@ -61,7 +61,10 @@ def test(
             click.echo(output.plain(_sentence(played[-1])))
     if as_json:
         common.print_json({"engine": name, "against": pair[1].id, "games": played})
-    elif len(played) < games:
+        return
+    for remark in dict.fromkeys(remark for game in played for remark in game["remarks"]):
+        click.echo(output.plain(remark))
+    if len(played) < games:
         click.echo("an official game is waiting: the test ends here")
 
 
@@ -166,8 +169,11 @@ def _facts(record: contract.GameRecord) -> dict[str, Any]:
             "black": dict(record.order.black.checksums),
         },
         "remarks": [
-            f"{option.name}: {option.remark}"
-            for report in (record.white, record.black)
+            f"{engine.name}: option {option.name}: {option.remark}"
+            for engine, report in (
+                (record.order.white, record.white),
+                (record.order.black, record.black),
+            )
             for option in report.options
             if option.remark
         ],

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from orchestrator.commands import common, completing, tables
+from orchestrator.ledger import api
 from orchestrator.season import graph as season_graph
 from orchestrator.season import views
 
@@ -26,9 +27,7 @@ def status(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         names = ledger.seasons() if season is None else [season]
         seasons = [views.season(common.fold(ledger, name)) for name in names]
-        halls = [
-            _hall(ledger.slot(name), ledger.holds(f"hall:{name}"), name) for name in ledger.halls()
-        ]
+        halls = [_hall(ledger, name) for name in ledger.halls()]
     if as_json:
         common.print_json({"seasons": seasons, "halls": halls})
         return
@@ -41,16 +40,18 @@ def status(season: str | None, *, as_json: bool) -> None:
         console.print(tables.hall(hall))
 
 
-def _hall(slot: Any, holds: dict[str, str], name: str) -> dict[str, Any]:
+def _hall(ledger: api.Ledger, name: str) -> dict[str, Any]:
+    slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
     if slot is not None:
+        newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
         facts |= {
             "season": slot.season,
             "game": slot.game,
             "attempt": slot.attempt,
             "host": slot.host,
             "worker": slot.worker,
-            "ply": slot.ply,
+            "ply": newer[-1][0] if newer else slot.ply,
             "overdue": slot.overdue,
         }
     return facts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PIPE_WIDTH = 160  # columns of tables that go into a file or pipe
+PIPE_WIDTH = 400  # columns of tables that go into a file or pipe: a Cup's round of 32 fits
 _KEPT = "\n\t"
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in _KEPT}
 _ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}  # JSON escapes the first 32

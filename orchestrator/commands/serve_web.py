@@ -17,8 +17,8 @@ PORT = 8080  # one of the ports that Lichess' broadcaster reads from
 LISTENING = "the descriptor of a listening socket that this process inherits"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; raise ``HostError`` where that is not possible."""
+def listen(host: str, port: int, option: str = "--host or --port") -> socket.socket:
+    """Return a socket that listens; raise ``HostError``, naming ``option``, where none can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -27,7 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        raise services.taken("web server", host, port, error) from error
+        raise services.taken("web server", host, port, error, option) from error
     return listening
 
 

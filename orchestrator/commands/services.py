@@ -21,11 +21,12 @@ def address(port: int) -> Callable[[common.Function], common.Function]:
     return lambda function: host(number(function))
 
 
-def taken(what: str, host: str, port: int, error: OSError) -> errors.HostError:
-    """Return the error of a service that cannot listen at its address."""
+def taken(
+    what: str, host: str, port: int, error: OSError, option: str = "--host or --port"
+) -> errors.HostError:
+    """Return the error of a service that cannot listen at its address, which ``option`` chose."""
     return errors.HostError(
-        f"the {what} cannot listen on {host}:{port}: {error.strerror};"
-        " choose another --host or --port"
+        f"the {what} cannot listen on {host}:{port}: {error.strerror}; choose another {option}"
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import rich.console
 import rich.markup
 import rich.table
 import rich.text
 
 from orchestrator.arbiter import verdict
+from orchestrator.season import standings as season_standings
 from orchestrator.season import wording
 
 COLOURS = {  # the colours spectators know from event tabs
@@ -25,7 +28,17 @@ COLOURS = {  # the colours spectators know from event tabs
     "abandoned": "dim",
 }
 
+_UNBOUND = 10_000  # columns that no terminal has: what a table takes if nothing cuts it
+_FOLDED = 8  # results in a line of a cell: a longer row of them folds without harm
+_FOLDING = 8  # columns by which the words of *Decided by* may be folded
+_GAME_HEADS = ("Game", "Round", "White", "Black", "Result", "How", "Plies", "Start", "Took")
+_HOW_WIDTH = 20  # columns to which *How* may be folded before others are left out
+_NARROW_HEADS = ("Game", "White", "Black", "Result", "How", "Start")
 _UNDECIDED = "not decided"
+_CAPTIONS = {  # beneath a table, by what decided a place of it
+    season_standings.EXCLUDED: "excluded: its games are annulled and count for nobody",
+    _UNDECIDED: f"{_UNDECIDED}: level, and nothing depends on it",
+}
 
 TIEBREAK_HEADS = {
     "crashes": "Cr",
@@ -116,8 +129,43 @@ def hall(view: Mapping[str, Any]) -> str:
     return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "")
 
 
-def standings(view: Mapping[str, Any]) -> rich.table.Table:
+@dataclasses.dataclass(frozen=True)
+class Standings:
+    """An event's table with the criteria, and its crosstable where there is room for both."""
+
+    view: Mapping[str, Any]
+
+    def __rich_console__(
+        self, console: rich.console.Console, options: rich.console.ConsoleOptions
+    ) -> rich.console.RenderResult:
+        """Leave columns out rather than cut ranks, points and names short."""
+        table = _standings(self.view, crosstable=False)
+        unbound = options.update(width=_UNBOUND, no_wrap=True)
+        needed = console.measure(table, options=unbound).maximum
+        more = needed + _crosstable_width(self.view) - options.max_width
+        if more <= 0:
+            yield _standings(self.view, crosstable=True)
+            return
+        if needed - _FOLDING > options.max_width:
+            table = _points(self.view)
+        room = f"crosstable: in a terminal {more} columns wider, on the live page, or by --json"
+        table.caption = "\n".join(filter(None, [str(table.caption or ""), room]))
+        yield table
+
+
+def _crosstable_width(view: Mapping[str, Any]) -> int:
+    """Return the room that results need, with rules and padding; long rows of them fold."""
+    columns = zip(*(row["results"] for row in view["rows"]), strict=True)
+    longest = (max(len(cell or "") for cell in column) for column in columns)
+    return sum(3 + max(2, min(_FOLDED, cells)) for cells in longest)
+
+
+def standings(view: Mapping[str, Any]) -> Standings:
     """Show an event's table with the criteria, and its crosstable."""
+    return Standings(view)
+
+
+def _standings(view: Mapping[str, Any], *, crosstable: bool) -> rich.table.Table:
     rows: Sequence[Mapping[str, Any]] = view["rows"]
     title = f"{view['name']}: {_finality(view)}"
     table = rich.table.Table(title=title, title_justify="left", caption_justify="left")
@@ -126,13 +174,28 @@ def standings(view: Mapping[str, Any]) -> rich.table.Table:
         table.add_column(head, justify="left" if head == "Engine" else "right", no_wrap=True)
     for criterion in criteria:
         table.add_column(TIEBREAK_HEADS[criterion], justify="right", no_wrap=True)
-    for number in range(1, len(rows) + 1):
+    for number in range(1, len(rows) + 1) if crosstable else ():
         table.add_column(str(number), overflow="fold")
-    table.add_column("Decided by", no_wrap=True)
+    table.add_column("Decided by", no_wrap=crosstable, overflow="fold")
     for place, row in enumerate(rows, start=1):
-        table.add_row(*_standing(place, row, criteria), _decided(view, row))
-    if any(_decided(view, row) == _UNDECIDED for row in rows):
-        table.caption = f"{_UNDECIDED}: level, and nothing depends on it"
+        cells = ["·" if cell is None else cell for cell in row["results"]] if crosstable else []
+        table.add_row(*_standing(place, row, criteria), *cells, _decided(view, row))
+    decided = {_decided(view, row) for row in rows}
+    table.caption = "; ".join(text for word, text in _CAPTIONS.items() if word in decided) or None
+    return table
+
+
+def _points(view: Mapping[str, Any]) -> rich.table.Table:
+    """Show ranks and points alone, where there is no room for more."""
+    title = f"{view['name']}: {_finality(view)}"
+    table = rich.table.Table(title=title, title_justify="left", caption_justify="left")
+    for head in ("#", "Engine", "Pts", "Gm"):
+        left = head == "Engine"
+        table.add_column(
+            head, justify="left" if left else "right", no_wrap=not left, overflow="fold"
+        )
+    for place, row in enumerate(view["rows"], start=1):
+        table.add_row(*_standing(place, row, ())[:4])
     return table
 
 
@@ -152,20 +215,44 @@ def _finality(view: Mapping[str, Any]) -> str:
 def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
     counts = [str(row[key]) for key in ("games", "wins", "draws", "losses")]
     tiebreaks = [f"{row['tiebreaks'].get(c, 0):g}" for c in criteria]
-    cells = ["·" if cell is None else cell for cell in row["results"]]
     rank = str(row["rank"]) if row["rank"] == place else ""
     name = f"{row['name']} (provisional rating)" if row["provisional"] else row["name"]
-    return [rank, name, f"{row['points']:g}", *counts, *tiebreaks, *cells]
+    return [rank, name, f"{row['points']:g}", *counts, *tiebreaks]
 
 
-def games(rows: Sequence[Mapping[str, Any]], title: str) -> rich.table.Table:
+@dataclasses.dataclass(frozen=True)
+class Games:
+    """Games in their order of play, with all that a terminal has room for."""
+
+    rows: Sequence[Mapping[str, Any]]
+    title: str
+
+    def __rich_console__(
+        self, console: rich.console.Console, options: rich.console.ConsoleOptions
+    ) -> rich.console.RenderResult:
+        """Leave columns out rather than cut names short that a director types again."""
+        whole = self._table(_GAME_HEADS)
+        needed = console.measure(whole, options=options.update(width=_UNBOUND)).maximum
+        folds = max([0, *(len(_game(row)[5]) - _HOW_WIDTH for row in self.rows)])
+        yield whole if needed - folds <= options.max_width else self._table(_NARROW_HEADS)
+
+    def _table(self, heads: Sequence[str]) -> rich.table.Table:
+        table = rich.table.Table(title=self.title, title_justify="left")
+        for head in heads:
+            right = head in {"Plies", "Took"}
+            whole = head in {"Game", "Result", "Start"}
+            table.add_column(
+                head, justify="right" if right else "left", no_wrap=whole, overflow="fold"
+            )
+        for row in self.rows:
+            cells = dict(zip(_GAME_HEADS, _game(row), strict=True))
+            table.add_row(*(cells[head] for head in heads))
+        return table
+
+
+def games(rows: Sequence[Mapping[str, Any]], title: str) -> Games:
     """Show games in their order of play."""
-    table = rich.table.Table(title=title, title_justify="left")
-    for head in ("Game", "Round", "White", "Black", "Result", "How", "Plies", "Start", "Took"):
-        table.add_column(head, justify="right" if head in {"Plies", "Took"} else "left")
-    for row in rows:
-        table.add_row(*_game(row))
-    return table
+    return Games(rows, title)
 
 
 def _game(row: Mapping[str, Any]) -> list[str]:

@@ -212,7 +212,7 @@ def _page(wanted: int | None, *, wished: bool) -> Iterator[socket.socket | None]
 def _listen(wanted: int | None) -> socket.socket:
     """Listen on the port that is wanted, else on the usual or a free one."""
     try:
-        return serve_web.listen(WEB_HOST, serve_web.PORT if wanted is None else wanted)
+        return serve_web.listen(WEB_HOST, serve_web.PORT if wanted is None else wanted, "--web")
     except errors.HostError:
         if wanted is not None:
             raise

@@ -73,7 +73,10 @@ class Screen:
         if not self._states:
             self._console.print(f"farm: no season yet: {self._command('launch FILE')} begins one")
         elif all(folded.over for folded in self._states.values()):
-            self._tell_end(list(self._states.values())[-1])
+            last = list(self._states.values())[-1]
+            if not last.finished:
+                self._console.print(f"{last.launched.id} was abandoned", style="bold")
+            self._tell_end(last)
 
     def _tell_end(self, folded: state.SeasonState) -> None:
         """Say who has won a season, and what can be done next."""

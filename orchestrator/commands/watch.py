@@ -100,7 +100,8 @@ class Screen:
         thinking = picture.get("thinking") == side
         if thinking and clock_ms is not None:
             clock_ms = max(0, clock_ms - max(0, now_ms - picture["since_ms"]))
-        text = rich.text.Text(f"{views.name(self.state, engine)[:24]:<24} ")
+        name = views.name(self.state, engine, self.state.game(self._game).event)
+        text = rich.text.Text(f"{name[:24]:<24} ")
         text.append(_clock(clock_ms), style="bold green" if thinking else "")
         text.append(f"\n  {self._said(side, told)}", style="dim")
         if lag := network(self._last_ply(side)):

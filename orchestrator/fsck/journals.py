@@ -11,7 +11,7 @@ from orchestrator.recovery import copies
 from orchestrator.season import state as season_state
 
 RESTORE = "stop `farm serve`, then `farm restore`"
-PERSON = "somebody must look: the problem says what at"
+PERSON = "do what the problem says, then look again"
 
 
 def check(season: findings.Season) -> Iterator[findings.Finding]:

@@ -86,6 +86,6 @@ class MemorySeats:
 
     def _living(self, held: seats.Holder) -> bool:
         slot = self._ledger.slot(held.hall)
-        if held.token == "trial":  # noqa: S105 - no password
+        if held.token == seats.TRIAL:
             return slot is None and self._ledger.now_ms() < held.deadline_ms
         return slot is not None and (slot.attempt, str(slot.token)) == (held.attempt, held.token)

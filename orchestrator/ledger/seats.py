@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from orchestrator import contract
 from orchestrator.ledger import api
 
+TRIAL: Final = "trial"  # in a token's place, of a game that counts nowhere
 TRIAL_MS: Final = 1_800_000  # ms: a trial keeps its GPUs so long, unless a game begins
 
 
@@ -31,10 +32,15 @@ class Seating:
     attempt: str
     token: contract.Token | None
 
+    @classmethod
+    def of(cls, box: str, hall: str, attempt: str, word: str) -> Seating:
+        """Return the seats that a word stands for, as ``word`` writes it; raise ``ValueError``."""
+        return cls(box, hall, attempt, None if word == TRIAL else contract.Token.parse(word))
+
     @property
     def word(self) -> str:
         """Return the token as the scripts know it, ``trial`` without one."""
-        return "trial" if self.token is None else str(self.token)
+        return TRIAL if self.token is None else str(self.token)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.season import decisions, events, judgement, seeding
+from orchestrator.season import decisions, events, judgement, orders, seeding
 from orchestrator.season import state as season_state
 
 State = season_state.SeasonState
@@ -68,10 +68,11 @@ def coming(state: State) -> dict[str, Any] | None:
     name = state.next_game()
     if name is not None:
         game = state.games[name]
-        players = [state.engines[engine].name for engine in (game.white, game.black)]
-        return _coming(state.events[game.event], game.id, game.round, players)
-    event = _coming_event(state)
-    return None if event is None else _coming(event, "", "", _players(state, event))
+        event = state.events[game.event]
+        players = [orders.pinned(state, event, one).name for one in (game.white, game.black)]
+        return _coming(event, game.id, game.round, players)
+    coming = _coming_event(state)
+    return None if coming is None else _coming(coming, "", "", _players(state, coming))
 
 
 def _coming(event: events.EventState, game: str, round_: str, engines: list[str]) -> dict[str, Any]:

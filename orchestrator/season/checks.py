@@ -12,6 +12,7 @@ from orchestrator.season import adjudications, model, orders, plan, problems, ro
 from orchestrator.season.formats import knockout, registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
+_WAYS_IN = '"roster", a list of engine ids, or promotions to this event'
 _RULE_TEXTS = {"s16": "S16", "s17": "S17", "cup": "CUP", "frc": "FRC", "ntcec1": "N1"}
 
 
@@ -135,9 +136,10 @@ def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Pr
         allowed = registry.field_error(event.format, size)
         if allowed is not None:
             where = f"[event {event.id}] entrants"
-            yield problems.Problem(where, f"a field of {size}", allowed)
+            found = f"a field of {size}" if size else "nobody"
+            yield problems.Problem(where, found, allowed if size else _WAYS_IN)
         for promotion in event.promote:
-            if max(promotion.places) > size:
+            if max(promotion.places) > size > 0:
                 key = "ranks" if promotion.ranks else "top"
                 found = f"{key} = {max(promotion.places)} in a field of {size}"
                 where = f"[event {event.id}] promote.{key}"

@@ -6,7 +6,7 @@ are mostly shorter; long games and tied matches may take more, so no bound is pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.season import files, model, plan, wording
@@ -46,8 +46,10 @@ def _event(
         "engines": size,
         "from": list(_sources(season, event, size)),
         "format": wording.game_format(event.format),
+        "goes_on": wording.going_on(event.format),
         "games": schedule.games,
         "open_ended": schedule.open_ended,
+        "ends_early": isinstance(event.format, model.Knockout),  # a match when it is decided
         "time_control": wording.control(event.time_control),
         "days": round(total_ms / _DAY_MS, 2),
         "hours": round(total_ms / _HOUR_MS, 2),
@@ -80,10 +82,10 @@ def _promotion(promotion: model.Promotion) -> str:
 
 def sentences(facts: dict[str, Any]) -> Iterator[str]:
     """Write the explanation for people."""
-    more = " or more" if any(row["open_ended"] for row in facts["events"]) else ""
+    most = _more_or_less(facts["events"])
     yield (
         f"{facts['name']}: {facts['engines']} engines, {len(facts['events'])} events,"
-        f" {facts['games']} games{more}, about {_about(facts['hours'])} if each game takes"
+        f" {facts['games']} games{most}, about {_about(facts['hours'])} if each game takes"
         f" {_MOVES} moves and all their time"
     )
     for row in facts["events"]:
@@ -92,17 +94,24 @@ def sentences(facts: dict[str, Any]) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in facts["warnings"])
 
 
+def _more_or_less(rows: Sequence[Mapping[str, Any]]) -> str:
+    if any(row["ends_early"] for row in rows):
+        return " (fewer or more, as matches go)"
+    return " or more" if any(row["open_ended"] for row in rows) else ""
+
+
 def _about(hours: float) -> str:
     return wording.duration(60 * max(1, round(hours * 60)))  # seconds would say too much
 
 
 def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
-    more = " or more" if row["open_ended"] else ""
+    most = _more_or_less([row])
+    played = "; ".join([f"{row['format']} at {row['time_control']}", *row["goes_on"]])
     gap = " with its break" if row["break"] else ""
     yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
     yield (
-        f"  {row['format']} at {row['time_control']}: {row['games']} games"
-        f"{more}, about {_about(row['hours'])}{gap}; book: {row['book'] or 'none'}"
+        f"  {played}: {row['games']} games"
+        f"{most}, about {_about(row['hours'])}{gap}; book: {row['book'] or 'none'}"
     )
     if row["break"]:
         yield f"  before it a break of {row['break']}"
@@ -110,7 +119,8 @@ def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
         down = [f"last {row['relegated']} relegate"] if row["relegated"] else []
         yield f"  {'; '.join([*row['promotions'], *down])}"
     yield from _early_ends(row["adjudication"])
-    yield f"  ties: {', '.join(row['tiebreaks'])}"
+    if not row["ends_early"]:  # a knockout's places are those of its matches, never level
+        yield f"  ties: {', '.join(row['tiebreaks'])}"
     if row["disqualified_after"]:
         yield f"  disqualified after {row['disqualified_after']} crashes"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import events, pairing, plan
+from orchestrator.season import events, orders, pairing, plan
 from orchestrator.season import state as season_state
 
 END = "season:end"
@@ -175,7 +175,9 @@ def _games(
 
 
 def _game(state: season_state.SeasonState, game: events.Game) -> Node:
-    label = f"{game.round} {state.engines[game.white].name} - {state.engines[game.black].name}"
+    event = state.events[game.event]
+    white, black = (orders.pinned(state, event, one).name for one in (game.white, game.black))
+    label = f"{game.round} {white} - {black}"
     node_state = NodeState.PAIRED
     if state.dropped(game):
         label, node_state = f"{label} cancelled", NodeState.DONE

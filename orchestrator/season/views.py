@@ -16,6 +16,7 @@ from orchestrator.season import (
     events,
     hidden_books,
     openings,
+    orders,
     progress,
     provisional,
     tiebreaks,
@@ -31,9 +32,11 @@ def event_ids(state: season_state.SeasonState, event: str | None = None) -> list
     return [state.event(event).id]
 
 
-def name(state: season_state.SeasonState, engine: str) -> str:
-    """Return an engine's name."""
-    return state.engines[engine].name
+def name(state: season_state.SeasonState, engine: str, event_id: str = "") -> str:
+    """Return an engine's name; with an event the one it plays there, whatever it is updated to."""
+    if not event_id:
+        return state.engines[engine].name
+    return orders.pinned(state, state.events[event_id], engine).name
 
 
 def status(state: season_state.SeasonState) -> str:
@@ -98,8 +101,8 @@ def _running(state: season_state.SeasonState, attempt: season_state.Attempt) -> 
     return {
         "game": game.id,
         "event": game.event,
-        "white": name(state, game.white),
-        "black": name(state, game.black),
+        "white": name(state, game.white, game.event),
+        "black": name(state, game.black, game.event),
         "attempt": attempt.attempt,
         "host": attempt.host,
         "started_ms": attempt.started_ms,
@@ -124,7 +127,7 @@ def _event(
         "time_control": str(found.spec.time_control),  # as PGN writes it
         "time_control_words": wording.control(found.spec.time_control),
         "opens_at_ms": found.opens_at_ms,
-        "entrants": [name(state, engine) for engine in found.entrants],
+        "entrants": [name(state, engine, found.id) for engine in found.entrants],
         "substitutes": dict(found.substitutes),
         "games": {"played": done.played, "total": done.total},
         "remaining_seconds": round(done.remaining_seconds, 1),
@@ -144,16 +147,16 @@ def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
         "final": ranked and not undecided,
         "open_decisions": undecided,
         "chain": [criterion.value for criterion in found.spec.tiebreaks],
-        "rows": [_row(state, line) for line in lines],
+        "rows": [_row(state, event_id, line) for line in lines],
     }
 
 
-def _row(state: season_state.SeasonState, line: crosstable.Line) -> dict[str, Any]:
+def _row(state: season_state.SeasonState, event_id: str, line: crosstable.Line) -> dict[str, Any]:
     row = line.row
     return {
         "rank": row.rank,
         "engine": row.engine,
-        "name": name(state, row.engine),
+        "name": name(state, row.engine, event_id),
         "rating": state.engines[row.engine].rating,
         "provisional": provisional.rated_by_tests(state, row.engine),
         "points": row.points,
@@ -191,8 +194,8 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
         "event": found.event,
         "number": found.number,
         "round": found.round,
-        "white": name(state, found.white),
-        "black": name(state, found.black),
+        "white": name(state, found.white, found.event),
+        "black": name(state, found.black, found.event),
         "running": running is not None,
         "result": None,
         "cancelled": state.dropped(found),

@@ -77,14 +77,24 @@ def game_format(spec: model.Format) -> str:
             return f"Swiss, {rounds} rounds"
         case model.Knockout(pairs=pairs):
             return f"knockout, matches of {pairs} pairs"
-        case model.Match(games=games, extensions=extensions):
-            return "".join([f"match of {games} games", *map(_extension, extensions)])
+        case model.Match(games=games):
+            return f"match of {games} games"
+
+
+def going_on(spec: model.Format) -> list[str]:
+    """Say how an event that is level goes on, and when it ends early."""
+    match spec:
+        case model.Knockout():
+            return ["a match ends when it is decided, a level one by the next pair that is won"]
+        case model.Match(extensions=extensions):
+            return [_extension(extension) for extension in extensions]
+    return []
 
 
 def _extension(extension: model.Extension) -> str:
     at = "" if extension.time_control is None else f" at {control(extension.time_control)}"
-    again = " until one side is ahead" if extension.repeat else ""
-    return f"; when drawn {extension.games} more{at}{again}"
+    again = ", again and again until one side is ahead" if extension.repeat else ""
+    return f"if drawn, {extension.games} more{at}{again}"
 
 
 # -- what ends a game early ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where a replay's way back leads, and what the rating list says after a few games."""
+"""Where a replay's way back leads; what few games, and annulled ones, look like in the tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from playwright import sync_api
 
 from orchestrator import contract
 from orchestrator.broadcast.outlook import settings
-from orchestrator.season import orders
+from orchestrator.season import events, orders
 
+OUT = "disqualify_after = 1\npromote ="
 EAGER = settings.Settings(runs=8, humble=False)
 
 
@@ -71,3 +72,39 @@ def test_a_few_games_tell_no_figures_that_mislead(
         assert texts
         assert "0.0" not in texts
         page.close()
+
+
+def test_a_crosstable_strikes_annulled_games_through(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """The games of an engine that is out are marked and said to be annulled, no other is."""
+    whole = driver.season_text().replace("promote =", OUT, 1)
+    season = driver.Driver.launched(driver.load(tmp_path, whole), crash_of_the_first).play(6)
+    tape = theatre.Tape(season.journal)
+    tape.shown = len(season.journal)
+    page = browser.new_page()
+    with theatre.served(tape, tmp_path) as url:
+        page.goto(url)
+        page.get_by_role("tab", name="Crosstable").click()
+        sync_api.expect(page.locator("#panel .note")).to_contain_text("the games of Engine 1 are")
+        links = page.locator("#panel td a")
+        struck = links.evaluate_all(
+            "all => all.map(one => getComputedStyle(one).textDecorationLine === 'line-through')"
+        )
+        told = links.evaluate_all("all => all.map(one => one.ariaLabel.includes('annulled'))")
+        rows = links.evaluate_all("all => all.map(one => one.closest('tr').children[1].innerText)")
+        own = [
+            name == "Engine 1"
+            or "against Engine 1" in str(links.nth(at).get_attribute("aria-label"))
+            for at, name in enumerate(rows)
+        ]
+        assert struck == told == own
+        assert any(own)
+        assert not all(own)
+        page.close()
+
+
+def crash_of_the_first(game: events.Game) -> driver.Verdict:
+    """Let Engine 1 crash with White; all else is drawn."""
+    crash = ("0-1", contract.Ending.DISCONNECT)
+    return crash if game.white == "e1" else driver.drawn(game)

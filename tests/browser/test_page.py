@@ -165,6 +165,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
     check_figures(page, record, len(record.plies) - 3)
+    check_one_stop(page)
     page.keyboard.press("Home")
     sync_api.expect(page.locator('#moves [aria-current="true"]')).to_have_count(0)
     page.keyboard.press("End")
@@ -174,6 +175,17 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     sync_api.expect(page.locator("#hover")).to_be_visible()
     page.locator("#to-live").click()
     sync_api.expect(page.locator("#to-live")).to_be_hidden()
+
+
+def check_one_stop(page: sync_api.Page) -> None:
+    """Of all moves the Tab key stops at the shown one, and stays with it as the arrows move."""
+    stop = page.locator('#moves button[tabindex="0"]')
+    sync_api.expect(stop).to_have_count(1)
+    page.locator("#moves").focus()
+    for key in ("Tab", "ArrowLeft", "ArrowRight"):
+        page.keyboard.press(key)
+        sync_api.expect(stop).to_have_attribute("aria-current", "true")
+        sync_api.expect(stop).to_be_focused()
 
 
 DRAWN = """async ([steps, wanted]) => {

@@ -185,6 +185,7 @@ def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> No
     for sign, count in (("w", "white_wins"), ("d", "draws"), ("b", "black_wins")):
         bar = panel.locator(".bars").first.locator(f".{sign}")
         sync_api.expect(bar).to_contain_text(f" {told[count]} (")
+        assert bar.evaluate("one => one.scrollWidth <= one.clientWidth"), "the label is cut"
     plies = told["plies"]
     lengths = f"Plies: {plies['min']} to {plies['max']}, {plies['mean']:g} on average"
     sync_api.expect(panel).to_contain_text(lengths)

@@ -117,6 +117,14 @@ def test_a_worker_that_is_started_anew_looks_on(halls: Halls) -> None:
     assert halls.seats.seat_answer("box-1", "trial-of-one") is None
 
 
+def test_a_worker_that_finds_an_unreadable_answer_serves_all_the_same(halls: Halls) -> None:
+    """What an earlier worker left is not looked on at; the next wish is answered."""
+    halls.answer("one")
+    halls.seats.tell_seats(seats.Seating("box-1", "one", "trial-of-one", None), '{"state": "odd"}')
+    halls.box = box.Box(halls.configured)
+    assert halls.answer("two").reason == "GPU GPU-a is one's, for trial-of-one"
+
+
 def test_a_bench_tells_which_gpus_there_are(halls: Halls) -> None:
     """Name, UUID and driver of each: another one is out of the recorded band."""
     answer = halls.answer("one", ())

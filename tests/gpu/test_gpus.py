@@ -123,7 +123,11 @@ class Looking:
     def look(self) -> None:
         """Look once more."""
         self._looks += 1
-        self._seats.tell_seats(self._seating, self._answer())
+        self.tell(self._answer())
+
+    def tell(self, answer: str) -> None:
+        """Put an answer in the place of the last one."""
+        self._seats.tell_seats(self._seating, answer)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +144,16 @@ def test_a_fault_waits_for_a_look_that_began_after_it(lost: tuple[str, ...], tol
     report = {"box": "box-1", "gpus": ["X GPU-a"]}
     assert box.hall.lost_gpu(report, box.look) == told
     assert box.hall.lost_gpu({"box": "box-1", "gpus": []}, box.look) == "", "it had none"
+
+
+def test_a_damaged_answer_ends_no_game() -> None:
+    """It tells of no GPU, neither at a fault nor for the record."""
+    box = Looking("gone")
+    box.tell('{"state": "odd"}')
+    report = {"box": "box-1", "gpus": ["X GPU-a"]}
+    assert box.hall.lost_gpu(report, box.look) == ""
+    box.hall._asked["box-1"] = None
+    assert box.hall.use_by_side({"white": report, "black": report}) == {}
 
 
 def test_another_gpu_or_driver_is_another_box() -> None:

@@ -100,7 +100,7 @@ def test_the_network_is_measured_and_never_charged(tmp_path: pathlib.Path, ordin
     assert "ms, not charged" in watch.network(played.remote[0]), "and is shown"
     assert watch.network(played.game.plies[1]) == "", "none of an engine in the hall"
     assert statistics.median(network_ms) > 50, "there was a network"
-    assert statistics.median(excess) < 25, "and it was not charged"
+    assert statistics.median(excess) < statistics.median(network_ms) / 2, "and it was not charged"
     if LONG and not ordinary:
         assert p99(proven) < 1.0
         assert disturbed < len(moves) / 4, "this machine stands still too often to be measured on"
@@ -199,7 +199,7 @@ def test_a_link_cut_in_mid_think_costs_the_game_nothing(
     assert played.game.outcome.ending is contract.Ending.MAX_MOVES
     longest = max((ply.network_ns or 0) / 1e9 for ply in played.remote)
     assert longest > seconds / 2, "the cut was in a think"
-    assert max(played.excess_ms()) < 250, "and was not charged"
+    assert max(played.excess_ms()) / 1e3 < seconds / 2, "and was not charged"
 
 
 def test_a_link_cut_for_longer_is_an_interruption(tmp_path: pathlib.Path) -> None:

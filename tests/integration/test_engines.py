@@ -128,6 +128,7 @@ schema = 1
 id = "sf"
 name = "Stockfish"
 command = ["stockfish"]
+options = { Nonsense = 1 }
 [[engine]]
 id = "broken"
 name = "Broken"
@@ -136,7 +137,7 @@ command = ["/bin/sh", "-c", "echo no weights >&2; exit 1"]
 
 
 def test_a_test_game_finds_what_a_hall_finds_and_tells_last_words(tmp_path: pathlib.Path) -> None:
-    """Debian's games need no PATH, the hall's sandbox holds, a fault has the engine's words."""
+    """Debian's games need no PATH, the sandbox holds, faults and options that are none are told."""
     if shutil.which("stockfish", path="/usr/games") is None:
         pytest.skip("package stockfish is not installed")
     (tmp_path / "engines.toml").write_text(BROKEN)
@@ -152,6 +153,9 @@ def test_a_test_game_finds_what_a_hall_finds_and_tells_last_words(tmp_path: path
     )
     (game,) = json.loads(told.stdout)["games"]
     assert set(game["sandbox"].values()) == {sandbox.choose("auto")}
+    words = ("sf", "--file", str(tmp_path / "engines.toml"), "--games", "1", "--tc", "100ms+1ms")
+    done = testing.CliRunner().invoke(commands.farm, ["engine", "test", *words], env=environment)
+    assert done.output.count("Stockfish: option Nonsense: engine has no such option") == 1
 
 
 def _finished(running: harness.Farm) -> list[str]:

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -201,3 +202,16 @@ def _finished(root: pathlib.Path) -> bool:
     with contextlib.suppress(errors.LedgerAwayError), store.connect(url) as ledger:
         return any(e.kind == "season_finished" for e in ledger.read("test", 0, 10_000))
     return False
+
+
+def test_a_port_that_is_taken_is_told_with_the_option_that_chose_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    """`farm up` has no --port: the refusal names --web."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ("up", "--web", port, "--data", str(tmp_path / "farm"))
+        done = harness.celery_farm(harness.without_farm(), *words)
+    assert done.returncode == 5
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+    assert "choose another --web" in done.stderr

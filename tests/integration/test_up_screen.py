@@ -176,3 +176,6 @@ def test_a_farm_with_nothing_to_play_says_what_to_do(
     assert "abandoned by ann" in told
     assert "champion" not in told
     assert "another season:" in told
+    begun_anew = Shown(machine, season)
+    begun_anew.feed()
+    assert f"{season.state.launched.id} was abandoned" in begun_anew.look()

@@ -227,7 +227,7 @@ def test_the_rest() -> None:
     ("words", "message"),
     [
         (["-rouns", "3"], "did you mean -rounds"),
-        (["-quick"], "-quick: found the switch; allowed: not supported"),
+        (["-quick"], "-quick: not supported: write -engine, -openings"),
         (["-tournament", "knockout"], "allowed: round-robin, roundrobin, gauntlet"),
         (["-variant", "atomic"], "allowed: standard, fischerandom"),
         (["-rounds", "x"], "-rounds: found 'x'; allowed: a whole number from 1"),

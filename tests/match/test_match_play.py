@@ -75,6 +75,15 @@ def test_a_minimal_pgn_has_no_comments(tmp_path: pathlib.Path) -> None:
     assert len(list(pgn_games(tmp_path / "g.pgn"))) == 1
 
 
+def test_an_option_that_an_engine_does_not_have_is_told_once(tmp_path: pathlib.Path) -> None:
+    """A misspelt option is no silent default: the match goes on, and says what was not set."""
+    words = table.good_and_bad(*MANY, "-rounds", "2")
+    out = table.play(tmp_path, *words, "-each", "option.Threds=2").stdout
+    for name in ("Good", "Bad"):
+        note = f"Note: {name}: option Threds=2: engine has no such option"
+        assert out.count(note) == 1
+
+
 def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> None:
     """A missing program, one that exits and one that never answers end no match."""
     engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-engine", "cmd=false"]

@@ -55,7 +55,7 @@ def test_the_committed_dashboards_are_what_the_script_writes(tmp_path: pathlib.P
     assert done.returncode == 0, done.stderr
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         path.name: path.read_text() for path in BOARDS
-    }
+    }, "`python deploy/grafana/dashboards.py` writes them again"
     assert len(BOARDS) == 5
 
 

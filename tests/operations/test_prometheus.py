@@ -6,13 +6,21 @@ import pathlib
 import re
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 import watched_run
 import yaml
 
-ALERTS = yaml.safe_load((watched_run.PROMETHEUS / "rules" / "alerts.yml").read_text())
-RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+from orchestrator.metrics import families
+
+
+def _rules(name: str) -> list[dict[str, Any]]:
+    told = yaml.safe_load((watched_run.PROMETHEUS / "rules" / f"{name}.yml").read_text())
+    return [rule for group in told["groups"] for rule in group["rules"]]
+
+
+RULES, RECORDING = _rules("alerts"), _rules("recording")
 RUNBOOKS = watched_run.ROOT / "docs" / "runbooks"
 
 
@@ -38,21 +46,33 @@ def test_each_alert_fires_and_stays_quiet() -> None:
     """``promtool test rules`` passes, and tests both ways of every alert."""
     promtool("test", "rules", "tests/alerts.yml")
     told = yaml.safe_load((watched_run.PROMETHEUS / "tests" / "alerts.yml").read_text())["tests"]
-    fires, quiet = set(), set()
+    fires, quiet = set[str](), set[str]()
     for test in told:
         for case in test["alert_rule_test"]:
             (fires if case.get("exp_alerts") else quiet).add(case["alertname"])
     assert fires == quiet == {rule["alert"] for rule in RULES}
 
 
+@pytest.mark.parametrize(
+    "rule", [*RULES, *RECORDING], ids=lambda rule: rule.get("alert") or rule["record"]
+)
+def test_each_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None:
+    """The exporter tells them, or a rule records them; promtool's own tests make up theirs."""
+    for name in re.findall(r"\bfarm_\w+", rule["expr"]):
+        whole = re.sub(r"_(bucket|sum|count)$", "", name)
+        assert {name, whole} & families.FAMILIES.keys(), name
+    recorded = {other["record"] for other in RECORDING}
+    assert set(re.findall(r"\b[a-z]+:[\w:]+", rule["expr"])) <= recorded
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, object]) -> None:
+def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, Any]) -> None:
     """Severity, ``for``, summary, description, and a runbook that shows the same query."""
     name, notes = str(rule["alert"]), rule["annotations"]
-    assert rule["labels"]["severity"] in {"critical", "warning", "info"}  # type: ignore[index]
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert re.fullmatch(r"\d+[smh]", str(rule["for"]))
-    assert set(notes) == {"summary", "description", "runbook_url"}  # type: ignore[call-overload]
-    assert notes["runbook_url"] == f"{{{{ $externalLabels.farm_docs }}}}/runbooks/{name}/"  # type: ignore[index]
+    assert set(notes) == {"summary", "description", "runbook_url"}
+    assert notes["runbook_url"] == f"{{{{ $externalLabels.farm_docs }}}}/runbooks/{name}/"
     text = (RUNBOOKS / f"{name}.md").read_text()
     assert str(rule["expr"]) in text
     assert text.count("**What to do.**") == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
+import subprocess
 import time
 
 import hall
@@ -99,6 +101,21 @@ def test_what_was_taken_outside_the_clock_proves_nothing() -> None:
     assert loss.proves(think_ms=1400, late_ms=300)
     assert not loss.proves(think_ms=1400, late_ms=301)
     assert not loss.proves(think_ms=1000, late_ms=1)
+
+
+def test_a_process_that_ends_while_it_is_counted_costs_no_game(counters: Counters) -> None:
+    """A child that ends between being found and being looked into counts as nothing."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        held = os.open(f"/proc/{child.pid}/task", os.O_RDONLY)
+        child.kill()
+    threads = counters.proc / "7" / "task"
+    shutil.rmtree(threads)
+    threads.symlink_to(f"/proc/self/fd/{held}")  # a folder still, of a process that is no more
+    try:
+        assert threads.is_dir()
+        assert stalls.processor_ns([7], counters.proc) == 0
+    finally:
+        os.close(held)
 
 
 def test_a_host_without_counters_proves_nothing(tmp_path: pathlib.Path) -> None:

@@ -78,7 +78,7 @@ def test_the_journaled_model_needs_no_preset(tmp_path: pathlib.Path) -> None:
 
 BAD = [
     ('"s18"', "adjudication", "'s18'", "s16, s17, cup, frc, ntcec1"),
-    ("7", "adjudication", "7", "a table"),
+    ("7", "adjudication", "7", "keys in { }"),
     ("{ eval_drawn = {} }", "adjudication.eval_drawn", "unknown key", "did you mean eval_draw?"),
     ("{ eval_draw = { plies = 10 } }", "adjudication.eval_draw.bound_cp", "nothing", "required"),
     ("{ eval_win = { bound = 10 } }", "adjudication.eval_win.bound", "unknown key", "bound_cp"),

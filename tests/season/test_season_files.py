@@ -51,6 +51,7 @@ BAD = [
     ('to = "final"', 'to = "league"', "[event league] promote.to", "'league'", "final"),
     ("top = 2", "top = 5", "[event league] promote.top", "top = 5 in a field of 4", "4 or less"),
     ("top = 2", "top = 3", "[event final] entrants", "a field of 3", "exactly 2"),
+    ('entrants = "roster"\n', "", "[event league] entrants", "nobody", '"roster", a list'),
     ("top = 2", "top = true", "[event league] promote[1].top", "True", "whole number"),
     ('id = "final"', 'id = "league"', "[event league] id", "2 events", "one id"),
     ('break = "10m"', 'break = "soon"', "[event final] break", "'soon'", "1.5h"),

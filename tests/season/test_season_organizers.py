@@ -261,6 +261,9 @@ def test_three_crashes_disqualify(tmp_path: Path) -> None:
     assert last.tiebreaks[model.Criterion.CRASHES] == 3
     assert all(row.half_points == row.games == 8 for row in league.rows[:3])
     assert season.state.finished
+    assert "annulled and count for nobody" in shown_standings(
+        views.standings(season.state, "league")
+    )
     shown = {row["game"]: row for row in views.schedule(season.state, "league", 0)}
     assert all(shown[game]["annulled"] and shown[game]["result"] for game in fact["annulled"])
     assert all(shown[game]["cancelled"] and not shown[game]["result"] for game in fact["cancelled"])

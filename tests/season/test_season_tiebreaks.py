@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import driver
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract
+from orchestrator.commands import tables
 from orchestrator.season import model, standings, tally, tiebreaks
 
 C = model.Criterion
 S16 = (C.CRASHES, C.DIRECT_ENCOUNTER, C.WINS, C.SONNEBORN_BERGER)
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 def played(engines: str, *games: str) -> tally.Tally:
@@ -104,3 +109,15 @@ def test_the_order_of_games_does_not_matter(games: list[tuple[list[str], str]]) 
     assert standings.rank(played("abcd", *texts), chain) == standings.rank(
         played("abcd", *shuffled), chain
     )
+
+
+@pytest.mark.parametrize("criterion", [one for one in C if one not in {C.SEED, C.ORGANIZERS}])
+def test_each_number_has_a_column_and_a_word_for_authors(criterion: model.Criterion) -> None:
+    """The terminal and the page head its column, the season file's page names it."""
+    page = ROOT / "orchestrator/broadcast/page/js/tables.js"
+    heads = page.read_text(encoding="utf-8").partition("const TIEBREAKS")[2].partition("}")[0]
+    authors = (ROOT / "docs/season-file.md").read_text(encoding="utf-8")
+    told = authors.partition("* **Tiebreaks**")[2].partition(".")[0]
+    assert criterion in tables.TIEBREAK_HEADS
+    assert f"{criterion}:" in heads.replace('"', "")
+    assert criterion in told.replace("`", " ").split()

@@ -11,7 +11,18 @@ import pytest
 import test_season_rulebook as rulebook
 
 from orchestrator import contract, errors
-from orchestrator.season import entries, model, orders, roster, state, submissions, updating
+from orchestrator.season import (
+    awaiting,
+    entries,
+    graph,
+    model,
+    orders,
+    roster,
+    state,
+    submissions,
+    updating,
+    views,
+)
 
 WHY = "sent by the author"
 HOUR_MS = 3_600_000
@@ -209,6 +220,21 @@ def test_an_update_plays_from_the_next_event_on() -> None:
     assert pinned["l2-2"] == ""
     game = next(g for g in played.state.events["l2"].order if "l2-1" in _pair(played.state, g))
     assert "2" in _versions(played.state, game)
+
+
+def test_a_new_name_is_told_of_the_events_that_it_plays() -> None:
+    """Tables, schedule and graph of a running event keep the name that its games' PGN has."""
+    now = at("season16", entries.GAMES_PAIRED, "ql")
+    old = now.engines["ql-1"].name
+    entry = newer(now, "ql-1", name="Another 2")
+    extended(now, updating.update(now, entry, "l2", now.at_ms, "ann", WHY))
+    assert now.engines["ql-1"].name == "Another 2"
+    playing = views.event(now, "ql")["entrants"]
+    playing += [row["name"] for row in views.standings(now, "ql")["rows"]]
+    playing += [row[side] for row in views.schedule(now, "ql", 0) for side in ("white", "black")]
+    assert playing.count(old) == 3  # among the entrants, in the table, in a game of round 1
+    assert "Another 2" not in [*playing, *(awaiting.coming(now) or {"engines": []})["engines"]]
+    assert not any("Another 2" in node.label for node in graph.build(now).nodes)
 
 
 def _pair(now: state.SeasonState, game: str) -> tuple[str, str]:

@@ -104,11 +104,21 @@ def test_check_promises_no_bound(tmp_path: Path) -> None:
     assert any("4 games, about 8h 50m with its break;" in line for line in told)
 
 
-def test_check_tells_that_a_knockout_may_take_more_games() -> None:
-    """A season with matches that go on when tied says so of its total and of each such event."""
+def test_check_bounds_no_knockout() -> None:
+    """Matches end early (CUP-3a) or go on (CUP-3d), and leave no tie: no total is promised."""
     told = list(explain.sentences(explain.explain(files.load(SEASONS / "cup.toml"))))
-    assert "208 games or more, about" in told[0]
-    assert "64 games or more, about" in told[2]
+    assert "208 games (fewer or more, as matches go), about" in told[0]
+    assert "ends when it is decided, a level one by the next pair that is won" in told[2]
+    assert "64 games (fewer or more, as matches go), about" in told[2]
+    assert not any(line.startswith("  ties:") for line in told)
+
+
+def test_check_tells_time_controls_in_their_order() -> None:
+    """A superfinal's own comes with its games, those of its extensions behind (S16-8c, S16-8d)."""
+    told = list(explain.sentences(explain.explain(files.load(SEASONS / "season16.toml"))))
+    (line,) = (line for line in told if "match of 100 games" in line)
+    assert "match of 100 games at 120+10; if drawn, 16 more at 25+10; if drawn, 8 more at" in line
+    assert "at 3+2, again and again until one side is ahead: 100 games, about" in line
 
 
 def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def _winner(state: State) -> dict[str, str]:
     return {
         "name": state.launched.season.name,
         "link": f"#{names.link(state, final)}",
-        "winner": views.name(state, first.engine),
-        "runner": views.name(state, runner.engine) if runner else "",
+        "winner": views.name(state, first.engine, final.id),
+        "runner": views.name(state, runner.engine, final.id) if runner else "",
         "score": f"{first.points:g}-{runner.points:g}" if runner else f"{first.points:g}",
         "date": f"{moment:%B %Y}",
     }
@@ -120,8 +120,8 @@ def _crash(
     excluded = out.get(line["engines"][0])
     return {
         "gameno": str(event.order.index(game.id) + 1),
-        "White": views.name(state, game.white),
-        "Black": views.name(state, game.black),
+        "White": views.name(state, game.white, game.event),
+        "Black": views.name(state, game.black, game.event),
         "Reason": line["text"],
         "decision": "counted as a crash" if line["fault"] == "crash" else "a loss",
         "action": excluded["text"] if excluded else "",

@@ -29,8 +29,8 @@ def schedule(state: State, event: events.EventState, briefs: tables.Briefs) -> l
 def _game(state: State, number: int, game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
     row: dict[str, Any] = {
         "Game": number,
-        "White": views.name(state, game.white),
-        "Black": views.name(state, game.black),
+        "White": views.name(state, game.white, game.event),
+        "Black": views.name(state, game.black, game.event),
     }
     if state.dropped(game):
         return row | {"Termination": "Canceled"}
@@ -83,13 +83,13 @@ def table(state: State, event: events.EventState) -> dict[str, Any]:
     """Return an event's crosstable, best first."""
     lines = crosstable.crosstable(state, event.id)
     order = [line.row.engine for line in lines]
-    short = names.abbreviations(views.name(state, engine) for engine in order)
+    short = names.abbreviations(views.name(state, engine, event.id) for engine in order)
     return {
         "Event": names.title(state, event),
         "Type": _KINDS.get(event.spec.format.kind, "round-robin"),
-        "Order": [views.name(state, engine) for engine in order],
+        "Order": [views.name(state, engine, event.id) for engine in order],
         "Table": {
-            views.name(state, line.row.engine): _line(state, event, line, order, short)
+            views.name(state, line.row.engine, event.id): _line(state, event, line, order, short)
             for line in lines
         },
     }
@@ -103,9 +103,9 @@ def _line(
     short: dict[str, str],
 ) -> dict[str, Any]:
     row, score = line.row, event.tally.scores[line.row.engine]
-    name = views.name(state, row.engine)
+    name = views.name(state, row.engine, event.id)
     results = {
-        views.name(state, other): _cell(state, event, row.engine, cell)
+        views.name(state, other, event.id): _cell(state, event, row.engine, cell)
         for other, cell in zip(order, line.cells, strict=True)
         if cell is not None
     }

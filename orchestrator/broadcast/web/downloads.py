@@ -13,7 +13,7 @@ from orchestrator.arbiter import record as pgn_record
 from orchestrator.broadcast import games, library, lichess, projector, watched
 from orchestrator.broadcast.tcec import pgn as tcec_pgn
 from orchestrator.broadcast.web import answers
-from orchestrator.season import events
+from orchestrator.season import events, views
 
 PGN: Final = "application/x-chess-pgn"
 AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
@@ -181,7 +181,7 @@ def _played(season: watched.Season) -> list[events.Game]:
 def _passes(season: watched.Season, game: events.Game, asked: Mapping[str, str]) -> bool:
     state, played = season.state, game.finished
     assert played is not None
-    white, black = state.engines[game.white].name, state.engines[game.black].name
+    white, black = (views.name(state, one, game.event) for one in (game.white, game.black))
     checks: dict[str, Callable[[str], bool]] = {
         "event": lambda text: game.event == text,
         "engine": lambda text: text.lower() in white.lower() or text.lower() in black.lower(),

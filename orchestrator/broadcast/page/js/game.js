@@ -348,7 +348,7 @@ export class GameView {
       this.list.append(row)
     }
     const mark = ply.book ? "book" : format.evaluation(ply.eval)
-    row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, "aria-label": `${numbered(ply)} ${ply.san} ${mark}`, onclick: () => this.go(ply.n) }, ply.san, " ", h("small", {}, mark)))
+    row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, tabindex: -1, "aria-label": `${numbered(ply)} ${ply.san} ${mark}`, onclick: () => this.go(ply.n) }, ply.san, " ", h("small", {}, mark)))
   }
 
   /** Rows begin with White, also where the start position has Black to move. */
@@ -362,12 +362,17 @@ export class GameView {
     this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${why}`)))
   }
 
+  /** Mark the shown move: it alone is a stop of the Tab key, the arrows go to the others. */
   #current() {
     const panel = byId("moves")
+    const before = panel.querySelector('[tabindex="0"]')
     panel.querySelector('[aria-current="true"]')?.removeAttribute("aria-current")
     const button = panel.querySelector(`[data-ply="${this.cursor}"]`)
     if (!button) return
+    before?.setAttribute("tabindex", "-1")
+    button.setAttribute("tabindex", "0")
     button.setAttribute("aria-current", "true")
+    if (before && document.activeElement === before && !this.following) button.focus({ preventScroll: true })
     panel.scrollTop = button.offsetTop - panel.offsetTop - panel.clientHeight / 2
   }
 }

@@ -52,15 +52,23 @@ function decidedBy(row, final) {
   return h("td", { "data-x": "decided-by", title: "Level, and nothing depends on it" }, "not decided")
 }
 
+/** Whether an engine left the event: its games count for nobody. */
+const isOut = (row) => row.decided_by === "excluded"
+
 async function crosstable(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty("The event has not begun.")]
   const head = [["#", true], ["Engine"], ["Points", true], ...told.rows.map((row) => [String(row.rank), true])]
   const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
     h("td", { class: "num" }, format.points(row.points)),
-    row.cells.map((cell, other) => (cell === null || other === at ? h("td", { class: "self" }, "")
-      : h("td", {}, [...cell.text].map((sign, k) => h("a", { class: SIGN[sign], href: gameLink(context.season.season, cell.games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}), game ${cell.games[k]} against ${told.rows[other].name}` }, SHOWN[sign])))))))
-  return [h("h3", {}, told.name), table("Crosstable", head, rows)]
+    row.cells.map((cell, other) => {
+      if (cell === null || other === at) return h("td", { class: "self" }, "")
+      const annulled = isOut(row) || isOut(told.rows[other])
+      return h("td", { class: annulled ? "annulled" : null }, [...cell.text].map((sign, k) => h("a", { class: SIGN[sign], href: gameLink(context.season.season, cell.games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}${annulled ? ", annulled" : ""}), game ${cell.games[k]} against ${told.rows[other].name}` }, SHOWN[sign])))
+    })))
+  const out = told.rows.filter(isOut).map((row) => row.name)
+  const note = h("p", { class: "quiet note" }, `Struck through: the games of ${out.join(", ")} are annulled and count for nobody.`)
+  return [h("h3", {}, told.name), table("Crosstable", head, rows), out.length ? note : null]
 }
 
 async function schedule(context) {

@@ -1,0 +1,59 @@
+"""Tables on terminals of any width."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import driver
+import pytest
+import rich.console
+
+from orchestrator.commands import tables
+from orchestrator.season import views
+
+
+def shown(folder: Path, width: int) -> list[str]:
+    """Play a league of four; return its table as a terminal of that width shows it."""
+    season = driver.Driver.launched(driver.load(folder, driver.season_text()), driver.by_name)
+    return printed(tables.standings(views.standings(season.play().state, "league")), width)
+
+
+def printed(table: rich.console.RenderableType, width: int) -> list[str]:
+    """Return a table's lines on a terminal of that width."""
+    told = io.StringIO()
+    rich.console.Console(file=told, width=width).print(table)
+    return told.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [36, 50, 70, 80, 100, 200])
+def test_no_figure_of_a_table_is_cut_short(tmp_path: Path, width: int) -> None:
+    """Rank, points and counts are whole in every terminal; results are whole, or not there."""
+    lines = shown(tmp_path, width)
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
+    rows = [line.strip("│ ").split() for line in lines if line.startswith("│")]
+    assert [row[0] for row in rows if row[0].isdigit()] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_schedule_tells_games_and_results_whole(tmp_path: Path, width: int) -> None:
+    """A game's id can be typed again as every terminal shows it."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()), driver.by_name)
+    rows = views.schedule(season.play().state, "league", 0)
+    lines = printed(tables.games(rows, "Schedule"), width)
+    assert max(map(len, lines)) <= width
+    shown = [set(line.strip("│ ").split()) for line in lines]
+    for row in rows:
+        assert any({row["game"], row["result"]} <= cells for cells in shown)
+
+
+def test_a_table_without_room_for_its_crosstable_says_so(tmp_path: Path) -> None:
+    """The crosstable is there in as many columns as the sentence asks for, and not in one less."""
+    told = next(line for line in shown(tmp_path, 75) if "crosstable" in line)
+    needed = 75 + int(told.split("terminal ")[1].split()[0])
+    wide, narrow = shown(tmp_path, needed), shown(tmp_path, needed - 1)
+    assert not any("crosstable" in line for line in wide)
+    assert any("crosstable" in line for line in narrow)
+    assert sum("·" in line for line in wide) == 4
+    assert max(map(len, wide)) == needed
