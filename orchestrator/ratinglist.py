@@ -21,6 +21,7 @@ from orchestrator.season import events
 from orchestrator.season import state as season_state
 
 Result = tuple[str, str, str]  # White, Black, result
+Record = tuple[str, str, int, str]  # families of White and Black, the end in ms, result
 
 
 def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
@@ -28,14 +29,15 @@ def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
 
     A game counts for who played it, also where a substitute has taken its result over. What
     the organizers scored without a move is none. A game of one season that was imported into
-    another (the same end at the same millisecond) counts once.
+    another (the same end at the same millisecond) counts once, and so does one that was
+    imported into several.
     """
     found: list[tuple[contract.GameFinished, Result]] = []
+    known: collections.Counter[Record] = collections.Counter()
     for state in states:
-        for game in state.games.values():
-            if (done := game.finished) is not None and _begun(game, done):
-                white, black = (_name(state, engine) for engine in game.players)
-                found.append((done, (white, black, done.result)))
+        for game, done in _not_yet(known, state):
+            white, black = (_name(state, engine) for engine in game.players)
+            found.append((done, (white, black, done.result)))
     here = {(done.ended_ms, done.result) for done, _ in found if not done.imported}
     found.sort(key=lambda item: item[0].ended_ms)
     return [
@@ -43,6 +45,39 @@ def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
         for done, result in found
         if not (done.imported and (done.ended_ms, done.result) in here)
     ]
+
+
+def _not_yet(
+    known: collections.Counter[Record], state: season_state.SeasonState
+) -> Iterator[tuple[events.Game, contract.GameFinished]]:
+    """Yield a season's games but those imported ones that seasons before it have; note its own.
+
+    Games of one season are never one another's copies: where a record tells no time, all of
+    an import end together.
+    """
+    mine: collections.Counter[Record] = collections.Counter()
+    for game in state.games.values():
+        if (done := game.finished) is None or not _begun(game, done):
+            continue
+        if done.imported:
+            record = _record(state, game, done)
+            mine[record] += 1
+            if mine[record] <= known[record]:
+                continue
+        yield game, done
+    known |= mine
+
+
+def _record(
+    state: season_state.SeasonState, game: events.Game, done: contract.GameFinished
+) -> Record:
+    """Return what an imported game has in common wherever it stands, whatever versions play."""
+    white, black = (state.engines[engine] for engine in game.players)
+    return _family(white), _family(black), done.ended_ms, done.result
+
+
+def _family(engine: contract.EngineSpec) -> str:
+    return engine.family or engine.name.partition(" ")[0]
 
 
 def _begun(game: events.Game, done: contract.GameFinished) -> bool:

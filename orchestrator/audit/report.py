@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from orchestrator import errors
-from orchestrator.audit import matches, reading, replaying, rules, schedules, tables
+from orchestrator.audit import hints, matches, reading, replaying, rules, schedules, tables
 
 _RULES: Final = {
     "draw_rule": "draw rule",
@@ -34,11 +34,14 @@ def report(
         missing = ", ".join(sorted(set(everybody) - set(seeds)))
         raise errors.UsageError(f"--seeds: without {missing}; give all {len(everybody)} engines")
     out = _names(held.exclude, everybody, "--exclude")
+    adjudication = rules.adjudication(held)
+    ends = replaying.report(games, adjudication)
     return {
         "games": len(games),
         "unreadable": [dataclasses.asdict(game) for game in broken],
         "standings": _standings(games, held, kind, seeds, out),
-        "adjudication": replaying.report(games, rules.adjudication(held)),
+        "adjudication": ends,
+        "tablebase_hint": hints.tablebase(games, adjudication, ends),
         "schedule": _schedule(games, held, kind, seeds),
         "openings": None if kind == "swiss" else schedules.openings(games),
         "results": list(_contradictions(games)),
@@ -62,6 +65,8 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
         by = f" ({row['decided_by']})" if row["decided_by"] else ""
         yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
     yield from _adjudicated(found["adjudication"])
+    if hint := found["tablebase_hint"]:
+        yield hints.sentence(hint)
     for wrong in found["results"]:
         results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
         yield f"  game {wrong['game']}: {results}"

@@ -1,16 +1,19 @@
 """``farm test``: a test match in a hall's lanes, with the sequential test as it goes.
 
 This process opens the match, mirrors its results and says when it is over; the games are
-played by the workers of the lanes. Stopped, it goes on with ``farm test --id NAME``.
+played by the workers of the lanes. Stopped by Ctrl-C or SIGTERM, or by its terminal's end, it
+closes the match first; it goes on with ``farm test --id NAME``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import re
 import secrets
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -25,6 +28,7 @@ from orchestrator.season import orders
 WAIT_MS = 1_000  # ms: a look at the lanes at least this often
 TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
 CHECK_GAMES = 4  # of a self-check: both colours twice
+ENDS = (signal.SIGTERM, signal.SIGHUP)  # heard as Ctrl-C: nobody would be left to close the match
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 
@@ -64,7 +68,8 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
         directory = common.data_directory() / "tests" / spec.id
         known = lane_store.RedisLanes(ledger.server)
         keeper = testmatches.Keeper(ledger, known, directory, spec, terms)
-        standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
+        with _ended_like_ctrl_c():
+            standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
         keeper.close()
     _report(standing, spec, terms, directory, as_json=told["as_json"])
     if stopped:
@@ -176,15 +181,11 @@ def _run(
     quiet: bool,
 ) -> tuple[testmatches.Standing, bool]:
     """Keep the match until it is over or stopped; return its standing and whether it was."""
-    keeper.open(common.author(ledger, "farm test"))
-    if not keeper.able():
-        click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
-    if not quiet:
-        names = ", ".join(one.name for one in spec.engines[1:])
-        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {spec.games} games")
     told, shown = 0.0, -1
     ring = doorbell.at(common.redis_url())
     try:
+        keeper.open(common.author(ledger, "farm test"))
+        _announce(ledger, keeper, spec, quiet=quiet)
         while True:
             standing = keeper.step(ring, WAIT_MS)
             due = time.monotonic() - told > TELL_SECONDS and standing.games != shown
@@ -197,6 +198,30 @@ def _run(
         return keeper.step(lambda _: None, 1), True
     finally:
         keeper.finish()
+
+
+def _announce(
+    ledger: store.RedisLedger, keeper: testmatches.Keeper, spec: testmatch.Spec, *, quiet: bool
+) -> None:
+    """Say what is played, and why not where no lane can."""
+    if not keeper.able():
+        click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
+    if not quiet:
+        names = ", ".join(one.name for one in spec.engines[1:])
+        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {spec.games} games")
+
+
+@contextlib.contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and a terminal's end close the match; who ignores one (nohup) goes on to."""
+    heard = [one for one in ENDS if signal.getsignal(one) is signal.SIG_DFL]
+    for one in heard:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in heard:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def _lacking(keeper: testmatches.Keeper, ledger: store.RedisLedger) -> str:

@@ -216,6 +216,29 @@ def test_downloads_hold_the_games_that_were_asked_for(web: theatre.Web) -> None:
     assert web.get("/pgn/other.pgn").status_code == 404
 
 
+def test_a_filter_takes_ids_and_names_nothing_in_silence(web: theatre.Web) -> None:
+    """An engine's id gives its games; what the season does not have is told, with what it has."""
+    web.farm.finish("stage", 120)
+    web.farm.wait(lambda: games(web, "/pgn/stage.pgn") == 8, 30, "all games in the download")
+    row = web.json("seasons/stage/events/league")["rows"][0]
+    assert row["engine"] != row["name"].lower()
+    for filtered in ("engine", "white", "black"):
+        by_id = web.get(f"/pgn/stage.pgn?{filtered}={row['engine'].upper()}").text
+        assert by_id
+        assert by_id == web.get(f"/pgn/stage.pgn?{filtered}={row['name']}").text
+        lost = web.get(f"/pgn/stage.pgn?{filtered}=nobody")
+        assert (lost.status_code, row["name"] in lost.json()["error"]) == (404, True)
+    for words, code, known in (
+        ("event=nowhere", 404, "league"),
+        ("ending=by magic", 404, "endings: "),
+        ("result=won", 400, "1/2-1/2"),
+        ("eco=F1", 400, "A00"),
+    ):
+        answer = web.get(f"/pgn/stage.pgn?{words}")
+        assert (answer.status_code, known in answer.json()["error"]) == (code, True), words
+    assert web.get("/pgn/stage.pgn?eco=e99&result=0-1").status_code == 200
+
+
 def games(web: theatre.Web, path: str) -> int:
     """Return how many games a download holds."""
     return len(all_games(web.get(path).text))

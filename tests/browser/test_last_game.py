@@ -54,6 +54,36 @@ def test_the_way_back_from_a_replay_leads_where_it_says(
         page.close()
 
 
+def test_the_browsers_title_names_the_game_that_is_replayed(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """A replay's is its game, event and round, also when the season goes on; else the season's."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
+    tape = theatre.Kept(season.journal)
+    play(season, tape)
+    season.settle()
+    tape.shown = len(season.journal)
+    game, names = season.state.game("league.1"), season.state.engines
+    replayed = (
+        f"{names[game.white].name} \N{EN DASH} {names[game.black].name}, League, round {game.round}"
+    )
+    page = browser.new_page()
+    with theatre.served(tape, tmp_path) as url:
+        page.goto(f"{url}/#/test")
+        sync_api.expect(page).to_have_title("Test Season \N{EN DASH} live")
+        page.goto(f"{url}/#/test/game/league.1")
+        sync_api.expect(page).to_have_title(replayed)
+        season.play()
+        tape.shown = len(season.journal)
+        sync_api.expect(page.locator("#notice")).to_contain_text("is the champion")
+        sync_api.expect(page).to_have_title(replayed)
+        page.locator("#to-live").click()
+        champion = season.state.champion
+        assert champion is not None
+        sync_api.expect(page).to_have_title(f"Test Season: {names[champion].name} has won")
+        page.close()
+
+
 def test_a_few_games_tell_no_figures_that_mislead(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:

@@ -163,10 +163,32 @@ def check_forecast(page: sync_api.Page, told: dict[str, Any]) -> None:
         texts |= {f"to-{to}": percent(one) for to, one in line["promoted"].items()}
         wanted.append((line["engine"], texts))
     assert cells(page, ".chances") == wanted
-    titles = [(one["engine"], {"title": percent(one["chance"])}) for one in told["champion"][:8]]
-    assert cells(page, ".favourites") == titles
+    check_title(page, [(one["engine"], one["chance"]) for one in told["champion"]])
     end = page.locator('#panel [data-x="end"]')
     sync_api.expect(end).to_contain_text(moment(told["end_ms"]["expected"]))
+
+
+def check_title(page: sync_api.Page, told: list[tuple[str, float]]) -> None:
+    """Hold the chances of the title against the document's: each rounded, 100 together."""
+    shown = [(engine, texts["title"]) for engine, texts in cells(page, ".favourites")]
+    assert [engine for engine, _ in shown] == [engine for engine, _ in told[:8]]
+    least, most = 0, 0
+    for (_, text), (_, chance) in zip(shown, told, strict=False):
+        bound, share = text[0], int(text.strip("<> %"))
+        assert abs(share - 100 * chance) < 1, text
+        least += 0 if bound == "<" else share
+        most += share
+    if len(told) <= 8:
+        assert least <= 100 <= most
+
+
+def test_chances_of_the_title_add_up(page: sync_api.Page) -> None:
+    """Whole per cent are 100 together; what may still happen is never told as 0 or 100."""
+    told = page.evaluate(
+        "async all => all.map((await import('./js/format.js')).rivals)",
+        [[0.965, 0.035], [0.985, 0.0075, 0.0075], [0.998, 0.002], [1, 0], []],
+    )
+    assert told == [["97 %", "3 %"], ["98 %", "1 %", "1 %"], [">99 %", "<1 %"], ["100 %", ""], []]
 
 
 def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> None:

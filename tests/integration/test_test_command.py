@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
+import signal
+import subprocess
+import sys
 
 import harness
 import pytest
 from click import testing
 
-from orchestrator import commands, processes
+from orchestrator import commands, embedded, processes
 
 ROSTER = """
 schema = 1
@@ -64,6 +68,33 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             assert [one["lane"] for one in json.loads(shown.stdout)["lanes"]] == ["a"]
         finally:
             lane.kill()
+
+
+def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> None:
+    """SIGTERM closes it as Ctrl-C does; what kill -9 leaves is told with the way out of it."""
+    words = ("dev", "--against", "base", "--file", str(roster(tmp_path)), "--games", "2")
+    with embedded.EmbeddedRedis(tmp_path / "redis") as redis:
+        environment = {"FARM_REDIS_URL": redis.url, "FARM_DATA": str(tmp_path)}
+        assert _ended(environment, signal.SIGKILL, *words) == -signal.SIGKILL
+        assert "farm test --id NAME" in harness.farm("lanes", env=environment)
+        assert _ended(environment, signal.SIGTERM) == 130
+        shown = harness.farm("lanes", "--json", env=environment)
+        assert json.loads(shown)["matches"] == []
+        assert "farm test" not in harness.farm("lanes", env=environment)
+
+
+def _ended(environment: dict[str, str], number: signal.Signals, *words: str) -> int:
+    """Start the match ``m`` where no lane is, end it while it waits; return how it ended."""
+    farm = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm"]
+    command = [*farm, "test", *words, "--id", "m"]
+    with subprocess.Popen(
+        command, env=os.environ | environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "no lane can play this yet" in process.stderr.readline()
+        process.send_signal(number)
+        process.communicate()
+    return process.returncode
 
 
 def _run(farm: harness.Farm, *words: str) -> testing.Result:

@@ -101,16 +101,40 @@ def test_commands_are_found_by_directory_path_and_with_arguments(tmp_path: pathl
     """A command is a file of the directory, a program of PATH, or a line with arguments."""
     program = tmp_path / "my engine"
     program.write_text("")
+    program.chmod(0o755)
     assert first("cmd=./my engine", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
     command = first("cmd=env true --x", "tc=1").spec.command
     assert pathlib.Path(command[0]).name == "env"
     assert command[1:] == ("true", "--x")
 
 
-def test_a_missing_program_is_a_remark_not_an_error() -> None:
-    """An engine that is not there loses its games; the match says so before it begins."""
-    engine = first("cmd=no-such-program", "tc=1")
-    assert "will lose its games" in engine.remarks[0]
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("cmd=no-such-program", r"-engine 1 \(X\): .*no 'no-such-program' in PATH.*dir="),
+        ("cmd=./mispelt", r"-engine 1 \(X\): .*no file {home}/mispelt; allowed: .*PATH.*dir="),
+        ("cmd=mispelt --uci", r"no 'mispelt' in PATH, and no file {home}/mispelt"),
+        ("cmd=text", "{home}/text is not executable"),
+        ("cmd=text --uci", "{home}/text is not executable"),
+        ("cmd={home}", "no file {home}"),
+        ("cmd=it's", "No closing quotation"),
+        ("cmd=", "no file"),
+        ("cmd=~nobody-of-this-name/engine", "no file {home}/~nobody"),
+    ],
+)
+def test_a_program_that_is_not_there_is_refused(
+    tmp_path: pathlib.Path, wanted: str, message: str
+) -> None:
+    """The engine, the path and how programs are looked for are named."""
+    (tmp_path / "text").write_text("no program")
+    with pytest.raises(errors.UsageError, match=message.format(home=tmp_path)):
+        first(wanted.format(home=tmp_path), f"dir={tmp_path}", "name=X", "tc=1")
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> None:
+    """No engine can start in it."""
+    with pytest.raises(errors.UsageError, match=rf"dir=.*no directory {tmp_path}/none"):
+        first("cmd=true", f"dir={tmp_path}/none", "tc=1")
 
 
 # -- engines.json ----------------------------------------------------------------------
@@ -251,6 +275,7 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "ponder"], "not supported: engines do not ponder"),
         (["-engine", "cmd=true", "bok=x"], "did you mean book|allowed: arg="),
         (["-engine", "name=x"], "no command"),
+        (["-engine", "cmd=true", "args='x"], "-engine args: found .*No closing quotation"),
         (["-engine", "cmd=true", "proto=usi"], "allowed: uci, xboard"),
         (["-engine", "cmd=true", "restart=never"], "allowed: auto, on, off"),
         (["-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5"], "found 3 engines"),

@@ -84,16 +84,24 @@ def test_an_option_that_an_engine_does_not_have_is_told_once(tmp_path: pathlib.P
         assert out.count(note) == 1
 
 
+def test_a_misspelt_program_ends_the_match_before_its_first_game(tmp_path: pathlib.Path) -> None:
+    """Exit code 2 and a sentence; no game, journal or PGN is begun."""
+    engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-each", "tc=5"]
+    err = table.play(tmp_path, *engines, *MANY, code=2).stderr
+    assert f"no file {tmp_path}/missing" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> None:
-    """A missing program, one that exits and one that never answers end no match."""
-    engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-engine", "cmd=false"]
+    """A program that exits and one that never answers end no match."""
+    engines = [*table.mating("good", "Good"), "-engine", "cmd=false"]
     words = [*engines, "-each", "tc=5", "-startup-ms", "2000", "-tournament", "gauntlet"]
     found = table.facts(tmp_path, *words, "-games", "2", "-engine", "cmd=sleep", "arg=60")
-    assert (found["complete"], found["played"]) == (True, 6)
+    assert (found["complete"], found["played"]) == (True, 4)
     best = found["engines"][0]
-    assert (best["name"], best["points"]) == ("Good", 6)
+    assert (best["name"], best["points"]) == ("Good", 4)
     faults = {engine["name"]: engine["faults"] for engine in found["engines"]}
-    assert faults["missing"]["disconnect"] == faults["false"]["disconnect"] == 2
+    assert faults["false"]["disconnect"] == 2
     assert faults["sleep"]["stall"] == 2
     assert not table.survivors(tmp_path)
 

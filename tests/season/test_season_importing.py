@@ -214,6 +214,33 @@ def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
     assert ratinglist.results([old.state, new.state]) == ratinglist.results([old.state])
 
 
+def test_a_game_that_was_imported_into_two_seasons_counts_once(tmp_path: Path) -> None:
+    """Also when the season that played it is gone and a later version has the engine's place."""
+    old = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play()
+    later = driver.season_text().replace('"Engine 1"', '"Engine 1.5"')
+    seasons = []
+    for text in (driver.season_text(), later):
+        new = paused(tmp_path, text)
+        games = archived(old, "league")
+        if text == later:
+            games = [one.replace('"Engine 1"', '"Engine 1.5"') for one in games]
+        new.append(planned(new, games, now_ms=old.now_ms).drafts)
+        seasons.append(new.state)
+    first, second = ratinglist.results(seasons[:1]), ratinglist.results(seasons[1:])
+    assert len(first) == len(second) == len(old.state.events["league"].order)
+    assert ratinglist.results(seasons) == first
+
+
+def test_games_whose_records_tell_no_times_all_count(tmp_path: Path) -> None:
+    """They end together at their import, and are no copies of one another."""
+    text = driver.season_text().replace("double_rounds = 1", "double_rounds = 2")
+    played = paused(tmp_path, text)
+    games = due(played, ["1/2-1/2"] * 30)
+    played.append(planned(played, games).drafts)
+    told = ratinglist.results([played.state])
+    assert len(told) == len(games) > len(set(told))
+
+
 def points(played: driver.Driver) -> list[tuple[str, int]]:
     """Return the league's table."""
     return [(row.engine, row.half_points) for row in played.state.events["league"].rows]

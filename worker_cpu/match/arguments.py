@@ -115,7 +115,7 @@ def _settings(draft: switches.Draft) -> Settings:
         adjudication=contract.Adjudication.model_validate(draft.rules),
         timeouts=PATIENCE.model_copy(update=draft.timeouts),
         **({"seed": random.randrange(1 << 32)} | _journal(draft.match)),
-        remarks=(*draft.remarks, *(remark for one in field for remark in one.remarks)),
+        remarks=tuple(draft.remarks),
     )
     _check(settings)
     return settings

@@ -2,8 +2,8 @@
 
 Keys are cutechess-cli's and fastchess's. What stands behind ``-engine`` goes before what
 stands behind ``-each``, and both before the configuration of ``conf=``. Invariants: names
-are unique (a second ``X`` is ``X_2``); commands and directories are absolute, where the
-command can be found; an engine that cannot be found is no error here: it loses its games.
+are unique (a second ``X`` is ``X_2``); commands and directories are absolute, and are
+there: a program that is not is wrong usage, before the first game (decision 007).
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import shlex
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
@@ -20,7 +18,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import cutechess
-from worker_cpu.match import words
+from worker_cpu.match import programs, words
 
 FLAGS = frozenset({"whitepov"})
 REFUSED = {
@@ -37,7 +35,6 @@ KEYS = (
 )
 RESTARTS = ("auto", "on", "off")
 CONFIGURATION = "engines.json"
-GAMES = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
 _OF_CONFIGURATION = {
     "name": "name",
     "command": "cmd",
@@ -57,7 +54,6 @@ class Engine:
     margin_ms: int = 0
     stderr: pathlib.Path | None = None
     stays: bool = True  # its process plays the next game, too, where its protocol allows it
-    remarks: tuple[str, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -114,7 +110,7 @@ def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
     elif key == "arg":
         made.arguments.append(value)
     elif key == "args":
-        made.arguments += shlex.split(value)
+        made.arguments += programs.shell_words(value, f"-{switch} args")
     elif key == "initstr":
         made.init += value.replace("\\n", "\n").splitlines()
     elif key in KEYS:
@@ -181,8 +177,10 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
     values = wanted.values
     if "cmd" not in values:
         raise words.refuse(where, "no command", "cmd=PROGRAM or conf=NAME")
-    directory = pathlib.Path(values.get("dir") or ".").expanduser().absolute()
-    command = _command(values["cmd"], directory)
+    if "name" in values:
+        where = f"{where} ({values['name']})"
+    directory = programs.directory(values.get("dir") or ".", where)
+    command = programs.command(values["cmd"], directory, where)
     name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
     protocols = get_args(contract.ProtocolName)
     restart = words.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
@@ -206,40 +204,7 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         margin_ms=margin,
         stderr=stderr,
         stays=restart != "on",
-        remarks=tuple(_remarks(spec, values)),
     )
-
-
-def _remarks(spec: contract.EngineSpec, values: Mapping[str, str]) -> Iterable[str]:
-    program = pathlib.Path(spec.command[0])
-    if not (program.is_absolute() and os.access(program, os.X_OK)):
-        yield f"{spec.name}: {values['cmd']!r} is no program here; it will lose its games"
-    if not pathlib.Path(spec.directory or ".").is_dir():
-        yield f"{spec.name}: dir {spec.directory!r} does not exist; it will lose its games"
-
-
-def _command(text: str, directory: pathlib.Path) -> list[str]:
-    """Find a program: by path from its directory or from here, else in PATH.
-
-    A command with blanks that is no file is a program and its arguments.
-    """
-    found = _program(text, directory)
-    if found is not None:
-        return [found]
-    parts = shlex.split(text)
-    if len(parts) < 2:
-        return [text]
-    return [_program(parts[0], directory) or parts[0], *parts[1:]]
-
-
-def _program(text: str, directory: pathlib.Path) -> str | None:
-    path = pathlib.Path(text).expanduser()
-    if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
-        return str(pathlib.Path(found).absolute())
-    for place in (directory / path, path.absolute()):
-        if place.is_file():
-            return str(place)
-    return None
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from starlette import concurrency, requests, responses, routing
@@ -12,12 +12,11 @@ from starlette import concurrency, requests, responses, routing
 from orchestrator.arbiter import record as pgn_record
 from orchestrator.broadcast import games, library, lichess, projector, watched
 from orchestrator.broadcast.tcec import pgn as tcec_pgn
-from orchestrator.broadcast.web import answers
-from orchestrator.season import events, views
+from orchestrator.broadcast.web import answers, filters
+from orchestrator.season import events
 
 PGN: Final = "application/x-chess-pgn"
 AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
-FILTERS: Final = ("event", "engine", "white", "black", "result", "ending", "eco")
 _ROUND_GAMES: Final = 64  # of a round: Lichess takes no more
 
 
@@ -60,13 +59,15 @@ class Downloads:
         season, asked = self._season(request), dict(request.query_params)
         if "event" in request.path_params:
             asked["event"] = request.path_params["event"]
-        if season is None or asked.get("event", "") not in {"", *season.state.events}:
-            return answers.missing(f"season or event at {request.url.path}")
-        if unknown := sorted(set(asked) - set(FILTERS)):
-            return answers.wrong(f"unknown filter {unknown[0]!r}; filters: {', '.join(FILTERS)}")
+        if season is None:
+            return answers.missing(f"season at {request.url.path}")
+        if wrong := filters.wrong(asked):
+            return answers.wrong(wrong)
+        if missing := filters.missing(season, asked):
+            return answers.missing(missing)
         if self._busy.locked():
             return answers.full("too many downloads at this moment; try again in a minute")
-        chosen = [game for game in _played(season) if _passes(season, game, asked)]
+        chosen = filters.chosen(season, asked)
         headers = {
             "ETag": _version(season.id, chosen),
             "Cache-Control": answers.FRESH,
@@ -168,35 +169,6 @@ def _permalink(request: requests.Request, season: str, game: str) -> str:
 
 def _round(game: events.Game) -> str:
     return game.round.partition(".")[0]
-
-
-def _played(season: watched.Season) -> list[events.Game]:
-    """Return the finished games of a season in their order of play."""
-    found = (
-        season.state.games[name] for event in season.state.events.values() for name in event.order
-    )
-    return [game for game in found if game.finished is not None]
-
-
-def _passes(season: watched.Season, game: events.Game, asked: Mapping[str, str]) -> bool:
-    state, played = season.state, game.finished
-    assert played is not None
-    white, black = (views.name(state, one, game.event) for one in (game.white, game.black))
-    checks: dict[str, Callable[[str], bool]] = {
-        "event": lambda text: game.event == text,
-        "engine": lambda text: text.lower() in white.lower() or text.lower() in black.lower(),
-        "white": lambda text: text.lower() in white.lower(),
-        "black": lambda text: text.lower() in black.lower(),
-        "result": lambda text: played.result == text,
-        "ending": lambda text: text.lower() in played.details.lower(),
-        "eco": lambda text: _eco(season, game).startswith(text.upper()),
-    }
-    return all(checks[name](text) for name, text in asked.items() if text)
-
-
-def _eco(season: watched.Season, game: events.Game) -> str:
-    brief = season.brief(game)
-    return brief.eco if brief else ""
 
 
 def _version(season: str, chosen: list[events.Game]) -> str:

@@ -15,9 +15,9 @@ _GAME: Final = ("game", "The game's id, such as `league.12`.")
 _PLY: Final = ("ply", "The ply's number from 1, book plies included.")
 _FILTERS: Final = {
     "event": "Only games of this event.",
-    "engine": "Only games of engines whose name holds this text.",
-    "white": "Only games in which this engine has White.",
-    "black": "Only games in which this engine has Black.",
+    "engine": "Only games of engines whose name holds this text, or whose id it is.",
+    "white": "Only games in which such an engine has White.",
+    "black": "Only games in which such an engine has Black.",
     "result": "Only games with this result: 1-0, 0-1 or 1/2-1/2.",
     "ending": "Only games whose ending holds this text, such as `draw rule`.",
     "eco": "Only games whose ECO code begins so.",

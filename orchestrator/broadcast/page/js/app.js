@@ -102,11 +102,22 @@ function tellState(season) {
   if (!state.lost) tell(words(season, feed.now()), calm(season))
 }
 
+/** Name in the browser's title what is shown: a replay's game, else the season. */
+function entitle() {
+  const { season, replay } = state
+  if (replay && view.game?.game === replay) {
+    const { white, black, event_name: event, round } = view.game
+    document.title = `${white.name} – ${black.name}, ${event}, round ${round}`
+  } else if (season) {
+    document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – ${over(season) ? season.status : "live"}`
+  }
+}
+
 function setSeason(season) {
   state.season = season
   if (!season) { tell("No season has been launched yet."); return }
   byId("season-name").textContent = season.name
-  document.title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – ${over(season) ? season.status : "live"}`
+  entitle()
   byId("season-pgn").href = `pgn/${season.season}.pgn`
   tellState(season)
   if (!season.events.some(({ event }) => event === state.event)) {
@@ -194,6 +205,7 @@ async function route() {
   if (kind === "game") await replay(season, name)
   else if (state.live) view.set(state.live)
   else view.clear()
+  entitle()
 }
 
 async function replay(season, name) {

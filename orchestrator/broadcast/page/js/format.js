@@ -71,10 +71,15 @@ export function chance(value) {
 /** What parts are of their whole, in per cent that add up to 100: the largest remainders go up. */
 export function shares(parts) {
   const sum = (values) => values.reduce((total, value) => total + value, 0)
-  const exact = parts.map((part) => (100 * part) / (sum(parts) || 1))
+  const exact = parts.map((part) => Number(((100 * part) / (sum(parts) || 1)).toFixed(6))) // equal halves stay equal
   const told = exact.map(Math.floor)
   const remainder = (at) => exact[at] - told[at]
   const order = [...told.keys()].sort((one, other) => remainder(other) - remainder(one))
   for (const at of order.slice(0, Math.round(sum(exact)) - sum(told))) told[at] += 1
   return told
+}
+
+/** The chances of which just one comes true, as `chance` tells them, in per cent that add up to 100. */
+export function rivals(chances) {
+  return shares(chances).map((share, at) => (share > 0 && share < 100 ? `${share} %` : chance(chances[at])))
 }

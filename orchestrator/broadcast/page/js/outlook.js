@@ -78,11 +78,12 @@ function chance(name, value) {
 }
 
 function favourites(lines) {
-  return table("Chances of the title", [["Engine"], ["Chance", true], [""]], lines.slice(0, FAVOURITES).map((line) => {
+  const told = format.rivals(lines.map((line) => line.chance))
+  return table("Chances of the title", [["Engine"], ["Chance", true], [""]], lines.slice(0, FAVOURITES).map((line, at) => {
     const bar = h("span", { class: "bar" })
     bar.style.width = `${100 * line.chance}%`
     return h("tr", { "data-champion": line.engine }, h("th", { scope: "row" }, line.name),
-      cell("title", format.chance(line.chance)), h("td", { class: "track", "aria-hidden": "true" }, bar))
+      cell("title", told[at]), h("td", { class: "track", "aria-hidden": "true" }, bar))
   }), { class: "favourites" })
 }
 

@@ -1,0 +1,71 @@
+"""Where the programs of ``-engine cmd= dir=`` lie on this machine.
+
+What is not there is wrong usage, before the first game (decision 007): an engine that is
+there and fails later loses its games instead.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import shutil
+from typing import Final
+
+from worker_cpu.match import words
+
+GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
+_ALLOWED: Final = (
+    "a program that can be executed: a name is looked for in PATH and /usr/games; else, as any"
+    " path, from dir=, then from where farm match was started"
+)
+
+
+def directory(text: str, where: str) -> pathlib.Path:
+    """Return the directory of ``dir=``, absolute; raise ``UsageError`` if there is none."""
+    found = _path(text).absolute()
+    if not found.is_dir():
+        raise words.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
+    return found
+
+
+def command(text: str, home: pathlib.Path, where: str) -> list[str]:
+    """Return the program of ``cmd=`` and its arguments; raise ``UsageError`` if it is not there.
+
+    A command with blanks that is no file is a program and its arguments.
+    """
+    parts = [text]
+    if _program(text, home) is None:
+        parts = shell_words(text, where) or parts
+    found = _program(parts[0], home)
+    if found is None:
+        named = f"no file {home / _path(parts[0])}"
+        missing = named if "/" in parts[0] else f"no {parts[0]!r} in PATH, and {named}"
+        raise words.refuse(where, f"cmd={text}, but {missing}", _ALLOWED)
+    if not os.access(found, os.X_OK):
+        raise words.refuse(where, f"cmd={text}, but {found} is not executable", _ALLOWED)
+    return [found, *parts[1:]]
+
+
+def shell_words(text: str, where: str) -> list[str]:
+    """Cut text as a shell would; raise ``UsageError`` for a quote that stays open."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise words.refuse(where, f"{text!r} ({error})", "words as a shell cuts them") from None
+
+
+def _program(text: str, home: pathlib.Path) -> str | None:
+    """Return the path of the file that is meant, executable or not."""
+    path = _path(text)
+    if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
+        return str(pathlib.Path(found).absolute())
+    places = (home / path, path.absolute())
+    return next((str(place) for place in places if place.is_file()), None)
+
+
+def _path(text: str) -> pathlib.Path:
+    try:
+        return pathlib.Path(text).expanduser()
+    except RuntimeError:  # ~NAME of nobody here
+        return pathlib.Path(text)
