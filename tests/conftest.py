@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import hypothesis
@@ -21,6 +22,9 @@ hypothesis.settings.load_profile("farm")
 # Scripted engines write down when they lived, which no sandbox lets them; tests of
 # sandboxes ask for one by name.
 os.environ.setdefault("FARM_SANDBOX", "plain")
+
+# A job that a script starts in the background ignores Ctrl-C, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HARDWARE = "hardware:"  # how the reason of an allowed skip begins
 
