@@ -128,7 +128,7 @@ def test_missing_tables_are_counted(tmp_path: pathlib.Path) -> None:
     """Of the 145 tables to five men the ones that are not there are told."""
     (tmp_path / "KQvK.rtbw").touch()
     (tmp_path / "KQRBNvKQ.rtbw").touch()
-    told = season_checks._tables("x", [str(tmp_path)], 5)
+    told = season_checks._tables("x", season_checks.count(str(tmp_path), 5), 5)
     assert (told.status, told.found) == ("failed", "1 tables to 5 men, 144 missing")
 
 

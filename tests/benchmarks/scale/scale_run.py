@@ -21,10 +21,11 @@ import redis
 
 from orchestrator import contract, embedded, processes, testmatches
 from orchestrator.arbiter import testmatch
+from orchestrator.contract import bells
 from orchestrator.ledger import api, lane_store, lanes, store
 
 HERE = pathlib.Path(__file__).parent
-LANES = 10  # of a simulated hall: each hall has a queue of its own
+LANES = 10  # of a simulated hall; each has a queue of its own
 THREADS = 50  # simulated workers a process
 MILLION = 1_000_000
 EVENT = (1_000, 10_000, 100_000, 500_000, 990_000)  # games already dealt
@@ -92,12 +93,10 @@ def dispatches(root: pathlib.Path, workers: int, games: int, sleep: float) -> Fi
 def _pool(
     places: list[tuple[str, str]], environment: dict[str, str], root: pathlib.Path
 ) -> list[subprocess.Popen[bytes]]:
-    """Start the processes; each serves the halls of its own simulated workers."""
-    halls = list(dict.fromkeys(hall for hall, _ in places))
-    share = max(1, THREADS // LANES)
+    """Start the processes; each serves the lanes of its own simulated workers."""
     pool = []
-    for at in range(0, len(halls), share):
-        queues = ",".join(f"farm.play.{hall}" for hall in halls[at : at + share])
+    for at in range(0, len(places), THREADS):
+        queues = ",".join(bells.queue(".".join(place)) for place in places[at : at + THREADS])
         command = [
             *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker", "--pool", "threads"),
             *("--concurrency", str(THREADS), "--include", "simulated", "--queues", queues),

@@ -1,7 +1,7 @@
 """Simulated workers: they claim, sleep and complete, through real Celery and real Redis.
 
-Loaded into Celery worker processes with ``--include simulated``. A message names a lane;
-its game is a short sleep; the end of a game rings the lane again, so that every game is
+Loaded into Celery worker processes with ``--include simulated``. A ring comes by its lane's
+queue; its game is a short sleep; the end of a game rings the lane again, so that every game is
 one dispatch through Celery, as ``serve`` and ``farm test`` dispatch.
 """
 
@@ -20,7 +20,6 @@ from orchestrator.ledger import api, lane_store, lanes
 
 SLEEP_SECONDS = float(os.environ.get("SCALE_SLEEP", "0.05"))  # s: what stands for a game
 RESULT = contract.dumps({"result": "1/2-1/2", "ending": "stalemate", "pgn": "x" * 2000})
-TASK = "scale.play"
 
 _lanes: list[lane_store.RedisLanes] = []
 
@@ -34,12 +33,19 @@ def known() -> lane_store.RedisLanes:
 
 def ring(hall: str, lane: str) -> None:
     """Send one dispatch."""
-    app.app.send_task(TASK, args=[hall, lane], queue=bells.queue(hall))
+    app.app.send_task(bells.PLAY, queue=queue(hall, lane))
 
 
-@celery.shared_task(name=TASK)
-def play(hall: str, lane: str) -> None:
-    """Play one game of sleep in a lane, and ring for the next."""
+def queue(hall: str, lane: str) -> str:
+    """Return the queue of a lane's bell."""
+    return bells.queue(f"{hall}.{lane}")
+
+
+@celery.shared_task(name=bells.PLAY, bind=True)
+def play(self: celery.Task) -> None:
+    """Play one game of sleep in the lane that was rung, and ring for the next."""
+    rung = self.request.delivery_info["routing_key"].removeprefix(bells.queue(""))
+    hall, _, lane = rung.rpartition(".")
     ledger = known()
     attempt = f"{hall}.{lane}-{secrets.token_hex(8)}"
     claim = lanes.LaneClaim(hall, lane, attempt, f"w-{hall}-{lane}", hall, 600_000)
