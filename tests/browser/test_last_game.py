@@ -30,14 +30,20 @@ def play(season: driver.Driver, tape: theatre.Kept) -> None:
     season.append([contract.Draft.of("game_finished", told)])
 
 
+def one_played(folder: pathlib.Path) -> tuple[driver.Driver, theatre.Kept]:
+    """Return a season whose first game is played, with its record, and whose second is ready."""
+    season = driver.Driver.launched(driver.load(folder, driver.season_text()))
+    tape = theatre.Kept(season.journal)
+    play(season, tape)
+    season.settle()
+    return season, tape
+
+
 def test_the_way_back_from_a_replay_leads_where_it_says(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
     """While a game is played it is the live one; when the season is over, the last one."""
-    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
-    tape = theatre.Kept(season.journal)
-    play(season, tape)
-    season.settle()
+    season, tape = one_played(tmp_path)
     season.start(str(season.state.ready_game()))
     tape.shown = len(season.journal)
     page = browser.new_page()
@@ -58,10 +64,7 @@ def test_the_browsers_title_names_the_game_that_is_replayed(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
     """A replay's is its game, event and round, also when the season goes on; else the season's."""
-    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
-    tape = theatre.Kept(season.journal)
-    play(season, tape)
-    season.settle()
+    season, tape = one_played(tmp_path)
     tape.shown = len(season.journal)
     game, names = season.state.game("league.1"), season.state.engines
     replayed = (

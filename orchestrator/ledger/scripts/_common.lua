@@ -66,6 +66,12 @@ local function may_write(slot, epoch, attempt, token)
   return is_holder(slot, attempt, token) and epoch_of(token) == current_epoch(epoch)
 end
 
+-- Whether an attempt may ask a GPU box for seats: its holder, or a trial beside no game.
+local function may_ask_box(slot, epoch, attempt, token)
+  if token == 'trial' then return redis.call('EXISTS', slot) == 0 end
+  return may_write(slot, epoch, attempt, token)
+end
+
 -- The attempt that plays a test game in a lane of the hall, under a lease that still runs.
 local function playing_in_lane(leases, epoch)
   local now, found = now_ms(), redis.call('HVALS', leases)

@@ -14,13 +14,7 @@
 --       {'fenced'}
 
 local attempt, token, hall = ARGV[1], ARGV[2], ARGV[3]
-local allowed
-if token == 'trial' then
-  allowed = redis.call('EXISTS', KEYS[1]) == 0
-else
-  allowed = may_write(KEYS[1], KEYS[2], attempt, token)
-end
-if not allowed then return {'fenced'} end
+if not may_ask_box(KEYS[1], KEYS[2], attempt, token) then return {'fenced'} end
 
 local count = tonumber(ARGV[6])
 local slots = {}

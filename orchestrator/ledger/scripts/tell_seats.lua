@@ -7,12 +7,6 @@
 -- Reply {'told'}
 --       {'fenced'}               the attempt is over, or its seats are free
 
-local allowed
-if ARGV[2] == 'trial' then
-  allowed = redis.call('EXISTS', KEYS[1]) == 0
-else
-  allowed = may_write(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
-end
-if not allowed or redis.call('EXISTS', KEYS[3]) == 0 then return {'fenced'} end
+if not may_ask_box(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) or redis.call('EXISTS', KEYS[3]) == 0 then return {'fenced'} end
 redis.call('SET', KEYS[3], ARGV[3])
 return {'told'}

@@ -8,13 +8,7 @@
 -- Reply {'wanted'}
 --       {'fenced'}
 
-local allowed
-if ARGV[2] == 'trial' then
-  allowed = redis.call('EXISTS', KEYS[1]) == 0
-else
-  allowed = may_write(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
-end
-if not allowed then return {'fenced'} end
+if not may_ask_box(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return {'fenced'} end
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
 redis.call('DEL', KEYS[4])
 return {'wanted'}
