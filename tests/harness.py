@@ -273,7 +273,8 @@ def descendants(pid: int | None) -> list[int]:
 def command(pid: int) -> str:
     """Return a process' command line, '' when it is gone."""
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+        return words.decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return ""
 
@@ -307,6 +308,34 @@ def referee_pid(farm: Farm) -> int | None:
     nursery = game_process(farm, "worker_cpu.nursery")
     found = children(nursery) if nursery else []
     return found[-1] if found else None
+
+
+def engines(farm: Farm) -> list[int]:
+    """Return the scripted engines of the game in flight: the dead man's children."""
+    dead_man = game_process(farm, "deadman.py")
+    found = children(dead_man) if dead_man else []
+    return [pid for pid in found if "scripted.py" in command(pid)]
+
+
+def survivors(root: pathlib.Path) -> list[str]:
+    """Return the living processes, but this one and an sshd, whose command names a directory."""
+    pids = {int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")}
+    told = {pid: command(pid) for pid in pids - {os.getpid()}}
+    return [f"{p} {text}" for p, text in told.items() if str(root) in text and "sshd" not in text]
+
+
+def gone(root: pathlib.Path) -> bool:
+    """Wait until no process names a directory, as a dead man may need a moment; fail with them."""
+    left: list[str] = []
+
+    def empty() -> bool:
+        left[:] = survivors(root)
+        return not left
+
+    with contextlib.suppress(AssertionError):
+        wait(empty, "the end of every process")
+    assert not left, left
+    return True
 
 
 def journal(farm: Farm, season: str) -> list[contract.Entry]:
@@ -350,6 +379,11 @@ def held(gate: pathlib.Path, ply: int | None = None) -> Iterator[tuple[str, str]
         yield "--fault", f"hold:{gate}" + (f"@{ply}" if ply else "")
     finally:
         gate.unlink()
+
+
+def stands(gate: pathlib.Path, engines: int = 1) -> None:
+    """Wait until so many engines have begun to think at a gate: each has written its ply there."""
+    wait(lambda: len(gate.read_text().split()) >= engines, f"{engines} engines at {gate.name}")
 
 
 def free_port() -> int:

@@ -570,18 +570,23 @@ def look(engine: Engine) -> None:
             engine.status = engine.sandbox.ended
             note_memory(engine)
             return
+    number = found.si_status
     if found.si_code == os.CLD_EXITED:
-        engine.status = f"exit {found.si_status}"
-        if engine.sandbox is not None and found.si_status > SIGNALLED:
-            # Its first process was killed, from outside; bubblewrap says so in its own way.
-            engine.status = f"signal {signal.Signals(found.si_status - SIGNALLED).name}"
-            note_memory(engine)
-        return
-    try:
-        engine.status = f"signal {signal.Signals(found.si_status).name}"
-    except ValueError:
-        engine.status = f"signal {found.si_status}"
+        engine.status = f"exit {number}"
+        if engine.sandbox is None or number - SIGNALLED not in signal.valid_signals():
+            return
+        # Its first process was killed, from outside; bubblewrap says so in its own way.
+        number -= SIGNALLED
+    engine.status = f"signal {signal_name(number)}"
     note_memory(engine)
+
+
+def signal_name(number: int) -> str:
+    """Return a signal's name, or its number where it has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
 
 
 def note_memory(engine: Engine) -> None:

@@ -90,13 +90,13 @@ def _disk(hall: settings.HallSettings) -> contract.Finding:
 
 
 def _steady() -> Iterator[contract.Finding]:
-    root = pathlib.Path(os.environ.get("FARM_SYSFS", "/sys")) / "devices/system"
-    found = {path.read_text().strip() for path in root.glob("cpu/cpu*/cpufreq/scaling_governor")}
+    sysfs = pathlib.Path(os.environ.get("FARM_SYSFS", "/sys"))
+    found = set(vitals.of_cores(sysfs, vitals.GOVERNORS))
     status = "unknown" if not found else "ok" if found == {GOVERNOR} else "warning"
     why = "both sides think at one frequency (docs/explanation/one-referee-host.md)"
     told = ", ".join(sorted(found)) or "this kernel does not tell"
     yield _finding("governor", status, told, why, "set it to performance")
-    source = root / "clocksource/clocksource0/current_clocksource"
+    source = sysfs / "devices/system/clocksource/clocksource0/current_clocksource"
     name = source.read_text().strip() if source.exists() else ""
     status = "ok" if name in {"tsc", "kvm-clock", "arch_sys_counter"} else "warning"
     why = "a slow clock source costs every stamp microseconds"

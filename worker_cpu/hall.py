@@ -88,8 +88,8 @@ class HallDirectory:
     def locked(self, wait_seconds: float) -> Iterator[int | None]:
         """Hold the hall's lock; yield its descriptor, or None when it stayed taken.
 
-        The descriptor is inheritable: a dead man that inherits it keeps the hall
-        locked until the last engine is gone, whatever happens to this process.
+        A dead man that is started with the descriptor keeps the hall locked until the last
+        engine is gone, whatever happens to this process.
         """
         descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         with contextlib.ExitStack() as lanes:

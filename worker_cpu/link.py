@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
 TICK_SECONDS = 1.0  # s: how often the link looks at its own time while a clock runs
-FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
+FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
 HOST = "host"  # the cause of an attempt that this host must not play
 
 
@@ -103,6 +103,14 @@ class Link:
             dead_man.wait()
 
 
+def longest_silence_ns(timeouts: contract.Timeouts) -> int:
+    """Return how long a living referee may say nothing while no clock runs, in ns.
+
+    All its engines' time-outs off the clock, one after the other: a start, or an end, in silence.
+    """
+    return 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms) * 1_000_000
+
+
 class Attempt:
     """The state of an attempt between claim and its end."""
 
@@ -134,13 +142,14 @@ class Attempt:
         self._witness = seen
         self._plies = list(order.progress.plies) if order.progress else []
         self._journaled: contract.PlyRecord | None = None
+        self._started_ms = outages.patiently(ledger.now_ms)  # may raise: no file is open yet
         self._ply_log = hall.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
-        self._started_ms = outages.patiently(ledger.now_ms)
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
         self._quiet_since = time.monotonic()
         self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
+        self._turned_ns = time.monotonic_ns()  # since when it is the referee's turn to speak
         self._ended = False
 
     def run(self) -> None:
@@ -152,6 +161,7 @@ class Attempt:
             seated = self._seated_order() if self._engines_are_there() else None
             if seated is not None:
                 self._channel.send(frames.Kind.ORDER, seated.encode().encode())
+            self._turned_ns = time.monotonic_ns()
             while not self._ended:
                 self._serve_channel()
                 self._beat()
@@ -198,6 +208,10 @@ class Attempt:
         if frame is None:
             self._suspect_referee()
             return
+        self._serve(frame)
+        self._turned_ns = time.monotonic_ns()
+
+    def _serve(self, frame: frames.Frame) -> None:
         payload = frame.payload
         match frame.kind:
             case frames.Kind.CHUNK:
@@ -231,16 +245,17 @@ class Attempt:
         return frame
 
     def _suspect_referee(self) -> None:
-        """Give up on a referee that says nothing although the dead man is gone, or the stall.
+        """Give up on a referee that says nothing although the dead man is gone, or a word is due.
 
         A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
         them, and is killed itself when the attempt has ended.
         """
-        late_ns = time.monotonic_ns() - self._verdict_due_ns
-        if self._verdict_due_ns and late_ns > FROZEN_SECONDS * 1e9:
-            self._verdict_due_ns = 0
+        due_ns = self._verdict_due_ns or self._turned_ns + longest_silence_ns(self._order.timeouts)
+        late_ns = time.monotonic_ns() - due_ns
+        if late_ns > FROZEN_SECONDS * 1e9:
+            self._verdict_due_ns, self._turned_ns = 0, time.monotonic_ns()
             log.error("referee.frozen", late_seconds=late_ns // 10**9)
-            self._dead_man.kill(f"referee frozen: no word {late_ns // 10**9} s after the stall")
+            self._dead_man.kill(f"referee frozen: no word {late_ns // 10**9} s after one was due")
         if not self._dead_man.ended:
             self._quiet_since = time.monotonic()
         elif time.monotonic() - self._quiet_since > REFEREE_SECONDS:
@@ -252,6 +267,8 @@ class Attempt:
         if not self._plies or told["ply"] > self._plies[-1].ply:
             self._verdict_due_ns = told["stall_ns"]
             self._witness.clock_starts()
+            # A host that stood still as the clock began let this word come late.
+            self._witness.woken(time.monotonic_ns() - told["monotonic_ns"])
             self._live.think(payload)
 
     def _keep_ply(self, payload: bytes) -> None:

@@ -30,6 +30,7 @@ VERSION: Final = importlib.metadata.version("tournament-farm")
 PROC: Final = pathlib.Path("/proc")
 QUIET_FOREIGN: Final = 0.02  # of the engines' cores: more foreign load than that is not quiet
 BENCH: Final = "bench.json"  # in the hall's folder, by `farm doctor`
+GOVERNORS: Final = "cpu*/cpufreq/scaling_governor"  # below the cores' folder: ``of_cores``
 _TIME_ERROR: Final = 5  # adjtimex: the clock is not synchronized
 _STA_NANO: Final = 0x2000
 
@@ -49,7 +50,7 @@ class Sampler:
         memory = _memory()
         disk = shutil.disk_usage(_existing(self._hall.directory))
         offset, kept = clock()
-        governors = self._words("cpu*/cpufreq/scaling_governor")
+        governors = of_cores(self._sys, GOVERNORS)
         return vitals.Vitals(
             host=self._hall.host,
             at_ms=now_ms,
@@ -79,17 +80,8 @@ class Sampler:
             refused=_files(self._hall.directory / "refused", "*.spool"),
         )
 
-    def _words(self, pattern: str) -> list[str]:
-        found = []
-        for path in sorted((self._sys / "devices/system/cpu").glob(pattern)):
-            try:
-                found.append(path.read_text().strip())
-            except OSError:
-                continue  # a core that is offline has the file and does not answer
-        return found
-
     def _numbers(self, pattern: str) -> list[int]:
-        return [int(word) for word in self._words(pattern) if word.isdigit()]
+        return [int(word) for word in of_cores(self._sys, pattern) if word.isdigit()]
 
     def _throttles(self) -> int | None:
         found = self._numbers("cpu*/thermal_throttle/core_throttle_count")
@@ -103,6 +95,17 @@ class Sampler:
             except (OSError, ValueError):
                 continue  # a sensor that is asleep
         return max(found, default=None)
+
+
+def of_cores(sysfs: pathlib.Path, pattern: str) -> list[str]:
+    """Return what the files of a pattern say, below the cores' folder of a sysfs tree."""
+    found = []
+    for path in sorted((sysfs / "devices/system/cpu").glob(pattern)):
+        try:
+            found.append(path.read_text().strip())
+        except OSError:
+            continue  # a core that is offline has the file and does not answer
+    return found
 
 
 def quiet(governors: list[str], swap_used: int | None, foreign: float | None) -> bool | None:

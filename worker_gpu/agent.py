@@ -304,7 +304,7 @@ class Search:
         self.stop_ns = started_ns + int(told["stop_ns"])
         self.stall_ns = started_ns + int(told["stall_ns"])
         self.stop = str(told["stop"]).encode()
-        self.answers = tuple(str(word).encode() for word in told["answers"])
+        self.answers = [[str(word).encode()] for word in told["answers"]]
 
     @property
     def due_ns(self) -> int:
@@ -312,8 +312,8 @@ class Search:
         return min(self.stop_ns, self.stall_ns)
 
     def answered(self, line: bytes) -> bool:
-        """Say whether a line answers the search."""
-        return line.lstrip().startswith(self.answers)
+        """Say whether a line answers the search: its first word does, whole."""
+        return line.split(None, 1)[:1] in self.answers
 
     def woken(self, late_ns: int) -> None:
         """Note how much later than it wished the agent was woken."""

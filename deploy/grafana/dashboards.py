@@ -5,6 +5,7 @@ The files are committed; a test runs this and finds nothing changed.
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import sys
 
@@ -84,7 +85,7 @@ def board(told: panels.Board) -> models.Dashboard:
     return made.build()
 
 
-def main(directory: pathlib.Path = HERE) -> None:
+def main(directory: pathlib.Path) -> None:
     """Write one file a dashboard."""
     directory.mkdir(exist_ok=True)
     for told in panels.BOARDS:
@@ -93,4 +94,6 @@ def main(directory: pathlib.Path = HERE) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(pathlib.Path, sys.argv[1:]))
+    told = argparse.ArgumentParser(description=__doc__)
+    told.add_argument("directory", nargs="?", type=pathlib.Path, default=HERE)
+    main(told.parse_args().directory)

@@ -337,10 +337,10 @@ ENGINES = Board(
                     "sum by (event, engine) (farm_engine_crashes_total{S}) > 0",
                 ),
                 _table(
-                    "Strikes",
-                    "Crashes that count towards disqualification (S16-15c).",
+                    "Crashes left",
+                    "Crashes until disqualification, by the event's rule (S16-15c).",
                     "short",
-                    "farm_engine_strikes{S} > 0",
+                    "farm_engine_crashes_left{S}",
                 ),
                 _table(
                     "Losses on time",

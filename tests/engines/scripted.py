@@ -22,6 +22,7 @@ null.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -458,10 +459,14 @@ def late(engine: Engine, argument: str) -> None:
 def hold(engine: Engine, argument: str) -> None:
     """Think while the file ARGUMENT is there, then answer: a test acts meanwhile, in no haste.
 
-    ``GAME`` in the file's name stands for the game's id.
+    ``GAME`` in the file's name stands for the game's id. The ply is written into the file.
     """
     engine.inform()
     gate = argument.replace("GAME", str(engine.options.game))
+    with contextlib.suppress(OSError):  # it is gone, or no sandbox shows it
+        handle = os.open(gate, os.O_WRONLY | os.O_APPEND)
+        os.write(handle, b"%d\n" % engine.ply)
+        os.close(handle)
     until = time.monotonic() + BOUND
     while os.path.exists(gate) and time.monotonic() < until:  # noqa: PTH110 - no pathlib here
         time.sleep(0.01)

@@ -1,7 +1,8 @@
 """A UCI engine that writes down how long it thought, by its own clock.
 
-``python probe.py LOG [--think-ms N[-M]] [--name NAME]``: each search is a line of ``LOG`` with
-two monotonic stamps in nanoseconds, taken when ``go`` was read and before ``bestmove`` is written.
+``python probe.py LOG [--think-ms N[-M]] [--name NAME] [--says LINE]``: each search is a line of
+``LOG`` with two monotonic stamps in nanoseconds, taken when ``go`` was read and before ``bestmove``
+is written. ``LINE`` is said as it begins.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("log")
     parser.add_argument("--think-ms", default="5")
     parser.add_argument("--name", default="Probe")
+    parser.add_argument("--says", default="")
     options = parser.parse_args()
     low, _, high = options.think_ms.partition("-")
     dice = random.Random(options.name)
@@ -42,6 +44,8 @@ def main() -> None:
             board = _board(position)
             move = dice.choice(list(board.legal_moves))
             print("info depth 1 score cp 0 nodes 1 pv", move, flush=True)
+            if options.says:
+                print(options.says, flush=True)
             time.sleep(dice.uniform(float(low), float(high or low)) / 1000)
             wrote_ns = time.monotonic_ns()
             print("bestmove", move, flush=True)

@@ -82,11 +82,12 @@ def play(
     moves: int = 8,
     meanwhile: Callable[[contract.SeatAddress], Callable[[frames.Frame], None]] | None = None,
     patience: float = hall.PATIENCE,
+    says: str = "",
     **fields: Any,
 ) -> Played:
     """Play one game, White on the box; nothing of it may be left on either side."""
     log = root / "probe.log"
-    command = [sys.executable, str(PROBE), str(log), "--think-ms", think_ms]
+    command = [sys.executable, str(PROBE), str(log), "--think-ms", think_ms, "--says", says]
     seat = box.seat(command)
     white = contract.EngineSpec(id="far", name="Far", command=tuple(command), box="box")
     near = (sys.executable, str(PROBE), str(root / "near.log"), "--name", "Near")

@@ -15,13 +15,15 @@ import time
 from collections.abc import Iterator
 
 import bed
+import hall
 import paramiko
 import pytest
 import remote_games
 
 from orchestrator import contract, errors
 from worker_cpu import boxes, seating, stalls
-from worker_cpu.seats import records, ssh
+from worker_cpu.protocols import base, uci, xboard
+from worker_cpu.seats import records, remote, ssh
 from worker_gpu import agent, files, sweeping
 
 LONG = os.environ.get("FARM_LONG") == "1"
@@ -328,6 +330,46 @@ def test_agent_and_hall_count_alike() -> None:
         assert all(first[core] <= mid[core] <= last[core] for core in cores)
     assert before.at_ns < told.at_ns < after.at_ns
     assert before.engines_ns <= told.engines_ns <= after.engines_ns
+
+
+@pytest.mark.parametrize(
+    ("protocol", "line", "answers"),
+    [
+        ("uci", b" bestmove e2e4 ponder e7e5\r", True),
+        ("uci", b"bestmove", True),
+        ("uci", b"bestmoves e2e4", False),
+        ("uci", b"info string bestmove e2e4", False),
+        ("uci", b"", False),
+        ("xboard", b"move e2e4", True),
+        ("xboard", b"1-0 {White mates}", True),
+        ("xboard", b"resign", True),
+        ("xboard", b"moves left: 12", False),
+        ("xboard", b"tellics resign", False),
+    ],
+)
+def test_the_agent_stops_its_clock_by_what_the_referee_takes_for_an_answer(
+    protocol: contract.ProtocolName, line: bytes, answers: bool
+) -> None:
+    """A line that only one of them takes for an answer would leave the other's deadline alone."""
+    told = {"stop_ns": 0, "stall_ns": 0, "stop": "", "answers": remote.ANSWERS[protocol]}
+    assert agent.Search(0, told, {}).answered(line) is answers
+    finder: base.Finder = uci.MoveFinder() if protocol == "uci" else xboard.AnswerFinder()
+    assert (finder.feed(line + b"\n") is not None) is answers
+
+
+def test_only_an_answers_stamp_ends_the_charge() -> None:
+    """What an agent (of another version) takes for an answer, and the referee not, costs nobody."""
+    far = contract.EngineSpec(id="far", name="Far", command=("far",), box="box")
+    near = contract.EngineSpec(id="near", name="Near", command=("near",))
+    place = boxes.BoxAddress(address="box", key="key", host_key="type key").seat("box", "a-1")
+    seat = remote.RemoteSeat("white", place, hall.order(far, near))
+    said = [("went", 1_000, b"1"), ("ans", 2_000, b"bestmoves: none yet\n")]
+    said += [("out", 9_000, b"bestmove e2e4\n")]
+    seat.arm(10**9, b"stop\n")
+    for number, (kind, stamp, payload) in enumerate(said, start=1):
+        seat._take(records.Message(kind, number, stamp, payload))
+    assert seat.charged_ns(0, 20_000) == 8_000
+    assert seat.network_ns == 12_000
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import boxed_farm
 import harness
@@ -117,31 +116,18 @@ def test_a_season_survives_its_gpu_box(tmp_path: pathlib.Path, nvml: pathlib.Pat
         assert len(vitals.read(farm.ledger)["host-of-box-1"].gpus) == 2
 
 
-def stand_still(boxed: boxed_farm.Boxed, seconds: float, meanwhile: Callable[[], object]) -> None:
-    """Freeze all agents and engines of the box, as its host would if it stood still."""
-    running_there = sweeping.Runs(boxed.site.box.farm).engines()
-    frozen = [pid for pid in running_there if harness.kill(pid, signal.SIGSTOP)]
-    time.sleep(seconds)
-    meanwhile()
-    for pid in frozen:
-        harness.kill(pid, signal.SIGCONT)
-
-
 @pytest.mark.long
 def test_a_box_that_stands_still_loses_nobody_a_game(
     tmp_path: pathlib.Path, nvml: pathlib.Path
 ) -> None:
     """A flag in a stall of the box is an interruption with its figures (S16-15b)."""
     with boxed_farm.running(tmp_path, nvml) as boxed:
-        farm = boxed.farm
-        gate = tmp_path / "gate"
-        gate.touch()
-        farm.launch(
-            boxed_farm.league(boxed, 1, "--fault", f"hold:{gate}@4", control="2500ms"), "gpu"
-        )
-        boxed_farm.playing(boxed, after=1)
-        time.sleep(0.3)  # the second engine has begun its second move, and holds it
-        stand_still(boxed, 3.2, gate.unlink)  # below the grace, beyond the clock
+        farm, gate = boxed.farm, tmp_path / "gate"
+        with harness.held(gate, 4) as hold:
+            farm.launch(boxed_farm.league(boxed, 1, *hold, control="2500ms"), "gpu")
+            harness.stands(gate)
+            with harness.frozen(sweeping.Runs(boxed.site.box.farm).engines()):
+                time.sleep(3.2)  # below the grace, beyond the clock
         farm.finish("gpu", 90)
         records, whys = boxed.records("gpu"), boxed_farm.evidence(boxed, "gpu")
     assert whys[0].startswith("host stall: ")
@@ -157,8 +143,8 @@ def test_an_event_is_rehearsed_and_begins_on_equal_terms_only(
         recorded = command(boxed, "bench-host", "--record", "--json")
         assert recorded.returncode == 0, recorded.stderr
         figures = json.loads(recorded.stdout)["hosts"]
-        assert figures["box-1"]["rtt_ms"] > 0
-        assert abs(figures["box-1"]["offset_ms"]) < 500
+        # Both hosts have one clock here: what it seems to be off is within the way there and back.
+        assert abs(figures["box-1"]["offset_ms"]) < figures["box-1"]["rtt_ms"]
         band = boxed.farm.root / "halls" / harness.HALL / "band.json"
         told = json.loads(band.read_bytes())
         told["hosts"]["box-1"]["nps"] *= 10

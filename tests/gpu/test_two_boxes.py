@@ -121,9 +121,8 @@ def test_both_links_break_in_turn_and_the_game_goes_on(tmp_path: pathlib.Path) -
     assert played.outcome.ending is contract.Ending.MAX_MOVES
     for side in SIDES:
         plies = [ply for ply in played.plies if ply.side == side]
-        assert [ply.think_ns for ply in plies] == [move.charged_ns for move in moves[side]]
         assert max(ply.network_ns or 0 for ply in plies) / 1e9 > seconds / 2, "its link was away"
-        assert max(move.excess_ns for move in moves[side]) / 1e9 < seconds / 2, "nor charged"
+        assert [ply.think_ns for ply in plies] == [move.charged_ns for move in moves[side]]
         assert played.report(side).box == f"{side}-box"
         assert [one.name for one in locks[side]] == [f"GPU-{side}.lock"], (
             "either box has locked its own GPU"

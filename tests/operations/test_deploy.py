@@ -87,7 +87,12 @@ def test_a_stop_of_a_hall_is_told_to_its_main_process_alone() -> None:
     text = (DEPLOY / "systemd" / "farm-hall@.service").read_text()
     assert "KillMode=mixed" in text
     assert "Slice=farm-hall.slice" in text
-    assert "AllowedCPUs=" in (DEPLOY / "systemd" / "farm-hall.slice").read_text()
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_no_unit_names_cores_that_a_hosts_own_would_be_added_to(path: pathlib.Path) -> None:
+    """AllowedCPUs= of a unit and its drop-ins are united: 0-1023 and 4-47 would bind nothing."""
+    assert not re.search(r"^AllowedCPUs=", path.read_text(), re.MULTILINE)
 
 
 def test_units_start_what_farm_up_starts() -> None:

@@ -19,9 +19,14 @@ def place(tmp_path: pathlib.Path) -> hostile_hall.Place:
 
 
 @pytest.fixture
-def boxed(place: hostile_hall.Place) -> Callable[..., hall.Played]:
-    """Play a deed in a bubblewrap; skip where none works."""
+def bubblewrap() -> None:
+    """Skip where no bubblewrap works."""
     found = sandbox.describe()
     if found.kind != "bubblewrap":
         pytest.skip(f"no bubblewrap sandbox works here: {found.problem}")
+
+
+@pytest.fixture
+def boxed(place: hostile_hall.Place, bubblewrap: None) -> Callable[..., hall.Played]:
+    """Play a deed in a bubblewrap."""
     return lambda *deed, **more: place.play("bubblewrap", *deed, **more)

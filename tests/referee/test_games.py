@@ -6,11 +6,12 @@ import itertools
 import os
 import pathlib
 import signal
-import sys
+import time
 from typing import Any
 
 import chess
 import hall
+import harness
 import pytest
 
 from orchestrator import contract
@@ -21,26 +22,7 @@ FAST = contract.TimeControl(base_ms=200, increment_ms=10)
 SHORT = contract.TimeControl(base_ms=400, increment_ms=0)
 MATED_NEXT = contract.Opening(moves=("f2f3", "e7e5", "g2g4"))  # black mates in one: Qh4
 
-TALK = """
-import sys, time
-def say(text):
-    sys.stdout.write(text + "\\n"); sys.stdout.flush()
-for line in sys.stdin:
-    word = line.split()[0]
-    if word == "uci": say("id name Inline\\nuciok")
-    elif word == "isready": say("readyok")
-    elif word == "quit": break
-    elif word == "position": played = max(0, len(line.split()) - 3)
-    elif word == "go":
-"""
-
-
-def answers(body: str, offer: str = "uciok") -> contract.EngineSpec:
-    """Describe an engine that runs ``body`` at each ``go``."""
-    indented = "".join(f"        {line}\n" for line in body.splitlines())
-    return hall.program(TALK.replace("uciok", offer) + indented)
-
-
+answers = hall.answers
 # Starts in a fraction of the scripted engine's time and has moves for a few plies.
 KNIGHTS = answers(
     'say("bestmove " + ["g1f3", "g8f6", "b1c3", "b8c6", "f3g1", "f6g8", "c3b1"][played])'
@@ -71,7 +53,8 @@ def test_a_real_game_is_played_by_the_rules(tmp_path: pathlib.Path, name: str) -
     )
     played = hall.play(tmp_path, order)
     game = replay(order, played)
-    assert game.fen() == played.finished["final_fen"] if played.finished else False
+    assert played.finished is not None
+    assert game.fen() == played.finished["final_fen"]
     assert game.outcome(claim_draw=True) is not None
     assert played.report("white").exit == played.report("black").exit == "exit 0"
     assert played.report("black").id_name.startswith("Stockfish")
@@ -328,28 +311,28 @@ def test_clocks_charge_what_was_thought_and_tell_no_more_than_there_is(
 
 def test_the_ply_waits_for_the_link_and_no_clock_pays(tmp_path: pathlib.Path) -> None:
     """While the link journals, no engine is told to go and the wait is not overhead."""
-    order = hall.order(hall.scripted(), hall.scripted("--fault", "none@2"))
+    order = hall.order(hall.scripted("--fault", "none@3"), hall.scripted())
+    played = hall.Played(order.game)
     with hall.opened(tmp_path) as made:
-        played = hall.Played(order.game)
         made.channel.send(frames.Kind.ORDER, order.encode().encode())
-        while not played.plies:
-            frame = made.channel.receive(hall.PATIENCE)
-            assert frame is not None
+        while (frame := made.channel.receive(hall.PATIENCE)) is not None:
             if frame.kind is frames.Kind.PLY:
-                played.plies.append(contract.PlyRecord.decode(frame.payload))
+                break
+        came_ns = time.monotonic_ns()
         while (frame := made.channel.receive(0.3)) is not None:  # what the ply has overtaken
             if frame.kind is frames.Kind.CHUNK:
                 assert frames.Chunk.decode(frame.payload).seat == "w"
+        told_ns = time.monotonic_ns()
         made.channel.send(frames.Kind.GO_ON)
-        while True:  # chunks that the ply has overtaken may come before
+        while not (played.plies and "\ngo " in played.sent("b")):
             frame = made.channel.receive(hall.PATIENCE)
             assert frame is not None
-            if frame.kind is not frames.Kind.CHUNK:
-                continue
-            go = frames.Chunk.decode(frame.payload)
-            if (go.seat, go.direction) == ("b", ">"):
-                break
-        assert go.monotonic_ns > played.plies[0].think_ns
+            made._take(frame, played)
+    (black,) = played.plies
+    go = next(one for one in played.chunks if one.seat == "b" and b"\ngo " in one.data)
+    assert go.monotonic_ns > told_ns
+    assert black.waited_ns is not None
+    assert black.overhead_ns <= black.waited_ns - (told_ns - came_ns)
 
 
 def test_plies_are_written_as_the_contract_encodes_them(tmp_path: pathlib.Path) -> None:
@@ -429,7 +412,7 @@ def test_a_shutdown_is_an_interruption(tmp_path: pathlib.Path) -> None:
 
     def shut_down(made: hall.Hall) -> None:
         made.referee.terminate()
-        for pid in engines_of(made):
+        for pid in harness.children(made.dead_man.pid):
             os.kill(pid, signal.SIGTERM)
         made.dead_man.terminate()
 
@@ -497,12 +480,6 @@ def test_secrets_of_the_farm_do_not_reach_engines(
     assert "secret" not in played.report("white").stderr_tail
 
 
-def engines_of(made: hall.Hall) -> list[int]:
-    """Return the direct children of a hall's dead man."""
-    task = pathlib.Path(f"/proc/{made.dead_man.pid}/task/{made.dead_man.pid}/children")
-    return [int(pid) for pid in task.read_text().split()]
-
-
 def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> None:
     """Chess960 is switched on and castling is written as its engines write it."""
     offer = "option name UCI_Chess960 type check default false\\nuciok"
@@ -515,6 +492,3 @@ def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> Non
     )
     played = hall.play(tmp_path, order)
     assert [ply.san for ply in played.plies] == ["O-O+"]
-
-
-assert sys.platform == "linux", "the process tree rests on Linux: pidfd, subreaper, PDEATHSIG"

@@ -120,9 +120,10 @@ def secret() -> Iterator[str]:
     libc.syscall(numbers[0], KEYCTL_UNLINK, key, KEY_SESSION)
 
 
+@pytest.mark.usefixtures("bubblewrap")
 @pytest.mark.parametrize("kind", ["bubblewrap", "plain"])
 def test_keys_of_the_hall_are_out_of_reach(
-    place: hostile.Place, boxed: Boxed, secret: str, kind: sandbox.Kind
+    place: hostile.Place, secret: str, kind: sandbox.Kind
 ) -> None:
     """Keyrings are no namespace's: an engine has a session keyring of its own, or none."""
     found = hostile.told(place.play(kind, "keyring", secret))
@@ -131,9 +132,8 @@ def test_keys_of_the_hall_are_out_of_reach(
     assert not found["added"] or kind == "plain"
 
 
-def test_memory_that_no_limit_counts_kills_its_engine_first(
-    place: hostile.Place, boxed: Boxed
-) -> None:
+@pytest.mark.usefixtures("bubblewrap")
+def test_memory_that_no_limit_counts_kills_its_engine_first(place: hostile.Place) -> None:
     """Shared memory fills the hall's group: the kernel ends the engine, no part of the farm.
 
     It is an interruption with its cause, and nobody's loss.

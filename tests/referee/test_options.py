@@ -302,10 +302,7 @@ def test_chess960_is_off_in_standard_games() -> None:
     line = b"option name UCI_Chess960 type check default true"
     offered = tuple(option for option in (uci.option(line),) if option is not None)
     engine = contract.EngineSpec(id="x", name="X", command=("x",))
-    order = contract.GameOrder(
-        season="s", season_name="s", event="e", event_name="e", game="g", number=1, round="1",
-        white=engine, black=engine, time_control=contract.TimeControl.parse("1+0"),
-    )  # fmt: skip
+    order = hall.order(engine, engine)
     command = b"setoption name UCI_Chess960 value false\n"
     assert command in options.plan(offered, order, engine).commands
     free = order.model_copy(update={"variant": "fischerandom"})

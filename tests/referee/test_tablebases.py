@@ -149,26 +149,15 @@ def test_tables_are_opened_where_a_rule_asks_for_them(
 
 # -- whole games --------------------------------------------------------------------------
 
-SHUFFLER = """
-import sys
-def say(text):
-    sys.stdout.write(text + "\\n"); sys.stdout.flush()
-for line in sys.stdin:
-    word = line.split()[0]
-    if word == "uci": say("id name Shuffler\\nuciok")
-    elif word == "isready": say("readyok")
-    elif word == "quit": break
-    elif word == "position": played = len(line.partition(" moves ")[2].split())
-    elif word == "go":
-        say("info depth 9 score cp %d" % (SCORE if played % 2 == 0 else -SCORE))
-        say("bestmove " + MOVES[played % len(MOVES)])
-"""
 ROOKS = ("a1a2", "h8h7", "a2a1", "h7h8")
 
 
 def shuffler(score: int, moves: tuple[str, ...] = ROOKS) -> contract.EngineSpec:
     """Describe an engine that plays given moves and sees ``score`` from White's side."""
-    return hall.program(f"SCORE, MOVES = {score}, {moves!r}{SHUFFLER}", "Shuffler")
+    return hall.answers(
+        f"say(f'info depth 9 score cp {{{score} * (-1) ** played}}')\n"
+        f"say('bestmove ' + {moves!r}[played % {len(moves)}])"
+    )
 
 
 def played(tmp_path: pathlib.Path, score: int, fen: str, **rules: object) -> hall.Played:

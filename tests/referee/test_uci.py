@@ -1,36 +1,14 @@
-"""UCI's text: what engines really write is read, and no bytes whatever raise."""
+"""UCI's text: what engines really write is read."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from worker_cpu.protocols import uci
-
-WORDS = st.sampled_from(
-    re.split(
-        " ",
-        "info option name type spin check combo string button default min max var score cp mate "
-        "lowerbound upperbound depth seldepth multipv nodes nps pv e2e4 -3 7 99999999999999999999 "
-        "bestmove ponder id author uciok string ½ \x00 \r \n",
-    )
-)
-GARBAGE = st.binary(max_size=400) | st.lists(WORDS, max_size=30).map(lambda w: " ".join(w).encode())
-
-
-@given(line=GARBAGE)
-def test_no_bytes_raise(line: bytes) -> None:
-    """Every reader takes any bytes."""
-    uci.identity(line)
-    uci.option(line)
-    uci.best_move(line)
-    uci.is_reply(line, b"uciok")
-    uci.last_search(line).score  # noqa: B018 - only that it returns
-    uci.MoveFinder().feed(line)
+from orchestrator.arbiter import board
+from worker_cpu.protocols import uci, uci_engine
 
 
 @pytest.mark.parametrize(
@@ -168,6 +146,15 @@ def test_a_begun_bestmove_is_known() -> None:
 def test_best_move_lines(line: bytes, move: uci.BestMove) -> None:
     """The move's text is kept as it was written."""
     assert uci.best_move(line) == move
+
+
+@pytest.mark.parametrize("text", ["a7a8q", "a7a8Q", "a7a8N"])
+def test_a_promotions_letter_may_be_a_capital(text: str) -> None:
+    """UCI's text forbids it nowhere; the squares are small letters all the same."""
+    opening = contract.Opening(fen="8/P6k/8/8/8/8/8/K7 w - - 0 1")
+    player = uci_engine.UciPlayer(board.GameBoard(opening), "white")
+    assert str(player.read_move(text)) == text.lower()
+    assert player.read_move(text.upper()) is None
 
 
 def test_commands() -> None:

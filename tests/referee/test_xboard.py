@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import chess
+import made
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,41 +29,24 @@ GARBAGE = st.binary(max_size=400) | st.lists(WORDS, max_size=40).map(lambda w: "
 def order(protocol: contract.ProtocolName = "xboard", **fields: object) -> contract.GameOrder:
     """Make an order for pure conversations."""
     engine = contract.EngineSpec(id="x", name="X", protocol=protocol, command=("x",))
-    values: dict[str, object] = {
-        "season": "s", "season_name": "s", "event": "e", "event_name": "e", "game": "g",
-        "number": 1, "round": "1", "white": engine, "black": engine,
-        "time_control": contract.TimeControl(base_ms=61_500, increment_ms=500),
-    }  # fmt: skip
-    return contract.GameOrder.model_validate(values | fields)
+    control = contract.TimeControl(base_ms=61_500, increment_ms=500)
+    return made.order(engine, engine, **{"time_control": control, **fields})
 
 
 def begun(side: contract.Side = SIDE, **fields: object) -> xboard_engine.XboardHandshake:
     """Begin the handshake of an XBoard engine."""
-    made = order(**fields)
-    game = board.GameBoard(made.opening, made.variant)
-    return xboard_engine.XboardHandshake(made, side, 0, game)
-
-
-@given(line=GARBAGE)
-def test_no_bytes_raise(line: bytes) -> None:
-    """Every reader takes any bytes."""
-    xboard.features(line)
-    xboard.option(line.decode(errors="replace"))
-    xboard.reply(line)
-    xboard.aside(line)
-    xboard.last_search(line)
-    xboard.is_refusal(line)
-    xboard.is_pong(line, 1)
-    xboard.AnswerFinder().feed(line)
+    ordered = order(**fields)
+    game = board.GameBoard(ordered.opening, ordered.variant)
+    return xboard_engine.XboardHandshake(ordered, side, 0, game)
 
 
 @pytest.mark.parametrize("protocol", ["uci", "xboard"])
 @given(output=st.lists(GARBAGE, max_size=8))
 def test_no_conversation_raises(protocol: contract.ProtocolName, output: list[bytes]) -> None:
     """A handshake and a player take any output in any order, and stay bounded."""
-    made = order(protocol)
-    game = board.GameBoard(made.opening)
-    hand = registry.handshake(made, "white", 0, game)
+    ordered = order(protocol)
+    game = board.GameBoard(ordered.opening)
+    hand = registry.handshake(ordered, "white", 0, game)
     hand.begin()
     for number, line in enumerate(output):
         hand.take(line, number)
@@ -248,6 +233,17 @@ def test_castling_of_chess960_is_told_as_the_engine_reads_it(by_words: bool) -> 
     assert sent[-2:] == [b"O-O" if by_words else b"e1g1", b"ping 1"]
 
 
+def test_the_usual_start_position_is_set_up_again_behind_the_probe() -> None:
+    """Chess960's position 518 needs no setboard of its own, but the probe has set up another."""
+    hand = begun("black", variant="fischerandom", opening=contract.Opening(moves=("e2e4",)))
+    hand.take(b'feature ping=1 setboard=1 variants="fischerandom" done=1', 1)
+    sent = hand.take(b"pong 2", 2).splitlines()
+    assert sent == [b"setboard " + chess.STARTING_FEN.encode(), b"e2e4", b"ping 1"]
+    hand = begun("black", variant="fischerandom", opening=contract.Opening(moves=("e2e4",)))
+    sent = hand.take(b'feature ping=1 variants="fischerandom" done=1', 1).splitlines()
+    assert sent[-3:] == [b"force", b"e2e4", b"ping 1"], "who cannot set up is not probed"
+
+
 def test_a_turn_is_one_piece_and_go_comes_once() -> None:
     """Clocks, the opponent's move, `go` only after force mode."""
     game = board.GameBoard(contract.Opening())
@@ -291,7 +287,7 @@ def test_a_move_said_twice_is_no_second_answer() -> None:
     assert xboard.AnswerFinder(last="Nf3").feed(b"move Nf3\n") == b"move Nf3"
 
 
-def test_a_flood_is_searched_fast_enough() -> None:
+def test_a_flood_is_searched_and_not_kept() -> None:
     """An answer behind 10 MiB of output in small chunks is found; no chunk is kept."""
     finder = xboard.AnswerFinder()
     chunk = b" 9 156 1084 48000 Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O\n" * 40

@@ -33,6 +33,7 @@ KEYS = (
     *("conf", "name", "cmd", "dir", "arg", "args", "proto", "tc", "st", "nodes", "depth", "plies"),
     *("timemargin", "restart", "stderr", "initstr", "whitepov", "option.NAME"),
 )
+TIMES = "seconds, minutes:seconds or hours:minutes:seconds, without a unit"
 RESTARTS = ("auto", "on", "off")
 CONFIGURATION = "engines.json"
 _OF_CONFIGURATION = {
@@ -245,7 +246,7 @@ def _tc(text: str, where: str) -> dict[str, int]:
     base, plus, increment = rest.partition("+")
     clock = {"base_ms": _clock_ms(base, where)}
     if plus:
-        clock["increment_ms"] = round(words.real(where, increment) * 1000)
+        clock["increment_ms"] = round(words.real(where, increment, TIMES) * 1000)
     if slash and words.number(where, moves):
         clock["moves"] = words.number(where, moves, 1)
     return clock
@@ -254,8 +255,8 @@ def _tc(text: str, where: str) -> dict[str, int]:
 def _clock_ms(text: str, where: str) -> int:
     parts = text.split(":")
     if len(parts) > 3:
-        raise words.refuse(where, repr(text), "seconds, minutes:seconds or hours:minutes:seconds")
+        raise words.refuse(where, repr(text), TIMES)
     total = 0.0
     for part in parts:
-        total = total * 60 + words.real(where, part)
+        total = total * 60 + words.real(where, part, TIMES)
     return round(total * 1000)

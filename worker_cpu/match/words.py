@@ -6,6 +6,7 @@ Every refusal names the switch, what was found and what is allowed.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -71,12 +72,15 @@ def number(where: str, text: str, low: int = 0, high: int | None = None) -> int:
     return value
 
 
-def real(where: str, text: str) -> float:
+def real(where: str, text: str, allowed: str = "a number") -> float:
     """Read a decimal number."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise refuse(where, repr(text), "a number") from None
+        raise refuse(where, repr(text), allowed) from None
+    if not math.isfinite(value):
+        raise refuse(where, repr(text), allowed)
+    return value
 
 
 def seconds_as_ms(where: str, text: str) -> int:

@@ -2,7 +2,8 @@
 
 The options are set after ``uciok`` and before ``ucinewgame``; the ``isready`` behind them
 is the only one of the game. Castling of Chess960 is king takes rook, which an engine has
-to offer by the option ``UCI_Chess960``.
+to offer by the option ``UCI_Chess960``. ``e7e8Q`` is ``e7e8q``: UCI's text shows small letters
+and forbids no capital, and TCEC's manager (cutechess) took both.
 """
 
 from __future__ import annotations
@@ -134,8 +135,8 @@ class UciPlayer:
         return base.Reply("move", best.move, best.ponder)
 
     def read_move(self, text: str) -> chess.Move | None:
-        """Read a move in UCI notation."""
-        return self._game.legal(text)
+        """Read a move in UCI notation; a promotion's letter may be a capital."""
+        return self._game.legal(text[:4] + text[4:].lower())
 
     def search(self, output: bytes) -> base.Search:
         """Read the info lines of a search."""

@@ -178,7 +178,8 @@ class XboardHandshake:
         bound_ms = self._order.timeouts.move_ms
         words += [xboard.time_control(control, bound_ms), b"post\n", b"easy\n"]
         words.append(b"force\n")
-        self._probing = self._game.chess960 and self._has("ping") and not self._has("san")
+        answers = self._has("ping") and self._has("setboard")
+        self._probing = self._game.chess960 and answers and not self._has("san")
         self._king_takes_rook = False
         words += self._probe_words() if self._probing else self._position()
         return words
@@ -194,7 +195,7 @@ class XboardHandshake:
         if not xboard.is_pong(line, PROBE_PING):
             return b""
         self._probing = False
-        return b"".join(self._position())
+        return b"".join(self._position(probed=True))
 
     def _inability(self) -> str:
         """Say why this engine cannot play this game, '' when it can."""
@@ -208,11 +209,13 @@ class XboardHandshake:
             return "it has no nps, so its nodes cannot be limited"
         return ""
 
-    def _position(self) -> list[bytes]:
-        """Write the start position, the opening's moves in force mode, and the ping."""
-        words = list[bytes]()
-        if self._game.start_fen is not None:
-            words.append(f"setboard {self._game.start_fen}\n".encode())
+    def _position(self, *, probed: bool = False) -> list[bytes]:
+        """Write the start position, the opening's moves in force mode, and the ping.
+
+        Behind a probe also the usual start position (Chess960's 518) has to be set up.
+        """
+        fen = self._game.start_fen or (chess.STARTING_FEN if probed else "")
+        words = [f"setboard {fen}\n".encode()] if fen else []
         player = self.player()
         words += [player.told(move, san) for move, san in self._game.book()]
         return [*words, b"ping %d\n" % PING] if self._has("ping") else words

@@ -5,7 +5,8 @@ the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
 
 * the engine is charged the time between the agent's stamp of ``go`` and that of its answer,
   on the engine's own clock; what remains of the referee's time is the network's, recorded
-  and never charged;
+  and never charged. An answer is what the referee's finder takes for one, not what the agent
+  does: else a word that looks like one would stop the clock of an engine that thinks on;
 * the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only interrupts a
   game whose bridge is frozen: what nobody has heard is no verdict;
 * of an answer beyond the flag, or none, the agent tells what its host took from the engine
@@ -17,18 +18,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from orchestrator import contract
 from worker_cpu import interrupted
+from worker_cpu.protocols import base, uci, xboard
 from worker_cpu.seats import deadman_client, local, records
 
 LINK, HOST = "link", "host"  # causes of interruptions
 SLACK_NS = 30_000_000_000  # ns beyond the grace: a handshake, and the kill it may find
 QUIT_SLACK_NS = 2_000_000_000  # ns: the way there and back, and the agent's look for a cause
-ANSWERS: dict[contract.ProtocolName, tuple[str, ...]] = {
+ANSWERS: Mapping[contract.ProtocolName, tuple[str, ...]] = {  # first words, for the agent
     "uci": ("bestmove",),
-    "xboard": ("move", "resign", "1-0", "0-1", "1/2-1/2", "tellics resign"),
+    "xboard": ("move", "resign", "1-0", "0-1", "1/2-1/2"),
+}
+_FINDERS: Mapping[contract.ProtocolName, Callable[[], base.Finder]] = {
+    "uci": uci.MoveFinder,
+    "xboard": xboard.AnswerFinder,
 }
 _QUIT = b"quit\n"
 _NS = 1_000_000  # ns per ms
@@ -50,7 +56,8 @@ class RemoteSeat(local.LocalSeat):
         self.quit_slack_ns = QUIT_SLACK_NS
         self.over: deadman_client.EngineEnd | None = None  # how the engine ended, as the agent told
         self._quit_ms = order.timeouts.quit_ms
-        self._answers = ANSWERS[order.engine(side).protocol]
+        protocol = order.engine(side).protocol
+        self._answers, self._finder = ANSWERS[protocol], _FINDERS[protocol]
         self._timeouts = order.timeouts
         self._parser = records.Parser()
         self._number = 0
@@ -117,8 +124,8 @@ class RemoteSeat(local.LocalSeat):
                 return b""
             case "out" | "ans":
                 self._heard_ns = message.stamp
-                if message.kind == "ans" and not self._answered_ns:
-                    self._answered_ns = message.stamp
+                if message.kind == "ans" and self._finder().feed(message.payload) is not None:
+                    self._answered_ns = self._answered_ns or message.stamp
                 return message.payload
             case "went":
                 self._went_ns = message.stamp
