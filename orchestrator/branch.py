@@ -5,7 +5,8 @@ cost more than the games. So a branch changes a copy of the state itself, and as
 season's own functions whatever decides anything: formats pair, ``standings`` rank,
 ``seeding`` says who enters, ``decisions`` which ties are questions. A property test
 holds it against the core: from the same results both give the same standings, promotions
-and champion. Gates are taken as open; organizers' ties are decided by the ``lot``.
+and champion. Gates are taken as open, hosts as back, a game that the organizers are asked about
+as one to be played; ties that they decide are decided by the ``lot``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Branch:
         for event in self.state.events.values():
             self._settle(event)
         while not all(event.settled for event in self.state.events.values()):
-            event = self.state.current or self._begin()
+            event = self._running() or self._begin()
             self._play_on(event)
             event.rows = self._table(event)
             event.status = events.Status.RANKED
@@ -69,6 +70,11 @@ class Branch:
         return self
 
     # -- between events --------------------------------------------------------------
+
+    def _running(self) -> events.EventState | None:
+        """Return the event that is played, though its next game may wait for people or a host."""
+        all_events = self.state.events.values()
+        return next((one for one in all_events if one.status is events.Status.RUNNING), None)
 
     def _begin(self) -> events.EventState:
         """Start the first event that can be: its promoted are known."""

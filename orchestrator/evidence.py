@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator import contract, errors
+from orchestrator.arbiter import discreet
 from orchestrator.arbiter import record as pgn
 from orchestrator.ledger import files
 
@@ -102,11 +103,12 @@ def members(case: Case, side: contract.Side) -> Iterator[Member]:
 
 
 def write(path: pathlib.Path, packed: Iterable[Member], at_ms: int) -> list[str]:
-    """Write a pack (tar.gz), whole or not at all; return its members' names."""
+    """Write a pack, whole or not at all, with all in one folder; return its members' names."""
     temporary = path.with_name(path.name + ".tmp")
+    root = path.name.removesuffix(".tar.gz")
     try:
         with temporary.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as tar:
-            names = [_add(tar, member, at_ms // 1000) for member in packed]
+            names = [_add(tar, root, member, at_ms // 1000) for member in packed]
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -114,9 +116,9 @@ def write(path: pathlib.Path, packed: Iterable[Member], at_ms: int) -> list[str]
     return names
 
 
-def _add(tar: tarfile.TarFile, member: Member, at_seconds: int) -> str:
+def _add(tar: tarfile.TarFile, root: str, member: Member, at_seconds: int) -> str:
     name, content = member
-    info = tarfile.TarInfo(name)
+    info = tarfile.TarInfo(f"{root}/{name}")
     info.size = len(content) if isinstance(content, bytes) else content.stat().st_size
     info.mtime = at_seconds
     with _opened(content) as source:
@@ -138,7 +140,8 @@ def _readme(case: Case, side: contract.Side) -> bytes:
         f"Evidence of game {order.game} of {order.season_name} for {order.engine(side).name}"
         f" ({side}).\n\n"
         "game.pgn      the game\n"
-        "engine.json   its settings: what was asked, offered and set; how its process ended\n"
+        "engine.json   its settings: what was asked, offered and set; how its process ended;\n"
+        "              the event's limits, adjudication and timeouts\n"
         "protocol.log  every line to (>) and from (<) it, and of its standard error (!);\n"
         "              stamps are monotonic nanoseconds\n"
         "stderr.txt    the end of its standard error\n"
@@ -183,7 +186,6 @@ def _host(case: Case, side: contract.Side) -> dict[str, Any]:
     record = case.record
     rival = record.order.engine("black" if side == "white" else "white")
     hidden = {"note"} if record.outcome.loser != side else None  # the rival's last words
-    told = [text for text in record.remarks if rival.id not in text and rival.name not in text]
     return {
         "hall": record.hall,
         "lane": record.lane,
@@ -192,10 +194,27 @@ def _host(case: Case, side: contract.Side) -> dict[str, Any]:
         "started_ms": record.started_ms,
         "ended_ms": record.ended_ms,
         "outcome": record.outcome.model_dump(mode="json", exclude=hidden),
-        "remarks": told,
-        "interruptions": [one.model_dump(mode="json") for one in record.interruptions],
-        "attempts": [one.model_dump(mode="json") for one in case.ended],
+        "remarks": [text for text in record.remarks if not _is_named(rival, text)],
+        "interruptions": [_interrupted(one, rival) for one in record.interruptions],
+        "attempts": [_interrupted(one, rival) for one in case.ended],
     }
+
+
+def _is_named(rival: contract.EngineSpec, text: str) -> bool:
+    return rival.id in text or rival.name in text
+
+
+def _interrupted(
+    one: contract.AttemptEnded | contract.Interruption, rival: contract.EngineSpec
+) -> dict[str, Any]:
+    """Return an interruption without the rival's part, and without anybody's folders."""
+    told = one.model_dump(mode="json")
+    told["evidence"] = (
+        "withheld: it tells of the opponent"
+        if _is_named(rival, one.evidence)
+        else discreet.text(one.evidence)
+    )
+    return told
 
 
 def _plies(plies: Iterable[contract.PlyRecord], side: contract.Side) -> bytes:

@@ -51,6 +51,11 @@ class Plan:
     drafts: list[contract.Draft]
 
     @property
+    def games(self) -> list[str]:
+        """Return the games of the schedule that get their results."""
+        return [line.game for line in self.lines if line.game]
+
+    @property
     def problems(self) -> list[str]:
         """Return what contradicts schedule or rules, by game."""
         return [f"game {line.number}: {line.problem}" for line in self.lines if line.problem]

@@ -119,9 +119,17 @@ class SeasonRunner:
         known = self._archive.pgn(finished.game) is not None
         self._archive.keep_game(finished.game, packed)
         if not known:
-            event = self.state.game(finished.game).event
-            self._archive.extend_event(event, finished.game)
+            self._add_to_event(finished.game)
         self._ledger.archived(finished.attempt)
+
+    def _add_to_event(self, game: str) -> None:
+        """Add a game to its event's PGN: behind the others, or, played again, in its place."""
+        event = self.state.events[self.state.game(game).event]
+        played = [one for one in event.order if self.state.game(one).finished]
+        if played[-1:] == [game]:
+            self._archive.extend_event(event.id, game)
+        else:
+            self._archive.rebuild_event(event.id, played)
 
     def _keep_imported(self, entry: contract.Entry) -> None:
         for game in amendments.GamesImported.model_validate(entry.data).games:

@@ -13,6 +13,7 @@ from typing import Final
 
 _END: Final = r"\s'\"`,;:()<>\[\]{}|"  # what no path has in text, unless it stands in quotes
 _QUOTED: Final = re.compile(r"(['\"`])(~?/[^'\"`]*)\1")
+_BRACKETED: Final = re.compile(r"\((~?/[^'\"`,;:()]*)\)")  # blanks in it are the path's, too
 # From the root through a folder or more, or from a home.
 _BARE: Final = re.compile(rf"(?<![\w.~/\\+-])(?:~[\w.-]*/[^{_END}]*|/(?!/)[^{_END}/]+/[^{_END}]*)")
 _LISTED: Final = re.compile(r"[:;]")  # between the folders of tables
@@ -21,7 +22,8 @@ _LISTED: Final = re.compile(r"[:;]")  # between the folders of tables
 def text(told: str) -> str:
     """Return text with the last names of its paths in their places."""
     quoted = _QUOTED.sub(lambda found: f"{found[1]}{_last(found[2])}{found[1]}", told)
-    return _BARE.sub(lambda found: _last(found[0]), quoted)
+    bracketed = _BRACKETED.sub(lambda found: f"({_last(found[1])})", quoted)
+    return _BARE.sub(lambda found: _last(found[0]), bracketed)
 
 
 def option(value: str) -> str:

@@ -50,12 +50,13 @@ class Album:
         self._briefs: dict[str, Brief] = {}
 
     def brief(self, season: str, game: str, finished: contract.GameFinished) -> Brief | None:
-        """Return the little that tables need, None as long as there is no record."""
+        """Return the little that tables need, None as long as no record can be read."""
         if finished.attempt not in self._briefs:
             content = self._record_json(season, game, finished.attempt)
-            if content is None:
+            brief = None if content is None else _brief(content)
+            if brief is None:
                 return None
-            self._briefs[finished.attempt] = _brief(json.loads(content))
+            self._briefs[finished.attempt] = brief
         return self._briefs[finished.attempt]
 
     def game(self, season: str, game: str, attempt: str) -> contract.GameRecord | None:
@@ -90,8 +91,15 @@ class Album:
             return None
 
 
-def _brief(record: dict[str, Any]) -> Brief:
-    """Read the little that tables need from a record's JSON."""
+def _brief(content: bytes) -> Brief | None:
+    """Read the little that tables need from a record; None for one that is damaged."""
+    try:
+        return _told(json.loads(content))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None  # `farm fsck` tells of it; the tables of all other games do without
+
+
+def _told(record: dict[str, Any]) -> Brief:
     mobility = record.get("r_mobility")
     return Brief(
         eco=record.get("eco", ""),

@@ -8,6 +8,7 @@ running clock from it (HTTP ``Last-Modified`` against ``Date``).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -91,15 +92,16 @@ class Directory:
         """Write below ``root``, which is made if need be."""
         self._root = root
         (root / "archive").mkdir(parents=True, exist_ok=True)
-        self._known: dict[str, bytes | None] = {}  # None: withdrawn
+        self._known: dict[str, bytes | None] = {}  # their digests; None: withdrawn
 
     def write(self, files: Mapping[str, bytes], at_ms: int | None = None) -> list[str]:
         """Replace files that have changed, their time set to ``at_ms``; return their names."""
-        changed = [name for name, content in files.items() if self._known.get(name) != content]
+        digests = {name: hashlib.sha256(content).digest() for name, content in files.items()}
+        changed = [name for name, digest in digests.items() if self._known.get(name) != digest]
         for name in changed:
             if name in self._known or not self._holds(self._root / name, files[name]):
                 self._replace(self._root / name, files[name], at_ms)
-            self._known[name] = files[name]
+            self._known[name] = digests[name]
         return changed
 
     def withdraw(self, name: str) -> None:

@@ -63,6 +63,7 @@ class Projector:
     ) -> None:
         """Read from ``source``, ``archive``, ``comments``; write to ``shelf``, ``directory``."""
         self.seasons: dict[str, watched.Season] = {}
+        self.looked = threading.Event()  # the first pass of ``run`` is over, well or not
         self.album = album.Album(archive, source)
         self._kibitzing = kibitzing.Kibitzing(comments or watched.Silence(), directory)
         self._follower = following.Follower(source, self.album, shelf, directory, self._kibitzing)
@@ -74,15 +75,16 @@ class Projector:
     def run(self, stop: threading.Event) -> None:
         """Look until told to stop, whatever happens to Redis meanwhile."""
         while not stop.is_set():
+            rest = BACKOFF_SECONDS
             try:
                 self.look()
-                stop.wait(LOOK_SECONDS)
+                rest = LOOK_SECONDS
             except errors.LedgerAwayError as error:
                 log.warning("broadcast.ledger_away", error=str(error))
-                stop.wait(BACKOFF_SECONDS)
             except Exception:  # the top of the loop: the next pass tries again
                 log.exception("broadcast.failed")
-                stop.wait(BACKOFF_SECONDS)
+            self.looked.set()
+            stop.wait(rest)
 
     def look(self) -> None:
         """Bring everything up to what ledger and archive say now.
@@ -111,10 +113,11 @@ class Projector:
 
     def _looked_at(self) -> list[watched.Season]:
         """Return the seasons to be looked at: those that are over rest until they grow."""
-        found = [
-            self.seasons.setdefault(name, watched.Season(name, self.album))
-            for name in self._source.seasons()
-        ]
+        launched = self._source.seasons()
+        for name in launched:
+            if name not in self.seasons:
+                self.seasons[name] = watched.Season(name, self.album)
+        found = [self.seasons[name] for name in launched]
         looked = [season for season in found if not season.over or season.id in self._due]
         self._due.update(season.id for season in looked)  # again, if this pass fails
         return looked

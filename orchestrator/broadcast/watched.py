@@ -103,7 +103,7 @@ class Season:
 
     def brief(self, game: events.Game) -> album.Brief | None:
         """Return the little that tables need of a finished game, None without its record."""
-        if game.finished is None:
+        if game.finished is None or game.finished.imported:
             return None
         return self._album.brief(self.id, game.id, game.finished)
 

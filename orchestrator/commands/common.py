@@ -118,7 +118,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
 def _over(ledger: api.Ledger, season: str) -> bool:
     """Say whether a journal's last entry ends its season: nothing of it has to be folded then."""
     last = ledger.read(season, ledger.last(season) - 1, 1)
-    return bool(last) and last[0].kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}
+    return bool(last) and last[0].kind in entries.ENDS
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -47,7 +47,9 @@ def update(name: str, event: str | None, file: str, act: acts.Act, *, pin: bool)
     done = act.change_at(
         lambda now, now_ms: updating.update(now, entry, event, now_ms, act.by, act.reason)
     )
-    sentence = f"{name} plays its next event as {entry.version or 'its new entry'}"
+    called = entry.name or name
+    told = called if entry.version in called else f"{called} {entry.version}"
+    sentence = f"{name} plays its next event as {told}"
     act.report(done, {"engine": name, "version": entry.version}, sentence)
 
 

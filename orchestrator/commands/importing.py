@@ -13,6 +13,7 @@ import rich.table
 from orchestrator import contract, errors, importing
 from orchestrator.audit import reading
 from orchestrator.commands import acts, common
+from orchestrator.ledger import api
 from orchestrator.season import exclusion, state
 
 
@@ -50,7 +51,11 @@ def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: b
             _refuse(found[-1], insist=insist)
         return found[-1].drafts
 
-    done = act.change_at(change, unoffered=True)
+    def settled(now: state.SeasonState) -> Sequence[api.Effect]:
+        """Return that no hall may tell these results any more: one may still have such a game."""
+        return [api.Settle(now.launched.id, game) for game in found[-1].games]
+
+    done = act.change_at(change, settled, unoffered=True)
     _show(done.before, found[-1], source, len(recorded), act)
 
 

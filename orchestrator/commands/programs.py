@@ -1,4 +1,4 @@
-"""Whether engines' programs are on this machine: said before a season is launched.
+"""Whether engines' programs and networks are on this machine: said before a season is launched.
 
 A warning and never a refusal: the hall may be another host. There a program that is missing
 starts no game and holds the season (``worker_cpu.pins``). Engines of GPU boxes are not looked
@@ -24,14 +24,19 @@ NAMED: Final = 5  # engines in one warning; the shipped seasons have only placeh
 
 
 def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
-    """Return what to say of engines whose programs are missing here, [] where all are there."""
-    missing = [f"{spec.id} ({spec.command[0]})" for spec in engines if not _here(spec)]
-    if not missing:
-        return []
-    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-    named = ", ".join(missing[:NAMED]) + more
-    what = f"no program on this machine, or none that can be executed: {named}"
-    return [f"{what}; if it is the hall, their games do not start and the season is held"]
+    """Return what to say of engines whose files are missing here, [] where all are there."""
+    here = [spec for spec in engines if not spec.box]
+    programs = [f"{spec.id} ({spec.command[0]})" for spec in here if not _runs(spec)]
+    networks = [f"{spec.id} ({spec.network})" for spec in here if not _reads(spec)]
+    told = []
+    if programs:
+        what = f"no program on this machine, or none that can be executed: {_named(programs)}"
+        held = "their games do not start and the season is held"
+        told.append(f"{what}; if it is the hall, {held}")
+    if networks:
+        what = f"no network file on this machine: {_named(networks)}"
+        told.append(f"{what}; if it is the hall, no game pins it (one with a checksum: none starts)")
+    return told
 
 
 def warn(told: Sequence[str]) -> None:
@@ -40,8 +45,18 @@ def warn(told: Sequence[str]) -> None:
         click.secho(f"Warning: {one}", err=True, fg="yellow", bold=True)
 
 
-def _here(spec: contract.EngineSpec) -> bool:
-    return bool(spec.box) or any(_found(spec, name) for name in _programs(spec))
+def _named(missing: Sequence[str]) -> str:
+    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    return ", ".join(missing[:NAMED]) + more
+
+
+def _runs(spec: contract.EngineSpec) -> bool:
+    return any(_found(spec, name) for name in _programs(spec))
+
+
+def _reads(spec: contract.EngineSpec) -> bool:
+    """Say whether the network is where the hall looks for it (``worker_cpu.pins``)."""
+    return not spec.network or (pathlib.Path(spec.directory or ".") / spec.network).is_file()
 
 
 def _programs(spec: contract.EngineSpec) -> Iterator[str]:
@@ -52,11 +67,12 @@ def _programs(spec: contract.EngineSpec) -> Iterator[str]:
 
 def _found(spec: contract.EngineSpec, name: str) -> bool:
     if "/" not in name:
-        return shutil.which(name, path=_search_path()) is not None
+        return shutil.which(name, path=search_path()) is not None
     path = pathlib.Path(spec.directory or ".") / name
     return os.access(path, os.X_OK) and path.is_file()
 
 
-def _search_path() -> str:
+def search_path() -> str:
+    """Return where a hall that was started here looks for a bare program."""
     programs = str(pathlib.Path(sys.executable).parent)
     return os.pathsep.join([programs, os.environ.get("PATH", os.defpath), GAMES])

@@ -9,7 +9,7 @@ import shutil
 import click
 
 from orchestrator import contract, errors
-from orchestrator.commands import common
+from orchestrator.commands import common, programs
 from orchestrator.season import files, model, roster
 
 
@@ -42,8 +42,8 @@ def pinned(listed: model.EngineEntry) -> model.EngineEntry:
 
     Programs of all builds and the network; checksums that the entry gives stay.
     """
-    programs = [command[0] for command in (listed.command, *listed.builds.values())]
-    named = [*programs, *([listed.network] if listed.network else [])]
+    commands = [command[0] for command in (listed.command, *listed.builds.values())]
+    named = [*commands, *([listed.network] if listed.network else [])]
     found = {name: _checksum(listed, name) for name in dict.fromkeys(named)}
     fresh = {name: digest for name, digest in found.items() if digest}
     return listed.model_copy(update={"checksums": {**fresh, **listed.checksums}})
@@ -51,8 +51,9 @@ def pinned(listed: model.EngineEntry) -> model.EngineEntry:
 
 def _checksum(listed: model.EngineEntry, name: str) -> str:
     """Return the SHA-256 of a file, '' where this machine has none."""
-    in_path = shutil.which(name) if "/" not in name and name != listed.network else None
-    path = pathlib.Path(in_path or pathlib.Path(listed.directory or ".") / name)
+    bare = "/" not in name and name != listed.network
+    found = shutil.which(name, path=programs.search_path()) if bare else None
+    path = pathlib.Path(found or pathlib.Path(listed.directory or ".") / name)
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

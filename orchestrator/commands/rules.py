@@ -10,6 +10,7 @@ import click
 from orchestrator import contract, errors
 from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.commands import launch as launching
+from orchestrator.ledger import mirror
 from orchestrator.season import draw_check, explain, files
 from orchestrator.season import outcome as season_outcome
 from orchestrator.season import schema as schemas
@@ -106,11 +107,7 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
 def _journal(name: str) -> list[contract.Entry]:
     path = pathlib.Path(name)
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [contract.Entry.from_line(line) for line in lines]
+        return mirror.read(path)
     with common.open_ledger() as ledger:
-        common.fold(ledger, name)
-        journal: list[contract.Entry] = []
-        while entries := ledger.read(name, len(journal)):
-            journal += entries
-        return journal
+        common.fold(ledger, name)  # refused where there is none
+        return list(common.journal(ledger, name))

@@ -30,7 +30,7 @@ COLOURS = {  # the colours spectators know from event tabs
 
 _UNBOUND = 10_000  # columns that no terminal has: what a table takes if nothing cuts it
 _FOLDED = 8  # results in a line of a cell: a longer row of them folds without harm
-_FOLDING = 8  # columns by which the words of *Decided by* may be folded
+_DECIDED = 9  # columns that a line of *Decided by* keeps where it is folded: "sonneborn"
 _GAME_HEADS = ("Game", "Round", "White", "Black", "Result", "How", "Plies", "Start", "Took")
 _HOW_WIDTH = 20  # columns to which *How* may be folded before others are left out
 _NARROW_HEADS = ("Game", "White", "Black", "Result", "How", "Start")
@@ -146,7 +146,8 @@ class Standings:
         if more <= 0:
             yield _standings(self.view, crosstable=True)
             return
-        if needed - _FOLDING > options.max_width:
+        words = ["Decided by", *(_decided(self.view, row) for row in self.view["rows"])]
+        if needed - max(map(len, words)) + _DECIDED > options.max_width:
             table = _points(self.view)
         room = f"crosstable: in a terminal {more} columns wider, on the live page, or by --json"
         table.caption = "\n".join(filter(None, [str(table.caption or ""), room]))

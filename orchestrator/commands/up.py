@@ -45,6 +45,7 @@ class Farm:
     ``web`` shows the season; when it fails, the games go on without it (S16-15b i).
     """
 
+    hall: str
     redis: embedded.EmbeddedRedis | None
     serve: processes.Supervised
     worker: processes.Supervised
@@ -234,6 +235,7 @@ def _farm(
     environment = processes.environment(_url(redis), data, hall)
     logs = data / "logs"
     return Farm(
+        hall=hall,
         redis=redis,
         serve=processes.Supervised(
             "serve", processes.serve_command(), environment, logs / "serve.log"
@@ -282,16 +284,16 @@ def _run(
     except _TerminatedError:
         return None
     finally:
-        _stop(farm, console, give_up=give_up)
+        _stop(farm, shown, give_up=give_up)
+        console.print("farm: everything is stopped")
 
 
-def _stop(farm: Farm, console: rich.console.Console, *, give_up: bool) -> None:
+def _stop(farm: Farm, shown: up_screen.Screen, *, give_up: bool) -> None:
     try:
         farm.stop(give_up=give_up)
     except KeyboardInterrupt:
-        console.print("the running game is given up; it will be played again")
         farm.stop(give_up=True)
-    console.print("farm: everything is stopped")
+        shown.tell_given_up(farm.hall)
 
 
 class _TerminatedError(Exception):

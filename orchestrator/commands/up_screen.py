@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from typing import Any
 
@@ -12,7 +13,7 @@ from orchestrator import contract, errors
 from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables, up_load
 from orchestrator.ledger import api
-from orchestrator.season import entries, state, views
+from orchestrator.season import entries, interruptions, state, views
 
 
 class Screen:
@@ -103,8 +104,7 @@ class Screen:
             self._console.print(f"held: {data['reason']}", style="bold red")
         if kind == entries.GAME_FINISHED and data["ending"] == contract.Ending.TIME:
             self._tell_blame()
-        ended = kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}
-        if ended and folded.launched.id != self._awaited:
+        if kind in entries.ENDS and folded.launched.id != self._awaited:
             self._tell_end(folded)
 
     def _tell_blame(self) -> None:
@@ -113,6 +113,16 @@ class Screen:
         if crowd:
             self._blamed = True
             self._console.print(f"{crowd}: this loss on time may come from them")
+
+    def tell_given_up(self, hall: str) -> None:
+        """Say what becomes of the game that was in flight in a hall when that was stopped."""
+        with contextlib.suppress(errors.LedgerAwayError):
+            self.look()  # it may have ended meanwhile
+        for folded in self._states.values():
+            if folded.running is not None and folded.running.hall == hall:
+                game = folded.running.game
+                rules = folded.events[folded.game(game).event].spec.interruptions
+                self._console.print(f"{game} is given up: next time it {_goes_on(rules)}")
 
     def finished(self, season: str | None) -> state.SeasonState | None:
         """Return the state of a season that is finished.
@@ -128,6 +138,13 @@ class Screen:
                 " data, then `farm resume`"
             )
         return folded if folded is not None and folded.finished else None
+
+
+def _goes_on(rules: contract.Interruptions) -> str:
+    """Return what an event's rules make of a game that is interrupted now."""
+    how = "begins again" if rules.otherwise == "restart" else "goes on from its last move"
+    judged = any(getattr(rules, bound) is not None for bound in interruptions.BOUNDS)
+    return f"{how}, unless the event's rules decide it there" if judged else how
 
 
 def _line(folded: state.SeasonState, kind: str, data: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -23,6 +24,27 @@ from orchestrator.season import decisions, events, orders, progress, state, view
 REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
 LAST_MOVES = 12  # plies shown under the board
 BOARD_WIDTH = 34  # characters
+TABLE_WIDTH = 32  # what a table of ranks and points alone needs; a narrower one goes below
+
+
+@dataclasses.dataclass(frozen=True)
+class _Beside:
+    """The game with its event beside it, or below it where the terminal is narrow."""
+
+    game: rich.console.RenderableType
+    event: rich.console.RenderableType
+
+    def __rich_console__(
+        self, _console: rich.console.Console, options: rich.console.ConsoleOptions
+    ) -> rich.console.RenderResult:
+        grid = rich.table.Table.grid(padding=(0, 2))
+        grid.add_column(min_width=BOARD_WIDTH + 4)  # a board that is folded is none
+        if options.max_width < BOARD_WIDTH + 4 + TABLE_WIDTH + 4:
+            grid.add_row(self.game)
+            grid.add_row(self.event)
+        else:
+            grid.add_row(self.game, self.event)
+        yield grid
 
 
 class Screen:
@@ -67,15 +89,15 @@ class Screen:
         picture: dict[str, Any] = contract.loads(live) if live else {}
         if picture.get("attempt") != self._attempt:
             picture = {}
-        grid = rich.table.Table.grid(padding=(0, 2))
-        grid.add_row(self._game_panel(picture), self._tables())
-        return rich.console.Group(grid, self._footer())
+        return rich.console.Group(
+            _Beside(self._game_panel(picture), self._tables()), self._footer()
+        )
 
     # -- the game -------------------------------------------------------------------
 
     def _game_panel(self, picture: dict[str, Any]) -> rich.panel.Panel:
         if self._board is None:
-            return rich.panel.Panel("no game yet", title="Game", width=BOARD_WIDTH + 6)
+            return rich.panel.Panel("no game is in flight", title="Game", width=BOARD_WIDTH + 6)
         found = self.state.game(self._game)
         now_ms = self._ledger.now_ms()
         lines = [

@@ -68,7 +68,7 @@ class Drain:
 
 @dataclasses.dataclass(frozen=True)
 class Settle:
-    """A game has its result by a verdict: what a hall still tells of it is refused."""
+    """A game has its result by a verdict or an import: what a hall still tells of it is refused."""
 
     season: str
     game: str

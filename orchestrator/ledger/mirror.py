@@ -45,12 +45,16 @@ def is_torn(line: bytes) -> bool:
     return not line.endswith(b"\n") or b"\0" in line
 
 
-def _entries(path: pathlib.Path) -> Iterator[tuple[int, contract.Entry | None]]:
-    """Yield each entry with the file offset after it; None for a torn last line."""
-    offset = 0
+def _entries(
+    path: pathlib.Path, offset: int = 0, number: int = 0
+) -> Iterator[tuple[int, contract.Entry | None]]:
+    """Yield each entry with the file offset after it; None for a torn last line.
+
+    ``offset`` is where to begin, ``number`` the entry that ends there.
+    """
     with path.open("rb") as file:
+        file.seek(offset)
         line = file.readline()
-        number = 0
         while line:
             number += 1
             following = file.readline()
@@ -99,6 +103,7 @@ class Mirror:
         self.path = path
         self.last = 0
         self.cut = b""
+        self._agreed = (0, 0)  # offset and number of the last entry that a journal had, too
         path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -184,15 +189,20 @@ class Mirror:
         Raises:
             LedgerDamagedError: they part; the message names the first sequence number.
         """
-        mirrored = (entry for _, entry in _entries(self.path) if entry is not None)
-        ours = next(mirrored, None)
-        for theirs in entries:
-            while ours is not None and ours.seq < theirs.seq:
-                ours = next(mirrored, None)
-            if ours is None:
+        journal = iter(entries)
+        theirs = next(journal, None)
+        if theirs is None:
+            return
+        follows = theirs.seq > self._agreed[1]  # a long journal comes in pieces
+        for offset, ours in _entries(self.path, *(self._agreed if follows else (0, 0))):
+            if theirs is None or ours is None:
                 return
+            if ours.seq < theirs.seq:
+                continue
             if ours.line() != theirs.line():
                 raise errors.LedgerDamagedError(
                     f"mirror {self.path} and journal part at entry {theirs.seq}: the mirror has "
                     f"{ours.line()[:200]}, the journal {theirs.line()[:200]}"
                 )
+            self._agreed = (offset, ours.seq)
+            theirs = next(journal, None)

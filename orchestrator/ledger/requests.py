@@ -14,7 +14,7 @@ from orchestrator import contract
 from orchestrator.ledger import api
 
 MAX_DRAFTS = 10_000  # entries per append: keeps the script's work (about 0.1 s) bounded
-VERDICT = "(a verdict on an interruption)"  # whose result it is when no attempt told it
+VERDICT = "(none: a verdict, or an import)"  # whose result it is when no attempt told it
 NO_REASON = "no reason given"  # an empty reason would read as "no wish"
 
 

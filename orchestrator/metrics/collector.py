@@ -18,10 +18,11 @@ from prometheus_client import core, registry
 from orchestrator import contract, errors, version
 from orchestrator.ledger import kibitz_store, store, vitals
 from orchestrator.metrics import families, halls, health, hosts, kibitzers, seasons
+from orchestrator.season import entries
 
 log = structlog.get_logger()
 
-SHOWN: Final = 5  # seasons, the latest: bounds the labels
+SHOWN: Final = 5  # seasons, the latest, beside those that go on: bounds the labels
 BATCH: Final = 1_000  # entries read at once
 
 
@@ -71,7 +72,9 @@ class FarmCollector(registry.Collector):
         names = self._ledger.halls()
         now_ms = health.redis(sheet, self._ledger, names)
         sheet.set("farm_ledger_epoch", self._ledger.present_epoch())
-        for name in self._ledger.seasons()[-SHOWN:]:
+        launched = self._ledger.seasons()
+        going = [name for name in launched[:-SHOWN] if self._goes_on(name)]
+        for name in (*going, *launched[-SHOWN:]):
             self._season(sheet, name, now_ms)
         slots = {name: self._ledger.slot(name) for name in names}
         for name, slot in slots.items():
@@ -82,6 +85,16 @@ class FarmCollector(registry.Collector):
         hosts.write(sheet, vitals.read(self._ledger), now_ms)
         attempts = {name: slot.attempt for name, slot in slots.items() if slot is not None}
         kibitzers.write(sheet, self._desks, attempts)
+
+    def _goes_on(self, name: str) -> bool:
+        """Say whether a season is not over; one that never was of interest is not folded for it."""
+        if name in self._seasons:
+            return not self._seasons[name].state.over
+        try:
+            last = self._ledger.read(name, self._ledger.last(name) - 1, 1)
+        except errors.LedgerDamagedError:
+            return True  # it is told of as damaged
+        return not last or last[0].kind not in entries.ENDS
 
     def _season(self, sheet: families.Sheet, name: str, now_ms: int) -> None:
         if name in self._damaged:
@@ -101,7 +114,7 @@ class FarmCollector(registry.Collector):
         watched = self._seasons.get(name)
         if watched is None or self._ledger.last(name) < watched.state.seq:
             watched = self._seasons[name] = seasons.Watched(name)  # after a restore, from zero
-        while entries := self._ledger.read(name, watched.state.seq, BATCH):
-            for entry in entries:
+        while found := self._ledger.read(name, watched.state.seq, BATCH):
+            for entry in found:
                 watched.apply(entry)
         return watched

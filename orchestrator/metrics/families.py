@@ -1,8 +1,8 @@
 """The metrics' names, kinds, labels and help: one table, for the exporter and the docs.
 
 Names follow Prometheus' conventions: prefix ``farm_``, base units, ``_total`` on counters
-alone, ``_info`` gauges that are 1. Labels are bounded: seasons (the latest few), events,
-engines of a roster, halls, hosts; never a game's id.
+alone, ``_info`` gauges that are 1. Labels are bounded: seasons (the latest few, and what
+goes on), events, engines of a roster, halls, hosts; never a game's id.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ ENGINES: Final = {
         ENGINE,
         engine_points="Points in the event.",
         engine_rank="Place in the event's table.",
-        engine_strikes="Crashes that count towards disqualification.",
+        engine_crashes_left="Crashes until an engine that has crashed is disqualified.",
         engine_excluded="Whether the engine was disqualified or withdrawn.",
     ),
 }

@@ -51,7 +51,7 @@ class Watched:
         elif entry.kind == entries.ATTEMPT_JUDGED:
             event = self.state.game(entry.data["game"]).event
             self.scenarios[event, SCENARIOS.get(entry.data["scenario"], ORGANIZERS)] += 1
-        elif entry.kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}:
+        elif entry.kind in entries.ENDS:
             self.ended_ms = entry.at_ms
 
 
@@ -163,12 +163,19 @@ def _engines(
             sheet.set(name, faults[name, engine], **told)
         sheet.set("farm_engine_time_given_seconds_total", given[engine] / 1e9, **told)
         sheet.set("farm_engine_time_used_seconds_total", used[engine] / 1e9, **told)
-        sheet.set("farm_engine_strikes", event.tally.crashed.get(engine, 0), **told)
+        sheet.set("farm_engine_crashes_left", _crashes_left(event, engine), **told)
         sheet.set("farm_engine_excluded", engine in event.excluded, **told)
     for row in event.rows or pairing.table(state, event):
         told = labels | {"engine": row.engine}
         sheet.set("farm_engine_points", row.points, **told)
         sheet.set("farm_engine_rank", row.rank, **told)
+
+
+def _crashes_left(event: events.EventState, engine: str) -> int | None:
+    """Return how many crashes disqualify the engine (S16-15c), None where none will."""
+    limit, crashed = event.spec.disqualify_after, event.tally.crashed.get(engine, 0)
+    never = not limit or not crashed or engine in event.excluded
+    return None if never else max(0, limit - crashed)
 
 
 def _clocks(

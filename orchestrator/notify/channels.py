@@ -6,6 +6,7 @@ import email.message
 import email.utils
 import hashlib
 import hmac
+import http.client
 import smtplib
 import ssl
 import urllib.error
@@ -30,6 +31,23 @@ def send(
 
 
 def _mail(channel: settings.Mail, notice: notices.Notice, subject: str, body: str) -> None:
+    password = settings.secret(channel.password_file)
+    try:
+        message = _message(channel, notice, subject, body)
+        with _server(channel) as server:
+            if channel.user:
+                server.login(channel.user, password)
+            server.send_message(message)
+    except UnicodeError:  # its words would tell a letter of the password
+        where = f"mail by {channel.host}:{channel.port}"
+        raise errors.HostError(f"{where}: user and password must be ASCII") from None
+    except (OSError, smtplib.SMTPException, ValueError) as error:  # ValueError: no header
+        raise errors.HostError(f"mail by {channel.host}:{channel.port}: {error}") from error
+
+
+def _message(
+    channel: settings.Mail, notice: notices.Notice, subject: str, body: str
+) -> email.message.EmailMessage:
     message = email.message.EmailMessage()
     message["From"], message["To"] = channel.sender, ", ".join(channel.to)
     message["Subject"] = subject
@@ -37,14 +55,7 @@ def _mail(channel: settings.Mail, notice: notices.Notice, subject: str, body: st
     message["X-Farm-Notice"] = notice.id
     hint = f"\nfarm notify ack {notice.id}\n" if notice.asks else ""
     message.set_content(body + hint)
-    password = settings.secret(channel.password_file)
-    try:
-        with _server(channel) as server:
-            if channel.user:
-                server.login(channel.user, password)
-            server.send_message(message)
-    except (OSError, smtplib.SMTPException) as error:
-        raise errors.HostError(f"mail by {channel.host}:{channel.port}: {error}") from error
+    return message
 
 
 def _server(channel: settings.Mail) -> smtplib.SMTP:
@@ -74,13 +85,23 @@ def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body:
     if secret := settings.secret(channel.secret_file):
         signed = hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest()
         headers["X-Farm-Signature"] = f"sha256={signed}"
-    url = channel.url or settings.secret(channel.url_file)
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
-        raise errors.UsageError(f"webhook {channel.name}: its address is no http(s) address")
-    request = urllib.request.Request(url, payload, headers)  # noqa: S310 - http(s), checked above
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - as above
+        request = _request(channel, payload, headers)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - http(s)
             return
-    except OSError as error:  # its address may be a secret, and is not told
+    except (http.client.InvalidURL, ValueError):
+        message = f"webhook {channel.name}: its address is no http(s) address"
+        raise errors.UsageError(message) from None
+    except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise errors.HostError(f"webhook {channel.name}: {reason}") from error
+
+
+def _request(
+    channel: settings.Webhook, payload: bytes, headers: dict[str, str]
+) -> urllib.request.Request:
+    """Return the request; raise ``ValueError`` for no address, which may be a secret."""
+    url = channel.url or settings.secret(channel.url_file)
+    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+        raise ValueError(url)
+    return urllib.request.Request(url, payload, headers)  # noqa: S310 - http(s), checked above

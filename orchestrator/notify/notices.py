@@ -94,7 +94,7 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
     elif entry.kind == entries.EVENT_RANKED:
         best = ", ".join(row["engine"] for row in data["rows"][:3])
         yield Kind.EVENT_OVER, f"event:{data['event']}", {"event": data["event"], "best": best}
-    elif entry.kind in {entries.SEASON_FINISHED, entries.SEASON_ABANDONED}:
+    elif entry.kind in entries.ENDS:
         yield _over(entry)
     elif entry.kind == entries.HELD:
         yield Kind.HELD, "held", {"reason": data["reason"]}

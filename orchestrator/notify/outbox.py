@@ -57,13 +57,17 @@ class Outbox:
         self.read = dict(kept.read)
         self.waiting = {one.id: one for one in kept.waiting}
         self._told = dict.fromkeys(kept.told)
+        self._saved = b""
 
     def save(self) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file, whole or not at all, if it would be another one."""
         told = tuple(self._told)[-REMEMBERED:]
         kept = Kept(read=self.read, waiting=tuple(self.waiting.values()), told=told)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(self._path, kept.encode().encode())
+        content = kept.encode().encode()
+        if content != self._saved:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(self._path, content)
+            self._saved = content
 
     def add(self, found: Iterable[notices.Notice]) -> None:
         """Take notices that were not taken before."""

@@ -106,10 +106,12 @@ class Runner:
 
     def _told(self, one: outbox.Waiting, now_ms: int) -> outbox.Waiting:
         """Send a notice by every channel that is due; return it with what came of it."""
+        wanted = (channel for channel in self._settings.channel if channel.wants(one.notice))
+        due = [channel for channel in wanted if self._due(one, channel.name, now_ms)]
+        if not due:
+            return one  # as it is: a look that tries nothing must not put off the next try
         sent, failed = dict(one.sent_ms), dict(one.failed)
-        for channel in self._settings.channel:
-            if not channel.wants(one.notice) or not self._due(one, channel.name, now_ms):
-                continue
+        for channel in due:
             try:
                 subject, body = templates.render(one.notice, self._settings.templates)
                 again = "Reminder: " if channel.name in sent else ""

@@ -70,7 +70,7 @@ def _error(known: spread.Spread, engine: int) -> float | None:
 
 
 def rows(known: spread.Spread) -> tuple[Row, ...]:
-    """Return the list, best first."""
+    """Return the list, best first; an upper bound is no claim to a place before others."""
     rated = known.rated
     points, played = rated.counted.points(), rated.counted.played()
     found = [
@@ -87,7 +87,7 @@ def rows(known: spread.Spread) -> tuple[Row, ...]:
         for engine, name in enumerate(rated.counted.engines)
         if played[engine]
     ]
-    found.sort(key=lambda row: (row.provisional, -(row.rating or 0.0), row.engine))
+    found.sort(key=lambda r: (r.provisional, r.mark == "<", -(r.rating or 0.0), r.engine))
     return tuple(
         row if row.provisional else dataclasses.replace(row, rank=rank)
         for rank, row in enumerate(found, start=1)

@@ -127,9 +127,12 @@ def _write_manifest(ledger: api.Ledger, target: pathlib.Path, known: dict[str, i
 
 def _forget_archived(season: pathlib.Path) -> None:
     """Delete the leftovers of games that the copy's archive has by now."""
-    archived = set()
-    for record in season.glob("games/*/record.json"):
-        archived.add(contract.GameRecord.decode(record.read_bytes()).attempt)
-    for path in (season / leftovers.FOLDER).glob("*"):
-        if path.name.split(".")[0] in archived:
+    left = list((season / leftovers.FOLDER).glob("*"))
+    journal = mirror.entries(season / copies.FILE) if left else ()
+    starts = (entry.data for entry in journal if entry.kind == "attempt_started")
+    games = {begun["attempt"]: begun["game"] for begun in starts}
+    for path in left:
+        attempt = path.name.removesuffix(".record").removesuffix(".plies.jsonl")
+        record = season / "games" / games.get(attempt, "") / "record.json"
+        if record.exists() and contract.GameRecord.decode(record.read_bytes()).attempt == attempt:
             path.unlink()

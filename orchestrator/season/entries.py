@@ -40,6 +40,7 @@ GAME_ADJUDICATED: Final = "game_adjudicated"
 GAME_VOIDED: Final = "game_voided"
 EVENTS_UNDONE: Final = "events_undone"
 ATTEMPT_JUDGED: Final = "attempt_judged"
+ENDS: Final = frozenset({SEASON_FINISHED, SEASON_ABANDONED})  # of a season: nothing is decided then
 
 ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification"]
 

@@ -48,12 +48,13 @@ def _event(
         "format": wording.game_format(event.format),
         "goes_on": wording.going_on(event.format),
         "games": schedule.games,
-        "open_ended": schedule.open_ended,
+        "open_ended": schedule.open_ended or bool(wording.going_on(event.format)),
         "ends_early": isinstance(event.format, model.Knockout),  # a match when it is decided
         "time_control": wording.control(event.time_control),
         "days": round(total_ms / _DAY_MS, 2),
         "hours": round(total_ms / _HOUR_MS, 2),
         "book": event.book,
+        "openings": wording.openings(event, season.books.get(event.book or "")),
         "adjudication": {
             "rules": wording.preset(event.adjudication),
             "ends": wording.early_ends(event.adjudication, event.limits),
@@ -77,7 +78,8 @@ def _sources(season: model.Season, event: model.Event, size: int) -> Iterator[st
 def _promotion(promotion: model.Promotion) -> str:
     if promotion.top:
         return f"first {promotion.top} to {promotion.to}"
-    return f"places {', '.join(map(str, promotion.ranks))} to {promotion.to}"
+    places = "place" if len(promotion.ranks) == 1 else "places"
+    return f"{places} {', '.join(map(str, promotion.ranks))} to {promotion.to}"
 
 
 def sentences(facts: dict[str, Any]) -> Iterator[str]:
@@ -111,7 +113,7 @@ def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
     yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
     yield (
         f"  {played}: {row['games']} games"
-        f"{most}, about {_about(row['hours'])}{gap}; book: {row['book'] or 'none'}"
+        f"{most}, about {_about(row['hours'])}{gap}; openings: {row['openings']}"
     )
     if row["break"]:
         yield f"  before it a break of {row['break']}"

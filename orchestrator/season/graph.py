@@ -127,7 +127,8 @@ def _chain(
         yield _gate(event)
     planned = pairing.remaining(state, event)
     label = f"{event.spec.name}: pairings"
-    yield Node(f"{event.id}:pairing", Kind.PAIRING, event.id, label, _done(not planned))
+    paired = NodeState.RUNNING if planned and event.order else _done(not planned)
+    yield Node(f"{event.id}:pairing", Kind.PAIRING, event.id, label, paired)
     games = _games(state, event, planned)
     yield from _rounds(event, games) if by_round else (node for _, node in games)
     label = f"{event.spec.name}: ranking"

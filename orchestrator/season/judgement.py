@@ -263,19 +263,20 @@ def _finished(
     outcome: contract.Outcome,
 ) -> contract.Draft:
     """Return the result of a game that nobody plays on."""
-    plies, ended = judged.progress.plies, state.lost
+    plies, lost = judged.progress.plies, state.lost
+    ended = lost.ended if lost is not None and lost.ended.game == game.id else None
     clocks = plies[-1] if plies else None
     fact = contract.GameFinished(
         game=game.id,
         attempt=judged.attempt,
-        hall=ended.ended.hall if ended else state.hall,
-        lane=ended.ended.lane if ended else "",
-        host=ended.ended.host if ended else "",
+        hall=ended.hall if ended else state.hall,
+        lane=ended.lane if ended else "",
+        host=ended.host if ended else "",
         result=outcome.result,
         ending=outcome.ending,
         loser=outcome.loser,
         details=outcome.details,
-        plies=clocks.ply if clocks else (ended.ended.ply if ended else 0),
+        plies=clocks.ply if clocks else (ended.ply if ended else 0),
         white_clock_ns=clocks.white_clock_ns if clocks else 0,
         black_clock_ns=clocks.black_clock_ns if clocks else 0,
         started_ms=judged.progress.started_ms,

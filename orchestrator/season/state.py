@@ -176,7 +176,8 @@ class SeasonState:
         """Return an event; raise ``RefusedError`` where there is none."""
         if event_id not in self.events:
             known = ", ".join(self.events)
-            raise errors.RefusedError(f"no event {event_id!r} in this season; there are {known}")
+            season = self.launched.id
+            raise errors.RefusedError(f"no event {event_id!r} in {season}; there are {known}")
         return self.events[event_id]
 
     def require_unfinished(self) -> None:
@@ -199,7 +200,9 @@ class SeasonState:
         try:
             return self.games[game_id]
         except KeyError:
-            raise errors.RefusedError(f"no game {game_id!r} is paired in this season") from None
+            raise errors.RefusedError(
+                f"no game {game_id!r} is paired in this season; `farm schedule` names them all"
+            ) from None
 
     def ready_game(self) -> str | None:
         """Return the one game to be played next (also while an attempt at it runs).
@@ -316,7 +319,8 @@ class SeasonState:
     def _attempt_judged(self, fact: entries.AttemptJudged, _at_ms: int) -> None:
         game = self.games[fact.game]
         _require(game.open, "the game has its result, or is cancelled")
-        self.lost = None
+        if self.lost is not None and self.lost.ended.game == game.id:
+            self.lost = None  # else another one was answered: the verdict on this one is to come
         self.games[game.id] = dataclasses.replace(game, progress=fact.progress, asks=fact.asks)
         event = self.events[game.event]
         order = event.order
@@ -495,8 +499,9 @@ _require = amended.require
 
 
 def _overruled(game: events.Game) -> bool:
-    """Say whether the organizers have settled a game, whatever a hall tells of it."""
-    settled = game.finished is not None and game.finished.ending is contract.Ending.ORGANIZERS
+    """Say whether people have settled a game, by word or import, whatever a hall tells of it."""
+    done = game.finished
+    settled = done is not None and (done.imported or done.ending is contract.Ending.ORGANIZERS)
     return settled or game.cancelled
 
 

@@ -80,6 +80,10 @@ def add(
         raise errors.RefusedError(text)
     entered = [state.event(event_id)] if event_id else []
     for event in entered:
+        if event.status not in submitted.NOT_STARTED:
+            text = f"event {event.id} has started, nobody enters it any more; without --event"
+            seat = f"{engine.id} is a reserve, to which `farm amend engine` gives a seat"
+            raise errors.RefusedError(f"{text} {seat}")
         windows.require_window(state, event, engine.id, now_ms)
         _require_room(state, event)
     _require_rules(state, entry, entered)

@@ -1,4 +1,4 @@
-"""Words for people: time controls, formats, durations, and what ends a game early.
+"""Words for people: time controls, formats, openings, durations, what ends a game early.
 
 What a season file says is written in the file's own words, so that it can be found there
 again: a time control can be read back, bounds are in centipawns.
@@ -76,7 +76,7 @@ def game_format(spec: model.Format) -> str:
         case model.Swiss(rounds=rounds):
             return f"Swiss, {rounds} rounds"
         case model.Knockout(pairs=pairs):
-            return f"knockout, matches of {pairs} pairs"
+            return f"knockout, matches of {pairs} {'pair' if pairs == 1 else 'pairs'}"
         case model.Match(games=games):
             return f"match of {games} games"
 
@@ -95,6 +95,22 @@ def _extension(extension: model.Extension) -> str:
     at = "" if extension.time_control is None else f" at {control(extension.time_control)}"
     again = ", again and again until one side is ahead" if extension.repeat else ""
     return f"if drawn, {extension.games} more{at}{again}"
+
+
+def openings(event: model.Event, book: model.Book | None) -> str:
+    """Say what an event's games begin with, and in which order: its exits, or start positions."""
+    told = f"book {event.book}, {_order(book)}" if book is not None else ""
+    if event.variant == "fischerandom":
+        return f"Chess960, {told or 'start positions by lot'}"
+    if not told:
+        return "none, all games begin at the start position"
+    return f"{told}, the start position once" if event.start_position else told
+
+
+def _order(book: model.Book) -> str:
+    if book.order == "random":
+        return "by lot"
+    return "in its order" + (f" from exit {book.start}" if book.start > 1 else "")
 
 
 # -- what ends a game early ------------------------------------------------------------

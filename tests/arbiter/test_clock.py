@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import made
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,9 +164,7 @@ def test_a_side_may_have_its_own_time_and_margin() -> None:
     odds = contract.TimeControl.parse("1+0")
     plain = contract.EngineSpec(id="a", name="A", command=("a",))
     other = plain.model_copy(update={"time_control": odds, "time_margin_ms": 0})
-    order = contract.GameOrder(
-        season="s", season_name="s", event="e", event_name="e", game="g", number=1, round="1",
-        white=plain, black=other, time_control=contract.TimeControl.parse("2+1"), time_margin_ms=9,
-    )  # fmt: skip
+    control = contract.TimeControl.parse("2+1")
+    order = made.order(plain, other, time_control=control, time_margin_ms=9)
     assert (order.control("black"), order.margin_ms("black")) == (odds, 0)
     assert (str(order.control("white")), order.margin_ms("white")) == ("120+1", 9)

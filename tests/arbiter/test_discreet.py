@@ -13,6 +13,7 @@ from orchestrator.arbiter import discreet
         ("[Errno 2] No such file: '/srv/my engines/x'", "[Errno 2] No such file: 'x'"),
         ("bwrap: execvp /opt/engines/sf_16: no such file", "bwrap: execvp sf_16: no such file"),
         ("Igel: net.nn (/srv/farm/net.nn) is not the pinned file", None),
+        ("x (/srv/my nets/x 1.0/y.nn) is not it", "x (y.nn) is not it"),
         ("look at ~/logs/hall.log, or ~anna/x.", "look at hall.log, or x."),
         ("tables in /srv/syzygy/6men/; none", "tables in 6men; none"),
         ("path=/var/lib/farm:/srv/x", "path=farm:x"),

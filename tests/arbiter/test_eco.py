@@ -5,29 +5,18 @@ from __future__ import annotations
 import importlib.resources
 
 import chess
+import made
 
 from orchestrator import contract
 from orchestrator.arbiter import eco
 
 NAJDORF = ["e2e4", "c7c5", "g1f3", "d7d6", "d2d4", "c5d4", "f3d4", "g8f6", "b1c3", "a7a6"]
 TRANSPOSED = ["g1f3", "c7c5", "e2e4", "d7d6", "d2d4", "c5d4", "f3d4", "g8f6", "b1c3", "a7a6"]
-ENGINE = contract.EngineSpec(id="x", name="X", command=("x",))
 
 
 def order(opening: contract.Opening, variant: str = "standard") -> contract.GameOrder:
     """Make an order with an opening."""
-    return contract.GameOrder.model_validate(
-        {
-            **dict.fromkeys(("season", "season_name", "event", "event_name", "game"), "x"),
-            "number": 1,
-            "round": "1",
-            "white": ENGINE,
-            "black": ENGINE,
-            "time_control": {"base_ms": 1000, "increment_ms": 0},
-            "opening": opening,
-            "variant": variant,
-        }
-    )
+    return made.order(opening=opening, variant=variant)
 
 
 def test_a_line_is_named_by_the_last_known_position() -> None:

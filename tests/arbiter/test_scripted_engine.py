@@ -7,10 +7,10 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import chess
+import harness
 import pytest
 import uci_pipes
 
@@ -160,15 +160,19 @@ def test_a_fault_waits_for_its_ply(faulty: uci_pipes.Pipes) -> None:
 
 
 def test_a_held_engine_answers_when_its_gate_is_gone(tmp_path: pathlib.Path) -> None:
-    """It thinks while the file of its game is there."""
+    """It thinks while the file of its game is there, has told it so, and brings none back."""
     gate = tmp_path / "gate-g7"
     gate.touch()
-    with uci_pipes.scripted("--game", "g7", "--fault", f"hold:{tmp_path}/gate-GAME@1") as engine:
+    with uci_pipes.scripted("--game", "g7", "--fault", f"hold:{tmp_path}/gate-GAME") as engine:
         engine.send(START, GO)
+        harness.stands(gate)
+        assert gate.read_text() == "3\n"
         engine.until("info")
         assert engine.silent()
         gate.unlink()
         assert engine.until("bestmove")
+        engine.move(START, GO)
+        assert not gate.exists()
 
 
 @pytest.mark.parametrize("faulty", ["close-stdout@3"], indirect=True)
@@ -238,11 +242,7 @@ def test_life_is_written_until_death(tmp_path: pathlib.Path) -> None:
     """Whole JSON lines with rising times tell of the process, up to a SIGKILL."""
     life = tmp_path / "life"
     with uci_pipes.scripted("--life", str(life), "--game", "g7", "--name", "N") as engine:
-        deadline = time.monotonic() + uci_pipes.PATIENCE
-        while time.monotonic() < deadline and (
-            not life.exists() or life.read_text().count("\n") < 3
-        ):
-            time.sleep(0.01)
+        harness.wait(lambda: life.exists() and life.read_text().count("\n") > 2, "three lines")
         engine.process.kill()
         engine.exit_status()
         pid = engine.process.pid

@@ -11,8 +11,11 @@ import pytest
 import schemas
 import theatre
 
-from orchestrator.broadcast.tcec import names
-from orchestrator.season import views
+from orchestrator.broadcast.tcec import index, names
+from orchestrator.commands import launch
+from orchestrator.ledger import memory
+from orchestrator.season import files, views
+from orchestrator.season import state as season_state
 
 SEASONS = ("demo", "cup", "frc")
 
@@ -49,6 +52,36 @@ def test_every_file_is_as_viewers_read_it(name: str, tmp_path: pathlib.Path) -> 
         listed = json.loads(files["gamelist.json"].read_bytes())["Seasons"].values()
         urls = {sub["url"] for season in listed for sub in season["sub"]}
         assert tournament["link"] in urls
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"plies": 3}', b"\0\0\0", b"\xff"])
+def test_a_damaged_record_takes_no_table_away(content: bytes, tmp_path: pathlib.Path) -> None:
+    """One game's file on a bad disk: its line is there without an opening, all others whole."""
+    tape = theatre.simulated("demo")
+    tape.shown = len(tape.journal)
+    folder = tmp_path / "archive" / "demo" / "games" / "league.1"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_bytes(content)
+    made = theatre.projected(tape, tmp_path)
+    made.projector.look()
+    schedule = made.shelf.get("seasons/demo/events/league/schedule")
+    assert schedule is not None
+    rows = json.loads(schedule.body)
+    assert all(row["result"] for row in rows)
+    assert (rows[0]["game"], rows[0].get("eco")) == ("league.1", None)
+
+
+def test_a_file_launched_again_has_files_of_its_own() -> None:
+    """``farm launch demo --id demo-2``: neither season replaces or hides what the other has."""
+    loaded = files.load(launch.season_file("demo"))
+    ledger = memory.MemoryLedger()
+    launched = []
+    for season in ("demo", "demo-2"):
+        launch.start(ledger, loaded, season, "hall-1", "00", "test")
+        launched.append(season_state.fold(ledger.read(season, 0, 10)))
+    stems = [names.stem(one, one.events["league"]) for one in launched]
+    assert stems == ["Demo_Season_-_Demo_League", "Demo_Season_demo-2_-_Demo_League"]
+    assert len(index.gamelist(launched)["Seasons"]) == 2
 
 
 def test_a_crosstable_says_what_the_standings_say(tmp_path: pathlib.Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import time
 
+import httpx
 import pytest
 import theatre
 
@@ -85,3 +87,21 @@ def test_a_record_that_does_not_come_is_looked_for_ever_more_seldom(
     for _ in range(watched.SOON):
         season.recorded()
     assert not season.bare
+
+
+class Slow(theatre.Tape):
+    """A tape whose journal takes a while to be read."""
+
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Wait, and return entries."""
+        time.sleep(0.2)
+        return super().read(journal, after, limit)
+
+
+def test_who_comes_first_finds_the_season(tape: Counted, tmp_path: pathlib.Path) -> None:
+    """A server that was just started answers when it has read the journals, not before."""
+    slow = Slow(tape.journal)
+    slow.shown = len(slow.journal)
+    with theatre.served(slow, tmp_path) as url:
+        told = httpx.get(f"{url}/api/v1/seasons", timeout=60).json()
+    assert [one["season"] for one in told] == ["demo"]

@@ -25,7 +25,7 @@ def silent(browser: sync_api.Browser, **context: Any) -> Iterator[sync_api.Page]
     page.on("pageerror", lambda error: told.append(str(error)))
     yield page
     made.close()
-    assert not told
+    assert not told, "\n".join(dict.fromkeys(told))
 
 
 def violations(page: sync_api.Page, inside: str = "html") -> list[str]:

@@ -7,13 +7,13 @@ import pathlib
 from typing import Any
 
 import harness
+import page_faults
 import theatre
 from playwright import sync_api
 
 from orchestrator import contract
 from orchestrator.season import state as season_state
 
-SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 START = "bbrnqkrn/pppppppp/8/8/8/8/PPPPPPPP/BBRNQKRN w KQkq - 0 1"  # castles short at once
 NUMBER = 608  # of that start position, by Chess960's numbering
 BOOK = f"""[Event "castling"]
@@ -28,14 +28,6 @@ BRACKET = """all => all.map(round => [...round.querySelectorAll('.match')].map(m
   [...match.querySelectorAll('.side')].map(side => [
     ...[...side.querySelectorAll('span')].map(span => span.textContent),
     side.classList.contains('won')])))"""
-
-
-def folded(tape: theatre.Tape) -> season_state.SeasonState:
-    """Fold the journal as far as it is shown."""
-    state = season_state.SeasonState()
-    for entry in tape.read(tape.season, 0, len(tape.journal)):
-        state.apply(entry)
-    return state
 
 
 def scores(state: season_state.SeasonState, event: str) -> set[tuple[str, str]]:
@@ -59,19 +51,17 @@ def drawn(page: sync_api.Page) -> list[list[list[list[Any]]]]:
 
 
 def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pathlib.Path) -> None:
-    """Scores are the journal's, winners are who plays on; the end comes without a reload."""
+    """Scores are the journal's, winners play on, all games are links; no reload until the end."""
     tape = theatre.simulated("cup")
     tape.shown = round(0.6 * len(tape.journal))
-    with theatre.served(tape, tmp_path) as url:
-        page = browser.new_page()
-        page.set_default_timeout(SECONDS)
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
         page.goto(url)
         page.get_by_role("tab", name="Bracket").click()
         sync_api.expect(page.locator("#panel .round").first).to_be_visible()
-        check_rounds(page, folded(tape))
+        check_rounds(page, tape.folded())
         page.evaluate("window.kept = true")
         tape.shown = len(tape.journal)
-        whole = folded(tape)
+        whole = tape.folded()
         assert whole.champion is not None
         champion = whole.engines[whole.champion].name
         sync_api.expect(page.locator("#panel .round").last.locator(".won")).to_contain_text(
@@ -81,7 +71,9 @@ def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pa
         assert page.evaluate("window.kept") is True
         check_rounds(page, whole)
         check_winners(page, whole)
-        page.context.close()
+        games = [game for event in whole.events.values() for game in event.order]
+        finished = [game for game in games if whole.game(game).finished]
+        assert page.locator("#panel .played a").count() == len(finished)
 
 
 def check_rounds(page: sync_api.Page, state: season_state.SeasonState) -> None:
@@ -110,14 +102,12 @@ def test_a_game_of_chess960_is_castled_on_the_board(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
     """The start position's number is told; castling moves king and rook to their squares."""
-    with theatre.stage(tmp_path) as web:
+    with theatre.stage(tmp_path) as web, page_faults.silent(browser) as page:
         launch(web)
         path = web.farm.archive / "stage" / "games" / "league.1" / "record.json"
         web.farm.wait(path.exists, 60, "the first game")
         record = contract.GameRecord.decode(path.read_bytes())
         assert record.order.variant == "fischerandom"
-        page = browser.new_page()
-        page.set_default_timeout(SECONDS)
         page.goto(f"{web.url}/#/stage/game/league.1")
         sync_api.expect(page.locator("#game-facts")).to_contain_text(f"Chess960 position {NUMBER}")
         moves = page.locator("#moves button")
@@ -133,7 +123,6 @@ def test_a_game_of_chess960_is_castled_on_the_board(
         sync_api.expect(moves.nth(1)).to_contain_text("O-O")
         page.keyboard.press("End")
         check_pieces(page, record.final_fen.split()[0])
-        page.context.close()
 
 
 def launch(web: theatre.Web) -> None:

@@ -22,10 +22,13 @@ from orchestrator.broadcast.outlook import settings
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SHOTS = os.environ.get("FARM_SHOTS")
-SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 SEASONS = ("season16", "season17", "cup", "frc", "ntcec1")
 STAGES = [f"{season} {share}" for season in SEASONS for share in ("0.0", "0.4", "1.0")]
-SIZES = {"desktop": (1440, 1000), "tablet": (820, 1180), "phone": (360, 740)}
+SIZES = {
+    "desktop": {"width": 1440, "height": 1000},
+    "tablet": {"width": 820, "height": 1180},
+    "phone": {"width": 360, "height": 740},
+}
 VIEWS = list(itertools.product(SIZES, ("light", "dark")))
 # What a page says that lacks a value, or shows an object instead of one of its fields.
 BROKEN = re.compile(r"\b(undefined|NaN|null|Infinity|Invalid Date)\b|\[object ")
@@ -52,31 +55,24 @@ def test_every_panel_is_fit_to_be_seen(
 ) -> None:
     """Each panel says something whole, fits the screen, has no serious fault by axe, no error."""
     name, address = stage
-    width, height = SIZES[size]
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": height}, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
     faults: list[str] = []
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(address)
-    sync_api.expect(page.locator("#link-state")).to_have_text("live")
-    tabs = page.locator("#tabs button")
-    sync_api.expect(tabs.first).to_be_visible()
-    for at in range(tabs.count()):
-        tab = str(tabs.nth(at).get_attribute("data-tab"))
-        tabs.nth(at).click()
-        sync_api.expect(page.locator(f"#panel[data-shows='{tab}']")).not_to_be_empty()
-        faults += [f"{tab}: {fault}" for fault in page_faults.violations(page)]
-        faults += [f"{tab}: says {one}" for one in BROKEN.findall(page.inner_text("body"))]
-        if sideways := page.evaluate(SIDEWAYS):
-            faults.append(f"{tab}: {sideways} px wider than the screen")
-        if SHOTS:
-            picture = pathlib.Path(SHOTS) / f"{name}-{size}-{scheme}-{tab}.png"
-            page.screenshot(path=picture, full_page=True)
-    context.close()
+    look = {"viewport": SIZES[size], "color_scheme": scheme, "reduced_motion": "reduce"}
+    with page_faults.silent(browser, **look) as page:
+        page.goto(address)
+        sync_api.expect(page.locator("#link-state")).to_have_text("live")
+        tabs = page.locator("#tabs button")
+        sync_api.expect(tabs.first).to_be_visible()
+        for at in range(tabs.count()):
+            tab = str(tabs.nth(at).get_attribute("data-tab"))
+            tabs.nth(at).click()
+            sync_api.expect(page.locator(f"#panel[data-shows='{tab}']")).not_to_be_empty()
+            faults += [f"{tab}: {fault}" for fault in page_faults.violations(page)]
+            faults += [f"{tab}: says {one}" for one in BROKEN.findall(page.inner_text("body"))]
+            if sideways := page.evaluate(SIDEWAYS):
+                faults.append(f"{tab}: {sideways} px wider than the screen")
+            if SHOTS:
+                picture = pathlib.Path(SHOTS) / f"{name}-{size}-{scheme}-{tab}.png"
+                page.screenshot(path=picture, full_page=True)
     assert not faults, "\n".join(dict.fromkeys(faults))
 
 
@@ -85,17 +81,11 @@ def test_the_read_apis_page_is_fit_to_be_seen(
     browser: sync_api.Browser, stage: tuple[str, str], size: str
 ) -> None:
     """Every path of the API is told, code as code, no wider than the screen."""
-    width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
-    page.goto(f"{stage[1]}/api.html")
-    sync_api.expect(page.locator("#paths section").first).to_be_visible()
-    told = page.inner_text("body")
-    sideways = page.evaluate(SIDEWAYS)
-    found = page_faults.violations(page)
-    context.close()
-    assert "`" not in told
-    assert not BROKEN.search(told)
-    assert sideways == 0
-    assert not found
+    with page_faults.silent(browser, viewport=SIZES[size]) as page:
+        page.goto(f"{stage[1]}/api.html")
+        sync_api.expect(page.locator("#paths section").first).to_be_visible()
+        told = page.inner_text("body")
+        assert "`" not in told
+        assert not BROKEN.search(told)
+        assert page.evaluate(SIDEWAYS) == 0
+        assert not page_faults.violations(page)

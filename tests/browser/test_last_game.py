@@ -6,6 +6,7 @@ import pathlib
 
 import driver
 import harness
+import page_faults
 import theatre
 from playwright import sync_api
 
@@ -42,22 +43,23 @@ def one_played(folder: pathlib.Path) -> tuple[driver.Driver, theatre.Kept]:
 def test_the_way_back_from_a_replay_leads_where_it_says(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
-    """While a game is played it is the live one; when the season is over, the last one."""
+    """While one is played it is the live game, whatever tables stand below; at the end the last."""
     season, tape = one_played(tmp_path)
     season.start(str(season.state.ready_game()))
     tape.shown = len(season.journal)
-    page = browser.new_page()
-    back = page.locator("#to-live")
-    with theatre.served(tape, tmp_path) as url:
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
+        back = page.locator("#to-live")
         page.goto(f"{url}/#/test/game/league.1")
         sync_api.expect(back).to_have_text("Back to the live game")
+        page.locator("#events a").last.click()
+        sync_api.expect(page.locator("#tabs")).to_be_in_viewport()
+        sync_api.expect(back).not_to_be_hidden()
         season.play()
         tape.shown = len(season.journal)
         sync_api.expect(back).to_have_text("Back to the last game")
         back.click()
         sync_api.expect(back).to_be_hidden()
         sync_api.expect(page.locator("#notice")).to_contain_text("is the champion")
-        page.close()
 
 
 def test_the_browsers_title_names_the_game_that_is_replayed(
@@ -70,8 +72,7 @@ def test_the_browsers_title_names_the_game_that_is_replayed(
     replayed = (
         f"{names[game.white].name} \N{EN DASH} {names[game.black].name}, League, round {game.round}"
     )
-    page = browser.new_page()
-    with theatre.served(tape, tmp_path) as url:
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
         page.goto(f"{url}/#/test")
         sync_api.expect(page).to_have_title("Test Season \N{EN DASH} live")
         page.goto(f"{url}/#/test/game/league.1")
@@ -84,7 +85,6 @@ def test_the_browsers_title_names_the_game_that_is_replayed(
         champion = season.state.champion
         assert champion is not None
         sync_api.expect(page).to_have_title(f"Test Season: {names[champion].name} has won")
-        page.close()
 
 
 def test_a_few_games_tell_no_figures_that_mislead(
@@ -94,8 +94,7 @@ def test_a_few_games_tell_no_figures_that_mislead(
     season = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play(4)
     tape = theatre.Tape(season.journal)
     tape.shown = len(season.journal)
-    page = browser.new_page()
-    with theatre.served(tape, tmp_path, EAGER) as url:
+    with theatre.served(tape, tmp_path, EAGER) as url, page_faults.silent(browser) as page:
         page.goto(url)
         page.get_by_role("tab", name="Rating list").click()
         panel = page.locator("#panel")
@@ -104,7 +103,6 @@ def test_a_few_games_tell_no_figures_that_mislead(
         texts = page.locator('#panel [data-x="error"]').all_inner_texts()
         assert texts
         assert "0.0" not in texts
-        page.close()
 
 
 def test_a_crosstable_strikes_annulled_games_through(
@@ -115,8 +113,7 @@ def test_a_crosstable_strikes_annulled_games_through(
     season = driver.Driver.launched(driver.load(tmp_path, whole), crash_of_the_first).play(6)
     tape = theatre.Tape(season.journal)
     tape.shown = len(season.journal)
-    page = browser.new_page()
-    with theatre.served(tape, tmp_path) as url:
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
         page.goto(url)
         page.get_by_role("tab", name="Crosstable").click()
         sync_api.expect(page.locator("#panel .note")).to_contain_text("the games of Engine 1 are")
@@ -134,7 +131,6 @@ def test_a_crosstable_strikes_annulled_games_through(
         assert struck == told == own
         assert any(own)
         assert not all(own)
-        page.close()
 
 
 def crash_of_the_first(game: events.Game) -> driver.Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import pathlib
 import zoneinfo
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 import driver
 import harness
-import pytest
+import page_faults
 import theatre
 from playwright import sync_api
 
@@ -31,10 +32,9 @@ class Late(theatre.Tape):
         return self.clock_ms
 
 
-@pytest.fixture
-def page(browser: sync_api.Browser) -> sync_api.Page:
-    """Return an empty page somewhere else in the world."""
-    return browser.new_context(locale="en-GB", timezone_id=ZONE).new_page()
+def elsewhere(browser: sync_api.Browser) -> contextlib.AbstractContextManager[sync_api.Page]:
+    """Give an empty page somewhere else in the world."""
+    return page_faults.silent(browser, locale="en-GB", timezone_id=ZONE)
 
 
 def local(at_ms: int) -> str:
@@ -48,7 +48,9 @@ def named(season: driver.Driver, engines: Sequence[str]) -> str:
     return " \N{EN DASH} ".join(season.state.engines[one].name for one in engines)
 
 
-def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib.Path) -> None:
+def test_the_page_says_what_is_waited_for(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
     """Hall, pause, a break until a time of the viewer, the end: each in words, without a reload."""
     loaded = driver.load(tmp_path, driver.season_text())
     season = driver.Patient.launched(loaded)
@@ -59,8 +61,8 @@ def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib
         tape.shown = len(season.journal)
 
     show()
-    notice = page.locator("#notice")
-    with theatre.served(tape, tmp_path) as url:
+    with theatre.served(tape, tmp_path) as url, elsewhere(browser) as page:
+        notice = page.locator("#notice")
         page.goto(url)
         game = season.state.game(str(season.state.ready_game()))
         players = named(season, (game.white, game.black))
@@ -89,10 +91,9 @@ def test_the_page_says_what_is_waited_for(page: sync_api.Page, tmp_path: pathlib
         sync_api.expect(events.nth(1)).to_contain_text("abandoned")
         page.get_by_role("tab", name="Archive").click()
         sync_api.expect(page.locator("#panel table").first).to_contain_text("abandoned")
-        page.context.close()
 
 
-def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.Path) -> None:
+def test_a_game_without_a_move_says_why(browser: sync_api.Browser, tmp_path: pathlib.Path) -> None:
     """In place of empty graphs stands what ended it, nothing is counted; the next gets ready."""
     season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
     season.settle()
@@ -106,9 +107,7 @@ def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.P
     tape = theatre.Kept(season.journal)
     tape.records[attempt] = packed
     tape.shown = len(season.journal)
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    with theatre.served(tape, tmp_path) as url:
+    with theatre.served(tape, tmp_path) as url, elsewhere(browser) as page:
         page.goto(url)
         unplayed = page.locator("#unplayed")
         sync_api.expect(unplayed).to_have_text("No move was played: Black disconnects")
@@ -125,5 +124,3 @@ def test_a_game_without_a_move_says_why(page: sync_api.Page, tmp_path: pathlib.P
         sync_api.expect(unplayed).to_be_hidden()
         sync_api.expect(page.locator("#graphs")).to_be_visible()
         sync_api.expect(page.locator("#game-facts")).to_contain_text("engines are getting ready")
-        page.context.close()
-    assert not complaints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import decimal
 import json
 import pathlib
@@ -21,7 +22,6 @@ from orchestrator.ledger import kibitz_store
 from orchestrator.season import events, views
 
 PHONE = {"width": 390, "height": 844}
-SECONDS = 90_000  # ms: how long anything may take to show up on a busy machine
 DECIDED = {  # what decided a place, in the page's words
     "points": "points",
     "crashes": "Crashes",
@@ -140,7 +140,7 @@ def test_a_kibitzers_word_is_shown_as_long_as_its_position(
         return any("Watcher 3 kibitzes: " in text for text in lines.all_inner_texts())
 
     web.farm.wait(shown_now, 60, "a kibitzer's word on the page")
-    sync_api.expect(lines).to_have_count(0, timeout=SECONDS)
+    sync_api.expect(lines).to_have_count(0)
 
 
 def test_a_finished_game_is_replayed_with_all_its_figures(
@@ -150,7 +150,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     record = first_finished(web)
     page.get_by_role("tab", name="Crosstable").click()
     cell = page.locator('#panel a[href="#/stage/game/league.1"]').first
-    sync_api.expect(cell).to_be_visible(timeout=SECONDS)
+    sync_api.expect(cell).to_be_visible()
     cell.click()
     title = (
         f"{record.order.white.name} \N{EN DASH} {record.order.black.name} {record.outcome.result}"
@@ -170,7 +170,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     sync_api.expect(page.locator('#moves [aria-current="true"]')).to_have_count(0)
     page.keyboard.press("End")
     step = page.locator(".line button").first
-    sync_api.expect(step).to_be_visible(timeout=SECONDS)
+    sync_api.expect(step).to_be_visible()
     step.hover()
     sync_api.expect(page.locator("#hover")).to_be_visible()
     page.locator("#to-live").click()
@@ -222,21 +222,29 @@ def test_a_replay_that_comes_before_the_stream_is_shown(
 ) -> None:
     """Whichever of the two answers is the later one, the page ends the same, without an error."""
     record = first_finished(web)
+    with page_faults.silent(browser) as opened:
+        with before_the_stream(opened):
+            opened.goto(f"{web.url}/#/stage/game/league.1")
+            end = opened.locator("#moves .end").last
+            sync_api.expect(end).to_contain_text(record.outcome.details)
+        sync_api.expect(opened.locator('#events [aria-current="true"]')).to_have_attribute(
+            "data-event", record.order.event
+        )
+        sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+
+
+@contextlib.contextmanager
+def before_the_stream(page: sync_api.Page) -> Iterator[None]:
+    """Hold the stream back for the length of a block, in which it is asked for."""
     held: list[sync_api.Route] = []
 
     def hold(route: sync_api.Route) -> None:
         held.append(route)
 
-    with page_faults.silent(browser) as opened:
-        opened.route("**/api/v1/live*", hold)
-        opened.goto(f"{web.url}/#/stage/game/league.1")
-        sync_api.expect(opened.locator("#moves .end").last).to_contain_text(record.outcome.details)
-        for route in held:
-            route.continue_()
-        sync_api.expect(opened.locator('#events [aria-current="true"]')).to_have_attribute(
-            "data-event", record.order.event
-        )
-        sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+    page.route("**/api/v1/live*", hold)
+    yield
+    for route in held:
+        route.continue_()
     assert held
 
 
@@ -245,7 +253,7 @@ def test_an_address_that_leads_nowhere_is_told_and_taken_back(
 ) -> None:
     """A season or game that is not here is named; the next address is live without a trace."""
     context = browser.new_context()
-    context.set_default_timeout(SECONDS)
+    context.set_default_timeout(page_faults.PATIENCE)  # not silent: what is not here is a 404
     opened = context.new_page()
     notice = opened.locator("#notice")
     opened.goto(f"{web.url}/#/nosuch")
@@ -360,21 +368,19 @@ def short(value: int | None) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(
-    browser: sync_api.Browser, web: theatre.Web, scheme: sync_api.ColorScheme | str
+    browser: sync_api.Browser, web: theatre.Web, scheme: str
 ) -> None:
     """Every tab, in both colour schemes, is fit for those who do not see or use no mouse."""
     first_finished(web)
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(SECONDS)
-    opened = context.new_page()
-    opened.goto(f"{web.url}/#/stage/game/league.1")
-    sync_api.expect(opened.locator("#moves .end").last).to_be_visible(timeout=SECONDS)
-    found = page_faults.violations(opened)
-    for tab in opened.get_by_role("tab").all():
-        tab.click()
-        sync_api.expect(opened.locator("#panel h3").first).to_be_visible(timeout=SECONDS)
-        found += page_faults.violations(opened, "#tables")
-    context.close()
+    size = {"width": 1280, "height": 900}
+    with page_faults.silent(browser, color_scheme=scheme, viewport=size) as opened:
+        opened.goto(f"{web.url}/#/stage/game/league.1")
+        sync_api.expect(opened.locator("#moves .end").last).to_be_visible()
+        found = page_faults.violations(opened)
+        for tab in opened.get_by_role("tab").all():
+            tab.click()
+            sync_api.expect(opened.locator("#panel h3").first).to_be_visible()
+            found += page_faults.violations(opened, "#tables")
     assert not found, "\n".join(dict.fromkeys(found))
 
 
@@ -382,17 +388,14 @@ def test_a_phone_shows_it_all_without_sideways_scrolling(
     browser: sync_api.Browser, web: theatre.Web
 ) -> None:
     """On a narrow screen the page is as wide as the screen, and the board fills it."""
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    context.set_default_timeout(SECONDS)
-    opened = context.new_page()
-    opened.goto(web.url)
-    sync_api.expect(opened.locator("#board svg")).to_be_visible(timeout=SECONDS)
-    sync_api.expect(opened.locator("#moves button").first).to_be_visible(timeout=SECONDS)
-    assert opened.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
-    box = opened.locator("#board").bounding_box()
-    assert box is not None
-    assert box["width"] > 0.8 * PHONE["width"]
-    context.close()
+    with page_faults.silent(browser, viewport=PHONE, has_touch=True, is_mobile=True) as opened:
+        opened.goto(web.url)
+        sync_api.expect(opened.locator("#board svg")).to_be_visible()
+        sync_api.expect(opened.locator("#moves button").first).to_be_visible()
+        assert opened.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
+        box = opened.locator("#board").bounding_box()
+        assert box is not None
+        assert box["width"] > 0.8 * PHONE["width"]
 
 
 def test_tables_are_those_of_the_journal(page: sync_api.Page, web: theatre.Web) -> None:
@@ -400,7 +403,7 @@ def test_tables_are_those_of_the_journal(page: sync_api.Page, web: theatre.Web) 
     web.farm.wait(lambda: ranked(web), 120, "the end of the league")
     page.locator('#events [data-event="league"]').click()
     page.get_by_role("tab", name="Schedule").click()
-    sync_api.expect(page.locator('#panel tr[data-game="league.1"]')).to_be_visible(timeout=SECONDS)
+    sync_api.expect(page.locator('#panel tr[data-game="league.1"]')).to_be_visible()
     sync_api.expect(page.locator("#panel tbody tr")).to_have_count(6)
     page.get_by_role("tab", name="Standings").click()
     sync_api.expect(page.locator("#panel h3")).to_have_text("League: final table")
@@ -464,24 +467,13 @@ def test_the_address_of_a_game_in_flight_follows_it(
         return slot is not None and slot.game == "final.1"
 
     web.farm.wait(in_flight, 120, "the final")
-    context = browser.new_context()
-    context.set_default_timeout(SECONDS)
-    opened = context.new_page()
-    held: list[sync_api.Route] = []
-
-    def hold(route: sync_api.Route) -> None:
-        held.append(route)
-
-    opened.route("**/api/v1/live*", hold)
-    opened.goto(f"{web.url}/#/stage/game/final.1")
-    sync_api.expect(opened.locator("#moves button:not(.book)").first).to_be_visible()
-    for route in held:
-        route.continue_()
-    sync_api.expect(opened.locator("#link-state")).to_have_text("live")
-    sync_api.expect(opened.locator("#to-live")).to_be_hidden()
-    gate(web, "final.1").unlink()
-    opened.wait_for_function(GROWN)
-    last = opened.locator("#moves button").last
-    sync_api.expect(last).to_have_attribute("aria-current", "true")
-    context.close()
-    assert held
+    with page_faults.silent(browser) as opened:
+        with before_the_stream(opened):
+            opened.goto(f"{web.url}/#/stage/game/final.1")
+            sync_api.expect(opened.locator("#moves button:not(.book)").first).to_be_visible()
+        sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+        sync_api.expect(opened.locator("#to-live")).to_be_hidden()
+        gate(web, "final.1").unlink()
+        opened.wait_for_function(GROWN)
+        last = opened.locator("#moves button").last
+        sync_api.expect(last).to_have_attribute("aria-current", "true")

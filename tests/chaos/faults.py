@@ -60,15 +60,8 @@ TARGETS: dict[str, Target] = {
 }
 
 
-def engines(farm: Stage) -> list[int]:
-    """Return the engines of the game in flight."""
-    dead_man = harness.game_process(farm, "deadman.py")
-    found = harness.children(dead_man) if dead_man else []
-    return [pid for pid in found if "scripted.py" in harness.command(pid)]
-
-
 def _engine(farm: Stage) -> int | None:
-    return next(iter(engines(farm)), None)
+    return next(iter(harness.engines(farm)), None)
 
 
 def _kill(target: Target) -> Strike:
@@ -211,7 +204,7 @@ def kill_engine(farm: Stage, dice: random.Random) -> Killed | None:
     """Kill one engine of the game in flight by SIGKILL."""
     with contextlib.suppress(redis.RedisError):
         slot = farm.ledger.slot(harness.HALL)
-        found = engines(farm)
+        found = harness.engines(farm)
         pid = dice.choice(found) if found else None
         words = harness.command(pid).split() if pid else []
         if slot is not None and words and harness.kill(pid, signal.SIGKILL):

@@ -6,11 +6,12 @@ import collections
 import functools
 import pathlib
 
+import driver
 import pytest
 
 import orchestrator
 from orchestrator import branch, chances, contract, forecast, simulation
-from orchestrator.season import events, files, lots, state
+from orchestrator.season import amending, events, files, lots, state
 
 SEASONS = pathlib.Path(orchestrator.__file__).parent / "seasons"
 CUTS = (0.0, 0.3, 0.8, 1.0)  # parts of the journal after which the branch takes over
@@ -91,3 +92,14 @@ def test_a_branch_leaves_its_origin_alone() -> None:
         assert event.rows == twin.events[name].rows
         assert event.arrivals == twin.events[name].arrivals
         assert event.tally.scores == twin.events[name].tally.scores
+
+
+def test_what_waits_for_a_host_is_played_on_by_a_branch(tmp_path: pathlib.Path) -> None:
+    """A farm that plays others meanwhile has no game left: its forecast goes on."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text())).play(3)
+    season.append(amending.set_away_policy(season.state, "others", "ann", ""))
+    season.append(amending.host_away(season.state, "box", list(season.state.engines), "ann", ""))
+    assert season.state.current is None
+    found = forecast.Forecast(season.state, 1).run(0)
+    assert found.champion in season.state.engines
+    assert found.games == {"league": 9, "final": 4}

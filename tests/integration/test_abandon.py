@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import click.testing
 import driver
 import harness
+import interrupted
 import on_paper
 import pytest
 
@@ -142,7 +143,7 @@ def test_a_hall_gives_its_game_up_and_plays_the_next_season(tmp_path: pathlib.Pa
         quick = [harness.scripted(made.life, strength) for strength in (1, 2)]
         for name, kill in (("first", False), ("second", True)):
             made.launch(harness.league(tmp_path / f"{name}.toml", slow, final_games=2), name)
-            in_flight(made, name)
+            interrupted.reached(made, name)
             farm("abandon", name, *WHY, "--yes", env=made.serve.environment)
             if kill:
                 harness.kill(harness.link_pid(made), signal.SIGKILL)
@@ -161,18 +162,6 @@ def test_a_hall_gives_its_game_up_and_plays_the_next_season(tmp_path: pathlib.Pa
             assert views.season(mirrored) == views.season(folded)
             checked = farm("fsck", name, "--json", env=made.serve.environment)
             assert json.loads(checked)["findings"] == []
-
-
-def in_flight(made: harness.Farm, season: str) -> None:
-    """Wait for the second ply of a season's game."""
-
-    def going() -> bool:
-        slot = made.ledger.slot(harness.HALL)
-        return (
-            slot is not None and slot.season == season and len(made.ledger.plies(slot.attempt)) > 1
-        )
-
-    made.wait(going, 60, f"a game of {season}")
 
 
 def results(made: harness.Farm, season: str) -> list[str]:

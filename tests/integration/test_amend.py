@@ -153,7 +153,10 @@ def test_a_planned_pause_forbids_claims_when_it_comes(
 ) -> None:
     """``serve`` journals it at its time and the hall can claim nothing from then on."""
     assert "past" in farm("pause", "--at", "2020-01-01T00:00", *WHY, code=2)
-    assert "no time" in farm("pause", "--at", "soon", *WHY, code=2)
+    for word in ("soon", "0001-01-01", "+1y"):
+        assert "no time" in farm("pause", "--at", word, *WHY, code=2)
+    for word in ("9999-12-31T23:59", "+9999999d"):  # nobody could show it
+        assert "ten years" in farm("pause", "--at", word, *WHY, code=2)
     farm("pause", "--at", "+1ms", *WHY, "--dry-run")
     farm("pause", "--at", "+200ms", *WHY)
     stop = threading.Event()
@@ -193,26 +196,55 @@ def test_gates_hosts_and_policies_are_amended(ledger: store.RedisLedger) -> None
     assert kinds == ["launched", "gate_moved", "away_policy_set", "host_away", "host_back"]
 
 
+def old_pgn(folded: state.SeasonState, game: str, path: pathlib.Path) -> str:
+    """Write a game of the schedule as played elsewhere, won by Black; return where it is."""
+    found = folded.game(game)
+    white, black = (folded.engines[one].name for one in (found.white, found.black))
+    text = f'[Event "x"]\n[White "{white}"]\n[Black "{black}"]\n[Result "0-1"]\n\n'
+    path.write_text(text + "1. f3 e5 2. g4 Qh4# 0-1\n")
+    return str(path)
+
+
 def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
     """The preview changes nothing; the PGN reaches the archive; a second import is refused."""
-    folded = offered(ledger)
-    game = folded.game("league.3")
-    white, black = (folded.engines[one].name for one in (game.white, game.black))
-    text = f'[Event "x"]\n[White "{white}"]\n[Black "{black}"]\n[Result "0-1"]\n\n'
-    path = tmp_path / "old.pgn"
-    path.write_text(text + "1. f3 e5 2. g4 Qh4# 0-1\n")
-    preview = farm("import", str(path), "--dry-run")
+    path = old_pgn(offered(ledger), "league.3", tmp_path / "old.pgn")
+    preview = farm("import", path, "--dry-run")
     assert "would be imported" in preview
     assert common.fold(ledger, "test").game("league.3").open
-    farm("import", str(path), code=2)
-    told = json.loads(farm("import", str(path), *WHY, "--json"))
+    farm("import", path, code=2)
+    told = json.loads(farm("import", path, *WHY, "--json"))
     assert [line["game"] for line in told["games"]] == ["league.3"]
     assert ledger.offered(driver.HALL) == {}
-    assert "result already" in farm("import", str(path), *WHY, code=3)
+    assert "result already" in farm("import", path, *WHY, code=3)
     harness.serve_once(ledger, tmp_path / "archive")
     kept = tmp_path / "archive" / "test"
     assert "Qh4#" in (kept / "games" / "league.3" / "game.pgn").read_text()
     assert "Qh4#" in (kept / "league.pgn").read_text()
+
+
+def test_a_hall_that_was_away_tells_nothing_of_an_imported_game(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Its game was imported meanwhile: what it has is refused, not a second result."""
+    folded = play(ledger, 2)
+    game = folded.ready_game() or ""
+    ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
+    claim = api.Claim(driver.HALL, "test", game, "away", "worker", "host", "", 60_000)
+    claimed = ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed)
+    ended = contract.AttemptEnded(
+        game=game, attempt="away", hall=driver.HALL, lane="", host="host", cause="host lost"
+    )
+    ledger.give_up(driver.HALL, claimed.token, "test", ended)
+    harness.serve_once(ledger, tmp_path / "archive")
+    farm("pause", *WHY)
+    farm("import", old_pgn(folded, game, tmp_path / "old.pgn"), *WHY)
+    told = driver.finished(game, "away", ("1-0", driver.Ending.CHECKMATE))
+    reply = ledger.complete(driver.HALL, claimed.token, "test", told, b"")
+    assert isinstance(reply, api.Refused)
+    done = common.fold(ledger, "test").game(game).finished
+    assert done is not None
+    assert (done.result, done.imported) == ("0-1", True)
 
 
 def test_a_season_launched_paused_begins_with_the_resume(

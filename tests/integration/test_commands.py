@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import harness
 import pytest
 
-from orchestrator import embedded
+from orchestrator import commands, contract, embedded
+from orchestrator.commands import programs
 from orchestrator.ledger import store
 
 
@@ -180,6 +181,17 @@ def test_a_missing_program_is_warned_of_before_the_first_game(
     assert json.loads(farm(url, "check", str(season(good)), "--json").stdout)["warnings"] == []
 
 
+def test_a_missing_network_is_warned_of(tmp_path: pathlib.Path) -> None:
+    """It is looked for where a hall does: from the engine's directory, not from here."""
+    spec = contract.EngineSpec(
+        id="igel", name="Igel", command=(sys.executable,), directory=str(tmp_path), network="a b.nn"
+    )
+    (told,) = programs.warnings([spec])
+    assert told.startswith("no network file on this machine: igel (a b.nn);")
+    (tmp_path / "a b.nn").touch()
+    assert programs.warnings([spec]) == []
+
+
 def test_what_the_state_does_not_allow_is_refused(url: str, tmp_path: pathlib.Path) -> None:
     """Nothing to abort, no gate to open, no worker to drain, no such season: exit code 3."""
     assert farm(url, "standings").returncode == 3
@@ -219,32 +231,12 @@ def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
     assert farm(url, "up", "--until-finished").returncode == 2
 
 
-def test_every_command_has_help_with_an_example() -> None:
-    """`--help` of each command ends with how it is used."""
+def test_both_programs_are_the_same_group() -> None:
+    """`celery -A orchestrator farm` and `farm` list every command, and tell how one is used."""
+    program = [str(pathlib.Path(sys.executable).parent / "farm"), "--help"]
+    short = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout
     listed = farm(None, "--help").stdout
-    for command in (
-        "launch",
-        "serve",
-        "up",
-        "status",
-        "standings",
-        "schedule",
-        "games",
-        "graph",
-        "watch",
-        "pause",
-        "resume",
-        "open-gate",
-        "abort",
-        "drain",
-    ):
-        assert command in listed
-        assert "Example:" in farm(None, command, "--help").stdout, command
-    short = subprocess.run(
-        [pathlib.Path(sys.executable).parent / "farm", "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "launch" in short.stdout
+    for name in commands.COMMANDS:
+        assert f"\n  {name} " in listed, name
+        assert f"\n  {name} " in short, name
+    assert "Example:" in farm(None, "launch", "--help").stdout

@@ -113,11 +113,12 @@ def _evidence(farm: harness.Farm, target: pathlib.Path) -> None:
     assert len(packs) == 2
     for path in packs:
         with tarfile.open(path) as tar:
-            names = tar.getnames()
-            log = tar.extractfile("protocol.log")
+            root = pathlib.Path(path).name.removesuffix(".tar.gz")
+            names = {name.removeprefix(f"{root}/") for name in tar.getnames()}
+            log = tar.extractfile(f"{root}/protocol.log")
             assert log is not None
             seats = {line.split(b" ")[1][:1] for line in log.read().splitlines()}
-        assert {"game.pgn", "engine.json", "plies.jsonl", "host.json"} < set(names)
+        assert {"game.pgn", "engine.json", "plies.jsonl", "host.json"} < names
         assert len(seats) == 1
 
 

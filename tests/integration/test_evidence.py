@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -80,11 +81,13 @@ def case(tmp_path: pathlib.Path) -> evidence.Case:
 
 
 def unpacked(case: evidence.Case, side: contract.Side, path: pathlib.Path) -> dict[str, bytes]:
-    """Write one side's pack and read it back."""
+    """Write one side's pack and read it back; all of it lies in a folder of the pack's name."""
     evidence.write(path, evidence.members(case, side), 2_000)
+    root = f"{path.name.removesuffix('.tar.gz')}/"
     with tarfile.open(path) as tar:
+        assert all(name.startswith(root) for name in tar.getnames())
         files = {name: tar.extractfile(name) for name in tar.getnames()}
-        return {name: file.read() for name, file in files.items() if file is not None}
+        return {name.removeprefix(root): file.read() for name, file in files.items() if file}
 
 
 def test_a_pack_holds_all_of_the_own_side(case: evidence.Case, tmp_path: pathlib.Path) -> None:
@@ -116,6 +119,21 @@ def test_nothing_of_the_rival_and_nothing_private_is_in_a_pack(
         assert NETWORK not in content, name
     kept = {name.rpartition("/")[2] for name in pack if name.startswith("scratch/")}
     assert kept == {"core", "notes.txt"}
+
+
+def test_an_interruption_by_one_engine_is_told_to_its_author_alone(
+    case: evidence.Case, tmp_path: pathlib.Path
+) -> None:
+    """Whose file was another one is read by him; the rival reads that there was something."""
+    (one,) = case.ended
+    faulty = one.model_copy(update={"evidence": "Rival: net (/srv/nets of r/net) is another one"})
+    case = dataclasses.replace(case, ended=[faulty])
+    host = {
+        side: json.loads(unpacked(case, side, tmp_path / "pack.tar.gz")["host.json"])
+        for side in evidence.SEATS
+    }
+    assert host["black"]["attempts"][0]["evidence"] == "Rival: net (net) is another one"
+    assert host["white"]["attempts"][0]["evidence"] == "withheld: it tells of the opponent"
 
 
 def test_the_rival_gets_his_own(case: evidence.Case, tmp_path: pathlib.Path) -> None:

@@ -384,6 +384,26 @@ def test_a_backup_restores_to_the_same_table(scene: Scene) -> None:
     assert scene.fsck() == []
 
 
+def test_a_backup_forgets_what_its_archive_has_by_now(scene: Scene) -> None:
+    """What only Redis had of a game is kept until the game is copied, whatever its name."""
+    scene.serve()
+    ((season, game),) = scene.ledger.offered(harness.HALL).items()
+    claim = harness.claim(season, game, "hall.b-4")
+    claimed = scene.ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed)
+    scene.ledger.write_ply(harness.HALL, claimed.token, claim.attempt, 1, "{}")
+    target = scene.root / "backup"
+    kept = target / "s" / leftovers.FOLDER
+    backup.backup(scene.ledger, scene.archive, target)
+    assert [path.name for path in kept.iterdir()] == ["hall.b-4.plies.jsonl"]
+    scene.complete(claim, claimed)
+    backup.backup(scene.ledger, scene.archive, target)
+    assert len(list(kept.iterdir())) == 2, "its record is not archived yet"
+    scene.serve()
+    backup.backup(scene.ledger, scene.archive, target)
+    assert list(kept.iterdir()) == []
+
+
 def test_an_export_holds_what_redis_alone_has(scene: Scene) -> None:
     """A game whose record is only in Redis is in the export, and restored from it."""
     scene.serve()

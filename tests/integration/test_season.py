@@ -6,7 +6,6 @@ import os
 import pathlib
 import shlex
 import shutil
-import time
 
 import checker
 import harness
@@ -120,10 +119,10 @@ def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
             play_begins()
             farm.operate("pause", "--reason", "lunch")
         farm.wait(lambda: farm.state("wishes").running is None, 60, "the end of the game")
-        played = farm.state("wishes").events["league"].tally.games
-        time.sleep(1.5)
-        assert farm.state("wishes").events["league"].tally.games == played == 1
-        assert farm.state("wishes").running is None
+        farm.wait(lambda: not farm.ledger.offered(harness.HALL), 20, "the end of its offer")
+        paused = farm.state("wishes")
+        assert (paused.events["league"].tally.games, paused.running) == (1, None)
+        assert farm.ledger.holds("wishes") == {"pause": "lunch"}
 
         with harness.held(gate):
             farm.operate("resume")
@@ -152,15 +151,9 @@ def test_engines_and_referee_stay_on_their_cores(tmp_path: pathlib.Path) -> None
     with harness.running(tmp_path, sets) as farm, harness.held(tmp_path / "gate") as hold:
         engines = [harness.scripted(farm.life, n, *hold) for n in range(4)]
         farm.launch(harness.league(tmp_path / "season.toml", engines, control="90s+1s"), "bound")
-        farm.wait(lambda: len(_engine_pids(farm)) == 2, 30, "two engines")
-        for pid in _engine_pids(farm):
+        farm.wait(lambda: len(harness.engines(farm)) == 2, 30, "two engines")
+        for pid in harness.engines(farm):
             assert os.sched_getaffinity(pid) == {cores[1]}
         referee = harness.referee_pid(farm)
         assert referee is not None
         assert os.sched_getaffinity(referee) == {cores[0]}
-
-
-def _engine_pids(farm: harness.Farm) -> list[int]:
-    dead_man = harness.game_process(farm, "deadman.py")
-    pids = harness.children(dead_man) if dead_man else []
-    return [pid for pid in pids if "scripted.py" in harness.command(pid)]

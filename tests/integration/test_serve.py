@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import re
 import resource
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from orchestrator import archive, contract, errors, serve
 from orchestrator.arbiter import packing
 from orchestrator.commands import launch
 from orchestrator.ledger import memory
-from orchestrator.season import files, state
+from orchestrator.season import corrections, files, operations, state
 
 
 class Hall:
@@ -102,6 +103,30 @@ def test_a_rebuilt_archive_is_the_same(ledger: memory.MemoryLedger, tmp_path: pa
     pgn.unlink()
     harness.serve_once(ledger, tmp_path / "archive")
     assert pgn.read_bytes() == before
+
+
+def test_a_game_played_again_stands_in_its_place(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """An event's PGN is in the schedule's order at once, so another season can take it over."""
+    hall = Hall(ledger)
+    server = serve.Server(ledger, tmp_path / "archive", hall.ring)
+
+    def append(make: Callable[..., list[contract.Draft]], *words: str) -> None:
+        folded = state.fold(ledger.read("s", 0, 100))
+        ledger.append("s", folded.seq, make(folded, *words), "test")
+
+    for attempt in ("first", "second", "again", "third"):
+        if attempt == "again":
+            append(operations.pause, "ann", "wrong network")
+            append(corrections.replay, "league.1", "ann", "wrong network")
+            append(operations.resume, "ann", "")
+        server.once()
+        hall.play(attempt)
+    server.once()
+    server.close()
+    text = (tmp_path / "archive" / "s" / "league.pgn").read_text()
+    assert re.findall(r'\[Round "(.+?)"\]', text) == ["1.1", "1.2", "2.1"]
 
 
 def test_nothing_is_offered_while_the_season_is_paused(

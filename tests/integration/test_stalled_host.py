@@ -49,10 +49,10 @@ def ends(farm: harness.Farm, season: str) -> list[dict[str, Any]]:
 
 def test_a_frozen_host_costs_no_engine_the_game(pinned: harness.Farm) -> None:
     """A hall that stands still longer than a clock lasts: an interruption with its evidence."""
-    with harness.held(pinned.root / "frozen.gate", 3) as hold:
+    gate = pinned.root / "frozen.gate"
+    with harness.held(gate, 3) as hold:
         interrupted.launch(pinned, "frozen", *hold, control="3s+0.5s")
-        interrupted.reached(pinned, "frozen")
-        time.sleep(0.1)  # the ply was just journaled: the next engine thinks from now on
+        harness.stands(gate)
         everybody = [pinned.worker.pid, *harness.descendants(pinned.worker.pid)]
         with harness.frozen(everybody):  # engine and referee go on first: the link is late
             time.sleep(FREEZE_SECONDS)

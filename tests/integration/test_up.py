@@ -123,6 +123,23 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
     assert gone(tmp_path)
 
 
+def test_a_second_ctrl_c_gives_the_game_up_and_says_what_becomes_of_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The first one waits for the game; the second leaves no process, and an exit code of 0."""
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        process.send_signal(signal.SIGINT)
+        log = tmp_path / "logs" / f"worker-{harness.HALL}.log"
+        harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert "league.1 is given up: next time it goes on from its last move" in told
+    assert process.returncode == 0
+    assert gone(tmp_path)
+
+
 def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
     """A SIGKILL of Redis, serve and worker in turn does not stop the season."""
     with harness.held(tmp_path / "gate") as hold:

@@ -62,10 +62,19 @@ class Shown:
 
     def look(self) -> str:
         """Look, and return what was printed."""
-        self.out.seek(0)
-        self.out.truncate()
+        self._clear()
         self.screen.look()
         return self.out.getvalue()
+
+    def given_up(self, hall: str) -> str:
+        """Tell what was given up in a hall, and return what was printed."""
+        self._clear()
+        self.screen.tell_given_up(hall)
+        return self.out.getvalue()
+
+    def _clear(self) -> None:
+        self.out.seek(0)
+        self.out.truncate()
 
 
 def on_time(_game: object) -> driver.Verdict:
@@ -79,10 +88,15 @@ def _machine(tmp_path: pathlib.Path) -> Machine:
     return Machine(tmp_path / "proc")
 
 
+def launched(folder: pathlib.Path, *words: str) -> driver.Driver:
+    """Launch a season that nobody has played yet; ``words`` are keys of its event."""
+    text = driver.season_text().replace('id = "league"', "\n".join(('id = "league"', *words)))
+    return driver.Driver.launched(driver.load(folder, text), on_time)
+
+
 @pytest.fixture(name="season")
 def _season(tmp_path: pathlib.Path) -> driver.Driver:
-    loaded = driver.load(tmp_path, driver.season_text())
-    return driver.Driver.launched(loaded, on_time)
+    return launched(tmp_path)
 
 
 def test_others_load_is_told_at_the_start_and_at_a_loss_on_time(
@@ -179,3 +193,30 @@ def test_a_farm_with_nothing_to_play_says_what_to_do(
     begun_anew = Shown(machine, season)
     begun_anew.feed()
     assert f"{season.state.launched.id} was abandoned" in begun_anew.look()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "goes on from its last move\n"),
+        (('interruptions = "s16"',), "goes on from its last move, unless the event's rules decide"),
+        (('interruptions = "ntcec1"',), "begins again\n"),
+    ],
+)
+def test_a_game_that_is_given_up_is_told_what_its_events_rules_make_of_it(
+    machine: Machine, tmp_path: pathlib.Path, words: tuple[str, ...], told: str
+) -> None:
+    """Of the hall that was stopped and no other; a game that ended meanwhile is told as such."""
+    season = launched(tmp_path, *words)
+    season.settle()
+    game = season.state.ready_game()
+    assert game is not None
+    attempt = season.start(game)
+    shown = Shown(machine, season)
+    shown.feed()
+    assert "given up" not in shown.given_up("another")
+    assert f"{game} is given up: next time it {told}" in shown.given_up(driver.HALL)
+    season.finish(game, attempt, on_time(game))
+    shown.feed()
+    assert "given up" not in (last := shown.given_up(driver.HALL))
+    assert "0-1" in last

@@ -160,6 +160,29 @@ def test_the_place_where_they_part_is_named(five: pathlib.Path) -> None:
                 open_one.verify_against([*entries(1, 2), other, *entries(4, 9)])
 
 
+def test_a_journal_that_comes_in_pieces_costs_each_line_once(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long season opens in a time that grows with its journal, not with its square."""
+    read: list[int] = []
+    parse = mirror._parse
+
+    def counted(place: pathlib.Path, number: int, line: bytes) -> contract.Entry:
+        read.append(number)
+        return parse(place, number, line)
+
+    with mirror.Mirror(path) as open_one:
+        open_one.extend(entries(1, 40))
+        monkeypatch.setattr(mirror, "_parse", counted)
+        for seq in range(1, 40):
+            open_one.verify_against(entries(seq, seq))
+        assert len(read) < 2 * 40
+        other = contract.Entry(40, 1040, "noted", "op", {})
+        with pytest.raises(errors.LedgerDamagedError, match="part at entry 40"):
+            open_one.verify_against([other])
+        open_one.verify_against(entries(1, 45))
+
+
 def test_a_disk_that_refuses_leaves_the_mirror_whole(five: pathlib.Path) -> None:
     """A batch that the disk does not take is not half in the file."""
     before = five.read_bytes()

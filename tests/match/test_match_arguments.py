@@ -51,6 +51,8 @@ def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
         ["tc=inf"],
         ["tc=x"],
         ["tc=0+1"],
+        ["tc=1+inf"],
+        ["tc=nan"],
         ["tc=10", "st=1"],
         ["st=0"],
         ["nodes=0"],
@@ -278,6 +280,7 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "args='x"], "-engine args: found .*No closing quotation"),
         (["-engine", "cmd=true", "proto=usi"], "allowed: uci, xboard"),
         (["-engine", "cmd=true", "restart=never"], "allowed: auto, on, off"),
+        (["-engine", "cmd=true", "tc=2s+1"], "tc: found '2s'; allowed: seconds.*without a unit"),
         (["-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5"], "found 3 engines"),
     ],
 )

@@ -241,7 +241,7 @@ EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
     "Time a move": between(0.01, 100),
     "Moves a minute": between(0.1, 3000),
     "Crashes by engine": lambda s, _: by(s, "event", "engine") == {("first", run.CRASHER): 1.0},
-    "Strikes": lambda s, _: by(s, "event", "engine") == {("first", run.CRASHER): 1.0},
+    "Crashes left": lambda s, _: by(s, "event", "engine") == {("first", run.CRASHER): 2.0},
     "Losses on time": event_engine(0.0),
     "Illegal moves": event_engine(0.0),
     "Out of their event": event_engine(0.0),
@@ -308,18 +308,17 @@ def seen(
     ):
         run.play(farm, lambda: prometheus.query("farm_game_ply > 0"))
         farm.ledger.set_vitals("gpu-box", run.gpu_host(farm.ledger.now_ms()).encode())
-        with harness.frozen(run.engines(farm)):
+        with harness.frozen(harness.engines(farm)):
             yield prometheus, *settled(farm, prometheus, port)
 
 
 def settled(farm: harness.Farm, prometheus: run.Prometheus, port: int) -> tuple[Truth, str]:
     """Return the truth once Prometheus has seen the last of it, and the exporter's text."""
-    time.sleep(0.5)  # what was on its way when the engines were stopped
     slot = farm.ledger.slot(harness.HALL)
     assert slot is not None
     state, now_ms = farm.state(run.SEASON), farm.ledger.now_ms()
     plies = [contract.PlyRecord.decode(text) for _, text in farm.ledger.plies(slot.attempt)]
-    order = harness_order(state, slot.game)
+    order = orders.game_order(state, slot.game)
 
     def caught_up() -> bool:
         since = f"(timestamp(farm_game_ply) > {now_ms / 1000 + 1})"
@@ -330,11 +329,6 @@ def settled(farm: harness.Farm, prometheus: run.Prometheus, port: int) -> tuple[
     run.wait_for(caught_up, 120)
     text = run.get(f"http://127.0.0.1:{port}/metrics")
     return Truth(state, plies, order, state.seq, now_ms / 1000), text
-
-
-def harness_order(state: season_state.SeasonState, game: str) -> contract.GameOrder:
-    """Return the order of the game in flight."""
-    return orders.game_order(state, game)
 
 
 def test_every_panel_shows_what_happened(seen: Seen) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pathlib
 
+import driver
 import harness
 import prometheus_client
 import pytest
 import redis
 
 from orchestrator import contract
-from orchestrator.commands import launch
+from orchestrator.commands import common, launch
 from orchestrator.ledger import keys, kibitz_memory, memory, store, vitals
 from orchestrator.metrics import collector, families, halls, hosts, kibitzers, seasons
-from orchestrator.season import abandoning, files
+from orchestrator.season import abandoning, events, files
 from worker_cpu import settings
 from worker_cpu import vitals as sampling
 
@@ -70,6 +71,28 @@ def test_a_damaged_journal_hides_no_other(farm: harness.Farm, tmp_path: pathlib.
     assert found["farm_redis_up{}"] == 1
 
 
+def test_a_season_that_goes_on_is_told_however_many_came_after_it(
+    farm: harness.Farm, tmp_path: pathlib.Path
+) -> None:
+    """Nobody is woken for a season without samples: those that are over make room, not it."""
+    names = [f"s{number}" for number in range(collector.SHOWN + 2)]
+    rows = [harness.scripted(farm.life, strength) for strength in (1, 2)]
+    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    farm.redis.start()
+    try:
+        with store.connect(farm.redis.url) as ledger:
+            for name in names:
+                launch.start(ledger, loaded, name, harness.HALL, "00", "test")
+            for name in names[1:]:
+                state = common.fold(ledger, name)
+                ledger.append(name, state.seq, abandoning.abandon(state, "ann", "why"), "ann")
+            found = scrape(collector.FarmCollector(ledger, tmp_path, tmp_path))
+    finally:
+        farm.redis.stop()
+    shown = {name for name in names if f"farm_season_journal_entries{{season={name}}}" in found}
+    assert shown == {names[0], *names[-collector.SHOWN :]}
+
+
 def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> None:
     """No other status holds then, it has ended, and nothing more is expected of it."""
     ledger = memory.MemoryLedger()
@@ -90,6 +113,31 @@ def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> N
     holding = [status for status in seasons.STATUSES if told["farm_season_status", status]]
     assert holding == ["abandoned"]
     assert told["farm_season_end_timestamp_seconds", ""] == watched.state.at_ms / 1000
+
+
+@pytest.mark.parametrize(("rule", "left"), [("", []), ("disqualify_after = 3", [2, 1])])
+def test_crashes_left_follow_the_events_rule(
+    tmp_path: pathlib.Path, rule: str, left: list[int]
+) -> None:
+    """Of engines that have crashed and are in; nobody is told of where nobody is disqualified."""
+
+    def crash(game: events.Game) -> driver.Verdict:
+        """Invent a world in which the first engine always crashes, and no other one."""
+        return "0-1" if game.white == "e1" else "1-0", contract.Ending.DISCONNECT
+
+    text = driver.season_text(2, 3).replace('id = "league"', f'id = "league"\n{rule}')
+    season = driver.Driver.launched(driver.load(tmp_path, text), crash)
+    told = []
+    for _ in range(4):
+        season.settle()
+        watched, sheet = seasons.Watched("s"), families.Sheet()
+        for entry in season.journal:
+            watched.apply(entry)
+        seasons.write(sheet, watched, season.now_ms, 0)
+        shown = [one for one in sheet.families() if one.name == "farm_engine_crashes_left"]
+        told += [(s.labels["engine"], s.value) for one in shown for s in one.samples]
+        season.play_one()
+    assert told == [("e1", value) for value in left]
 
 
 def test_counters_of_a_clock_count_own_moves() -> None:

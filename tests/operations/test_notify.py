@@ -20,6 +20,7 @@ import pytest
 from orchestrator import commands, contract, errors
 from orchestrator.commands import common, launch
 from orchestrator.ledger import api, memory, vitals
+from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
 from orchestrator.season import abandoning, entries, files
 
@@ -142,10 +143,7 @@ def ledger(clock: Clock, tmp_path: pathlib.Path) -> memory.MemoryLedger:
 
 def crash(ledger: memory.MemoryLedger, root: pathlib.Path, number: int) -> None:
     """Let the next game be lost by a crash of Black, through the loop and the hall's verbs."""
-    from orchestrator import serve  # noqa: PLC0415 - a loop only where it is wanted
-
-    server = serve.Server(ledger, root / "archive", lambda _: None)
-    server.once()
+    harness.serve_once(ledger, root / "archive")
     game = ledger.offered(harness.HALL)["s"]
     claim = harness.claim("s", game, f"a{number}")
     claimed = ledger.claim(claim)
@@ -153,8 +151,7 @@ def crash(ledger: memory.MemoryLedger, root: pathlib.Path, number: int) -> None:
     order = contract.GameOrder.decode(claimed.order)
     finished, record = harness.invented(order, claim, claimed.token)
     ledger.complete(harness.HALL, claimed.token, "s", finished, record)
-    server.once()
-    server.close()
+    harness.serve_once(ledger, root / "archive")
 
 
 def made(ledger: memory.MemoryLedger, told: settings.Settings, root: pathlib.Path) -> runner.Runner:
@@ -271,9 +268,11 @@ def test_a_channel_that_fails_is_tried_again_and_delays_no_other(
     [waiting] = outbox.Outbox(tmp_path / "outbox.json").waiting.values()
     assert "451" in waiting.failed["mail"]
     _Smtp.refuse = False
-    running.once()
-    assert _Smtp.mails == []
-    clock.ms += runner.RETRY_MS
+    for part in (0, runner.RETRY_MS // 2):  # looks meanwhile do not put it off
+        clock.ms += part
+        running.once()
+        assert _Smtp.mails == []
+    clock.ms += runner.RETRY_MS // 2
     running.once()
     assert (len(_Smtp.mails), len(_Hook.told)) == (1, 1)
 
@@ -319,6 +318,27 @@ def test_each_kind_has_words_without_gaps(kind: notices.Kind, tmp_path: pathlib.
     assert "$" not in subject + body
     (tmp_path / f"{kind.value}.txt").write_text("Own $season\n\nBody $nobody\n")
     assert templates.render(notice, tmp_path) == ("Own SEASON", "Body $nobody\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f'kind = "webhook"\nurl = "{url}"' for url in ("http://a b/", "http://[x/", "file:///x")),
+        'kind = "webhook"\nurl = "http://127.0.0.1:{talker}/"',
+        'kind = "mail"\nhost = "127.0.0.1"\nsender = "a\\nb"\nto = ["c@d"]',
+    ],
+)
+def test_whatever_a_channel_is_the_notifier_goes_on(text: str, tmp_path: pathlib.Path) -> None:
+    """No address, a server that talks another language, a broken header: told as what failed."""
+    notice = notices.Notice("n", notices.Kind.CRASH, 0, "x", FACTS)
+    with listening(_Smtp) as talker:
+        (tmp_path / "notify.toml").write_text(
+            f'[[channel]]\nname = "c"\n{text.replace("{talker}", str(talker))}'
+        )
+        (channel,) = settings.load(tmp_path / "notify.toml").channel
+        with pytest.raises((errors.HostError, errors.UsageError)) as refused:
+            sending.send(channel, notice, "subject", "body")
+    assert "a b" not in str(refused.value), "an address may be a secret"
 
 
 def test_a_name_breaks_no_header() -> None:

@@ -64,6 +64,7 @@ format = {{ kind = "match", games = {games} }}
 time_control = "30m+1s"
 book = "b"
 tiebreaks = ["seed"]
+disqualify_after = 3
 adjudication = {{ max_moves = {moves} }}
 interruptions = "ntcec1"
 {'entrants = "roster"' if event == "first" else 'break = "100ms"'}
@@ -76,7 +77,7 @@ interruptions = "ntcec1"
 
 
 def play(farm: harness.Farm, scraped: Callable[[], object]) -> None:
-    """Cause one interruption, one crash and one pause; return in the second event's game.
+    """Cause one interruption, one crash and one pause; return when the second event's game stands.
 
     However long it takes to do something to a game, the game waits for it: so it does until it
     is ``scraped``, before which nobody sees moves being added.
@@ -95,10 +96,11 @@ def play(farm: harness.Farm, scraped: Callable[[], object]) -> None:
     def games(count: int) -> bool:
         return sum(game.finished is not None for game in state().games.values()) >= count
 
-    (farm.root / "late").touch()  # for good
-    late = ("--fault", f"hold:{farm.root / 'late'}@{LATE}")
+    late = farm.root / "late"
+    late.touch()  # for good
+    stand = ("--fault", f"hold:{late}@{LATE}")
     with harness.held(farm.root / "gate", HOLD) as hold:
-        farm.launch(season_file(farm, *hold, *late), SEASON)
+        farm.launch(season_file(farm, *hold, *stand), SEASON)
         farm.wait(lambda: games(1) and in_flight(3), 60, "a game to be interrupted")
         assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
         farm.wait(lambda: interrupted() and in_flight(3), 60, "the game that is played anew")
@@ -106,16 +108,7 @@ def play(farm: harness.Farm, scraped: Callable[[], object]) -> None:
         farm.operate("pause", "--reason", "test")
     farm.wait(lambda: farm.ledger.slot(harness.HALL) is None, 60, "the pause")
     farm.operate("resume")
-    farm.wait(lambda: games(4) and in_flight(12), 60, "the long game")
-
-
-def engines(farm: harness.Farm) -> list[int]:
-    """Return the processes of both engines of the game in flight."""
-    dead_man = harness.game_process(farm, "deadman.py")
-    assert dead_man is not None
-    found = [pid for pid in harness.children(dead_man) if "scripted.py" in harness.command(pid)]
-    assert len(found) == 2
-    return found
+    farm.wait(lambda: games(4) and bool(late.read_text()), 60, "the standstill of the long game")
 
 
 @contextlib.contextmanager

@@ -166,6 +166,14 @@ def test_unconnected_engines_get_no_number() -> None:
         assert rows[engine].rating == alone.rating(engine)
 
 
+def test_who_lost_every_game_stands_before_nobody() -> None:
+    """A bound from above is no place: however high it is, who has scored at all is before it."""
+    games = Games({("S", "L", "1-0"): 3, ("S", "M", "1-0"): 1, ("M", "N", "1/2-1/2"): 2})
+    rows = lists.rows(spread.of(ordo.rate(pairings.count(games), ESTIMATED), 0))
+    assert [row.engine + row.mark for row in rows] == ["S>", "M", "N", "L<"]
+    assert (rows[-1].rating or 0) > (rows[-2].rating or 0)
+
+
 def test_an_anchor_without_games_is_refused() -> None:
     """A list cannot hang on an engine that nobody met."""
     with pytest.raises(errors.UsageError, match="--anchor"):

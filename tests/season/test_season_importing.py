@@ -84,6 +84,16 @@ def test_imported_games_are_the_next_results(tmp_path: Path) -> None:
     assert state.fold(played.journal).champion == played.state.champion
 
 
+def test_what_was_imported_stands_whatever_a_hall_tells_later(tmp_path: Path) -> None:
+    """A hall that had the game in flight when it was lost may come back with an end of its own."""
+    played = paused(tmp_path, games=2)
+    played.append(planned(played, due(played, ["0-1"])).drafts)
+    before = views.standings(played.state, "league")
+    played.finish("league.3", "the hall's", ("1-0", contract.Ending.CHECKMATE))
+    assert views.standings(played.state, "league") == before
+    assert views.game(played.state, "league.3")["result"] == "0-1"
+
+
 def test_engines_are_found_by_name_family_and_the_operator_s_word(tmp_path: Path) -> None:
     """Versions of an engine are one engine; names that fit nobody are refused with who plays."""
     text = driver.season_text()

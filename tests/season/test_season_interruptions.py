@@ -257,3 +257,21 @@ def test_a_result_stands_where_the_organizers_gave_it(tmp_path: Path) -> None:
     season.finish("league.3", attempt, ("1-0", contract.Ending.CHECKMATE))
     season.play()
     assert season.state.finished
+
+
+def test_an_answer_takes_no_other_games_verdict_away(tmp_path: Path) -> None:
+    """While a second game waits for its verdict, the first one's answer is about the first."""
+    season = launched(tmp_path, '"s16"')
+    season.interrupt("league.1", season.start("league.1"), ply=4)
+    found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
+    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
+    told = driver.plies(season, "league.2", 6)
+    season.interrupt("league.2", season.start("league.2"), ply=6)
+    season.append(judgement.answer(season.state, "league.1:interruption", "1-0", "ann", "table"))
+    assert season.state.game("league.1").finished is not None
+    assert season.state.ready_game() is None, "league.2 still waits"
+    season.append(judgement.judge(season.state, told))
+    progress = season.state.game("league.2").progress
+    assert progress is not None
+    assert list(progress.plies) == told
+    assert season.play().state.finished

@@ -356,6 +356,13 @@ def test_checksums_of_files_at_hand_are_pinned(tmp_path: Path) -> None:
     assert pinned["extra"] == SHA
 
 
+def test_a_bare_program_is_pinned_where_a_hall_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only in this account's PATH: the farm's own engines, and Debian's in /usr/games."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    entry = model.EngineEntry(name="Own", command=("farm-engine",))
+    assert rosters.pinned(entry).checksums.keys() == {"farm-engine"}
+
+
 def test_lists_and_shows_a_roster_file(tmp_path: Path) -> None:
     """`farm engine list|show --file` need no farm; an unknown engine is refused by name."""
     (tmp_path / "engines.toml").write_text(ENGINES)

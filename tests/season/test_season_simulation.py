@@ -7,6 +7,7 @@ the tables below are typed from it, not read from the season files.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -267,6 +268,10 @@ def test_the_command_writes_what_anyone_can_verify(tmp_path: Path) -> None:
     journal = path.read_text().splitlines()
     again = [contract.Entry.from_line(line) for line in journal]
     assert draw_check.verify(again, driver.shipped("cup")).mismatches == ()
+    told = dataclasses.replace(again[0], data={**again[0].data, "reason": "a\u2028line of text"})
+    path.write_bytes(simulation.journal_bytes([told, *again[1:]]))
+    verified = testing.CliRunner().invoke(commands.farm, ["verify-draws", str(path)])
+    assert verified.exit_code == 0, verified.output
     assert facts["games"] == sum(event["games"] for event in facts["events"])
     table = testing.CliRunner().invoke(commands.farm, arguments[:4])
     assert table.exit_code == 0

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from orchestrator.season import entries, model, tally, tiebreaks
+from orchestrator.season import entries, graph, model, tally, tiebreaks
 from orchestrator.season.formats import base, colours, dutch, registry, swiss
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -214,6 +214,17 @@ def test_a_bye_is_a_win_without_a_game(tmp_path: Path) -> None:
         assert row.games == 4 - (row.engine in byes)
         assert row.half_points == 2 * row.wins + row.draws + 2 * (row.engine in byes)
     assert played.state.finished
+
+
+def test_pairings_are_told_to_go_on_until_the_last_round(tmp_path: Path) -> None:
+    """The graph has them planned before the first round is paired, done with the last one."""
+    season = driver.Driver.launched(driver.load(tmp_path, season_text(8)))
+    drawn = [graph.build(season.state)]
+    for games in (0, 4, 4, 4):
+        season.play(games)
+        drawn.append(graph.build(season.state))
+    told = [node.state.value for one in drawn for node in one.nodes if node.id == "league:pairing"]
+    assert told == ["planned", "running", "running", "running", "done"]
 
 
 def test_a_bye_counts_in_tiebreaks_as_an_opponent_like_oneself() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import chess
 import driver
 import pytest
 import rich.console
+import rich.panel
 
-from orchestrator.commands import tables
+from orchestrator.commands import tables, watch
 from orchestrator.season import views
 
 
@@ -57,3 +59,16 @@ def test_a_table_without_room_for_its_crosstable_says_so(tmp_path: Path) -> None
     assert any("crosstable" in line for line in narrow)
     assert sum("·" in line for line in wide) == 4
     assert max(map(len, wide)) == needed
+
+
+@pytest.mark.parametrize("width", [40, 60, 73, 74, 120])
+def test_a_watched_board_is_whole_in_every_terminal(tmp_path: Path, width: int) -> None:
+    """Its event stands beside it, or below it where there is no room."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()), driver.by_name)
+    table = tables.standings(views.standings(season.play().state, "league"))
+    board = watch._draw(chess.STARTING_FEN, "", inked=False)
+    panel = rich.panel.Panel(board, width=watch.BOARD_WIDTH + 6)
+    lines = printed(watch._Beside(panel, table), width)
+    assert max(map(len, lines)) <= width
+    assert sum("♜   ♞   ♝   ♛   ♚   ♝   ♞   ♜" in line for line in lines) == 1
+    assert sum("Engine 1" in line for line in lines) == 1

@@ -394,7 +394,7 @@ def test_an_engine_that_fits_nowhere_is_refused(tmp_path: Path, event: str, foun
 
 
 def test_an_engine_joins_once_and_in_time() -> None:
-    """Who is there already, and who comes too late, is refused; the clause is named."""
+    """Who is there already, and who comes too late, is refused: by which clause, or what to do."""
     now = at("season16", entries.EVENT_RANKED, "ql")
     with pytest.raises(errors.RefusedError, match="in this season already"):
         updating.add(now, newer(now, "l2-1"), "", now.at_ms, "ann", WHY)
@@ -403,6 +403,8 @@ def test_an_engine_joins_once_and_in_time() -> None:
     cup = at("cup", entries.EVENT_STARTED, "round-32")
     with pytest.raises(errors.RefusedError, match="CUP-8a"):
         updating.add(cup, joining(), "round-16", cup.at_ms, "ann", WHY)
+    with pytest.raises(errors.RefusedError, match=r"nobody enters it .*amend engine"):
+        updating.add(cup, joining(), "round-32", cup.at_ms, "ann", WHY)
 
 
 def test_the_entry_and_the_spec_of_a_submission_agree() -> None:

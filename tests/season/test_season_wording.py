@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import orchestrator
 from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
-from orchestrator.season import explain, files, views, wording
+from orchestrator.season import explain, files, model, views, wording
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
 LIMITS = contract.Limits(syzygy_path="/tables")
@@ -110,6 +110,7 @@ def test_check_bounds_no_knockout() -> None:
     assert "208 games (fewer or more, as matches go), about" in told[0]
     assert "ends when it is decided, a level one by the next pair that is won" in told[2]
     assert "64 games (fewer or more, as matches go), about" in told[2]
+    assert told[2].endswith("; openings: book book32, by lot")
     assert not any(line.startswith("  ties:") for line in told)
 
 
@@ -118,7 +119,7 @@ def test_check_tells_time_controls_in_their_order() -> None:
     told = list(explain.sentences(explain.explain(files.load(SEASONS / "season16.toml"))))
     (line,) = (line for line in told if "match of 100 games" in line)
     assert "match of 100 games at 120+10; if drawn, 16 more at 25+10; if drawn, 8 more at" in line
-    assert "at 3+2, again and again until one side is ahead: 100 games, about" in line
+    assert "at 3+2, again and again until one side is ahead: 100 games or more, about" in line
 
 
 def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:
@@ -130,3 +131,25 @@ def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:
     assert "drawn after 10 plies in a row with evals within 15 centipawns" in told[start + 1]
     assert "from ply 82 on (move 41)" in told[start + 1]
     assert told.count("  no adjudication: games end by the rules of chess alone") == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "book", "told"),
+    [
+        ({}, None, "none, all games begin at the start position"),
+        ({"variant": "fischerandom"}, None, "Chess960, start positions by lot"),
+        ({"variant": "fischerandom"}, {}, "Chess960, book short, by lot"),
+        ({}, {}, "book short, by lot"),
+        ({"start_position": True}, {}, "book short, by lot, the start position once"),
+        ({}, {"order": "sequential"}, "book short, in its order"),
+        ({}, {"order": "sequential", "start": 3}, "book short, in its order from exit 3"),
+    ],
+)
+def test_check_tells_openings(
+    event: dict[str, object], book: dict[str, object] | None, told: str
+) -> None:
+    """Variant, book and order are said, so that a change of any of them can be seen."""
+    shipped = driver.shipped("season16").season.events[0]
+    plain = {"book": None if book is None else "short", "start_position": False}
+    exits = None if book is None else model.Book.model_validate({"file": "short.pgn", **book})
+    assert wording.openings(shipped.model_copy(update={**plain, **event}), exits) == told

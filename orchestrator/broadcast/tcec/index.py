@@ -34,7 +34,7 @@ def gamelist(states: Iterable[State]) -> dict[str, Any]:
 
 def _key(state: State) -> str:
     found = re.fullmatch(r"season(\d+)", state.launched.id)
-    return found[1] if found else state.launched.season.name
+    return found[1] if found else names.season(state)
 
 
 def _season(state: State) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _season(state: State) -> dict[str, Any]:
     if names.is_cup(state):
         stem = names.stem(state, next(iter(state.events.values())))
         head |= {
-            "seasonName": state.launched.season.name,
+            "seasonName": names.season(state),
             "eventtag": f"{stem}_event",
             "cup": names.number(state),
         }

@@ -19,9 +19,20 @@ def title(state: season_state.SeasonState, event: events.EventState) -> str:
     return f"{state.launched.season.name} - {event.spec.name}"
 
 
+def season(state: season_state.SeasonState) -> str:
+    """Return the season's name, with its id where it is not the file's.
+
+    A file that is launched again (``--id``) has its name from the first time: without the id the
+    one season's files would replace the other's.
+    """
+    launched = state.launched
+    name = launched.season.name
+    return name if launched.id == launched.season.id else f"{name} ({launched.id})"
+
+
 def stem(state: season_state.SeasonState, event: events.EventState) -> str:
     """Return the stem of all files of an event in the archive."""
-    return _UNSAFE.sub("_", title(state, event)).strip("_")
+    return _UNSAFE.sub("_", f"{season(state)} - {event.spec.name}").strip("_")
 
 
 def link(state: season_state.SeasonState, event: events.EventState) -> str:

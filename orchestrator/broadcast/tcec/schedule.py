@@ -84,12 +84,15 @@ def table(state: State, event: events.EventState) -> dict[str, Any]:
     lines = crosstable.crosstable(state, event.id)
     order = [line.row.engine for line in lines]
     short = names.abbreviations(views.name(state, engine, event.id) for engine in order)
+    places = {game: place for place, game in enumerate(event.order, start=1)}
     return {
         "Event": names.title(state, event),
         "Type": _KINDS.get(event.spec.format.kind, "round-robin"),
         "Order": [views.name(state, engine, event.id) for engine in order],
         "Table": {
-            views.name(state, line.row.engine, event.id): _line(state, event, line, order, short)
+            views.name(state, line.row.engine, event.id): _line(
+                state, event, line, order, short, places
+            )
             for line in lines
         },
     }
@@ -101,11 +104,12 @@ def _line(
     line: crosstable.Line,
     order: list[str],
     short: dict[str, str],
+    places: dict[str, int],
 ) -> dict[str, Any]:
     row, score = line.row, event.tally.scores[line.row.engine]
     name = views.name(state, row.engine, event.id)
     results = {
-        views.name(state, other, event.id): _cell(state, event, row.engine, cell)
+        views.name(state, other, event.id): _cell(state, places, row.engine, cell)
         for other, cell in zip(order, line.cells, strict=True)
         if cell is not None
     }
@@ -140,7 +144,7 @@ def _line(
 
 
 def _cell(
-    state: State, event: events.EventState, engine: str, cell: crosstable.Cell
+    state: State, places: dict[str, int], engine: str, cell: crosstable.Cell
 ) -> dict[str, Any]:
     scores = []
     for game_id, halves in zip(cell.games, cell.half_points, strict=True):
@@ -148,7 +152,7 @@ def _cell(
         white = halves if game.white == engine else 2 - halves
         scores.append(
             {
-                "Game": event.order.index(game_id) + 1,
+                "Game": places[game_id],
                 "Result": _POINTS[halves],
                 "Winner": _WINNERS[white],
             }

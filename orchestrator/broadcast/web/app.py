@@ -16,6 +16,7 @@ from orchestrator.broadcast.outlook import keeper, settings
 from orchestrator.broadcast.web import answers, api, downloads, guard, hub, manual, sockets
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
+_BEGINNING_SECONDS: Final = 10.0  # s: how long who comes waits for the first pass
 _ENDING_SECONDS: Final = 5.0  # s: how long a thread may take to end its pass
 
 
@@ -72,6 +73,8 @@ def create(
         ]
         for thread in threads:
             thread.start()
+        # Who comes back after a restart finds what is played, not a page without a season.
+        await asyncio.to_thread(told.looked.wait, _BEGINNING_SECONDS)
         beat = asyncio.create_task(center.beat())
         try:
             yield

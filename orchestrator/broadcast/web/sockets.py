@@ -76,7 +76,7 @@ class SocketIo:
 
     def _open(self) -> tuple[str, Session]:
         self._forget_silent()
-        if len(self._sessions) >= SESSIONS:
+        if sum(not one.upgraded for one in self._sessions.values()) >= SESSIONS:
             raise hub.FullError("too many viewers that poll; try again in a minute")
         session = Session(self._hub.open_socket(tcecwire.Wire.SOCKET_IO))
         name = secrets.token_urlsafe(15)

@@ -50,6 +50,7 @@ function connect() {
   source?.close()
   if (state.wanted) look(state.wanted)
   source = feed.listen(state.wanted, handlers, (on) => {
+    view.linked = on
     byId("link-state").textContent = on ? "live" : "reconnecting"
     byId("link-state").classList.toggle("on", on)
   })
@@ -135,6 +136,8 @@ function drawEvents() {
   fill(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === state.event ? "true" : null, "data-event": one.event },
     h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${WORDS[one.colour]}`),
     h("small", { class: "quiet" }, `${one.games.played}/${one.games.total}`))))
+  const shown = byId("events").querySelector('[aria-current="true"]')
+  if (shown) byId("events").scrollLeft = shown.offsetLeft - (byId("events").clientWidth - shown.offsetWidth) / 2
 }
 
 function drawTabs() {
@@ -153,6 +156,7 @@ function drawTabs() {
 
 function choose(tab) {
   state.tab = tab
+  byId("panel").setAttribute("aria-busy", "true") // until it is here
   drawTab()
 }
 
@@ -185,7 +189,7 @@ byId("tabs").addEventListener("keydown", (event) => {
 
 // -- the address bar: #/season, #/season/event/e, #/season/game/g -----------------------
 
-async function route() {
+async function route(followed) {
   const [season = "", kind = "", name = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
   state.lost = ""
   if (state.season) tellState(state.season)
@@ -194,13 +198,14 @@ async function route() {
     state.live = null
     connect()
   }
-  byId("to-live").hidden = kind !== "game"
   if (kind === "event") {
     state.chosen = true
     state.event = name
     if (state.season) { drawEvents(); drawTab() }
+    if (followed) byId("tables").scrollIntoView()
     return
   }
+  byId("to-live").hidden = kind !== "game"
   state.replay = kind === "game" ? name : ""
   if (kind === "game") await replay(season, name)
   else if (state.live) view.set(state.live)

@@ -18,7 +18,8 @@ export class GameView {
     this.game = null
     this.at = null // ply that is looked at; null follows the last one
     this.lines = new Map() // ply → its variation with positions
-    this.clocks = {}
+    this.linked = true // without a link nobody knows what the clocks do: they stand
+    for (const id of ["lines", "kibitzers"]) byId(id).addEventListener("keydown", walk)
     setInterval(() => this.#tick(), 100)
   }
 
@@ -78,7 +79,10 @@ export class GameView {
   setSearch(search) {
     if (!this.game || search.ply !== this.last + 1) return
     this.game.search = search
-    if (this.following) { this.#board(); this.#variations(); this.#figures() }
+    if (!this.following) return
+    this.#board()
+    if (!byId("lines").matches(":hover, :focus-within")) this.#variations() // who looks at it reads on till the move
+    this.#figures()
   }
 
   /** Take what engines that only watch say of the position on the board. */
@@ -137,8 +141,7 @@ export class GameView {
 
   #head() {
     const { game } = this
-    const state = game.result ? ` ${game.result}` : ""
-    byId("game-title").textContent = `${game.white.name} – ${game.black.name}${state}`
+    fill(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`) : null)
     const same = game.time_control.white === game.time_control.black
     const facts = [
       `${game.event_name}, round ${game.round}`,
@@ -148,7 +151,7 @@ export class GameView {
       this.#starting() ? "the engines are getting ready" : "",
       game.details,
     ]
-    byId("game-facts").textContent = facts.filter(Boolean).join(" · ")
+    byId("game-facts").textContent = [...new Set(facts.filter(Boolean))].join(" · ") // a drawn start position is the opening's name
     byId("game-pgn").hidden = game.status === "interrupted" // it has a PGN while it is played, and afterwards
     byId("game-pgn").href = game.status === "running" ? `lichess/${game.season}/games/${game.game}.pgn` : `pgn/${game.season}/games/${game.game}.pgn`
   }
@@ -236,7 +239,7 @@ export class GameView {
   }
 
   #tick() {
-    if (!this.game) return
+    if (!this.game || (this.following && !this.linked)) return
     const { clock } = this.game
     for (const side of SIDES) {
       const shown = this.#card(side)?.querySelector('[data-x="clock"]')
@@ -290,7 +293,7 @@ export class GameView {
       const said = live ?? ply
       const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
       const first = live ? live.ply : ply?.n ?? 1
-      return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), line.map((step, k) => this.#step(step, first + k)))
+      return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), this.#steps(line, first))
     }))
     this.#kibitzers()
   }
@@ -300,16 +303,19 @@ export class GameView {
     fill(byId("kibitzers"), said.map((one) => {
       const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
       const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
-      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), one.line.map((step, k) => this.#step(step, one.ply + k)))
+      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), one.this.#steps(one.line, one.ply))
     }))
   }
 
-  #step(step, n) {
+  /** The steps of a variation: the first is a stop of the Tab key, the arrows go to the others. */
+  #steps(line, first) { return line.map((step, k) => this.#step(step, first + k, k ? -1 : 0)) }
+
+  #step(step, n, tabindex) {
     const before = step.fen.split(" ")
     const black = before[1] === "w"
     const number = black ? "" : `${before[5]}.`
     const show = (event) => hover(event.currentTarget, step.fen, this.board.turned)
-    return h("button", { type: "button", onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover, "aria-label": `${number || "…"} ${step.san}`, "data-n": n }, number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
+    return h("button", { type: "button", tabindex, onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover, "aria-label": `${number || "…"} ${step.san}`, "data-n": n }, number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
   }
 
   async #fetchLines() {
@@ -375,6 +381,15 @@ export class GameView {
     if (before && document.activeElement === before && !this.following) button.focus({ preventScroll: true })
     panel.scrollTop = button.offsetTop - panel.offsetTop - panel.clientHeight / 2
   }
+}
+
+/** Go through a variation by the arrows, which else move through the game. */
+function walk(event) {
+  const way = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key]
+  if (!way || event.target.tagName !== "BUTTON") return
+  event.preventDefault()
+  event.stopPropagation()
+  event.target[way]?.focus() // the heading before the first step takes none
 }
 
 /** A ply's move number as its position counts them: a book line may begin at any move, with either side. */

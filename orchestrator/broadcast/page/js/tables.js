@@ -58,18 +58,22 @@ const isOut = (row) => row.decided_by === "excluded"
 async function crosstable(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty("The event has not begun.")]
-  const head = [["#", true], ["Engine"], ["Points", true], ...told.rows.map((row) => [String(row.rank), true])]
+  const head = [["#", true], ["Engine"], ["Points", true], ...told.rows.map((row) => [String(row.rank)])]
   const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
     h("td", { class: "num" }, format.points(row.points)),
     row.cells.map((cell, other) => {
       if (cell === null || other === at) return h("td", { class: "self" }, "")
       const annulled = isOut(row) || isOut(told.rows[other])
-      return h("td", { class: annulled ? "annulled" : null }, [...cell.text].map((sign, k) => h("a", { class: SIGN[sign], href: gameLink(context.season.season, cell.games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}${annulled ? ", annulled" : ""}), game ${cell.games[k]} against ${told.rows[other].name}` }, SHOWN[sign])))
+      return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled))
     })))
   const out = told.rows.filter(isOut).map((row) => row.name)
   const note = h("p", { class: "quiet note" }, `Struck through: the games of ${out.join(", ")} are annulled and count for nobody.`)
   return [h("h3", {}, told.name), table("Crosstable", head, rows), out.length ? note : null]
 }
+
+/** The results of a cell, each of them a way to its game. */
+const results = (season, { text, games }, other, annulled = false) => [...text].map((sign, k) =>
+  h("a", { class: SIGN[sign], href: gameLink(season, games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}${annulled ? ", annulled" : ""}), game ${games[k]} against ${other}` }, SHOWN[sign]))
 
 async function schedule(context) {
   const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)
@@ -87,7 +91,7 @@ function game(season, row) {
   const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
   const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? `about ${format.moment(row.estimated_start_ms)}` : ""
   return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
-    h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", {}, row.white), h("td", {}, result), h("td", {}, row.black),
+    h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, row.white), h("td", {}, result), h("td", { class: "name" }, row.black),
     h("td", {}, start), h("td", {}, row.details ?? "", row.annulled && row.result ? " (annulled)" : ""), h("td", { class: "num" }, row.plies ?? ""),
     h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
     h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": `PGN of game ${row.number}` }, "PGN") : ""))
@@ -97,14 +101,20 @@ async function bracket({ season }) {
   const rounds = season.events.filter((one) => one.knockout)
   const told = await Promise.all(rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`)))
   return [h("h3", {}, "Bracket"), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
-    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one)) : empty("to be drawn")))))]
+    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty("to be drawn")))))]
 }
 
-function match(season, one) {
+function match(season, one, rows) {
   const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}` },
     h("span", { class: "seed", title: "Seed" }, who ? who.seed : ""), h("span", {}, who ? who.name : "bye"), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
-  const games = one.games.length ? h("div", { class: "sr" }, `${one.games.length} games`) : null
-  return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), games)
+  return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
+}
+
+/** The games of a match in their order, as its upper side has them. */
+function played(season, { sides: [upper, lower] }, rows) {
+  if (!upper || !lower) return null
+  const cell = rows.find(({ engine }) => engine === upper.engine)?.cells[rows.findIndex(({ engine }) => engine === lower.engine)]
+  return cell?.games.length ? h("div", { class: "played", role: "group", "aria-label": `Games of ${upper.name}` }, results(season, cell, lower.name)) : null
 }
 
 async function graph({ season }) {
@@ -168,9 +178,10 @@ async function log({ season }) {
   const lines = (await get(`seasons/${season.season}/log`)) ?? []
   const ask = season.decisions.map((one) => h("p", {}, `The organizers are asked: ${one.about} (${one.engines.join(", ")})`))
   if (!lines.length) return [h("h3", {}, "Crashes and decisions"), ...ask, empty("Nothing has happened that had to be decided.")]
+  const names = new Map(season.events.map((one) => [one.event, one.name]))
   const rows = lines.toReversed().map((line) => h("tr", {}, h("td", {}, format.moment(line.at_ms)),
-    h("td", {}, line.game ? h("a", { href: gameLink(season.season, line.game) }, line.game) : line.event),
-    h("td", {}, line.engines.join(", ")), h("td", {}, line.text), h("td", {}, line.reason)))
+    h("td", {}, line.game ? h("a", { href: gameLink(season.season, line.game) }, line.game) : names.get(line.event) ?? line.event),
+    h("td", { class: "name" }, line.engines.join(", ")), h("td", { class: "text" }, line.text), h("td", { class: line.reason ? "text" : null }, line.reason)))
   return [h("h3", {}, "Crashes and decisions"), ...ask, table("Log", [["When"], ["Game or event"], ["Engines"], ["What"], ["Reason"]], rows)]
 }
 
@@ -204,5 +215,6 @@ export async function draw(panel, tab, context, current) {
   const scroll = [panel.scrollLeft, panel.scrollTop]
   fill(panel, made)
   panel.dataset.shows = tab.id
+  panel.removeAttribute("aria-busy")
   ;[panel.scrollLeft, panel.scrollTop] = scroll
 }
