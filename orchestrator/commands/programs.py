@@ -35,7 +35,8 @@ def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
         told.append(f"{what}; if it is the hall, {held}")
     if networks:
         what = f"no network file on this machine: {_named(networks)}"
-        told.append(f"{what}; if it is the hall, no game pins it (one with a checksum: none starts)")
+        unpinned = "no game pins it, and with a checksum none starts"
+        told.append(f"{what}; if it is the hall, {unpinned}")
     return told
 
 
