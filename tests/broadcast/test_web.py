@@ -466,7 +466,7 @@ def test_killed_and_started_again_it_derives_the_same(web: theatre.Web) -> None:
     """After kill -9 and without its files, the server writes the same files again."""
     web.farm.finish("stage", 120)
     web.farm.wait(lambda: games(web, "/pgn/stage.pgn") == 8, 30, "all games in the download")
-    stem = web.feeds / "archive" / "Test_Season_-_Final_2.pgn"
+    stem = web.feeds / "archive" / "Test_Season_stage_-_Final_2.pgn"
     web.farm.wait(stem.exists, 30, "the last game in TCEC's archive")
     before = settled(web)
     documents = web.json("seasons/stage/events/league"), web.json("seasons/stage/log")

@@ -256,6 +256,8 @@ def test_an_address_that_leads_nowhere_is_told_and_taken_back(
     context.set_default_timeout(page_faults.PATIENCE)  # not silent: what is not here is a 404
     opened = context.new_page()
     notice = opened.locator("#notice")
+    opened.goto(f"{web.url}/#/100%")  # as it was typed: no link has made it
+    sync_api.expect(notice).to_have_text("There is no season 100% here.")
     opened.goto(f"{web.url}/#/nosuch")
     sync_api.expect(notice).to_have_text("There is no season nosuch here.")
     opened.goto(f"{web.url}/#/stage/game/league.99")

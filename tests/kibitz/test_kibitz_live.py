@@ -26,7 +26,7 @@ from orchestrator.ledger import keys, kibitz_store
 
 # The hall has core 0, the kibitzer core 1, as two hosts would have their own.
 HALL = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "0"}
-ARCHIVED = "archive/test_season_-_league_liveeval_*.json"
+ARCHIVED = "archive/test_season_stage_-_league_liveeval_*.json"
 
 
 @pytest.fixture(scope="module")

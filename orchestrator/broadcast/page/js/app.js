@@ -189,8 +189,14 @@ byId("tabs").addEventListener("keydown", (event) => {
 
 // -- the address bar: #/season, #/season/event/e, #/season/game/g -----------------------
 
+/** The address' parts, decoded; one that no link has made stands as it was typed. */
+function address() {
+  const decoded = (part) => { try { return decodeURIComponent(part) } catch { return part } }
+  return location.hash.slice(2).split("/").map(decoded)
+}
+
 async function route(followed) {
-  const [season = "", kind = "", name = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
+  const [season = "", kind = "", name = ""] = address()
   state.lost = ""
   if (state.season) tellState(state.season)
   if (season !== state.wanted && (season || state.wanted) && season !== (state.season?.season ?? "")) {
@@ -260,6 +266,6 @@ DARK.addEventListener("change", paint)
 addEventListener("hashchange", route)
 setInterval(() => { if (state.season) tellState(state.season) }, NOTICE_MS)
 paint()
-state.wanted = decodeURIComponent(location.hash.slice(2).split("/")[0] ?? "")
+state.wanted = address()[0]
 connect()
 route()

@@ -303,7 +303,7 @@ export class GameView {
     fill(byId("kibitzers"), said.map((one) => {
       const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
       const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
-      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), one.this.#steps(one.line, one.ply))
+      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), this.#steps(one.line, one.ply))
     }))
   }
 
