@@ -29,7 +29,7 @@ system:
 tables: $(VENV)/.dev
 	@scripts/fetch-syzygy
 
-test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check)
+test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check): a quarter of an hour
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/.dev ## Check style
@@ -39,22 +39,22 @@ lint: $(VENV)/.dev ## Check style
 types: $(VENV)/.dev ## Check types
 	$(BIN)/mypy
 
-archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by field
+archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by field (of ../shared/data; else skipped)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
 
-audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit`
+audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit` (of ../shared/data; else skipped)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
 
 forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true
 	FARM_LONG=1 $(BIN)/python -m pytest tests/forecast -s
 
-chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each (KILLS=n PARTS=n; as root for all)
+chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each: half an hour (KILLS=n PARTS=n; as root for all)
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run_chaos.py $${KILLS:-25} $${PARTS:-3}
 
-games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault
+games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
 
-seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times (FARM_SEASONS=n)
+seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times: a quarter of an hour (FARM_SEASONS=n)
 	FARM_SEASONS=$${FARM_SEASONS:-200} $(BIN)/python -m pytest tests/season/test_season_simulation.py -s
 
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
@@ -85,7 +85,7 @@ reference: $(VENV)/.dev ## Write the generated pages of docs/reference: commands
 pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo season that really runs
 	$(BIN)/python scripts/pictures.py
 
-release: system $(VENV)/.dev ## Build wheel and sdist into dist/; try them, and the core under every supported Python
+release: system $(VENV)/.dev ## Build wheel and sdist into dist/; try them, and the core under every supported Python (minutes each)
 	$(BIN)/uv build --out-dir dist
 	FARM_LONG=1 $(BIN)/python -m pytest tests/release -s
 

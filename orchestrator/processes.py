@@ -11,6 +11,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -92,15 +93,26 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
     own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
     log = worker.log.with_name(f"worker-{hall}.{name}.log")
     return Supervised(
-        f"lane {name}", worker_command(hall, name), {**worker.environment, **own}, log
+        f"lane {name}",
+        worker_command(hall, name),
+        {**worker.environment, **own},
+        log,
+        bound=worker.bound,
     )
+
+
+def _leash() -> list[str]:
+    """Return util-linux' words that bind a command to who starts it; [] where they are not."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
 
 
 @dataclasses.dataclass
 class Supervised:
     """A process that is started again when it ends, until it is stopped.
 
-    It inherits ``sockets``, each time: who waits at one meanwhile is served afterwards.
+    It inherits ``sockets``, each time: who waits at one meanwhile is served afterwards. One that
+    is ``bound`` gets a SIGTERM when the thread that started it is no more, however it ended.
     """
 
     name: str
@@ -108,6 +120,7 @@ class Supervised:
     environment: Mapping[str, str]
     log: pathlib.Path
     sockets: tuple[socket.socket, ...] = ()
+    bound: bool = False
     process: subprocess.Popen[bytes] | None = None
     started: list[float] = dataclasses.field(default_factory=list)
 
@@ -116,7 +129,7 @@ class Supervised:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                self.command,
+                [*(_leash() if self.bound else ()), *self.command],
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

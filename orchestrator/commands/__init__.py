@@ -10,6 +10,7 @@ be reached, 5 the host cannot do its work.
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import os
@@ -79,6 +80,7 @@ COMMANDS = {
     "rehearse": "orchestrator.commands.rehearse:rehearse",
 }
 ENTRY_POINTS = "farm.commands"
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # a write's: they name no file
 ONE_THREAD = "OPENBLAS_NUM_THREADS"  # read when numpy is loaded: its tables here are small, and
 # threads that wait for each other on a busy machine cost more than they bring
 
@@ -128,9 +130,10 @@ class FarmGroup(click.Group):
             click.secho(f"farm: {output.plain(str(error))}", err=True, fg="red")
             ctx.exit(error.exit_code)
         except OSError as error:
-            if error.filename is None:  # no file's: a reader that went away is click's to tell
-                raise
-            words = f"{_text(error.filename)}: {error.strerror}"
+            if error.filename is None and error.errno not in _DISK:
+                raise  # a reader that went away is click's to tell
+            place = "a file cannot be written" if error.filename is None else _text(error.filename)
+            words = f"{place}: {error.strerror}"
             click.secho(f"farm: {output.plain(words)}", err=True, fg="red")
             ctx.exit(errors.HostError.exit_code)
 

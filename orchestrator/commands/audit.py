@@ -9,7 +9,7 @@ import click
 
 from orchestrator import errors
 from orchestrator.audit import reading, report, rules
-from orchestrator.commands import common
+from orchestrator.commands import common, output
 
 _FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
 _COUNT = click.IntRange(min=1)
@@ -56,7 +56,7 @@ def audit(pgn: tuple[pathlib.Path, ...], *, as_json: bool, **options: Any) -> No
     if as_json:
         common.print_json(found)
     else:
-        click.echo("\n".join(report.sentences(found)))
+        click.echo(output.plain("\n".join(report.sentences(found))))
     if broken:
         text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
         raise errors.UsageError(f"{text}; they count nowhere: mend them and audit again")

@@ -43,6 +43,7 @@ def status(season: str | None, *, as_json: bool) -> None:
 def _hall(ledger: api.Ledger, name: str) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
+    facts["worker"] = ledger.worker(name)
     if slot is not None:
         newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
         facts |= {

@@ -98,9 +98,9 @@ def show(
     if as_json:
         output.print_json(lists.facts(known))
     elif model["as_csv"]:
-        click.echo(lists.as_csv(lists.rows(known)), nl=False)
+        click.echo(output.plain(lists.as_csv(lists.rows(known))), nl=False)
     elif model["as_ordo"]:
-        click.echo(lists.as_ordo(known), nl=False)
+        click.echo(output.plain(lists.as_ordo(known)), nl=False)
     else:
         from orchestrator.commands import ratingtables  # noqa: PLC0415 - rich is slow to load
 

@@ -171,5 +171,8 @@ def _show(facts: dict[str, Any]) -> None:
         console.print(f"{season}: {game} was in flight; it is judged as interrupted")
     for season, games in facts["lost_games"].items():
         console.print(f"{season}: the moves of {len(games)} games are lost, their results stand")
-    done = "nothing was changed" if facts["dry_run"] else f"restored; epoch {facts['epoch']}"
-    console.print(f"{done}; start `farm serve` and the workers, then `farm fsck`")
+    if facts["dry_run"]:
+        console.print("(nothing was changed)")
+    else:
+        next_steps = "start `farm serve` and the workers, then `farm fsck`"
+        console.print(f"restored; epoch {facts['epoch']}; {next_steps}")

@@ -121,6 +121,8 @@ def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
 def hall(view: Mapping[str, Any]) -> str:
     """Show what a hall does."""
     doing = "no game"
+    if not view["worker"]:
+        doing += f", no worker has been started there yet (`farm up --hall {view['hall']}`)"
     if view["game"]:
         doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
         if view["overdue"]:

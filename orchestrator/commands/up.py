@@ -238,15 +238,24 @@ def _farm(
         hall=hall,
         redis=redis,
         serve=processes.Supervised(
-            "serve", processes.serve_command(), environment, logs / "serve.log"
+            "serve", processes.serve_command(), environment, logs / "serve.log", bound=True
         ),
         worker=processes.Supervised(
-            "worker", processes.worker_command(hall), environment, logs / f"worker-{hall}.log"
+            "worker",
+            processes.worker_command(hall),
+            environment,
+            logs / f"worker-{hall}.log",
+            bound=True,
         ),
         web=None
         if page is None
         else processes.Supervised(
-            "serve-web", processes.web_on_socket(page), environment, logs / "web.log", (page,)
+            "serve-web",
+            processes.web_on_socket(page),
+            environment,
+            logs / "web.log",
+            (page,),
+            bound=True,
         ),
     )
 
@@ -289,11 +298,12 @@ def _run(
 
 
 def _stop(farm: Farm, shown: up_screen.Screen, *, give_up: bool) -> None:
+    """End the farm; tell the result that it waited for, or what becomes of the game given up."""
     try:
         farm.stop(give_up=give_up)
     except KeyboardInterrupt:
         farm.stop(give_up=True)
-        shown.tell_given_up(farm.hall)
+    shown.tell_given_up(farm.hall)
 
 
 class _TerminatedError(Exception):

@@ -116,8 +116,8 @@ class Screen:
 
     def tell_given_up(self, hall: str) -> None:
         """Say what becomes of the game that was in flight in a hall when that was stopped."""
-        with contextlib.suppress(errors.LedgerAwayError):
-            self.look()  # it may have ended meanwhile
+        with contextlib.suppress(errors.LedgerAwayError, errors.LedgerDamagedError):
+            self.look()  # it may have ended meanwhile; Ctrl-C may have cut a look short
         for folded in self._states.values():
             if folded.running is not None and folded.running.hall == hall:
                 game = folded.running.game

@@ -157,7 +157,7 @@ def host_away(
         known = ", ".join(state.engines)
         named = ", ".join(unknown) or "nobody"
         raise errors.UsageError(
-            f"{host} takes engines of this season with it, not {named}: {known}"
+            f"--engine says who runs on {host}: found {named}; allowed: {known}"
         )
     why = reason or f"told by {name}"
     fact = amendments.HostAway(host=host, engines=tuple(engines), reason=why, name=name)

@@ -182,7 +182,7 @@ def _relegated(event: model.Event, size: int) -> Iterator[problems.Problem]:
 
 
 def openings(season: model.Season, engines: int, books: Books) -> Iterator[problems.Problem]:
-    """Yield books that run out inside an event."""
+    """Yield books that run out inside an event, or begin behind their end."""
     for event_id, schedule in plan.schedules(season, engines).items():
         name = season.event(event_id).book
         if name is None:
@@ -193,6 +193,8 @@ def openings(season: model.Season, engines: int, books: Books) -> Iterator[probl
             found = f"{there} lines in {season.books[name].file}"
             allowed = f"{needed} or more for event {event_id}, or repeat = true"
             yield problems.Problem(f"[books.{name}] file", found, allowed)
+        elif (start := season.books[name].start) > there:
+            yield problems.Problem(f"[books.{name}] start", str(start), f"1 to {there}, its lines")
         yield from _unplayable(season, season.event(event_id), name, books[name])
 
 

@@ -82,9 +82,12 @@ def _with_roster_file(path: Path, season: model.Season) -> model.Season:
 
 def _parse(file: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors of Windows mark it
+    except OSError as error:
         raise errors.SeasonFileError(file, "the file", str(error), "a TOML file") from error
+    except UnicodeDecodeError as error:
+        found = f"a letter that is not UTF-8 (byte {error.start + 1})"
+        raise errors.SeasonFileError(file, "the file", found, "TOML, saved as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         text, _, position = str(error).rpartition(" (at ")
         where, why = (position.rstrip(")"), text) if text else ("the file", str(error))

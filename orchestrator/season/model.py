@@ -154,7 +154,7 @@ class Book(contract.Message):
 
     file: values.Text
     kind: Literal["pgn", "epd"] | None = None  # None: as the file's name ends
-    plies: int | None = pydantic.Field(default=None, ge=0)
+    plies: int | None = pydantic.Field(default=None, ge=1)
     order: Literal["random", "sequential"] = "random"
     start: int = pydantic.Field(default=1, ge=1)  # first exit of a sequential book, from 1
     repeat: bool = False

@@ -185,7 +185,7 @@ def test_gates_hosts_and_policies_are_amended(ledger: store.RedisLedger) -> None
     assert "no gate before it" in farm("amend", "gate", "league", "--at", "+2d", *WHY, code=3)
     farm("amend", "away-policy", "others", *WHY)
     assert "already" in farm("amend", "away-policy", "others", *WHY, code=3)
-    assert "this season" in farm("amend", "host", "box", "--away", *WHY, code=2)
+    assert "--engine says who runs on box" in farm("amend", "host", "box", "--away", *WHY, code=2)
     farm("amend", "host", "box", "--away", "--engine", "e1", *WHY)
     told = json.loads(farm("status", "--json"))["seasons"][0]
     assert (told["away"], told["away_policy"]) == ({"box": ["e1"]}, "others")

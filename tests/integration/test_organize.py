@@ -69,6 +69,16 @@ def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> N
     assert told.getvalue().endswith("league:place-1: decided by ann: e3, e1\n")
 
 
+def test_a_hall_that_no_worker_has_opened_is_told(ledger: store.RedisLedger) -> None:
+    """A season that was launched for a hall that is none (``--hall``) waits, and it is seen why."""
+    folded = play(ledger, 0)
+    game = folded.ready_game() or ""
+    ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
+    assert "no worker has been started there yet" in " ".join(farm("status").split())
+    ledger.open_hall(driver.HALL, "host", "worker")
+    assert "no worker" not in farm("status")
+
+
 def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> None:
     """After a correction the hall cannot claim what was on offer before it."""
     folded = play(ledger, 3)

@@ -63,3 +63,17 @@ def test_errors_hold_none(tmp_path: pathlib.Path) -> None:
     done = click.testing.CliRunner().invoke(commands.farm, ("check", wanted))
     assert done.exit_code != 0
     assert not {"\x07", "\x1b", "\x9b"} & set(done.output)
+
+
+@pytest.mark.parametrize("words", [("audit", "--rules", "cup"), ("rate",), ("rate", "--csv")])
+def test_names_of_other_peoples_games_hold_none(
+    tmp_path: pathlib.Path, words: tuple[str, ...]
+) -> None:
+    """What a PGN calls its players reaches the terminal in letters alone."""
+    path = tmp_path / "games.pgn"
+    tags = f'[White "{NASTY}"]\n[Black "b"]\n[Result "1-0"]\n'
+    path.write_text(f"{tags}\n1. e4 f5 2. d4 g5 3. Qh5# 1-0\n")
+    done = click.testing.CliRunner().invoke(commands.farm, [*words, str(path)])
+    assert done.exit_code == 0
+    assert LEFT in done.output
+    assert not {"\x07", "\x08", "\x1b", "\x7f", "\x9b"} & set(done.output)

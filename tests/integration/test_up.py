@@ -112,6 +112,7 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)  # an impatient supervisor's
         _, told = process.communicate(timeout=PATIENCE)
+    assert "league.1 is given up: next time it goes on from its last move" in told
     assert "everything is stopped" in told
     assert gone(tmp_path)
     again = up(tmp_path)
@@ -120,6 +121,20 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
     finally:
         again.send_signal(signal.SIGINT)
         again.communicate(timeout=PATIENCE)
+    assert gone(tmp_path)
+
+
+def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) -> None:
+    """One Ctrl-C in mid-game: the game is played to its end, and what came of it is said."""
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        process.send_signal(signal.SIGINT)
+        log = tmp_path / "logs" / f"worker-{harness.HALL}.log"
+        harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
+    _, told = process.communicate(timeout=PATIENCE)
+    assert "league 1/12" in told
+    assert "given up" not in told.replace("Ctrl-C again gives it up", "")
     assert gone(tmp_path)
 
 
@@ -159,6 +174,28 @@ def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
     assert process.returncode == 0, told
     assert json.loads(output)["season"]["status"] == "finished"
     assert gone(tmp_path)
+
+
+def test_a_farm_that_was_killed_goes_on_next_time(tmp_path: pathlib.Path) -> None:
+    """Its serve ends with it, its worker after its game: nobody is in the next one's way."""
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        orphans = [_running(process.pid, name)[0] for name in ("farm serve", "orchestrator worker")]
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        harness.wait(lambda: not harness.alive(orphans[0]), "serve to end")
+        again = up(tmp_path)
+        _running(again.pid, "farm serve")
+    games = tmp_path / "archive" / "test" / "games"
+    try:
+        harness.wait((games / "league.2" / "record.json").exists, "a game of the next farm")
+        assert again.poll() is None
+    finally:
+        again.terminate()
+        again.communicate(timeout=PATIENCE)
+    assert gone(tmp_path)
+    assert not any(map(harness.alive, orphans))
 
 
 def test_nobody_else_gets_the_port_of_the_page(tmp_path: pathlib.Path) -> None:

@@ -72,6 +72,19 @@ BAD = [
     ('"short.epd"', '"none.epd"', "[books.short] file", "No such file", "PGN or EPD"),
     ('"short.epd"', '"season.toml"', "[books.short] file", "'season.toml'", ".pgn or .epd"),
     ('"short.epd"', '"season.toml"\nkind = "x"', "[books.short] kind", "'x'", "'pgn' or 'epd'"),
+    ('"short.epd"', '"short.epd"\nplies = 0', "[books.short] plies", "0", "1 or more"),
+    ('"short.epd"', '"short.epd"\nstart = 99', "[books.short] start", "99", "1 to "),
+    (CONTROL, 'time_control = "0+1"', "[event league] time_control", "'0+1'", "above 0"),
+    (CONTROL, 'time_control = "20000+1"', "[event league] time_control", "'20000+1'", "10 days"),
+    ('name = "Engine 2"', r'name = "a\nb"', "[roster.engine e2] name", r"'a\nb'", "one line"),
+    ('name = "Engine 2"', 'name = " "', "[roster.engine e2] name", "' '", "not blank"),
+    (
+        'command = ["engine-2"]',
+        'command = ["x"]\noptions = {Book = "x\\nquit"}',
+        "[roster.engine e2] options.Book",
+        "quit",
+        "a line of text",
+    ),
     ("[roster]", "[roster]\nsize = 5", "[roster] size", "only 4 engines", "more engines"),
     ("[roster]", "[roster]\nsize = 3", "[roster] size", "4 engines are listed", "4 or more"),
     (
@@ -188,8 +201,14 @@ def test_a_missing_file_and_a_broken_one_are_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.SeasonFileError, match="No such file"):
         files.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
-    with pytest.raises(errors.SeasonFileError, match="utf-8"):
+    with pytest.raises(errors.SeasonFileError, match=r"not UTF-8 \(byte 9\); allowed: TOML, saved"):
         files.load(tmp_path / "latin.toml")
+
+
+def test_a_file_may_bear_the_mark_of_utf_8(tmp_path: Path) -> None:
+    """Editors of Windows write it before the first key."""
+    loaded = driver.load(tmp_path, driver.season_text())
+    assert driver.load(tmp_path, "\ufeff" + driver.season_text()) == loaded
 
 
 @pytest.mark.parametrize(
