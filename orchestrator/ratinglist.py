@@ -229,8 +229,8 @@ def long_enough(content: bytes, least: contract.TimeControl | None) -> headers.G
     if least is None:
         return headers.read(content)
     found: headers.Games = collections.Counter()
-    for (white, black, result, control), times in headers.read_controlled(content).items():
-        if _nominal_seconds(control) >= _nominal(least):
+    for (white, black, result, *controls), times in headers.read_controlled(content).items():
+        if min(map(_nominal_seconds, controls)) >= _nominal(least):
             found[white, black, result] += times
     return found
 

@@ -190,7 +190,10 @@ def _game(number: int, chunk: str) -> Game:
     if missing:
         raise ValueError(f"no tag {', '.join(missing)}")
     game = Game(number, raw.tags, [], _variant(raw.tags), raw.result)
-    game.plies.extend(_told(raw.moves, game.start()))
+    start = game.start()
+    if not any(start.legal_moves):
+        raise ValueError("no legal move is left in its start position")
+    game.plies.extend(_told(raw.moves, start))
     return game
 
 
@@ -218,7 +221,8 @@ def _told(moves: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
         mover: contract.Side = "white" if board.turn else "black"
         uci = sys.intern(board.uci(move))  # huge archives have few different moves
         board.push(move)
-        in_book = in_book and remarks.of_book(remark, mover)
+        # A book never ends a game, whatever the remark of the last move says.
+        in_book = in_book and remarks.of_book(remark, mover) and any(board.legal_moves)
         yield Told(uci, mover, remark, in_book)
 
 

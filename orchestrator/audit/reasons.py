@@ -15,10 +15,17 @@ from orchestrator.audit import reading
 
 RULES: Final = ("draw_rule", "win_rule", "tablebase")
 _DETAILS: Final = (
-    ("TCEC draw rule", "draw_rule"),
-    ("TCEC win rule", "win_rule"),
-    ("SyzygyTB", "tablebase"),
-    ("TB position", "tablebase"),
+    ("tcec draw rule", "draw_rule"),
+    ("tcec win rule", "win_rule"),
+    ("syzygytb", "tablebase"),
+    ("tb position", "tablebase"),
+    ("tb adjudication", "tablebase"),
+)
+# Words that leave open which rule it was, or whether people decided.
+_VAGUE: Final = frozenset(
+    {"", "?", "-", "normal", "unknown", "unterminated", "no result"}
+    | {"adjudication", "draw by adjudication"}
+    | {f"{side} wins by adjudication" for side in ("white", "black")}
 )
 _BOARD: Final = (
     ("mates", contract.Ending.CHECKMATE),
@@ -48,7 +55,7 @@ def rule(game: reading.Game) -> str | None:
     """Return the rule that ended a game by the record, None where none did."""
     details, termination = _tags(game)
     for words, name in _DETAILS:
-        if details == words:
+        if details.lower() == words:
             return name
     if termination.startswith("GUI TB"):
         return "tablebase"
@@ -64,8 +71,8 @@ def board(game: reading.Game) -> contract.Ending | None:
 
 
 def unknown(game: reading.Game) -> bool:
-    """Say whether the record tells no reason at all."""
-    return not any(_tags(game))
+    """Say whether the record tells no reason, or only that somebody adjudicated."""
+    return all(text.lower() in _VAGUE for text in _tags(game))
 
 
 def ending(game: reading.Game) -> contract.Ending:

@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrator import contract
 
-_FIELD = re.compile(r"\b(\w+)=([^,]*),")  # \b: words may be very long
+_FIELD = re.compile(r"\b(\w+)=([^,]*)(?:,|$)")  # \b: words may be very long
 _SCORE = re.compile(r"(?:\([^)]*\) ?)?([+-]?)([M#]?\d+(?:\.\d+)?)/\d+")
 _COMMAND = re.compile(r"\[%eval ([+-]?)(#?)(-?)(\d+(?:\.\d+)?)")
 _DECIMAL = re.compile(r"\d+(\.\d*)?|\.\d+")

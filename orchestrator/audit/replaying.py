@@ -138,14 +138,20 @@ def _recorded(game: reading.Game) -> _Reason | None:
     return None if ending is None else _Reason(BOARD, result, ending)
 
 
+def _silent(game: reading.Game, computed: _Reason | None) -> bool:
+    """Say whether a record gives no reason for an end, and no result but that end's."""
+    result = None if computed is None else computed.result
+    return reasons.unknown(game) and game.result in (None, result)
+
+
 def _mismatches(
     game: reading.Game, recorded: _Reason | None, computed: _Reason | None, ply: int
 ) -> Iterator[dict[str, Any]]:
     length = len(game.plies)
     if recorded == computed and (recorded is None or ply == length):
         return
-    # A record that does not say how the game ended contradicts no rule at its last ply.
-    if recorded is None and ply == length and reasons.unknown(game):
+    # A record that does not say how the game ended contradicts no rule that ends it there so.
+    if recorded is None and ply == length and _silent(game, computed):
         return
     told = (recorded, computed)
     if recorded is not None and recorded.rule == BOARD and computed is not None and ply < length:

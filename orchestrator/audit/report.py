@@ -27,9 +27,10 @@ def report(
     ``broken`` games were in it, too: they are named and count nowhere.
     """
     games = _played(games)
+    slots = schedules.counted(games)
     everybody = tables.engines(games)
-    kind = held.kind or ("knockout" if held.name == "cup" else schedules.kind(games))
-    seeds = _names(held.seeds, everybody, "--seeds") or _seeds(games, kind)
+    kind = held.kind or ("knockout" if held.name == "cup" else schedules.kind(slots))
+    seeds = _names(held.seeds, everybody, "--seeds") or _seeds(slots, kind)
     if len(set(seeds)) < len(everybody):
         missing = ", ".join(sorted(set(everybody) - set(seeds)))
         raise errors.UsageError(f"--seeds: without {missing}; give all {len(everybody)} engines")
@@ -42,10 +43,11 @@ def report(
         "standings": _standings(games, held, kind, seeds, out),
         "adjudication": ends,
         "tablebase_hint": hints.tablebase(games, adjudication, ends),
-        "schedule": _schedule(games, held, kind, seeds),
-        "openings": None if kind == "swiss" else schedules.openings(games),
+        "schedule": _schedule(slots, held, kind, seeds),
+        "openings": None if kind == "swiss" else schedules.openings(slots),
         "results": list(_contradictions(games)),
-        "knockout": _knockout(games, held) if kind == "knockout" else None,
+        "copies": list(_copies(games)),
+        "knockout": _knockout(slots, held) if kind == "knockout" else None,
     }
 
 
@@ -70,6 +72,7 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
     for wrong in found["results"]:
         results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
         yield f"  game {wrong['game']}: {results}"
+    yield from (f"  game {one['game']}: the same as game {one['of']}" for one in found["copies"])
     if schedule := found["schedule"]:
         yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
         missing = "not played, or unreadable" if found["unreadable"] else "not played"
@@ -91,9 +94,11 @@ def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
         if counts := found[name]:
             yield f"{words}: {counts['reproduced']} of {counts['recorded']} reproduced"
     for wrong in found["mismatches"]:
-        computed = "not at all" if wrong["computed_ply"] is None else f"at {wrong['computed_ply']}"
+        ply, last = wrong["computed_ply"], wrong["recorded_ply"]
+        computed = "not at all" if ply is None else f"at {ply}"
+        unlike = ", but otherwise than recorded" if ply == last else ""
         words = _RULES[wrong["rule"]]
-        yield f"  game {wrong['game']}: ended at ply {wrong['recorded_ply']}; {words}: {computed}"
+        yield f"  game {wrong['game']}: ended at ply {last}; {words}: {computed}{unlike}"
 
 
 def _out_of_order(mismatches: Sequence[dict[str, Any]], missing: str) -> Iterator[str]:
@@ -119,6 +124,18 @@ def _contradictions(games: Sequence[reading.Game]) -> Iterator[dict[str, Any]]:
         if game.last_word != game.tags["Result"]:
             moves = game.last_word or "none"
             yield {"game": game.number, "tag": game.tags["Result"], "moves": moves}
+
+
+def _copies(games: Sequence[reading.Game]) -> Iterator[dict[str, int]]:
+    """Yield the games whose tags, with the time of day, and moves stood there before."""
+    seen: dict[object, int] = {}
+    for game in games:
+        if not {"GameStartTime", "Time"} & game.tags.keys():
+            continue  # short games of a few engines may well be alike
+        moves = tuple(told.move for told in game.plies)
+        first = seen.setdefault((frozenset(game.tags.items()), moves), game.number)
+        if first != game.number:
+            yield {"game": game.number, "of": first}
 
 
 def _standings(

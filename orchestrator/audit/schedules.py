@@ -40,22 +40,54 @@ def kind(games: Sequence[reading.Game]) -> rules.Kind:
 def first_seeds(games: Sequence[reading.Game]) -> tuple[str, ...]:
     """Return the seeds as the first round of a round robin tells them."""
     everybody = tables.engines(games)
-    first = games[: len(everybody) // 2]
-    white, black = [game.white for game in first], [game.black for game in first]
+    pairs = dict.fromkeys((game.white, game.black) for game in games)
+    first = list(pairs)[: len(everybody) // 2]
+    white, black = [pair[0] for pair in first], [pair[1] for pair in first]
     bye = [engine for engine in everybody if engine not in white and engine not in black]
     return (*bye, *white, *reversed(black))
+
+
+def counted(games: Sequence[reading.Game]) -> list[reading.Game]:
+    """Leave out games that broke off and were begun again, at once or later in their round."""
+    again = {(game.white, game.black, game.tags.get("Round", "?")): game.number for game in games}
+
+    def dropped(game: reading.Game, after: reading.Game | None) -> bool:
+        sides, told = (game.white, game.black), game.tags.get("Round", "?")
+        at_once = after is not None and sides == (after.white, after.black)
+        later = told != "?" and again[*sides, told] > game.number
+        return game.result is None and (at_once or later)
+
+    nexts = itertools.zip_longest(games, games[1:])
+    return [game for game, after in nexts if game and not dropped(game, after)]
 
 
 def league(
     games: Sequence[reading.Game], seeds: Sequence[str], table: rules.Table, cycles: int | None
 ) -> dict[str, Any]:
-    """Compare a round robin with its table; cycles are found from the games if not given."""
-    per_cycle = len(seeds) * (len(seeds) - 1) // 2
-    cycles = cycles or -(-len(games) // per_cycle)
-    ours = round_robin.RoundRobin(len(seeds), -(-cycles // 2), table)
-    rounds = cycles * ours.rounds // (2 * ours.double_rounds)
-    boards = [board for index in range(rounds) for board in ours.pair(index, base.History()).boards]
+    """Compare a round robin with its table; cycles are found from the games if not given.
+
+    Games beyond whole cycles begin another one if they are its first, or so many that it
+    can be nothing else; a game that stands there twice, or a playoff, begins none.
+    """
+    field = len(seeds)
+    begun = -(-len(games) // (field * (field - 1) // 2))
+    boards = _boards(field, table, cycles or begun)
+    due = [(seeds[board.white], seeds[board.black]) for board in boards[: len(games)]]
+    if cycles is None and due != [(game.white, game.black) for game in games]:
+        boards = _boards(field, table, min(begun, _met(games, field)))
     return _compared(games, seeds, table, boards)
+
+
+def _boards(field: int, table: rules.Table, cycles: int) -> list[base.Board]:
+    ours = round_robin.RoundRobin(field, -(-cycles // 2), table)
+    rounds = cycles * ours.rounds // (2 * ours.double_rounds)
+    return [board for index in range(rounds) for board in ours.pair(index, base.History()).boards]
+
+
+def _met(games: Sequence[reading.Game], field: int) -> int:
+    """Return how often more pairs met than play in one round."""
+    met = collections.Counter(frozenset((game.white, game.black)) for game in games)
+    return sorted(met.values(), reverse=True)[min(field // 2, len(met) - 1)]
 
 
 def duel(games: Sequence[reading.Game], seeds: Sequence[str]) -> dict[str, Any]:

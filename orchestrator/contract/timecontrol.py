@@ -11,6 +11,7 @@ from orchestrator.contract import codec
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_LONGEST_MS = 10 * 86_400_000  # ms: the kernel waits for an answer at most 24 days
 _LIMIT_WORDS = frozenset({"nodes", "depth"})
 
 
@@ -22,10 +23,10 @@ class TimeControl(codec.Message):
     limit by ``depth`` or ``nodes`` may stand beside each, and has to where no clock is.
     """
 
-    base_ms: int = pydantic.Field(default=0, ge=0)
-    increment_ms: int = pydantic.Field(default=0, ge=0)
+    base_ms: int = pydantic.Field(default=0, ge=0, le=_LONGEST_MS)
+    increment_ms: int = pydantic.Field(default=0, ge=0, le=_LONGEST_MS)
     moves: int | None = pydantic.Field(default=None, ge=1)
-    move_ms: int | None = pydantic.Field(default=None, ge=1)
+    move_ms: int | None = pydantic.Field(default=None, ge=1, le=_LONGEST_MS)
     depth: int | None = pydantic.Field(default=None, ge=1)
     nodes: int | None = pydantic.Field(default=None, ge=1)
 

@@ -23,7 +23,10 @@ _USUAL = re.compile(
     rb"\[White " + _TEXT + rb"\][ \t]*\r?\n\[Black " + _TEXT + rb"\][ \t]*\r?\n"
     rb"(?:\[[^\n]*\n)*?\[Result " + _TEXT
 )
-_TAG = re.compile(rb"^[ \t]*\[(White|Black|Result|TimeControl)[ \t]+" + _TEXT, re.MULTILINE)
+_TAG = re.compile(
+    rb"(?:^|(?<=\]))[ \t]*\[(White|Black|Result|(?:White|Black)?TimeControl)[ \t]+" + _TEXT,
+    re.MULTILINE,
+)
 _ESCAPED = re.compile(rb"\\(.)")
 _WHITE = re.compile(rb"\[White[ \t]")
 
@@ -77,14 +80,16 @@ def read(content: bytes) -> Games:
     return Games(zip(*([table.texts[at] for at in column] for column in columns), strict=True))
 
 
-def read_controlled(content: bytes) -> collections.Counter[tuple[str, str, str, str]]:
-    """Count games as (White, Black, result, time control); '' where no time control is told."""
+def read_controlled(content: bytes) -> collections.Counter[tuple[str, str, str, str, str]]:
+    """Count games as (White, Black, result, White's time control, Black's); '' if untold."""
     known: dict[bytes, str] = {}
-    games: collections.Counter[tuple[str, str, str, str]] = collections.Counter()
+    games: collections.Counter[tuple[str, str, str, str, str]] = collections.Counter()
     for tags in _by_game(content):
-        raw = [tags[name] for name in _NEEDED] + [tags.get(b"TimeControl", b"")]
-        white, black, result, control = (known.setdefault(tag, _text(tag)) for tag in raw)
-        games[white, black, result, control] += 1
+        both = tags.get(b"TimeControl", b"")
+        raw = [tags[name] for name in _NEEDED]
+        raw += [tags.get(name, both) for name in (b"WhiteTimeControl", b"BlackTimeControl")]
+        white, black, result, first, second = (known.setdefault(tag, _text(tag)) for tag in raw)
+        games[white, black, result, first, second] += 1
     return games
 
 

@@ -11,6 +11,7 @@ interval, of ratings against the mean, or against the anchor where there is one.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import statistics
 
@@ -116,7 +117,14 @@ def simulated(rated: ordo.Rated, games: pairings.Pairings, runs: int) -> Spread:
     draw = _Draws(rated, games)
     free = rated.settings.white is None
     start = likelihood.Fit(rated.fit.ratings, rated.white, 0, settled=True)
-    found = [_run(draw.run(), None if free else rated.white, start) for _ in range(runs)]
+    known: dict[bytes, likelihood.Fit] = {}  # few games come out alike again and again
+    found = []
+    for _ in range(runs):
+        drawn = draw.run()
+        mark = hashlib.sha256(drawn.wins.tobytes() + drawn.draws.tobytes()).digest()
+        if mark not in known:
+            known[mark] = _run(drawn, None if free else rated.white, start)
+        found.append(known[mark])
     table = np.array([run.ratings for run in found])
     error = CONFIDENCE * float(np.std([run.white for run in found])) if free else None
     return Spread(rated, np.cov(table, rowvar=False, bias=True), error)

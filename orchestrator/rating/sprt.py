@@ -28,12 +28,16 @@ Verdict: TypeAlias = Literal["H0", "H1"]
 PRIOR = 1e-3  # observations put into a score that was never seen
 STEPS = 60  # halvings of an interval: below the precision of a double
 TURNS = 50  # times the deviation under a hypothesis is fitted; 5 to 10 are enough
+WIDEST = {"normalized": 200, "logistic": 2000}  # Elo; beyond, some counts have no fit
 SMALL = 1e-12  # change of a probability that ends the fit
 
 
 @dataclasses.dataclass(frozen=True)
 class Test:
-    """The question: difference at least ``elo1``, or not more than ``elo0``?"""
+    """The question: difference at least ``elo1``, or not more than ``elo0``?
+
+    Raise ``UsageError`` for bounds that cannot be told apart, or are too wide.
+    """
 
     __test__ = False  # this is no test class of pytest's
 
@@ -44,10 +48,14 @@ class Test:
     model: Model = "normalized"
 
     def __post_init__(self) -> None:
-        """Refuse bounds that cannot be told apart; raise ``UsageError``."""
+        """Refuse bounds that have no answer."""
         if not self.elo0 < self.elo1:
             found = f"elo0={self.elo0:g} elo1={self.elo1:g}"
             raise errors.UsageError(f"-sprt: found {found}; allowed: elo0 below elo1")
+        widest = WIDEST[self.model]
+        if max(abs(self.elo0), abs(self.elo1)) > widest:
+            found = f"elo0={self.elo0:g} elo1={self.elo1:g} model={self.model}"
+            raise errors.UsageError(f"-sprt: found {found}; allowed: -{widest} to {widest}")
         if not (0 < self.alpha < 1 and 0 < self.beta < 1 and self.alpha + self.beta < 1):
             found = f"alpha={self.alpha:g} beta={self.beta:g}"
             raise errors.UsageError(f"-sprt: found {found}; allowed: above 0, together below 1")

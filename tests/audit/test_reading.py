@@ -90,6 +90,7 @@ def test_a_remark_may_hold_what_looks_like_a_tag() -> None:
     ("body", "problem"),
     [
         ("1. e4 e5 2. Ke3 *", "ply 3: illegal san: 'Ke3'"),
+        ('[FEN "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"]\n\n1-0', "no legal move is left"),
         ("1. e4 -- *", "ply 2: '--' is a null move"),
         ("1. e4 (1. d4 d5 *", "a variation is not closed"),
         ("1. e4 ) e5 *", "closes no variation"),
@@ -185,6 +186,7 @@ def test_foreign_packing_is_named(tmp_path: pathlib.Path, head: bytes) -> None:
         ("[%eval #-3]", Score(mate=-2), Score(mate=2)),
         ("[%clk 0:03:00]", None, None),
         ("wv=inf,", None, None),
+        ("d=20, wv=-1.25", Score(cp=-125), Score(cp=125)),
         ("d=1, sd=1, s=0, n=0, pv=, tb=null, wv=0.00,", None, None),
         ("d=1, sd=1, s=0, n=0, pv=Kg1, tb=null, wv=0.00,", Score(cp=0), Score(cp=0)),
         ("d=1, sd=38, s=0, n=0, pv=, tb=0, wv=0.00,", Score(cp=0), Score(cp=0)),
@@ -215,6 +217,7 @@ def report_of(body: str, head: str = HEAD) -> dict[str, dict[str, int]]:
         ("1. e4 f5 2. d4 g5 3. Qh5# {Draw by 3-fold repetition} 1-0", False),
         ("1. e4 f5 2. d4 g5 3. Qg4 {White mates} 1-0", False),
         ("1. e4 f5 2. d4 g5 3. Qh5# {White mates} 0-1", False),
+        ("1. e4 {book} f5 {book} 2. d4 {book} g5 {book} 3. Qh5# {book, White mates} 1-0", True),
     ],
 )
 def test_ends_on_the_board_are_held_against_the_record(body: str, reproduced: bool) -> None:
@@ -222,6 +225,17 @@ def test_ends_on_the_board_are_held_against_the_record(body: str, reproduced: bo
     found = report_of(body, HEAD.replace("1-0", body[-3:]))
     assert found["board"] == {"recorded": 1, "reproduced": int(reproduced)}
     assert bool(found.get("mismatches")) is not reproduced
+
+
+@pytest.mark.parametrize("tag", ["", '[Termination "Normal"]\n', '[Termination "adjudication"]\n'])
+def test_a_record_without_a_reason_is_held_to_its_result(tag: str) -> None:
+    """Mate that nobody calls by name contradicts nothing, unless the result is another."""
+    mate = "1. e4 f5 2. d4 g5 3. Qh5# "
+    for result, mismatches in (("1-0", 0), ("0-1", 1), ("1/2-1/2", 1), ("*", 0)):
+        head = HEAD.replace("1-0", result) + tag
+        games = reading.games(f"{head}\n{mate}{result}")
+        found = replaying.report(games, Adjudication())["mismatches"]
+        assert len(found) == mismatches, result
 
 
 def test_a_game_that_went_on_after_its_end_is_named() -> None:

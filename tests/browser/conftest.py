@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 
+import own_network
 import page_faults
 import pytest
 from playwright import sync_api
@@ -17,6 +18,13 @@ collect_ignore = [] if os.environ.get("FARM_TCECGUI") else ["test_tcecgui.py"]
 
 
 sync_api.expect.set_options(timeout=page_faults.PATIENCE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def network() -> Iterator[None]:
+    """Keep the browser and its servers out of what other tests do to the machine's network."""
+    with own_network.own_network():
+        yield
 
 
 @pytest.fixture(scope="module")

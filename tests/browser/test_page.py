@@ -148,6 +148,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
 ) -> None:
     """A cell of the crosstable opens the game; evals, clocks, counters are the record's."""
     record = first_finished(web)
+    page.goto(f"{web.url}#/stage/event/league")  # the final may have begun
     page.get_by_role("tab", name="Crosstable").click()
     cell = page.locator('#panel a[href="#/stage/game/league.1"]').first
     sync_api.expect(cell).to_be_visible()

@@ -174,7 +174,7 @@ def _test_games(running: harness.Farm) -> None:
         ("Scripted 2", "Scripted 1"),
     ]
     assert all(len(game["checksums"]["white"]) == 2 for game in games)
-    assert not any("test-1" in entry.line() for entry in running.ledger.read("test"))
+    assert not any('"test-1"' in entry.line() for entry in running.ledger.read("test"))
 
 
 def _swapped(running: harness.Farm, path: pathlib.Path) -> None:

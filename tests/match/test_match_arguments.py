@@ -57,6 +57,7 @@ def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
         ["st=0"],
         ["nodes=0"],
         ["tc=1:2:3:4"],
+        ["tc=1000000"],
     ],
 )
 def test_a_clock_that_is_none_is_refused(words: list[str]) -> None:
@@ -227,6 +228,9 @@ def test_outputs() -> None:
     assert (settings.event, settings.site) == ("E", "S")
     assert settings.journal == pathlib.Path("g.pgn.jsonl")
     assert settings.epd == pathlib.Path("e.epd")
+    assert not read("-log", "file=l", "level=info", "-epdout", "e").remarks
+    assert len(read("-log", "file=l", "compress=true").remarks) == 1
+    assert len(read("-epdout", "file=e", "append=false").remarks) == 1
     settings = read("-pgnout", "notation=san", "nodes=true", "file=g.pgn", "append=false")
     assert (settings.pgn, settings.append) == (pathlib.Path("g.pgn"), False)
     assert read("-journal", "j").journal == pathlib.Path("j")

@@ -84,6 +84,23 @@ def test_an_option_that_an_engine_does_not_have_is_told_once(tmp_path: pathlib.P
         assert out.count(note) == 1
 
 
+def test_tables_and_cpus_that_are_not_there_are_told(tmp_path: pathlib.Path) -> None:
+    """A misspelt directory or a CPU of another machine changes no match in silence."""
+    words = table.good_and_bad("-tb", "nowhere", "-use-affinity", "4095")
+    out = table.play(tmp_path, *words).stdout
+    assert out.count("Note: -tb: no tablebases in nowhere") == 1
+    assert out.count("Note: -use-affinity: 4095 cannot be used on this machine") == 1
+
+
+def test_a_full_disk_ends_the_match_in_a_sentence(tmp_path: pathlib.Path) -> None:
+    """Exit code 5 and what to mend, no traceback; no engine is left."""
+    (tmp_path / "full").symlink_to("/dev/full")
+    err = table.play(tmp_path, *table.good_and_bad("-journal", "full"), code=5).stderr
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+    assert not table.survivors(tmp_path)
+
+
 def test_a_misspelt_program_ends_the_match_before_its_first_game(tmp_path: pathlib.Path) -> None:
     """Exit code 2 and a sentence; no game, journal or PGN is begun."""
     engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-each", "tc=5"]

@@ -65,6 +65,21 @@ def test_test_games_count_at_a_time_control_or_slower(tag: str, counts: bool) ->
     assert bool(ratinglist.long_enough(text.encode(), least)) is counts
 
 
+@pytest.mark.parametrize(("black", "counts"), [("3600+5", True), ("600+5", False)])
+def test_test_games_with_two_time_controls_count_by_the_quicker(black: str, counts: bool) -> None:
+    """A GPU engine may have had another clock than its opponent, each with a tag of its own."""
+    controls = f'[WhiteTimeControl "1800+5"]\n[BlackTimeControl "{black}"]\n'
+    text = f'[White "A"]\n[Black "B"]\n[Result "1-0"]\n{controls}\n1-0\n'
+    least = contract.TimeControl.parse("30+5")
+    assert bool(ratinglist.long_enough(text.encode(), least)) is counts
+
+
+def test_several_tags_may_stand_on_a_line() -> None:
+    """The PGN standard's import format has no line ends between tags."""
+    text = b'[White "A"] [Black "B"][Result "1-0"]\n\n1-0\n\n[White "B"] [Black "A"]\n1-0\n'
+    assert headers.read(text) == {("A", "B", "1-0"): 1}
+
+
 def test_tags_may_be_set_off_by_tabs_and_blanks() -> None:
     """Other programs' spacing hides no game, also between games of the usual form."""
     usual = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1-0\n\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import pathlib
 
 import pytest
@@ -64,6 +65,24 @@ def test_bounds_that_ask_nothing_are_refused(bounds: tuple[float, float, float, 
     """Equal or turned hypotheses and impossible error rates are wrong usage."""
     with pytest.raises(errors.UsageError, match="-sprt: found"):
         sprt.Test(*bounds)
+
+
+COUNTS = [
+    *(results.Counts(*counts) for counts in itertools.product((0, 1, 100_000), repeat=3)),
+    *(results.Counts(pairs=pairs) for pairs in itertools.product((0, 1, 30_000), repeat=5)),
+]
+
+
+@pytest.mark.parametrize("model", sprt.MODELS)
+def test_the_widest_question_has_an_answer_whatever_was_played(model: sprt.Model) -> None:
+    """However one-sided the results, the ratio is a number, from the other side its opposite."""
+    widest = sprt.WIDEST[model]
+    up, down = sprt.Test(0, widest, model=model), sprt.Test(-widest, 0, model=model)
+    for counts in COUNTS:
+        assert up.llr(counts) == pytest.approx(-down.llr(counts.reversed()), rel=1e-3, abs=1e-3)
+    for elo0, elo1 in ((0, widest + 1), (-widest - 1, 0), (0, math.inf)):
+        with pytest.raises(errors.UsageError, match=f"allowed: -{widest} to {widest}"):
+            sprt.Test(elo0, elo1, model=model)
 
 
 def test_elo_and_score_are_inverse() -> None:

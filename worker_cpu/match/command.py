@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import errors
+from orchestrator import contract, errors
 from worker_cpu import processes
 from worker_cpu.match import (
     arguments,
@@ -108,6 +108,7 @@ def play(words: Sequence[str]) -> int:
     telling.opens(len(missing), len({slot.opening for slot in slots}))
     lanes = _lanes(settings, telling)
     telling.notes(settings.remarks)
+    telling.notes(_tables(settings.adjudication.syzygy))
     with tempfile.TemporaryDirectory(prefix="farm-match-") as scratch:
         reason = runner.Runner(
             settings, lanes, written, kept, table, telling, pathlib.Path(scratch)
@@ -170,10 +171,21 @@ def _agree(
         )
 
 
+def _tables(rule: contract.Syzygy | None) -> list[str]:
+    """Say which directories of ``-tb`` hold no table: a misspelt one would adjudicate nothing."""
+    places = rule.path.split(":") if rule and rule.path is not None else []
+    empty = [place for place in places if not any(pathlib.Path(place).glob("*.rtbw"))]
+    return [f"-tb: no tablebases in {pathlib.Path(place)}" for place in empty]
+
+
 def _lanes(settings: arguments.Settings, telling: report.Report) -> list[processes.Cores]:
     threads = max(engine.threads for engine in settings.engines)
     cpus = cores.available(settings.cpus)
     lanes = cores.allot(settings.concurrency, threads, cpus)
+    if away := sorted(settings.cpus.difference(cpus)):
+        used = ", ".join(map(str, sorted(cpus)))
+        told = ", ".join(map(str, away))
+        telling.notes([f"-use-affinity: {told} cannot be used on this machine; used are {used}"])
     if not any(lane.engines for lane in lanes):
         telling.say(
             f"Note: games are not bound to cores: {settings.concurrency} games of {threads}"

@@ -235,9 +235,11 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     try:
         return contract.TimeControl.model_validate(clock)
     except pydantic.ValidationError:
-        found = f"tc={values['tc']}" if "tc" in values else "no time control"
-        allowed = "tc=MOVES/TIME+INCREMENT with a time above 0, st=SECONDS, nodes=N or depth=N"
-        raise words.refuse(where, found, allowed) from None
+        told = [f"{key}={values[key]}" for key in ("tc", "st") if key in values]
+        allowed = (
+            "tc=MOVES/TIME+INCREMENT, st=SECONDS (above 0, at most 10 days), nodes=N or depth=N"
+        )
+        raise words.refuse(where, "".join(told) or "no time control", allowed) from None
 
 
 def _tc(text: str, where: str) -> dict[str, int]:

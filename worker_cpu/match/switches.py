@@ -33,6 +33,7 @@ REFUSED = {
     "crc32": "the journal knows every game",
 }
 KINDS = ("pgn", "epd", "frc", "dfrc")
+LOG = (("append", "true"), ("compress", "false"))  # what -log does, whatever is asked
 TOURNAMENTS = {
     "round-robin": "round-robin",
     "roundrobin": "round-robin",
@@ -191,6 +192,8 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
 def _epdout(draft: Draft, where: str, group: list[str]) -> None:
     bare = [word if "=" in word else f"file={word}" for word in group]
     found = words.pairs(where, bare, ("file", "append"))
+    if not words.truth(f"{where} append", found.get("append", "true")):
+        draft.remarks.append(f"{where}: positions are written behind what the file holds")
     draft.match["epd"] = pathlib.Path(words.one(where, [found.get("file", "")]))
 
 
@@ -216,6 +219,9 @@ def _affinity(draft: Draft, where: str, group: list[str]) -> None:
 def _log(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "level", "append", "compress", "realtime", "engine")
     found = words.pairs(where, [word if "=" in word else f"file={word}" for word in group], keys)
+    truths = {key: words.truth(f"{where} {key}", found.get(key, usual)) for key, usual in LOG}
+    if truths != {key: usual == "true" for key, usual in LOG}:
+        draft.remarks.append(f"{where}: plain text, written behind what the file holds")
     draft.match["log"] = pathlib.Path(words.one(f"{where} file", [found.get("file", "")]))
 
 
