@@ -167,7 +167,7 @@ def connect() -> socket.socket | None:
 
 
 def begin(root: str, order: str) -> socket.socket:
-    """Detach a new agent and connect to it; raise ``AgentError`` when the seat was used up."""
+    """Detach a new agent, connect to it; raise ``EndedError`` if it ended, else ``AgentError``."""
     if os.path.exists("begun"):  # noqa: PTH110 - as in serve
         raise EndedError("the agent of this seat has ended: " + last_words())
     write_file("begun", b"")
@@ -185,9 +185,11 @@ def begin(root: str, order: str) -> socket.socket:
     if not select.select([read], [], [], START_SECONDS)[0]:
         raise AgentError(f"the agent did not come up within {START_SECONDS:g} s")
     problem = os.read(read, READ_BYTES).decode(errors="replace")
-    channel = None if problem else connect()
-    if channel is None:
-        raise AgentError(problem or last_words())
+    if problem:
+        raise AgentError(problem)
+    channel = connect()
+    if channel is None:  # it came up and died at once: a death like any later one
+        raise EndedError("the agent of this seat has ended: " + last_words())
     return channel
 
 

@@ -194,8 +194,8 @@ def test_a_farm_that_was_killed_goes_on_next_time(tmp_path: pathlib.Path) -> Non
     finally:
         again.terminate()
         again.communicate(timeout=PATIENCE)
+    harness.wait(lambda: not any(map(harness.alive, orphans)), "the first worker to end")
     assert gone(tmp_path)
-    assert not any(map(harness.alive, orphans))
 
 
 def test_nobody_else_gets_the_port_of_the_page(tmp_path: pathlib.Path) -> None:
