@@ -103,12 +103,14 @@ class Link:
             dead_man.wait()
 
 
-def longest_silence_ns(timeouts: contract.Timeouts) -> int:
+def longest_silence_ns(timeouts: contract.Timeouts, dead_man_seconds: float) -> int:
     """Return how long a living referee may say nothing while no clock runs, in ns.
 
-    All its engines' time-outs off the clock, one after the other: a start, or an end, in silence.
+    All its engines' time-outs off the clock, one after the other: a start, or an end, in silence;
+    and a broken link to a GPU box, which is waited for less long than the dead man waits.
     """
-    return 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms) * 1_000_000
+    engines_ms = 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms)
+    return engines_ms * 1_000_000 + round(dead_man_seconds * 1e9)
 
 
 class Attempt:
@@ -250,8 +252,8 @@ class Attempt:
         A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
         them, and is killed itself when the attempt has ended.
         """
-        due_ns = self._verdict_due_ns or self._turned_ns + longest_silence_ns(self._order.timeouts)
-        late_ns = time.monotonic_ns() - due_ns
+        patience_ns = longest_silence_ns(self._order.timeouts, self._settings.dead_man_seconds)
+        late_ns = time.monotonic_ns() - (self._verdict_due_ns or self._turned_ns + patience_ns)
         if late_ns > FROZEN_SECONDS * 1e9:
             self._verdict_due_ns, self._turned_ns = 0, time.monotonic_ns()
             log.error("referee.frozen", late_seconds=late_ns // 10**9)

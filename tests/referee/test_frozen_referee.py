@@ -61,7 +61,7 @@ def test_a_frozen_referee_is_an_interruption(
 ) -> None:
     """No word long after one was due: the dead man kills, the attempt is given up."""
     ledger.at_ply = at_ply
-    ledger.when_frozen = lambda: monkeypatch.setattr(link, "longest_silence_ns", lambda _: 0)
+    ledger.when_frozen = lambda: monkeypatch.setattr(link, "longest_silence_ns", lambda *_: 0)
     monkeypatch.setattr(link, "FROZEN_SECONDS", 0.2)
     monkeypatch.setattr(link, "REFEREE_SECONDS", 0.2)
     monkeypatch.setattr(live, "PUBLISH_SECONDS", 0)
