@@ -124,14 +124,19 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
     assert gone(tmp_path)
 
 
+def ask_to_end(process: subprocess.Popen[str], folder: pathlib.Path) -> None:
+    """Press Ctrl-C once, and wait until the worker knows of it."""
+    process.send_signal(signal.SIGINT)
+    log = folder / "logs" / f"worker-{harness.HALL}.log"
+    harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
+
+
 def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) -> None:
     """One Ctrl-C in mid-game: the game is played to its end, and what came of it is said."""
     with harness.held(tmp_path / "gate") as hold:
         process = up(tmp_path, "--launch", season(tmp_path, *hold))
         wait_for_game(tmp_path)
-        process.send_signal(signal.SIGINT)
-        log = tmp_path / "logs" / f"worker-{harness.HALL}.log"
-        harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
+        ask_to_end(process, tmp_path)
     _, told = process.communicate(timeout=PATIENCE)
     assert "league 1/12" in told
     assert "given up" not in told.replace("Ctrl-C again gives it up", "")
@@ -145,9 +150,7 @@ def test_a_second_ctrl_c_gives_the_game_up_and_says_what_becomes_of_it(
     with harness.held(tmp_path / "gate") as hold:
         process = up(tmp_path, "--launch", season(tmp_path, *hold))
         wait_for_game(tmp_path)
-        process.send_signal(signal.SIGINT)
-        log = tmp_path / "logs" / f"worker-{harness.HALL}.log"
-        harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
+        ask_to_end(process, tmp_path)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)
     assert "league.1 is given up: next time it goes on from its last move" in told

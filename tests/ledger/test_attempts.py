@@ -217,11 +217,17 @@ def test_a_finished_game_is_recorded_once(ledger: Twin) -> None:
     assert ledger.record("a2") is None
 
 
-def test_the_archive_takes_record_and_plies(ledger: Twin) -> None:
-    """``archived`` forgets both, may be repeated, and a repeated complete restores nothing."""
+def _completed(ledger: Twin) -> contract.Token:
+    """Play a game of one ply to its end; return the token it was played under."""
     token = scene.playing(ledger)
     ledger.write_ply("main", token, "a1", 1, "p")
     ledger.complete("main", token, "s1", scene.finished(), b"r")
+    return token
+
+
+def test_the_archive_takes_record_and_plies(ledger: Twin) -> None:
+    """``archived`` forgets both, may be repeated, and a repeated complete restores nothing."""
+    token = _completed(ledger)
     ledger.archived("a1")
     ledger.archived("a1")
     assert ledger.complete("main", token, "s1", scene.finished(), b"r") == api.Recorded(3)
@@ -230,9 +236,7 @@ def test_the_archive_takes_record_and_plies(ledger: Twin) -> None:
 
 def test_the_archive_takes_the_plies_alone_of_an_attempt_that_was_given_up(ledger: Twin) -> None:
     """``plies_archived`` leaves the record, which may have come since."""
-    token = scene.playing(ledger)
-    ledger.write_ply("main", token, "a1", 1, "p")
-    ledger.complete("main", token, "s1", scene.finished(), b"r")
+    _completed(ledger)
     ledger.plies_archived("a1")
     ledger.plies_archived("a1")
     assert (ledger.record("a1"), ledger.plies("a1")) == (b"r", [])
