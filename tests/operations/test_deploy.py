@@ -110,6 +110,18 @@ def test_units_start_what_farm_up_starts() -> None:
     assert "WatchdogSec=" in text
 
 
+PLAYING = ("farm-hall@.service", "farm-lane@.service", "farm-kibitz@.service")
+
+
+@pytest.mark.parametrize("name", PLAYING)
+def test_what_starts_engines_finds_those_of_the_farm_and_of_debian(name: str) -> None:
+    """Rosters name programs without a path: ``farm-engine``, and Debian's engines."""
+    text = (DEPLOY / "systemd" / name).read_text()
+    (path,) = re.findall(r"^Environment=PATH=(\S+)$", text, re.MULTILINE)
+    assert path.split(":")[0] == "/opt/farm/venv/bin"
+    assert {"/usr/bin", "/bin", "/usr/games"} <= set(path.split(":"))
+
+
 @pytest.mark.parametrize("name", ["farm-hall@.service", "farm-lane@.service"])
 def test_a_drained_worker_stays_ended(name: str) -> None:
     """It ends with status 0, which alone is no reason to start it again."""

@@ -320,6 +320,33 @@ def test_where_bubblewrap_fails_it_is_plain_and_told(monkeypatch: pytest.MonkeyP
         sandbox.describe.cache_clear()
 
 
+# A process that may not name its host, as systemd's ProtectHostname= and @system-service have it.
+PROTECTED = """
+import ctypes, struct, sys
+from worker_cpu.seats import sandbox
+one = lambda code, value, yes=0, no=0: struct.pack("=HBBI", code, yes, no, value)
+refusal = 0x00050001  # SECCOMP_RET_ERRNO, EPERM
+told = one(0x20, 0) + one(0x15, int(sys.argv[1]), 0, 1) + one(0x06, refusal) + one(0x06, 0x7FFF0000)
+code = ctypes.create_string_buffer(told, len(told))
+program = struct.pack("HxxxxxxP", len(told) // 8, ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert libc.prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP, a filter
+print(sandbox.describe())
+"""
+SETHOSTNAME = {"x86_64": 170, "aarch64": 161}
+
+
+def test_the_sandbox_works_where_nobody_may_name_the_host() -> None:
+    """The units protect the host's name (``ProtectHostname=``): a sandbox needs none of its own."""
+    number = SETHOSTNAME.get(os.uname().machine)
+    if number is None or sandbox.describe().kind != "bubblewrap":
+        pytest.skip("hardware: no sandbox or no filter on this machine")
+    words = [sys.executable, "-c", PROTECTED, str(number)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "kind='bubblewrap'" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_confinement_travels_as_one_word() -> None:
     """Encoded and decoded it is the same, spaces in paths included."""
     made = sandbox.Confinement("plain", 7, 8, 9, ("/a b", "/c"))

@@ -257,7 +257,6 @@ def wrapper(
         program,
         *("--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"),
         *_rights(),
-        *("--hostname", "sandbox"),
         *(("--seccomp", str(filter_fd)) if filter_fd >= 0 else ()),
         *_system(),
         *visible.bind(sys.base_prefix),
