@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -56,6 +56,9 @@ games: system $(VENV)/.dev ## Let every real engine play 20 games in both protoc
 
 seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times: a quarter of an hour (FARM_SEASONS=n)
 	FARM_SEASONS=$${FARM_SEASONS:-200} $(BIN)/python -m pytest tests/season/test_season_simulation.py -s
+
+recount: $(VENV)/.dev ## Count 500 random seasons of each rule text again, by the texts alone: half an hour (FARM_SEASONS=n)
+	FARM_SEASONS=$${FARM_SEASONS:-500} $(BIN)/python -m pytest tests/season/test_season_simulation.py -k recount -n $(JOBS) -s
 
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s

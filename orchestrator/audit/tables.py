@@ -1,7 +1,8 @@
 """Standings with every tiebreak number (RULEBOOK §4), from results and ends alone.
 
 An engine that crashed as often as the rules allow at most is annulled (S16-15c), and so
-is one that is named as withdrawn; both rank last.
+is one that is named as withdrawn; both rank last. ``direct_encounter`` counts the games among
+the engines that are level when the chain comes to it (S16-12c); None for one that is not.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _row(row: standings.Row, counted: tally.Tally) -> dict[str, Any]:
     def number(criterion: model.Criterion) -> float:
         return tiebreaks.points(criterion, row.tiebreaks.get(criterion, 0))
 
-    score = counted.scores[row.engine]
+    score, compared = counted.scores[row.engine], _C.DIRECT_ENCOUNTER in row.tiebreaks
     return {
         "rank": row.rank,
         "engine": row.engine,
@@ -80,7 +81,7 @@ def _row(row: standings.Row, counted: tally.Tally) -> dict[str, Any]:
         "black_games": score.black_games,
         "black_wins": score.black_wins,
         "crashes": score.crashes,
-        "direct_encounter": number(_C.DIRECT_ENCOUNTER),
+        "direct_encounter": number(_C.DIRECT_ENCOUNTER) if compared else None,
         "sonneborn_berger": number(_C.SONNEBORN_BERGER),
         "r_mobility": number(_C.R_MOBILITY),
         "opponents_score": number(_C.OPPONENTS_SCORE),

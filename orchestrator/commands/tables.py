@@ -217,7 +217,8 @@ def _finality(view: Mapping[str, Any]) -> str:
 
 def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
     counts = [str(row[key]) for key in ("games", "wins", "draws", "losses")]
-    tiebreaks = [f"{row['tiebreaks'].get(c, 0):g}" for c in criteria]
+    numbers = row["tiebreaks"]
+    tiebreaks = [f"{numbers[c]:g}" if c in numbers else "-" for c in criteria]
     rank = str(row["rank"]) if row["rank"] == place else ""
     name = f"{row['name']} (provisional rating)" if row["provisional"] else row["name"]
     return [rank, name, f"{row['points']:g}", *counts, *tiebreaks]

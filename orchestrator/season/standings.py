@@ -1,5 +1,8 @@
 """Standings: points first, then the event's tiebreak chain (RULEBOOK §4).
 
+Each criterion is computed among those whom the ones before have left level, and so orders
+them; the chain then goes on with the next criterion for each group that is still level
+(S16-12c, S17-12c, FRC-3, N1 Tiebreaks: direct encounter "between the tied engines").
 Engines that the whole chain leaves level share a rank and stand in the order of their
 seeds. Excluded engines rank last (S16-15c, S17-15c), among themselves by the chain too: their
 crashes stay counted (S16-15d, S17-15d), all else of them is annulled. Each row names what
@@ -19,11 +22,15 @@ POINTS = "points"
 EXCLUDED = "excluded"
 MATCHES = "match"
 
-_Numbers = Mapping[str, Mapping[model.Criterion, int]]
+_Numbers = Mapping[str, dict[model.Criterion, int]]
 
 
 class Row(contract.Message):
-    """One engine's line; ``tiebreaks`` are in the units of ``tiebreaks.numbers``."""
+    """One engine's line; ``tiebreaks`` are in the units of ``tiebreaks.numbers``.
+
+    Direct encounter is among them where the chain came to it, and counts the games among those
+    who were level then. (In journals of earlier versions: among all of equal points.)
+    """
 
     rank: int
     engine: str
@@ -46,14 +53,13 @@ def rank(played: tally.Tally, chain: Sequence[model.Criterion]) -> tuple[Row, ..
     seeds = {engine: number for number, engine in enumerate(played.engines, start=1)}
     rows: list[Row] = []
     counting = [engine for engine in played.engines if engine not in played.excluded]
+    numbers = {engine: tiebreaks.numbers(played, engine, seeds[engine]) for engine in seeds}
     for tied in _levels(counting, lambda engine: played.scores[engine].half_points):
-        numbers = {e: tiebreaks.numbers(played, e, tied, seeds[e]) for e in tied}
-        for level, decided_by in _split(tied, chain, POINTS, numbers):
+        for level, decided_by in _split(played, tied, chain, POINTS, numbers):
             place = len(rows) + 1
             rows += [_row(place, e, played.scores[e], numbers[e], decided_by) for e in level]
     last = [engine for engine in played.engines if engine in played.excluded]
-    numbers = {e: tiebreaks.numbers(played, e, (), seeds[e]) for e in last}
-    for level, _ in _split(last, chain, EXCLUDED, numbers) if last else ():
+    for level, _ in _split(played, last, chain, EXCLUDED, numbers) if last else ():
         place = len(rows) + 1
         rows += [_row(place, e, played.scores[e], numbers[e], EXCLUDED) for e in level]
     return tuple(rows)
@@ -66,7 +72,7 @@ def by_matches(played: tally.Tally, levels: Sequence[Sequence[str]]) -> tuple[Ro
     for level in levels:
         place = len(rows) + 1
         for engine in level:
-            numbers = tiebreaks.numbers(played, engine, (), seeds[engine])
+            numbers = tiebreaks.numbers(played, engine, seeds[engine])
             rows.append(_row(place, engine, played.scores[engine], numbers, MATCHES))
     return tuple(rows)
 
@@ -79,15 +85,25 @@ def _levels(engines: Sequence[str], merit: Callable[[str], int]) -> Iterator[lis
 
 
 def _split(
-    tied: list[str], chain: Sequence[model.Criterion], parted_by: str, numbers: _Numbers
+    played: tally.Tally,
+    tied: list[str],
+    chain: Sequence[model.Criterion],
+    parted_by: str,
+    numbers: _Numbers,
 ) -> Iterator[tuple[list[str], str]]:
-    """Part a tie by the chain; yield those who stay level, and what parted them."""
+    """Part a tie by the chain; yield those who stay level, and what parted them.
+
+    Direct encounter is added to the numbers of those who are level when its turn comes.
+    """
     if len(tied) == 1 or not chain:
         yield tied, parted_by if len(tied) == 1 else ""
         return
     criterion, rest = chain[0], chain[1:]
+    if criterion is model.Criterion.DIRECT_ENCOUNTER:
+        for engine in tied:
+            numbers[engine][criterion] = tiebreaks.direct_encounter(played, engine, tied)
     for level in _levels(tied, lambda e: tiebreaks.merit(criterion, numbers[e].get(criterion, 0))):
-        yield from _split(level, rest, criterion.value, numbers)
+        yield from _split(played, level, rest, criterion.value, numbers)
 
 
 def _row(

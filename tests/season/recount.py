@@ -226,6 +226,7 @@ def _table_order(event: Event, rule: Rule) -> list[str]:
     assert event.out == set(guilty)
     counting = [engine for engine in event.entrants if engine not in event.out]
     keys = _keys(event, rule.chain, counting, crashes)
+    _check_numbers(event, rule.chain, keys)
     ordered = sorted(counting, key=lambda engine: (keys[engine], _lot(event, engine)), reverse=True)
     _check_decisions(event, rule, ordered, keys)
     return ordered + [engine for engine in event.entrants if engine in event.out]
@@ -240,6 +241,27 @@ def _lot(event: Event, engine: str) -> tuple[int, int]:
 def _keys(
     event: Event, chain: Sequence[str], counting: Sequence[str], crashes: Counter[str]
 ) -> dict[str, tuple[Fraction, ...]]:
+    """Return by what each engine is ordered, criterion by criterion, points first.
+
+    "The direct encounter between the tied engines" (S16-12c) needs to know who they are: those
+    with the same numbers so far.
+    """
+    numbers, seen = _numbers(event, counting, crashes)
+    keys: dict[str, tuple[Fraction, ...]] = dict.fromkeys(counting, ())
+    for name in ("points", *chain):
+        found = numbers[name]
+        if name == "direct":
+            found = dict.fromkeys(counting, Fraction(0))
+            for _, engine, other, halves in seen:
+                found[engine] += Fraction(halves, 2) * (keys[engine] == keys[other])
+        keys = {engine: (*key, found[engine]) for engine, key in keys.items()}
+    return keys
+
+
+def _numbers(
+    event: Event, counting: Sequence[str], crashes: Counter[str]
+) -> tuple[dict[str, dict[str, Fraction]], list[tuple[Game, str, str, int]]]:
+    """Return the numbers that do not depend on who is tied, and the games from both sides."""
     numbers = {name: dict.fromkeys(counting, Fraction(0)) for name in (*S, *F, *N1, "points")}
     games = [g for g in event.games if g.halves and not {g.white, g.black} & event.out]
     seen = [(g, *half) for g in games for half in _sides(g)]
@@ -254,10 +276,47 @@ def _keys(
     for _, engine, other, halves in seen:
         numbers["sonneborn"][engine] += Fraction(halves, 2) * points[other]
         numbers["opponents"][engine] += points[other]
-        numbers["direct"][engine] += Fraction(halves, 2) * (points[engine] == points[other])
     for engine in counting:
         numbers["crashes"][engine] = Fraction(-crashes[engine])
-    return {e: tuple(numbers[name][e] for name in ("points", *chain)) for e in counting}
+    return numbers, seen
+
+
+WORDS = {
+    "crashes": "crashes",
+    "direct": "direct-encounter",
+    "wins": "wins",
+    "sonneborn": "sonneborn-berger",
+    "opponents": "opponents-score",
+    "black-games": "black-games",
+    "black-wins": "black-wins",
+}
+PARTS = {"direct": 2, "sonneborn": 4, "opponents": 2}  # of a point, in which the journal counts
+
+
+def _check_numbers(
+    event: Event, chain: Sequence[str], keys: dict[str, tuple[Fraction, ...]]
+) -> None:
+    """Hold the journaled numbers, ranks and words against those of the recount."""
+    groups = Counter(key[:place] for key in keys.values() for place in range(len(key) + 1))
+    for row in event.rows:
+        key = keys.get(row["engine"])
+        if key is None:
+            continue  # excluded
+        assert row["half_points"] == 2 * key[0]
+        by = next((at for at in range(1, len(key) + 1) if groups[key[:at]] == 1), None)
+        word = (
+            "" if by is None else ("points", *(WORDS.get(c, "r-mobility") for c in chain))[by - 1]
+        )
+        assert row["decided_by"] == word, (row, key)
+        for at, name in enumerate(chain, start=1):
+            if name == "mobility":
+                continue  # a float there, an exact fraction here
+            told = row["tiebreaks"].get(WORDS[name])
+            if name == "direct" and groups[key[:at]] == 1:
+                assert told is None, "a direct encounter of an engine that is level with nobody"
+                continue
+            number = -key[at] if name == "crashes" else key[at]
+            assert told == number * PARTS.get(name, 1), (name, row, key)
 
 
 def _sides(game: Game) -> list[tuple[str, str, int]]:

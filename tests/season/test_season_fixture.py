@@ -9,9 +9,12 @@ import make_fixture
 import pytest
 
 from orchestrator import contract
-from orchestrator.season import amendments, decide, draw_check, entries, standings, state
+from orchestrator.season import amendments, decide, draw_check, entries, model, standings, state
 
 KINDS = {make_fixture.FOLDER: 15, make_fixture.ORGANIZED: 28, make_fixture.INTERRUPTED: 13}
+
+
+DIRECT = model.Criterion.DIRECT_ENCOUNTER  # counted among all of equal points in its time
 
 
 def fixture_journal(folder: Path = make_fixture.FOLDER) -> list[contract.Entry]:
@@ -63,5 +66,6 @@ def test_its_rankings_follow_from_its_results() -> None:
     for event in state.fold(fixture_journal()).events.values():
         rows = standings.rank(event.tally, event.spec.tiebreaks)
         for now, then in zip(rows, event.rows, strict=True):
-            known = {criterion: now.tiebreaks[criterion] for criterion in then.tiebreaks}
+            known = {c: now.tiebreaks[c] for c in then.tiebreaks if c != DIRECT}
+            known |= {c: number for c, number in then.tiebreaks.items() if c == DIRECT}  # of all
             assert now.model_copy(update={"tiebreaks": known}) == then

@@ -23,10 +23,11 @@ import recount
 from click import testing
 
 from orchestrator import chances, commands, contract, errors, simulation
+from orchestrator.arbiter import verdict
 from orchestrator.rating import elo
-from orchestrator.season import draw_check, entries, model, state
+from orchestrator.season import draw_check, entries, events, model, state, tally
 
-SEEDS = int(os.environ.get("FARM_SEASONS", "10"))
+SEEDS = int(os.environ.get("FARM_SEASONS", "12"))
 LONG = "FARM_SEASONS" in os.environ
 CUTS = 12 if LONG else 3
 MANY = 200  # seeds with which every event has asked its organizers
@@ -38,6 +39,13 @@ LEAGUE = 317 if LONG else 40  # engines of the scale test
 EVEN = chances.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0, strength=0, goals=1)
 ROUGH = chances.Chances(crash=0.02, time_loss=0.01, interruption=0.05)
 CHANCES = (chances.Chances(), EVEN, ROUGH, EVEN)
+# Circles (a beats b, b beats c, c beats a): large groups on equal points, many of them level in
+# their direct encounter too; with crashes, so that some of a group are parted before it.
+CIRCLES = chances.Chances(draw=0.5, crash=0, time_loss=0, strength=0, goals=1)
+BROKEN_CIRCLES = chances.Chances(draw=0.5, crash=0.015, time_loss=0.01, strength=0, goals=2)
+CIRCULAR = (CIRCLES, BROKEN_CIRCLES)
+WORLDS = (*CHANCES, *CIRCULAR)
+NOISE = 6  # of so many games one goes as its chances say
 
 TCEC = {"crashes", "direct-encounter", "wins", "sonneborn-berger", "excluded"}
 CRITERIA = {
@@ -79,10 +87,28 @@ ASKING = {  # events whose organizers must have been asked, over many seeds
 
 def simulated(name: str, seed: int) -> simulation.Simulation:
     """Play a season; its seed also says of which kind its games are."""
-    played = simulation.Simulation.launched(
-        driver.shipped(name), seed, CHANCES[seed % len(CHANCES)]
-    )
-    return played.run()
+    world = WORLDS[seed % len(WORLDS)]
+    kind = Circular if world in CIRCULAR else simulation.Simulation
+    return kind.launched(driver.shipped(name), seed, world).run()
+
+
+class Circular(simulation.Simulation):
+    """A season in which who beats whom runs in circles of three, but for some noise."""
+
+    def _drawn(self, game: events.Game, attempt: str) -> chances.Drawn:
+        drawn = super()._drawn(game, attempt)
+        if drawn.outcome.ending in tally.CRASHES or drawn.plies % NOISE == 0:
+            return drawn
+        order = self.state.events[game.event].entrants
+        lead = (order.index(game.black) - order.index(game.white)) % 3
+        outcome = (verdict.threefold(), verdict.checkmate("black"), verdict.checkmate("white"))[
+            lead
+        ]
+        return dataclasses.replace(
+            drawn,
+            outcome=outcome,
+            white_points={"black": 1.0, "white": 0.0}.get(outcome.loser, 0.5),
+        )
 
 
 @pytest.mark.parametrize("name", recount.SEASONS)
@@ -103,6 +129,14 @@ def _count(
 ) -> None:
     for event in found.values():
         seen.update(f"by {row['decided_by'] or 'nothing'}" for row in event.rows)
+        seen["crashes"] += sum(bool(game.crashed) for game in event.games)
+        for _, level in itertools.groupby(event.rows, key=lambda row: row["half_points"]):
+            direct = [row["tiebreaks"].get("direct-encounter") for row in level]
+            seen["groups of three or more"] += len(direct) > 2
+            seen["groups partly parted before their direct encounter"] += (
+                len(set(direct)) > 1 and None in direct
+            )
+            seen["circles"] += len(direct) > 2 and len(set(direct)) == 1 and None not in direct
     for entry in played.journal:
         if entry.kind == entries.GATE_OPENED:
             seen[f"gate {entry.data['event']}"] += 1
@@ -126,7 +160,11 @@ def _check_coverage(name: str, seen: Counter[str]) -> None:
         }
 
     assert found("gate ") == GATES[name]
-    if SEEDS >= 10:
+    if len(WORLDS) <= SEEDS:
+        if any(criterion == "direct-encounter" for criterion in CRITERIA[name]):
+            assert seen["groups of three or more"] > SEEDS
+            assert seen["circles"]
+            assert seen["crashes"] > SEEDS
         assert found("by ") >= CRITERIA[name]
         assert found("decision ") == DECISIONS[name]
     if SEEDS >= MANY:
@@ -156,7 +194,7 @@ def test_a_season_cut_anywhere_goes_on_the_same(name: str) -> None:
     assert simulation.journal_bytes(simulated(name, 2).journal) == content
     for cut in range(1, CUTS + 1):
         kept = whole.journal[: 1 + cut * (len(whole.journal) - 1) // (CUTS + 1)]
-        again = simulation.Simulation(kept, whole.chances).run()
+        again = type(whole)(kept, whole.chances).run()
         assert simulation.journal_bytes(again.journal) == content
 
 

@@ -15,6 +15,7 @@ from orchestrator.season import model, standings, tally, tiebreaks
 
 C = model.Criterion
 S16 = (C.CRASHES, C.DIRECT_ENCOUNTER, C.WINS, C.SONNEBORN_BERGER)
+SWISS = (C.OPPONENTS_SCORE, C.BLACK_GAMES, C.WINS, C.BLACK_WINS, C.DIRECT_ENCOUNTER)
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -53,12 +54,43 @@ def test_each_criterion_only_among_those_still_level() -> None:
     ]
 
 
-def test_direct_encounter_is_computed_once_for_the_whole_tie() -> None:
-    """Who beat whom among those left level does not matter: the whole tie was compared."""
-    counted = played("abc", "ab1", "bc1", "ca1!")  # a circle in which a crashed
-    assert table(counted, *S16) == [(1, "b", ""), (1, "c", ""), (3, "a", "crashes")]
-    assert [row.tiebreaks[C.DIRECT_ENCOUNTER] for row in standings.rank(counted, S16)] == [2] * 3
-    assert table(counted, *S16, C.SEED)[0] == (1, "b", "seed")
+DIRECT = {
+    # White, Black, White's points; what the texts make of it: rank, engine, decided by.
+    "S16-12c: c has crashed, so a and b alone are tied; a beat b": (
+        "ab1 ba= ac0 ca1 ad1 da0 bc1! cb= bd1 db= cd= dc=",
+        S16,
+        [(1, "a", "direct-encounter"), (2, "b", "direct-encounter"), (3, "c", "crashes")],
+    ),
+    "S17-12c: a circle in which a crashed; b beat c": (
+        "ab1 bc1 ca1!",
+        S16,
+        [(1, "b", "direct-encounter"), (2, "c", "direct-encounter"), (3, "a", "crashes")],
+    ),
+    "N1 Tiebreaks: d and f are level to the end and never met": (
+        "ad1 eb= cf1 ca0 bd= fe1 af= bc= de1",
+        SWISS,
+        [(3, "d", ""), (3, "f", "")],
+    ),
+    "N1 Tiebreaks: b and d are level but for their game": (
+        "ad0 eb0 cf= bd0 ac0 fe0 dc0 fb0 ea1",
+        SWISS,
+        [(2, "d", "direct-encounter"), (3, "b", "direct-encounter")],
+    ),
+    "S16-12d: the direct encounter leaves b and c level, so the next criterion orders them": (
+        "ab1 ac= ad1 bc1 bd= cd1 ae0 be= ce0 de1 ae0 be= ce1 de1",
+        (C.DIRECT_ENCOUNTER, C.WINS),
+        [(2, "a", "direct-encounter"), (3, "c", "wins"), (4, "b", "wins")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DIRECT)
+def test_direct_encounter_is_between_those_still_tied(case: str) -> None:
+    """S16-12c, S17-12c, N1: games against engines that are parted already count no more."""
+    games, chain, expected = DIRECT[case]
+    engines = "".join(sorted(set(games) & set("abcdef")))
+    told = table(played(engines, *games.split()), *chain)
+    assert [row for row in told if row in expected] == expected, told
 
 
 def test_fewer_crashes_stand_first_and_time_losses_are_none() -> None:
@@ -81,7 +113,7 @@ def test_sonneborn_berger_and_opponents_score_by_hand() -> None:
 def test_black_games_and_black_wins_count() -> None:
     """The criteria of nTCEC count games and wins with Black."""
     counted = played("abc", "ab0", "cb1", "ac=")
-    numbers = tiebreaks.numbers(counted, "b", "abc", 2)
+    numbers = tiebreaks.numbers(counted, "b", 2)
     assert (numbers[C.BLACK_GAMES], numbers[C.BLACK_WINS], numbers[C.WINS]) == (2, 1, 1)
 
 

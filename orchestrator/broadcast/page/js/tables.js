@@ -40,9 +40,16 @@ async function standings(context) {
     h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
-    chain.map((name) => h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, row.tiebreaks[name] === undefined ? "–" : format.points(row.tiebreaks[name]))),
+    chain.map((name) => tiebreak(row, name)),
     decidedBy(row, told.final)))
   return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows)]
+}
+
+/** A number of the chain; direct encounter counts among those still level, so not every engine has it. */
+function tiebreak(row, name) {
+  const number = row.tiebreaks[name]
+  if (number === undefined) return h("td", { class: "num", "data-x": name, title: "Not needed: no longer level, or not counted" }, "–")
+  return h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, format.points(number))
 }
 
 /** What gave a row its place; a tie that stands in a final table decides nothing. */
