@@ -59,7 +59,10 @@ class HallKeeper:
         self._memory = suspicion.Memory(configured.directory / "last-fault.json")
 
     def open(self) -> None:
-        """Enter the hall and settle what is left of its past; never raises for Redis."""
+        """Enter the hall and settle what is left of its past; never raises for Redis.
+
+        Raise ``RefusedError`` for a hall that is another host's.
+        """
         self._past_outages(self._open)
 
     def look(self) -> None:
@@ -88,38 +91,40 @@ class HallKeeper:
         """Wait until Redis takes this hall's word again; False when that takes too long."""
         time.sleep(outages.RETRY_SECONDS)  # a look that failed is not repeated in a hurry
         try:
-            outages.patiently(self._enters)
+            outages.patiently(self._enter)
         except errors.LedgerAwayError:
             return False
         return True
 
     def _open(self) -> None:
-        if self._enters():
-            with self._directory.locked(LOCK_SECONDS) as lock:
-                if lock is not None:
-                    self._settle()
+        self._enter()
+        with self._directory.locked(LOCK_SECONDS) as lock:
+            if lock is not None:
+                self._settle()
 
     def _look(self) -> None:
         with self._directory.locked(LOCK_SECONDS) as lock:
             if lock is None:
                 log.warning("hall.locked", hall=self._settings.hall)
                 return
-            if self._enters():
-                self._settle()
-                self._play(lock)
+            self._enter()
+            self._settle()
+            self._play(lock)
 
     def _settle(self) -> None:
         settling.settle(self._settings, self._directory, self._ledger)
         lane.settle(self._lanes, self._settings.hall, self._settings.host)
         retention.prune(self._directory, self._settings.keep_attempts_days, time.time())
 
-    def _enters(self) -> bool:
-        reply = self._ledger.open_hall(
-            self._settings.hall, self._settings.host, self._settings.worker
-        )
+    def _enter(self) -> None:
+        own = self._settings
+        reply = self._ledger.open_hall(own.hall, own.host, own.worker)
         if isinstance(reply, api.Foreign):
-            log.error("hall.foreign", hall=self._settings.hall, host=reply.host)
-        return isinstance(reply, api.Opened)
+            raise errors.RefusedError(
+                f"hall {own.hall} belongs to host {reply.host}, which opened it first: give"
+                f" {own.host} a hall of its own (FARM_HALL; hall_name of ansible), or, where it"
+                f" takes that host's place, its name (FARM_HOST={reply.host})"
+            )
 
     def _play(self, lock: int) -> None:
         for season, game in self._ledger.offered(self._settings.hall).items():

@@ -5,10 +5,15 @@ what the hall may play now, and plays it. A child that starts looks as well, so 
 attempt lost with a killed worker is settled at once; so is one that a fault of ours cut off.
 A lane's worker rings itself until the lane is known: nobody rings a lane that he does not
 know.
+
+A worker that cannot open its hall ends with the exit code of the error: what only logged it would
+be a service that is active and plays nothing. Celery swallows what its signals' receivers raise,
+but ``SystemExit``; so the child reports through a pipe how its opening went.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -19,19 +24,23 @@ import celery
 import kombu.exceptions
 import structlog
 from celery import bootsteps, signals
+from celery.worker import state
 
 from orchestrator import errors
 from orchestrator.contract import bells
 from orchestrator.ledger import lane_store, store
 from worker_cpu import keeper, lane, settings, vitals
+from worker_cpu.seats import visible
 
 log = structlog.get_logger()
 
 DRAIN_POLL_SECONDS = 2.0  # s: how soon an idle worker hears that it should end
 LANE_RING_SECONDS = 10.0  # s: a look costs 3 s of polling the lock, beside an official game
+PROBLEM_LENGTH = 1000  # characters: a line of them is written to a pipe whole
 CHILD_SECONDS = 0.5  # s: how often the main process looks whether its child has ended
 
 _keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
+_reports: list[int] = []  # the pipe's end into which children report how their opening went
 
 
 @celery.shared_task(name=bells.PLAY)
@@ -70,8 +79,16 @@ def _watch_the_child(sender: Any, **_: object) -> None:
 @signals.worker_init.connect
 def _name_this_worker(**_: object) -> None:
     """Give this start of the worker a name of its own: a drain ends one start, not the next."""
-    hall = settings.from_environment()
+    visible.prefer_own_programs()
+    try:
+        hall = settings.from_environment()
+    except errors.FarmError as error:
+        log.critical("worker.not_configured", error=str(error))
+        raise SystemExit(error.exit_code) from error
     os.environ["FARM_WORKER"] = f"{hall.host}/{hall.hall}/{secrets.token_hex(3)}"
+    reading, writing = os.pipe()
+    _reports.append(writing)
+    threading.Thread(target=_hear_children, args=(reading, hall), daemon=True).start()
 
 
 @signals.worker_process_init.connect
@@ -80,11 +97,39 @@ def _open_hall(**_: object) -> None:
     # The children end when their worker ends: Celery asks the kernel for that. Ctrl-C is
     # the main process' business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    hall = settings.from_environment()
-    of_lane = hall.lane != settings.WHOLE
-    hall_keeper = lane.LaneKeeper(hall) if of_lane else keeper.HallKeeper(hall)
-    _keepers.append(hall_keeper)
-    hall_keeper.open()
+    try:
+        hall = settings.from_environment()
+        of_lane = hall.lane != settings.WHOLE
+        hall_keeper = lane.LaneKeeper(hall) if of_lane else keeper.HallKeeper(hall)
+        hall_keeper.open()
+    except Exception as error:
+        log.critical("hall.not_opened", error=str(error), exc_info=True)
+        code = error.exit_code if isinstance(error, errors.FarmError) else 1
+        _report(str(error) or type(error).__name__, code)
+    else:
+        _keepers.append(hall_keeper)
+        _report("", 0)
+
+
+def _report(problem: str, code: int) -> None:
+    """Tell the main process how the opening went; one line is written whole."""
+    text = json.dumps({"problem": problem[:PROBLEM_LENGTH], "exit": code})
+    os.write(_reports[0], text.encode() + b"\n")
+
+
+def _hear_children(reading: int, hall: settings.HallSettings) -> None:
+    """Publish how this host is once a child has opened the hall; end when one cannot."""
+    stop, beats = threading.Event(), False
+    for line in os.fdopen(reading, "rb"):
+        outcome = json.loads(line)
+        if outcome["problem"]:
+            stop.set()
+            if hall.lane == settings.WHOLE:  # what a host with a hall tells is its hall's
+                vitals.publish_problem(hall, outcome["problem"])
+            state.should_stop = outcome["exit"]  # Celery's loop looks at it twice a second
+        elif not beats:
+            beats = True
+            threading.Thread(target=vitals.beat, args=(hall, stop), daemon=True).start()
 
 
 @signals.worker_ready.connect
@@ -100,13 +145,6 @@ def _make_lane_known(**_: object) -> None:
     hall = settings.from_environment()
     if hall.lane != settings.WHOLE:
         threading.Thread(target=_ring_until_known, args=(hall,), daemon=True).start()
-
-
-@signals.worker_ready.connect
-def _tell_of_this_host(**_: object) -> None:
-    """Publish how this host is, for the exporter, as long as the worker lives."""
-    hall, never = settings.from_environment(), threading.Event()
-    threading.Thread(target=vitals.beat, args=(hall, never), daemon=True).start()
 
 
 def _end_when_drained(hall: settings.HallSettings) -> None:

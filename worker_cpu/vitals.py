@@ -195,6 +195,13 @@ def beat(hall: settings.HallSettings, stop: threading.Event) -> None:
     ledger.close()
 
 
+def publish_problem(hall: settings.HallSettings, problem: str) -> None:
+    """Tell that the hall cannot be opened on this host, and why; an away Redis is logged alone."""
+    ledger, sampler = store.connect(hall.redis_url), Sampler(hall)
+    tell(ledger, lambda now: sampler.sample(now).model_copy(update={"problem": problem}))
+    ledger.close()
+
+
 def kept_bench(path: pathlib.Path) -> dict[str, int]:
     """Return the hall's reference speed and its last one, {} before the first bench."""
     try:

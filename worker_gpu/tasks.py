@@ -13,6 +13,7 @@ import celery
 import structlog
 from celery import signals
 
+from orchestrator import errors
 from orchestrator.contract import bells
 from worker_gpu import box, settings
 
@@ -32,9 +33,16 @@ def prepare() -> None:
 
 @signals.worker_ready.connect
 def _open_box(**_: object) -> None:
-    """Open the box; what was asked while it was away is answered now."""
-    configured = settings.from_environment()
-    one = box.Box(configured)
+    """Open the box; what was asked while it was away is answered now.
+
+    A box that cannot be opened ends its worker: Celery swallows all but ``SystemExit`` here.
+    """
+    try:
+        configured = settings.from_environment()
+        one = box.Box(configured)
+    except errors.FarmError as error:
+        log.critical("box.not_opened", error=str(error))
+        raise SystemExit(error.exit_code) from error
     _boxes.append(one)
     one.look()
     stop = threading.Event()

@@ -6,12 +6,13 @@ played (RULEBOOK §2, sealed draws).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from orchestrator.commands import common, completing, tables
-from orchestrator.ledger import api
+from orchestrator.ledger import api, vitals
 from orchestrator.season import graph as season_graph
 from orchestrator.season import views
 
@@ -27,7 +28,9 @@ def status(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         names = ledger.seasons() if season is None else [season]
         seasons = [views.season(common.fold(ledger, name)) for name in names]
-        halls = [_hall(ledger, name) for name in ledger.halls()]
+        hosts = vitals.read(ledger)
+        failed = {one.hall for one in hosts.values() if one.problem and one.hall}
+        halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
     if as_json:
         common.print_json({"seasons": seasons, "halls": halls})
         return
@@ -40,10 +43,13 @@ def status(season: str | None, *, as_json: bool) -> None:
         console.print(tables.hall(hall))
 
 
-def _hall(ledger: api.Ledger, name: str) -> dict[str, Any]:
+def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
     facts["worker"] = ledger.worker(name)
+    facts["problems"] = {
+        host: one.problem for host, one in hosts.items() if one.hall == name and one.problem
+    }
     if slot is not None:
         newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
         facts |= {

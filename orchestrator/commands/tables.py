@@ -121,14 +121,18 @@ def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
 def hall(view: Mapping[str, Any]) -> str:
     """Show what a hall does."""
     doing = "no game"
-    if not view["worker"]:
+    if not view["worker"] and not view["problems"]:
         doing += f", no worker has been started there yet (`farm up --hall {view['hall']}`)"
     if view["game"]:
         doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
         if view["overdue"]:
             doing += ", its lease is OVERDUE"
     holds = "; ".join(f"{hold}: {reason}" for hold, reason in view["holds"].items())
-    return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "")
+    failed = "".join(
+        f"\n  the worker on {host} ended, it cannot open this hall: {problem}"
+        for host, problem in view["problems"].items()
+    )
+    return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "") + failed
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Vitals(contract.Message):
     whatever name. ``cores`` are the hall's logical CPUs, none where it is bound to none.
     ``foreign_cpu_ratio`` is the use of the engines' cores by others than this hall's own
     processes, ``quiet`` whether governor, swap and load are as a clocked game wants them.
+    ``problem`` says why the worker has ended without opening its hall, '' where it has opened it.
     """
 
     schema_version: int = contract.SCHEMA
@@ -69,6 +70,7 @@ class Vitals(contract.Message):
     spooled: int | None = None
     refused: int | None = None
     gpus: tuple[Gpu, ...] = ()
+    problem: str = ""
 
 
 class Source(Protocol):

@@ -21,7 +21,7 @@ import hostile_hall as hostile
 import pytest
 
 from orchestrator import contract, errors
-from worker_cpu.seats import sandbox
+from worker_cpu.seats import sandbox, visible
 
 
 def test_an_engine_has_no_rights_and_nothing_of_the_farm(
@@ -323,7 +323,7 @@ def test_where_bubblewrap_fails_it_is_plain_and_told(monkeypatch: pytest.MonkeyP
 # A process that may not name its host, as systemd's ProtectHostname= and @system-service have it.
 PROTECTED = """
 import ctypes, struct, sys
-from worker_cpu.seats import sandbox
+from worker_cpu.seats import sandbox, visible
 one = lambda code, value, yes=0, no=0: struct.pack("=HBBI", code, yes, no, value)
 refusal = 0x00050001  # SECCOMP_RET_ERRNO, EPERM
 told = one(0x20, 0) + one(0x15, int(sys.argv[1]), 0, 1) + one(0x06, refusal) + one(0x06, 0x7FFF0000)
@@ -394,3 +394,21 @@ def test_a_plain_engine_reads_what_its_user_reads(place: hostile.Place) -> None:
     """What plain does not hold: files and sockets of its user. Official seasons may refuse it."""
     secret = str(place.hall / "redis.password")
     assert hostile.told(place.play("plain", "read", secret)) == {secret: True}
+
+
+def test_an_own_engine_that_a_link_leads_to_sees_its_environment(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An install's ``venv`` is a link to the release: engines get both, whatever names them."""
+    release = tmp_path / "releases/1/venv"
+    (release / "bin").mkdir(parents=True)
+    (release / "bin/farm-engine").touch(mode=0o755)
+    (tmp_path / "venv").symlink_to(release)
+    monkeypatch.setattr(sys, "prefix", str(release))
+    spec = contract.EngineSpec(id="own", name="own", command=("farm-engine",))
+    for search in (release / "bin", tmp_path / "venv/bin"):
+        granted = visible.grants(spec, spec, str(search))
+        assert {str(release), str(search.parent)} <= set(granted), search
+    monkeypatch.setenv("PATH", f"{tmp_path / 'venv/bin'}:/usr/bin")
+    visible.prefer_own_programs()
+    assert shutil.which("farm-engine") == str(release / "bin/farm-engine")

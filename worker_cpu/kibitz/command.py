@@ -17,7 +17,7 @@ from orchestrator.ledger import address, kibitz_store, kibitzing, store, vitals
 from worker_cpu import settings
 from worker_cpu import vitals as samples
 from worker_cpu.kibitz import analyst, cores, service
-from worker_cpu.seats import sandbox
+from worker_cpu.seats import sandbox, visible
 
 HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host takes more
 
@@ -123,6 +123,7 @@ def kibitz(
     wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
     own = cores.bind(settings.cpus_of(cpus, "--cpus"))
     logs.configure()
+    visible.prefer_own_programs()
     engine = analyst.Engine(
         command=words,
         options=wanted,

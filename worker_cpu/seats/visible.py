@@ -64,8 +64,10 @@ def grants(spec: contract.EngineSpec, other: contract.EngineSpec, search: str) -
             shared = against is not None and against != program and against.parent == path.parent
             alone = bool(spec.directory) or shared or _wide(path.parent)
             found.append(str(path if alone else path.parent))
-        if program.is_relative_to(sys.prefix):
+        if pathlib.Path(os.path.realpath(program.parent)).is_relative_to(sys.prefix):
             found += _farm()
+            if not program.is_relative_to(sys.prefix):  # by a link, such as /opt/farm/venv
+                found.append(str(program.parent.parent))
     return list(dict.fromkeys(path for path in found if pathlib.Path(path).exists()))
 
 
@@ -90,6 +92,15 @@ def _named(spec: contract.EngineSpec) -> list[str]:
 def _of_all(path: str) -> bool:
     """Say whether a path is the system's, or holds everybody's things: nobody's own."""
     return path in ("/", *WIDE) or any(within(path, place) for place in KERNEL)
+
+
+def prefer_own_programs() -> None:
+    """Let this process and its engines find the programs of its own environment first.
+
+    It may have been started by a link that leads to another release after an upgrade.
+    """
+    own = str(pathlib.Path(sys.prefix, "bin"))
+    os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", os.defpath)])
 
 
 def _farm() -> list[str]:
