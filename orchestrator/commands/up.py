@@ -14,7 +14,7 @@ import shlex
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 import rich.console
@@ -82,22 +82,26 @@ class Farm:
                 listening.close()  # who comes is refused, and does not wait for nobody
             self.web = None
 
-    def stop(self, *, give_up: bool) -> None:
-        """End all: after the running game, or at once when it is given up.
+    def stop(self, given_up: Callable[[], bool]) -> None:
+        """End all: after the running game, or at once as soon as it is given up.
 
         Games in lanes are given up at once: they are test games, and played again.
+        Redis keeps running: what became of the last game is read from it.
         """
         for lane in self.lanes:
             lane.kill()
-        if give_up:
-            self.worker.kill()  # its child dies with it, and the dead man ends the engines
-        else:
-            self.worker.signal(signal.SIGTERM)
-            while not self.worker.wait(LOOK_SECONDS):
+        try:
+            if not given_up():
+                self.worker.signal(signal.SIGTERM)
+            while not given_up() and not self.worker.wait(LOOK_SECONDS):
+                if self.redis is not None:
+                    self.redis.start()  # where it has ended: the result is recorded there
                 self.serve.keep_alive()
-        self.serve.stop(QUICK_SECONDS)
-        if self.web is not None:
-            self.web.stop(QUICK_SECONDS)
+        finally:
+            self.worker.kill()  # its child dies with it, and the dead man ends the engines
+            self.serve.stop(QUICK_SECONDS)
+            if self.web is not None:
+                self.web.stop(QUICK_SECONDS)
 
 
 @click.command()
@@ -181,7 +185,7 @@ def up(
             environment=_environment(data),
             quiet=quiet,
         )
-        season = _run(farm, shown, awaited, console)
+        season = run(farm, shown, awaited, console)
     if season is not None:
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
 
@@ -266,50 +270,74 @@ def _environment(data: pathlib.Path) -> str:
     return "" if usual else f"FARM_DATA={shlex.quote(str(data))} "
 
 
-def _run(
+class _Ending:
+    """What the person at the terminal asked for by signals; it is read between two steps.
+
+    A signal only sets a mark. If it raised an exception instead, it could fall between reading
+    a result and printing it, and the result would never be printed.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False  # end, after the running game where there is one
+        self.give_up = False  # end at once: a second Ctrl-C, or SIGTERM
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM inside the block."""
+        before = {
+            number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _take(self, number: int, _: object) -> None:
+        self.give_up = self.asked or number == signal.SIGTERM
+        self.asked = True
+
+
+def run(
     farm: Farm,
     shown: up_screen.Screen,
     season: str | None,
     console: rich.console.Console,
 ) -> state.SeasonState | None:
-    """Run until told to end, or until the season is over; return its state then."""
-    signal.signal(signal.SIGTERM, _terminate)
-    give_up = True
-    farm.start()
-    try:
-        while True:
-            farm.keep_alive()
-            with contextlib.suppress(errors.LedgerAwayError):
-                shown.look()
-            finished = shown.finished(season)
-            if finished is not None:
-                give_up = False
-                return finished
-            time.sleep(LOOK_SECONDS)
-    except KeyboardInterrupt:
-        console.print("ending after the running game; Ctrl-C again gives it up")
-        give_up = False
-        return None
-    except _TerminatedError:
-        return None
-    finally:
-        _stop(farm, shown, give_up=give_up)
-        console.print("farm: everything is stopped")
+    """Run until somebody ends it (return None) or the season is over (return its state).
+
+    What a person waited for is printed before the last line: the result of the game that was
+    running, or what becomes of it.
+    """
+    ending = _Ending()
+    with ending.listening():
+        with contextlib.suppress(errors.LedgerAwayError):
+            shown.look()  # what was there before the first game
+        try:
+            farm.start()
+            finished = _watch(farm, shown, season, ending)
+        except BaseException:
+            ending.give_up = True
+            raise
+        finally:
+            if ending.asked and not ending.give_up:
+                console.print("ending after the running game; Ctrl-C again gives it up")
+            farm.stop(lambda: ending.give_up)
+            shown.tell_last_game(farm.hall)
+            console.print("farm: everything is stopped")
+    return finished
 
 
-def _stop(farm: Farm, shown: up_screen.Screen, *, give_up: bool) -> None:
-    """End the farm; tell the result that it waited for, or what becomes of the game given up."""
-    try:
-        farm.stop(give_up=give_up)
-    except KeyboardInterrupt:
-        farm.stop(give_up=True)
-    shown.tell_given_up(farm.hall)
-
-
-class _TerminatedError(Exception):
-    """Somebody sent SIGTERM to ``farm up``."""
-
-
-def _terminate(*_: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not cut the end short
-    raise _TerminatedError
+def _watch(
+    farm: Farm, shown: up_screen.Screen, season: str | None, ending: _Ending
+) -> state.SeasonState | None:
+    """Keep the farm alive until somebody ends it (None) or the season is over (its state)."""
+    while not ending.asked:
+        farm.keep_alive()
+        with contextlib.suppress(errors.LedgerAwayError):
+            shown.look()
+        finished = shown.finished(season)
+        if finished is not None:
+            return finished
+        time.sleep(LOOK_SECONDS)
+    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 from typing import Any
 
@@ -114,10 +113,14 @@ class Screen:
             self._blamed = True
             self._console.print(f"{crowd}: this loss on time may come from them")
 
-    def tell_given_up(self, hall: str) -> None:
-        """Say what becomes of the game that was in flight in a hall when that was stopped."""
-        with contextlib.suppress(errors.LedgerAwayError, errors.LedgerDamagedError):
-            self.look()  # it may have ended meanwhile; Ctrl-C may have cut a look short
+    def tell_last_game(self, hall: str) -> None:
+        """Print the result that was waited for, or what becomes of the game that was given up."""
+        try:
+            self.look()
+        except (errors.LedgerAwayError, errors.LedgerDamagedError) as error:
+            self._console.print(f"the last game's result cannot be read now: {error}")
+            self._console.print(f"the farm keeps it; later: {self._command('schedule')}")
+            return
         for folded in self._states.values():
             if folded.running is not None and folded.running.hall == hall:
                 game = folded.running.game

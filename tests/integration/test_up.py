@@ -75,19 +75,23 @@ def gone(root: pathlib.Path) -> bool:
     return not left(root)
 
 
-def in_flight(root: pathlib.Path) -> bool:
-    """Say whether a game holds the hall."""
+def thinking(root: pathlib.Path) -> bool:
+    """Say whether both engines of a game are ready.
+
+    A game holds the hall before that: an end that comes so early finds no engine to wait for.
+    """
     url = embedded.running_url(root / common.REDIS)
     if url is None:
         return False
     with contextlib.suppress(errors.LedgerAwayError), store.connect(url) as ledger:
-        return ledger.slot(harness.HALL) is not None
+        live = ledger.live(harness.HALL)
+        return live is not None and "options" in json.loads(live)["white"]
     return False
 
 
 def wait_for_game(root: pathlib.Path) -> None:
-    """Wait until a game is in flight."""
-    harness.wait(lambda: in_flight(root), "a game")
+    """Wait until the engines of a game think."""
+    harness.wait(lambda: thinking(root), "a game whose engines are ready")
 
 
 def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.Path) -> None:
@@ -109,7 +113,6 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
         process = up(tmp_path, "--launch", season(tmp_path, *hold))
         wait_for_game(tmp_path)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.05)
         process.send_signal(signal.SIGTERM)  # an impatient supervisor's
         _, told = process.communicate(timeout=PATIENCE)
     assert "league.1 is given up: next time it goes on from its last move" in told

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import pathlib
+import signal
 
 import driver
 import harness
 import pytest
+import rich.console
 
-from orchestrator import contract
-from orchestrator.commands import up_load
+from orchestrator import contract, processes
+from orchestrator.commands import up, up_load
 from orchestrator.ledger import memory
 from orchestrator.season import abandoning
 
@@ -69,7 +71,7 @@ class Shown:
     def given_up(self, hall: str) -> str:
         """Tell what was given up in a hall, and return what was printed."""
         self._clear()
-        self.screen.tell_given_up(hall)
+        self.screen.tell_last_game(hall)
         return self.out.getvalue()
 
     def _clear(self) -> None:
@@ -220,3 +222,45 @@ def test_a_game_that_is_given_up_is_told_what_its_events_rules_make_of_it(
     shown.feed()
     assert "given up" not in (last := shown.given_up(driver.HALL))
     assert "0-1" in last
+
+
+class InterruptedOutput(io.StringIO):
+    """A terminal at which Ctrl-C is pressed in the moment in which a result is printed."""
+
+    pressed = False
+
+    def write(self, text: str) -> int:
+        """Press Ctrl-C once, before the line appears."""
+        if "league 1/" in text and not self.pressed:
+            self.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().write(text)
+
+
+def test_ctrl_c_while_a_result_is_printed_loses_no_line(
+    season: driver.Driver, tmp_path: pathlib.Path
+) -> None:
+    """The result is on the screen, once, before the farm says goodbye."""
+    terminal, ledger = InterruptedOutput(), memory.MemoryLedger()
+    screen = harness.up_screen_of(ledger, terminal)
+
+    def feed(since: int) -> int:
+        drafts = [contract.Draft(entry.kind, entry.data) for entry in season.journal[since:]]
+        ledger.append("test", since, drafts, "test")
+        return len(season.journal)
+
+    length = feed(0)
+    idle = [
+        processes.Supervised(name, ["sleep", "600"], os.environ, tmp_path / f"{name}.log")
+        for name in ("serve", "worker")
+    ]
+    farm = up.Farm(driver.HALL, None, *idle)
+    console = rich.console.Console(file=terminal, width=200)
+    screen.look()
+    season.play(1)
+    feed(length)
+    assert up.run(farm, screen, None, console) is None
+    printed = terminal.getvalue()
+    assert printed.count("league 1/") == 1
+    assert printed.index("league 1/") < printed.index("everything is stopped")
+    assert not any(process.running for process in idle)
