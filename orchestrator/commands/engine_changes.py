@@ -84,7 +84,9 @@ def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
 @click.option("--engine", default="", help="For one engine; default: for all of the event.")
 @acts.act
 def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
-    """Set the submission deadline of EVENT (S16-13c); its start closes it in any case.
+    """Set the submission deadline of EVENT (S16-13c); the event begins no earlier.
+
+    A gate that would open before it is moved to it; an event without a break waits for it.
 
     Example: farm engine deadline divp --at 36h --engine igel --reason "compiler bug"
     """
@@ -96,5 +98,6 @@ def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
     told = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
-    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}"
+    moved = "; its gate opens then, no earlier" if len(done.drafts) > 1 else ""
+    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}{moved}"
     act.report(done, {"event": event, "engine": engine, "at_ms": at_ms}, sentence)

@@ -71,7 +71,9 @@ def open_gate(event: str, act: acts.Act) -> None:
 
     Example: farm open-gate final --reason "updates are done"
     """
-    done = act.change(lambda now: operations.open_gate(now, event, act.by, act.reason))
+    done = act.change_at(
+        lambda now, now_ms: operations.open_gate(now, event, act.by, act.reason, now_ms)
+    )
     act.report(done, {"event": event, "opened": True}, f"the gate before {event} is open")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator import contract, errors
-from orchestrator.season import amendments, events, exclusion, lots, openings, operations
+from orchestrator.season import amendments, events, exclusion, lots, openings, operations, windows
 from orchestrator.season import state as season_state
 
 
@@ -110,10 +110,12 @@ def move_gate(
     state.require_unfinished()
     event = state.event(event_id)
     movable = event.status in {events.Status.WAITING, events.Status.GATE}
-    if event.spec.break_ms is None or not movable:
+    gated = event.spec.break_ms is not None or event.opens_at_ms is not None
+    if not gated or not movable:
         raise errors.RefusedError(operations.why_no_gate(state, event))
     if opens_at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm open-gate` opens a gate now")
+    windows.require_no_deadline_after(state, event, opens_at_ms)
     fact = amendments.GateMoved(
         event=event_id,
         opens_at_ms=opens_at_ms,

@@ -25,6 +25,7 @@ from orchestrator.season import (
     pairing,
     plan,
     seeding,
+    windows,
 )
 from orchestrator.season import state as season_state
 
@@ -125,16 +126,32 @@ def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
 
 def _gates(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
     for event in state.events.values():
-        if event.status is events.Status.WAITING and event.spec.break_ms is not None:
-            done_ms = _awaited_done_ms(state, event)
-            if done_ms is not None:
-                opens_at_ms = event.moved_to_ms or done_ms + event.spec.break_ms
+        if event.status is events.Status.WAITING:
+            opens_at_ms = _opens_at_ms(state, event, now_ms)
+            if opens_at_ms is not None:
                 fact = entries.GateSet(event=event.id, opens_at_ms=opens_at_ms)
                 return [contract.Draft.of(entries.GATE_SET, fact)]
         if event.status is events.Status.GATE and now_ms >= (event.opens_at_ms or 0):
             opened = entries.GateOpened(event=event.id, cause="deadline")
             return [contract.Draft.of(entries.GATE_OPENED, opened)]
     return []
+
+
+def _opens_at_ms(
+    state: season_state.SeasonState, event: events.EventState, now_ms: int
+) -> int | None:
+    """Return when the gate of an event opens, None where there is none or it is not set yet.
+
+    The director's deadline for submissions holds an event, also one that has no break before
+    it (S16-13c, S17-13c).
+    """
+    deadline_ms = windows.latest_deadline_ms(state, event)
+    if event.spec.break_ms is None and deadline_ms <= now_ms:
+        return None
+    done_ms = _awaited_done_ms(state, event)
+    if done_ms is None:
+        return None
+    return max(event.moved_to_ms or done_ms + (event.spec.break_ms or 0), deadline_ms)
 
 
 def _awaited_done_ms(state: season_state.SeasonState, event: events.EventState) -> int | None:

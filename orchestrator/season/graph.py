@@ -123,7 +123,7 @@ def _done(done: bool) -> NodeState:  # noqa: FBT001 - a condition, not a switch
 def _chain(
     state: season_state.SeasonState, event: events.EventState, *, by_round: bool
 ) -> Iterator[Node]:
-    if event.spec.break_ms is not None:
+    if event.spec.break_ms is not None or event.opens_at_ms is not None:
         yield _gate(event)
     planned = pairing.remaining(state, event)
     label = f"{event.spec.name}: pairings"
@@ -155,7 +155,7 @@ def _gate(event: events.EventState) -> Node:
             gate_state = _done(bool(event.entrants))
         case _:
             gate_state = NodeState.DONE
-    label = f"Break of {event.spec.break_}"
+    label = f"Break of {event.spec.break_}" if event.spec.break_ else "Submission deadline"
     return Node(f"{event.id}:gate", Kind.GATE, event.id, label, gate_state)
 
 

@@ -121,13 +121,14 @@ class Updates(contract.Message):
     """Until when engines of an event may be updated (S16-13, S17-13, CUP-8, FRC-8, N1).
 
     ``last-game``: until the last game of the event before it, also while an engine plays
-    there (S16-13c); ``start``: until it starts, by engines that do not play (N1);
+    there (S16-13c); ``until-start``: the same, and on until it starts (S17-6d); ``start``: until
+    it starts, by engines that do not play (N1);
     ``season-start``: until the first event of the season starts (CUP-8a); ``closed``: never
     by itself, its engines come from the event before as they played there (S16-13f).
     ``clause`` says so in the rule text, ``playing`` that nothing changes in a running event.
     """
 
-    window: Literal["last-game", "start", "season-start", "closed"] = "start"
+    window: Literal["last-game", "until-start", "start", "season-start", "closed"] = "start"
     clause: str = ""
     playing: str = ""
 

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from orchestrator import contract, errors
-from orchestrator.season import entries, events, files, lots, model, plan
+from orchestrator.season import entries, events, files, lots, model, plan, windows
 from orchestrator.season import state as season_state
 
 _SEASON_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -88,13 +88,18 @@ def resume(state: season_state.SeasonState, name: str, reason: str) -> list[cont
 
 
 def open_gate(
-    state: season_state.SeasonState, event_id: str, name: str, reason: str
+    state: season_state.SeasonState,
+    event_id: str,
+    name: str,
+    reason: str,
+    now_ms: int | None = None,
 ) -> list[contract.Draft]:
-    """Open the gate before an event ahead of its time."""
+    """Open the gate before an event ahead of its time, but of no deadline that was promised."""
     state.require_unfinished()
     event = state.event(event_id)
     if event.status is not events.Status.GATE:
         raise errors.RefusedError(why_no_gate(state, event))
+    windows.require_no_deadline_after(state, event, state.at_ms if now_ms is None else now_ms)
     fact = entries.GateOpened(event=event_id, cause="operator", reason=reason, name=name)
     return [contract.Draft.of(entries.GATE_OPENED, fact)]
 

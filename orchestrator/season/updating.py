@@ -11,6 +11,7 @@ from __future__ import annotations
 from orchestrator import contract, errors
 from orchestrator.arbiter import limits
 from orchestrator.season import (
+    amendments,
     checks,
     eligibility,
     events,
@@ -101,7 +102,11 @@ def set_deadline(
     name: str,
     reason: str,
 ) -> list[contract.Draft]:
-    """Set the submission deadline of an event, for one engine or ('') for all (S16-13c)."""
+    """Set the submission deadline of an event, for one engine or ('') for all (S16-13c).
+
+    A gate that would open before it is moved to it; one that is not set yet, or an event without
+    a break before it, waits for it (``decide``).
+    """
     _require_reason(state, reason)
     event = state.event(event_id)
     if event.status not in submitted.NOT_STARTED:
@@ -109,10 +114,24 @@ def set_deadline(
     if engine and engine not in state.engines:
         raise errors.RefusedError(f"no engine {engine!r} in this season")
     windows.movable(state, event)
+    if engine and event not in windows.upcoming(state, engine):
+        raise errors.RefusedError(
+            f"{engine} cannot play {event_id} any more; a deadline is for who may"
+        )
     fact = submissions.DeadlineSet(
         event=event_id, engine=engine, at_ms=at_ms, reason=reason, name=name
     )
-    return [contract.Draft.of(submissions.DEADLINE_SET, fact)]
+    drafts = [contract.Draft.of(submissions.DEADLINE_SET, fact)]
+    if event.opens_at_ms is not None and event.opens_at_ms < at_ms:
+        moved = amendments.GateMoved(
+            event=event_id,
+            opens_at_ms=at_ms,
+            before_ms=event.opens_at_ms,
+            reason=f"submission deadline: {reason}",
+            name=name,
+        )
+        drafts.append(contract.Draft.of(amendments.GATE_MOVED, moved))
+    return drafts
 
 
 # -- the rules of a roster -------------------------------------------------------------

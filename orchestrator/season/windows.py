@@ -5,11 +5,14 @@ is judged by the events that the engine can play next, each by its ``updates``. 
 
 * nothing changes in a running event, whatever anybody allows (S16-13e);
 * the director's deadline goes before the file's, but opens no event that is closed;
+* an event waits for the latest deadline of its field, with or without a gate of its own
+  (S16-13c, S17-13c: an author who was given a deadline plays with what came before it);
 * every refusal names the clause that the season file gives.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 from orchestrator import errors
@@ -90,9 +93,37 @@ def require_window(
         raise errors.RefusedError(f"{engine or 'no engine'}: {why}{_clause(asked.clause)}")
 
 
+def latest_deadline_ms(state: season_state.SeasonState, event: events.EventState) -> int:
+    """Return the director's last deadline for an event's field, 0 without one.
+
+    One for an engine that cannot enter the event any more counts no longer.
+    """
+    field = {"", *_next_field(state, event)} if event.deadlines else set()
+    return max((at_ms for name, at_ms in event.deadlines.items() if name in field), default=0)
+
+
+def require_no_deadline_after(
+    state: season_state.SeasonState, event: events.EventState, at_ms: int
+) -> None:
+    """Raise ``RefusedError`` where a gate would open before a deadline that was promised."""
+    latest_ms = latest_deadline_ms(state, event)
+    if latest_ms > at_ms:
+        moment = dt.datetime.fromtimestamp(latest_ms / 1000, dt.UTC).isoformat(timespec="minutes")
+        raise errors.RefusedError(
+            f"the director's deadline for submissions to {event.id} is {moment}"
+            f"{_clause(rule(state, event).clause)}; to begin before, set an earlier one first"
+            f" (`farm engine deadline {event.id} --at 1s`)"
+        )
+
+
 def movable(state: season_state.SeasonState, event: events.EventState) -> None:
     """Raise ``RefusedError`` for an event whose submissions no deadline can open."""
     asked = rule(state, event)
+    if event.status is events.Status.OPEN:
+        raise errors.RefusedError(
+            f"the gate before {event.id} is open: it begins as soon as no other event is played,"
+            " and waits for no deadline any more"
+        )
     why = _never(state, event, asked)
     if why:
         raise errors.RefusedError(f"no deadline can be set: {why}{_clause(asked.clause)}")

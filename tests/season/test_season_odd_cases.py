@@ -16,6 +16,7 @@ from orchestrator import contract, errors, ratinglist
 from orchestrator.arbiter import interruption
 from orchestrator.season import (
     corrections,
+    decide,
     decisions,
     entries,
     events,
@@ -119,7 +120,7 @@ def test_a_tie_at_gpu_league_1s_line_goes_by_the_chain(
 def test_a_tie_across_gpu_league_1s_line_is_the_organizers(
     season17: files.Loaded, table: Mapping[str, str], place: int, tied: int, choose: int
 ) -> None:
-    """S17-12f, S17-6c: only the playoff waits for the word, and begins with it at once."""
+    """S17-12f, S17-6c: only the playoff waits for the word, and comes next, after its break."""
     played = driver.Driver.launched(season17, gpu_results(table)).play()
     (asked,) = decisions.outstanding(played.state)
     assert (asked.event, asked.place, len(asked.engines)) == ("l1-gpu", place, tied)
@@ -127,6 +128,10 @@ def test_a_tie_across_gpu_league_1s_line_is_the_organizers(
     assert played.state.events["playoff"].status is events.Status.WAITING
     choice = asked.engines[::-1][:choose]
     played.append(decisions.decide(played.state, asked.decision, choice, "ann", "lots"))
+    (gate,) = [draft for draft in until_game(played) if draft.kind == entries.GATE_SET]
+    played.append(
+        decide.decide(played.state, gate.data["opens_at_ms"]), at_ms=gate.data["opens_at_ms"]
+    )
     (started,) = [draft for draft in until_game(played) if draft.kind == entries.EVENT_STARTED]
     coming = ("gpu-1", *choice) if place == 2 else choice
     assert tuple(started.data["entrants"]) == ("l1-1", "l1-2", "l1-3", "l1-4", *coming)

@@ -64,7 +64,7 @@ CRITERIA = {
 }
 GATES = {
     "season16": {"l2", "l1", "divp", "sufi"},
-    "season17": {"l2", "l1-cpu", "l1-gpu", "divp", "sufi"},
+    "season17": {"l2", "l1-cpu", "l1-gpu", "playoff", "divp", "sufi"},
     "cup": {"round-32"},
     "frc": set[str](),
     "ntcec1": {"stage-2a", "stage-2b", "stage-3", "stage-4", "superfinal"},

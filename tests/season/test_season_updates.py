@@ -12,10 +12,15 @@ import test_season_rulebook as rulebook
 
 from orchestrator import contract, errors
 from orchestrator.season import (
+    amending,
     awaiting,
+    decide,
+    decisions,
     entries,
+    events,
     graph,
     model,
+    operations,
     orders,
     roster,
     state,
@@ -117,7 +122,19 @@ def test_the_entrance_playoff_is_open_until_the_later_league_1_ends() -> None:
     assert ask(gpu, "gpu-1", event="playoff")
     refused(gpu, "gpu-1", "S17-13e")
     ranked = at("season17", entries.EVENT_RANKED, "l1-gpu")
-    refused(ranked, entrant_of_arrival(ranked, "playoff"), "S17-6d, 13c")
+    assert ask(ranked, entrant_of_arrival(ranked, "playoff"))
+
+
+def test_gpu_engines_have_a_break_before_the_entrance_playoff() -> None:
+    """S17-6d: "updates after the respective League 1 events are allowed", also of the later one."""
+    gate = at("season17", entries.GATE_SET, "playoff")
+    opens_at_ms = gate.events["playoff"].opens_at_ms
+    assert opens_at_ms is not None
+    assert opens_at_ms > gate.at_ms
+    for engine in gate.events["playoff"].arrivals["l1-gpu"].engines:
+        assert ask(gate, engine)
+    begun = at("season17", entries.EVENT_STARTED, "playoff")
+    refused(begun, entrant(begun, "playoff"), "S17-13e")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +193,81 @@ def test_the_director_sets_another_deadline_also_for_one_engine() -> None:
     assert over.engines["l2-1"].version == "2"
     extended(over, updating.set_deadline(over, "l2", "", until, "ann", WHY))
     assert ask(over, "l2-2")
+
+
+@pytest.mark.parametrize(
+    ("season", "event", "text"), [("season16", "l2", "S16"), ("season17", "playoff", "S17")]
+)
+def test_a_gate_that_is_set_moves_to_the_director_s_deadline(
+    season: str, event: str, text: str
+) -> None:
+    """S16-13c, S17-13c, S17-6d: who was given until then is not played before."""
+    now = at(season, entries.GATE_SET, event)
+    opens_at_ms = now.events[event].opens_at_ms or 0
+    later, engine = opens_at_ms + 34 * HOUR_MS, entrant_of_arrival(now, event)
+    extended(now, updating.set_deadline(now, event, engine, later, "ann", WHY))
+    assert now.events[event].opens_at_ms == later
+    assert decide.decide(now, opens_at_ms) == []
+    entry = newer(now, engine)
+    assert updating.update(now, entry, None, later - 1, "ann", WHY)
+    with pytest.raises(errors.RefusedError, match=f"deadline.*{text}-"):
+        operations.open_gate(now, event, "ann", "now", opens_at_ms)
+    with pytest.raises(errors.RefusedError, match=f"deadline.*{text}-"):
+        amending.move_gate(now, event, opens_at_ms, now.at_ms, "ann", "now")
+    assert [d.kind for d in decide.decide(now, later)] == [entries.GATE_OPENED]
+    extended(now, updating.set_deadline(now, event, engine, now.at_ms, "ann", "it has come"))
+    assert operations.open_gate(now, event, "ann", "all are here", opens_at_ms)
+
+
+def test_a_gate_to_come_waits_for_the_director_s_deadline() -> None:
+    """S16-13c: set while the event before is played; not for who does not come after all."""
+    gate = at("season16", entries.GATE_SET, "l2")
+    out = next(one for one in gate.events["ql"].entrants if one not in promoted_to(gate, "l2"))
+    before = journal("season16", entries.EVENT_STARTED, "ql")
+    season = driver.Patient.replayed(before, rulebook.results)
+    until = gate.at_ms + 1000 * HOUR_MS
+    season.append(updating.set_deadline(season.state, "l2", "l2-1", until, "ann", WHY))
+    season.append(updating.set_deadline(season.state, "l2", out, until + HOUR_MS, "ann", WHY))
+    season.play()
+    while asked := decisions.outstanding(season.state):
+        choice = asked[0].engines[: asked[0].choose]
+        season.append(decisions.decide(season.state, asked[0].decision, choice, "ann", "lots"))
+        season.play()
+    assert season.state.events["l2"].status is events.Status.GATE
+    assert season.state.events["l2"].opens_at_ms == until
+
+
+def test_an_event_without_a_break_waits_for_the_director_s_deadline(tmp_path: Path) -> None:
+    """S17-13c: it begins at the deadline, and its engines may be updated until then."""
+    text = driver.season_text().replace('break = "10m"\n', "")
+    season = driver.Patient.launched(driver.load(tmp_path, text)).play(1)
+    until = season.now_ms + 100 * HOUR_MS
+    season.append(updating.set_deadline(season.state, "final", "", until, "ann", WHY))
+    season.play()
+    final = season.state.events["final"]
+    assert (final.status, final.opens_at_ms) == (events.Status.GATE, until)
+    assert [wait["until_ms"] for wait in awaiting.waits(season.state)] == [until]
+    assert "final:gate" in {node.id for node in graph.build(season.state).nodes}
+    assert ask(season.state, final.arrivals["league"].engines[0])
+    season.append(decide.decide(season.state, until), at_ms=until)
+    season.play()
+    assert season.state.finished
+
+
+def test_a_deadline_that_can_hold_nothing_is_refused() -> None:
+    """S16-13c: for who cannot come any more, and once the gate is open."""
+    gate = at("season16", entries.GATE_SET, "l2")
+    out = next(one for one in gate.events["ql"].entrants if one not in promoted_to(gate, "l2"))
+    with pytest.raises(errors.RefusedError, match="cannot play l2 any more"):
+        updating.set_deadline(gate, "l2", out, gate.at_ms + HOUR_MS, "ann", WHY)
+    opened = at("season16", entries.GATE_OPENED, "l2")
+    with pytest.raises(errors.RefusedError, match="the gate before l2 is open"):
+        updating.set_deadline(opened, "l2", "", opened.at_ms + HOUR_MS, "ann", WHY)
+
+
+def promoted_to(now: state.SeasonState, event: str) -> set[str]:
+    """Return who was promoted to an event."""
+    return {e for arrival in now.events[event].arrivals.values() for e in arrival.engines}
 
 
 def test_a_deadline_may_close_early() -> None:
