@@ -156,27 +156,31 @@ def _of_hall(names: keys.Keys) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """A Redis user: a role under a name, and the hash of its password."""
+    """A Redis user: a role under a name, and the hashes of its passwords.
+
+    There are two of them while a password is rotated: processes take the new one, one by one.
+    """
 
     name: str
     role: Role
-    password_sha256: str
+    passwords_sha256: tuple[str, ...]
 
     def rules(self) -> tuple[str, ...]:
         """Return all of the user's rules, from nothing."""
-        return ("reset", "on", f"#{self.password_sha256}", *self.role.rules())
+        passwords = (f"#{digest}" for digest in self.passwords_sha256)
+        return ("reset", "on", *passwords, *self.role.rules())
 
     def line(self) -> str:
         """Return the user's line of an ACL file."""
         return " ".join(("user", self.name, *self.rules()[1:]))
 
 
-def users(passwords: Mapping[str, str], operators: Sequence[str]) -> list[User]:
-    """Return a user for each role and each operator; ``passwords`` by user name."""
+def users(passwords: Mapping[str, Sequence[str]], operators: Sequence[str]) -> list[User]:
+    """Return a user for each role and each operator; ``passwords`` by user name, each one valid."""
     known = roles()
     named = [(name, known[name]) for name in ROLES if name != "operator"]
     named += [(name, known["operator"]) for name in operators]
-    return [User(name, role, sha256(passwords[name])) for name, role in named]
+    return [User(name, role, tuple(map(sha256, passwords[name]))) for name, role in named]
 
 
 def sha256(password: str) -> str:

@@ -15,12 +15,12 @@ import celery
 import structlog
 from celery import signals
 from celery.app import amqp
-from kombu import connection
+from kombu import connection as kombu_connection
 from kombu.transport import redis as redis_transport
 
 from orchestrator import logs
 from orchestrator.contract import bells, rings
-from orchestrator.ledger import address
+from orchestrator.ledger import address, connection
 
 log = structlog.get_logger()
 
@@ -32,7 +32,11 @@ RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first
 
 
 class _Channel(redis_transport.Channel):
-    """A queue's end that outlives bytes that are no message at all."""
+    """A queue's end that outlives bytes that are no message at all, and a new password."""
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - kombu's
+        options = super()._connparams(asynchronous)  # type: ignore[no-untyped-call]
+        return connection.with_fresh_credentials(options)
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
@@ -55,7 +59,7 @@ class _Rings(redis_transport.Transport):
             super()._deliver(ring, queue)  # type: ignore[no-untyped-call]
 
 
-class _Connection(connection.Connection):
+class _Connection(kombu_connection.Connection):
     """A connection to Redis that delivers rings, and whose waits are short: one worker waits."""
 
     def get_transport_cls(self) -> type[_Rings]:

@@ -1,7 +1,8 @@
 """``farm acl``: the Redis users of the farm, printed as an ACL file or applied to a server.
 
 Passwords live in files of a directory, one a user, for this user's eyes only; what is
-printed has their SHA-256 only. Missing ones are made.
+printed has their SHA-256 only. Missing ones are made. While passwords are rotated, the old one of
+a user lies beside the new one as NAME.previous, and the server takes both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from orchestrator.commands import common
 from orchestrator.ledger import connection
 
 PASSWORD_BYTES = 32
+VAULT = "$ANSIBLE_VAULT;"  # how an encrypted file begins
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -31,8 +33,20 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 )
 @click.option("--operator", "operators", multiple=True, help="An operator's name; repeatable.")
 @click.option("--apply", is_flag=True, help="Set the users on the farm's Redis now.")
+@click.option(
+    "--rotate", is_flag=True, help="Make new passwords; the old ones stay valid beside them."
+)
+@click.option("--finish", is_flag=True, help="End a rotation: forget the old passwords.")
 @common.json_option
-def acl(passwords: pathlib.Path, operators: tuple[str, ...], *, apply: bool, as_json: bool) -> None:
+def acl(
+    passwords: pathlib.Path,
+    operators: tuple[str, ...],
+    *,
+    apply: bool,
+    rotate: bool,
+    finish: bool,
+    as_json: bool,
+) -> None:
     """Print the farm's Redis users as an ACL file, or apply them (--apply).
 
     One user for each role, one for each operator, and no default user. Printed are
@@ -40,13 +54,23 @@ def acl(passwords: pathlib.Path, operators: tuple[str, ...], *, apply: bool, as_
     FARM_REDIS_PASSWORD_FILE). --apply needs the rights of an administrator, and says
     whether the server keeps the users (aclfile) or forgets them with its next start.
 
+    --rotate makes a new password for each user; the old one (NAME.previous) stays valid until
+    --finish, so that every process can change over while a game plays
+    (docs/how-to/rotate-secrets.md).
+
     Example: farm acl --passwords /etc/farm/passwords --operator anna > users.acl
     """
     _check(operators)
     names = [*(role for role in access.ROLES if role != "operator"), *operators]
-    known = {name: _password(passwords, name) for name in names}
+    if rotate and finish:
+        raise errors.UsageError("--rotate begins what --finish ends: give one of them")
+    if rotate:
+        _rotate(passwords, names)
+    if finish:
+        _finish(passwords)
+    known = {name: _passwords(passwords, name) for name in names}
     users = access.users(known, operators)
-    kept = _apply(users, known["admin"]) if apply else None
+    kept = _apply(users, known["admin"][0]) if apply else None
     if as_json:
         rows = {user.name: {"role": user.role.name, "rules": user.rules()[3:]} for user in users}
         common.print_json({"users": rows, "applied": apply, "kept": kept})
@@ -65,6 +89,32 @@ def _check(operators: Sequence[str]) -> None:
             )
 
 
+def _rotate(directory: pathlib.Path, names: Sequence[str]) -> None:
+    """Set each user's password aside, so that a new one is made in its place."""
+    begun = sorted(path.name for path in directory.glob("*.previous"))
+    if begun:
+        raise errors.RefusedError(
+            f"a rotation is under way, {begun[0]} is still there: finish it first"
+            " (docs/how-to/rotate-secrets.md), or delete the *.previous files"
+        )
+    for name in names:
+        path = directory / f"{name}.password"
+        if path.exists():
+            _read(path)
+            path.rename(path.with_suffix(".previous"))
+
+
+def _finish(directory: pathlib.Path) -> None:
+    for path in directory.glob("*.previous"):
+        path.unlink()
+
+
+def _passwords(directory: pathlib.Path, name: str) -> list[str]:
+    """Return the valid passwords of a user: its own, and during a rotation the one before."""
+    previous = directory / f"{name}.previous"
+    return [_password(directory, name), *([_read(previous)] if previous.exists() else [])]
+
+
 def _password(directory: pathlib.Path, name: str) -> str:
     path = directory / f"{name}.password"
     try:
@@ -73,11 +123,23 @@ def _password(directory: pathlib.Path, name: str) -> str:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w") as file:
                 file.write(f"{secrets.token_urlsafe(PASSWORD_BYTES)}\n")
+    except OSError as error:
+        raise errors.HostError(f"{path}: {error}") from error
+    return _read(path)
+
+
+def _read(path: pathlib.Path) -> str:
+    try:
         found = path.read_text("utf-8").strip()
     except OSError as error:
         raise errors.HostError(f"{path}: {error}") from error
     if not found:
         raise errors.UsageError(f"{path} is empty: write a password into it, or delete it")
+    if found.startswith(VAULT):
+        raise errors.UsageError(
+            f"{path} is encrypted by ansible-vault: `ansible-vault decrypt` the folder first,"
+            " and encrypt it again afterwards"
+        )
     return found
 
 

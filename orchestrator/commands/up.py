@@ -29,7 +29,7 @@ from orchestrator.commands import (
     up_load,
     up_screen,
 )
-from orchestrator.ledger import address, connection, store
+from orchestrator.ledger import address, store
 from orchestrator.season import files, state
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
@@ -173,7 +173,7 @@ def up(
             programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
         farm = _farm(redis, data, hall, page)
         farm.lanes = tuple(processes.lane(text, farm.worker, hall) for text in lanes)
-        console.print(f"farm: Redis {connection.masked(url)}, hall {hall}, data {data}")
+        console.print(f"farm: Redis {address.masked(url)}, hall {hall}, data {data}")
         if page is not None:
             console.print(_address(page, web_port))
         awaited = chosen if until_finished else None

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import ssl
 import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
 from orchestrator import errors
-from orchestrator.ledger import connection
 
 _TLS = {
     "FARM_REDIS_CA": "ssl_ca_certs",
@@ -37,6 +37,15 @@ def url(environment: Mapping[str, str] | None = None) -> str:
     if not found:
         return ""
     return _with_tls(_with_user(found, env), env)
+
+
+def masked(url: str) -> str:
+    """Return a Redis URL with its password, in whatever part, replaced by ``***``."""
+    if "://" not in url:
+        return "(no scheme)"
+    # By text, not by parts: a password with an unescaped / or # would end up in other parts.
+    shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", shown)
 
 
 def tls(address: str) -> dict[str, Any] | None:
@@ -88,7 +97,7 @@ def _with_tls(address: str, env: Mapping[str, str]) -> str:
         return address
     parts = urllib.parse.urlsplit(address)
     if parts.scheme != "rediss":
-        shown = connection.masked(address)
+        shown = masked(address)
         raise errors.UsageError(
             f"FARM_REDIS_CA, _CERT and _KEY need a rediss:// address, not {shown}"
         )

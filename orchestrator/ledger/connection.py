@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.resources
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from redis import exceptions as redis_exceptions
 from redis import retry as redis_retry
 
 from orchestrator import errors
-from orchestrator.ledger import replies
+from orchestrator.ledger import address, replies
 
 SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"
 SOCKET_TIMEOUT = 5.0  # s: a server that answers later is treated as away
@@ -38,17 +37,51 @@ def script_text(verb: str) -> str:
     return f"{common}\n{(SCRIPTS / f'{verb}.lua').read_text('utf-8')}"
 
 
-def masked(url: str) -> str:
-    """Return a Redis URL with its password, in whatever part, replaced by ``***``."""
-    if "://" not in url:
-        return "(no scheme)"
-    # By text, not by parts: a password with an unescaped / or # would end up in other parts.
-    shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", url)
-    return re.sub(r"(password=)[^&]*", r"\1***", shown)
+class _Credentials(redis.CredentialProvider):
+    """User and password as the environment has them at each new connection.
+
+    A password that is changed on the server and in its file is so taken without a restart.
+    """
+
+    def __init__(self, first: tuple[str, str]) -> None:
+        self._last = first
+
+    @property
+    def user(self) -> str:
+        """Return the user of the last connection."""
+        return self._last[0]
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        """Read the files again; while one of them cannot be read, the last words stand."""
+        with contextlib.suppress(errors.UsageError):
+            self._last = _user_and_password(address.url())
+        user, password = self._last
+        return (user, password) if user else (password,)
+
+
+def _user_and_password(url: str) -> tuple[str, str]:
+    options = redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
+    return options.get("username") or "", options.get("password") or ""
+
+
+def with_fresh_credentials(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a connection's options, with a provider where the environment's files name the user.
+
+    An address that somebody gave by hand keeps its own.
+    """
+    told = options.get("username") or "", options.get("password") or ""
+    try:
+        environment = _user_and_password(address.url())
+    except (errors.UsageError, ValueError):
+        return options
+    if not told[1] or told != environment:
+        return options
+    kept = {name: value for name, value in options.items() if name not in ("username", "password")}
+    return kept | {"credential_provider": _Credentials(told)}
 
 
 def _client(url: str, socket_timeout: float) -> redis.Redis:
-    return redis.Redis.from_url(
+    found = redis.Redis.from_url(
         url,
         socket_timeout=socket_timeout,
         socket_connect_timeout=SOCKET_TIMEOUT,
@@ -56,6 +89,9 @@ def _client(url: str, socket_timeout: float) -> redis.Redis:
         retry=redis_retry.Retry(backoff.NoBackoff(), 0),
         protocol=2,  # one shape of replies for every server and client version we allow
     )
+    pool = found.connection_pool
+    pool.connection_kwargs = with_fresh_credentials(pool.connection_kwargs)
+    return found
 
 
 class Server:
@@ -63,7 +99,7 @@ class Server:
 
     def __init__(self, url: str) -> None:
         """Prepare both clients; nothing is sent. Raise ``UsageError`` for a bad URL."""
-        self.name = masked(url)
+        self.name = address.masked(url)
         try:
             self.client = _client(url, SOCKET_TIMEOUT)
             self.blocking = _client(url, BLOCK_MS / 1000 + SOCKET_TIMEOUT)
@@ -81,7 +117,7 @@ class Server:
         except redis_exceptions.AuthenticationError as error:
             raise errors.LedgerUnreachableError(
                 f"Redis at {self.name} refused user or password: {error}; "
-                "correct them in FARM_REDIS_URL"
+                "correct FARM_REDIS_URL, or FARM_REDIS_USER and the file FARM_REDIS_PASSWORD_FILE"
             ) from error
         except (redis_exceptions.ConnectionError, redis_exceptions.TimeoutError) as error:
             raise errors.LedgerUnreachableError(
@@ -113,7 +149,9 @@ class Server:
                 user = self.client.acl_whoami()
             except redis_exceptions.ResponseError:
                 # Asking may be forbidden; the link was made under this name all the same.
-                given = self.client.connection_pool.connection_kwargs.get("username")
+                options = self.client.connection_pool.connection_kwargs
+                provider = options.get("credential_provider")
+                given = provider.user if provider else options.get("username")
                 return str(given or "default")
         return user.decode() if isinstance(user, bytes) else user
 

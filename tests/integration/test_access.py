@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -404,6 +405,102 @@ def test_passwords_are_made_once_and_for_one_user_only(tmp_path: pathlib.Path) -
     for file in place.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_text().strip() not in first
+
+
+# A process of the farm: its ledger and its queues answer, each time a line comes in.
+PROCESS = """
+import os, sys
+from orchestrator import celery
+from orchestrator.ledger import address, store
+from worker_cpu import settings
+ledger = store.connect(address.url())
+broker = celery.app.connection_for_read()
+for line in sys.stdin:
+    for _ in range(3):  # whatever has lost its connection makes another one
+        try:
+            ledger.worker("hall-1")
+            broker.default_channel.client.llen("farm.play.hall-1")
+            print("well", flush=True)
+            break
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+    else:
+        print(said, flush=True)
+"""
+
+
+def test_passwords_are_rotated_under_a_process_that_runs_on(tmp_path: pathlib.Path) -> None:
+    """Both passwords are taken until the end; then the old one is refused, and nobody notices."""
+    server = prepared(tmp_path)
+    old = (server.passwords / "worker.password").read_text().strip()
+    words = ["acl", "--passwords", str(server.passwords), "--operator", "anna", "--apply"]
+
+    def applied(word: str, password: str) -> None:
+        known = server.env("admin") | {"FARM_REDIS_PASSWORD_FILE": password}
+        done = farm(*words, *([word] if word else []), env=known)
+        assert done.exit_code == 0, done.output
+
+    environment = {**os.environ, **server.env("worker"), "FARM_LOG": "json"}
+    with (
+        server.running(),
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def asked() -> str:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        def cut_all() -> None:
+            with server.client("admin") as admin:
+                admin.client_kill_filter(_type="normal", skipme=True)
+
+        assert asked() == "well"
+        shutil.copy(server.passwords / "admin.password", tmp_path / "admin.old")
+        applied("--rotate", str(tmp_path / "admin.old"))
+        assert (server.passwords / "worker.password").read_text().strip() != old
+        cut_all()
+        assert asked() == "well", "with the new password, beside which the old one is valid"
+        assert client_with(server, "worker", old).ping()
+        applied("--finish", str(server.passwords / "admin.password"))
+        cut_all()
+        assert asked() == "well"
+        with pytest.raises(redis.AuthenticationError):
+            client_with(server, "worker", old).ping()
+        process.stdin.close()
+        process.wait(60)
+
+
+def client_with(server: Server, user: str, password: str) -> redis.Redis:
+    """Return a client that knows a password."""
+    return redis.Redis(port=server.port, username=user, password=password)
+
+
+def test_a_rotation_is_finished_before_the_next_one(tmp_path: pathlib.Path) -> None:
+    """A second --rotate would forget passwords that processes still have."""
+    words = ("acl", "--passwords", str(tmp_path))
+    hashes = re.compile(r"user worker on((?: #[0-9a-f]{64})+)")
+    counts = []
+    for more in ((), ("--rotate",), (), ("--finish",)):
+        found = hashes.search(farm(*words, *more).output)
+        assert found is not None
+        counts.append(len(found[1].split()))
+        if more == ("--rotate",):
+            refused = farm(*words, *more)
+            assert refused.exit_code == errors.RefusedError.exit_code
+    assert counts == [1, 2, 2, 1]
+    (tmp_path / "worker.password").write_text("$ANSIBLE_VAULT;1.1;AES256\n6162\n")
+    assert "ansible-vault decrypt" in farm(*words).output
 
 
 @pytest.mark.parametrize("name", ["worker", "default", "a b", "-x", ""])

@@ -14,7 +14,7 @@ import redis
 import scene
 
 from orchestrator import embedded, errors
-from orchestrator.ledger import api, connection, store
+from orchestrator.ledger import address, api, connection, store
 
 
 class Proxy:
@@ -205,7 +205,7 @@ def test_a_bad_url_is_a_usage_error(url: str) -> None:
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:
     """The password is masked wherever in the URL it stands."""
-    assert connection.masked(url) == shown
+    assert address.masked(url) == shown
 
 
 @pytest.fixture

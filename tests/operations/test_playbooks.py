@@ -204,22 +204,29 @@ def test_tables_are_read_again_only_when_one_has_changed(tmp_path: pathlib.Path)
         assert "KQvK.rtbw: FAILED" in damaged.stdout
 
 
-def test_nothing_is_left_of_the_version_before(tmp_path: pathlib.Path) -> None:
+def test_only_what_is_in_the_archive_is_installed(tmp_path: pathlib.Path) -> None:
     """A module that a new version does not have any more is not installed with it."""
     if os.geteuid() != 0:
         pytest.skip("hardware: files of root's need root")
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source/gone.py").touch()
-    with tarfile.open(tmp_path / "new.tar.gz", "w:gz") as archive:
-        archive.add(__file__, "kept.py")
+    script = tmp_path / "install-farm"
+    script.write_text('#!/bin/sh\nls "$2" > "$4/seen"\necho installed\n')
+    script.chmod(0o755)
     unpacking = tasks("program")
-    del unpacking[[one["name"] for one in unpacking].index("Install the program") :]
-    told = {"program_prefix": str(tmp_path), "program_archive": str(tmp_path / "new.tar.gz")}
+    names = [one["name"] for one in unpacking]
+    del unpacking[names.index("Install the program, beside what runs") + 1 :]
+    prefix = tmp_path / "opt"
+    prefix.mkdir()
+    told = {"program_prefix": str(prefix), "program_archive": str(tmp_path / "new.tar.gz")}
+    told |= {"program_wheels": "", "program_prepare": False}
     play = {"name": "Unpack", "hosts": "hall-host", "gather_facts": False, "tasks": unpacking}
     (tmp_path / "play.yml").write_text(yaml.dump([play | {"vars": told}]))
     (tmp_path / "hosts.yml").write_text(TWO_HOSTS.format(python=sys.executable))
-    playbooks.play(tmp_path / "hosts.yml", tmp_path / "play.yml")
-    assert [path.name for path in (tmp_path / "source").iterdir()] == ["kept.py"]
+    for module in ("gone.py", "kept.py"):
+        with tarfile.open(tmp_path / "new.tar.gz", "w:gz") as archive:
+            archive.add(script, "deploy/install/install-farm")
+            archive.add(__file__, module)
+        playbooks.play(tmp_path / "hosts.yml", tmp_path / "play.yml")
+        assert (prefix / "seen").read_text().split() == ["deploy", module]
 
 
 READ = re.compile(r'"/\.\./\.\./(deploy/[^"{]+)", rstrip=false\)(.*?)\}\}', re.DOTALL)
