@@ -52,7 +52,10 @@ def _seeding(season: model.Season, event: model.Event) -> Iterator[problems.Prob
     if event.start_position and event.book is None:
         found = "start_position = true without a book"
         yield problems.Problem(f"{where} start_position", found, "a book for the other openings")
-    if isinstance(event.seeding, str):
+    if event.double_random and (event.variant != "fischerandom" or event.book is not None):
+        found = "double_random = true with a book or in standard chess"
+        yield problems.Problem(f"{where} double_random", found, 'variant = "fischerandom", no book')
+    if not isinstance(event.seeding, tuple):
         return
     coming = [
         f"{other.id}.{place}"

@@ -82,7 +82,8 @@ class EventStarted(contract.Message):
 class PairedGame(contract.Message):
     """A game to be played; ``opening`` counts from 0 in the book's journaled exits.
 
-    ``book`` is named where it is not the event's; ``start`` is a Chess960 position's number.
+    ``book`` is named where it is not the event's; ``start`` is a Chess960 position's number,
+    from 960 on a double one's.
     """
 
     game: str

@@ -32,7 +32,10 @@ SEASON: Final[Tables] = {
     ("event", "format", "swiss"): model.Swiss,
     ("event", "format", "knockout"): model.Knockout,
     ("event", "format", "match"): model.Match,
+    ("event", "format", "gauntlet"): model.Gauntlet,
+    ("event", "format", "encounters"): model.Encounters,
     ("event", "format", "match", "extensions"): model.Extension,
+    ("event", "seeding"): model.Groups,
     ("event", "limits"): contract.Limits,
     ("event", "timeouts"): contract.Timeouts,
     ("event", "interruptions"): contract.Interruptions,
@@ -52,7 +55,8 @@ ROSTER: Final[Tables] = {
     ("engine",): model.EngineEntry,
     ("engine", "neural"): model.NeuralParts,
 }
-FORMATS: Final = ("round-robin", "swiss", "knockout", "match")  # tags of a union, no keys
+# Tags of a union, no keys.
+FORMATS: Final = ("round-robin", "swiss", "knockout", "match", "gauntlet", "encounters")
 LISTED: Final = (("roster", "engine"), ("roster", "fill"), ("event",), ("engine",))
 _SURE: Final = 0.8  # how alike a word of another table must be
 

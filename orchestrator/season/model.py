@@ -67,6 +67,9 @@ class Criterion(enum.StrEnum):
     ORGANIZERS = "organizers"  # S16-12f, S17-12f: decide where it matters (``decisions``)
 
 
+Seed: TypeAlias = Annotated[int, pydantic.Field(ge=1)]
+
+
 class NeuralParts(contract.Message):
     """The three parts of an engine of kind NN, by which it is told from others (S16-16)."""
 
@@ -165,26 +168,71 @@ class RoundRobin(contract.Message):
     """Everybody meets everybody, ``double_rounds`` times with each colour.
 
     ``first_white`` says who has White in the first game of a pair: as the table has it, or
-    always the lower seed (FRC-2b).
+    always the lower seed (FRC-2b). ``reverse`` says when the game with the same opening and
+    the colours turned is played: one cycle later, or at once.
     """
 
     kind: Literal["round-robin"]
     double_rounds: int = pydantic.Field(default=1, ge=1)
-    table: Literal["berger", "circle"] = "berger"
+    table: Literal["berger", "circle", "cutechess"] = "berger"
+    reverse: Literal["next-cycle", "at-once"] = "next-cycle"
     first_white: Literal["berger", "lower-seed"] = "berger"
 
 
 class Swiss(contract.Message):
-    """FIDE Dutch: engines level on points meet, nobody meets twice.
+    """Engines level on points meet, nobody meets twice: FIDE Dutch, or TCEC's own Swiss.
 
     ``ranking`` orders engines level on points (N1 stage 1: by their opponents' score, then
-    by seed); ``first_board`` says from which end a round is played (N1: the bottom).
+    by seed); ``first_board`` says from which end a round is played (N1: the bottom). Both are
+    for ``dutch``; ``tcec`` ranks by seed and plays the last pair first, and its meetings may
+    be game pairs (``games = 2``).
     """
 
     kind: Literal["swiss"]
     rounds: int = pydantic.Field(ge=1)
+    pairing: Literal["dutch", "tcec"] = "dutch"
+    games: Literal[1, 2] = 1
     ranking: Literal["seed", "opponents-score"] = "seed"
     first_board: Literal["top", "bottom"] = "top"
+
+    @pydantic.model_validator(mode="after")
+    def _keys_of_the_pairing(self) -> Swiss:
+        if self.pairing == "dutch" and self.games == 2:
+            raise ValueError('games = 2 with pairing = "tcec" only')
+        if self.pairing == "tcec" and (self.ranking, self.first_board) != ("seed", "top"):
+            raise ValueError('ranking and first_board with pairing = "dutch" only')
+        return self
+
+
+class Gauntlet(contract.Message):
+    """The first ``hubs`` seeds each meet all others, with both colours ``double_rounds`` times.
+
+    Opponents come in the order of their seeds, each meets every hub in turn; the reverse game
+    follows at once.
+    """
+
+    kind: Literal["gauntlet"]
+    hubs: int = pydantic.Field(default=1, ge=1)
+    double_rounds: int = pydantic.Field(default=1, ge=1)
+    first_white: Literal["hub", "opponent"] = "hub"
+
+
+class Encounters(contract.Message):
+    """Meetings as the director lists them, by seed, White of the first game first.
+
+    Each is of ``games`` games with one opening, the colours turned after each.
+    """
+
+    kind: Literal["encounters"]
+    meetings: tuple[tuple[Seed, Seed], ...] = pydantic.Field(min_length=1)
+    games: int = pydantic.Field(default=2, ge=1)
+
+    @pydantic.model_validator(mode="after")
+    def _two_engines(self) -> Encounters:
+        alone = [first for first, second in self.meetings if first == second]
+        if alone:
+            raise ValueError(f"meetings of two engines; [{alone[0]}, {alone[0]}] is one engine")
+        return self
 
 
 class Knockout(contract.Message):
@@ -229,7 +277,17 @@ class Match(contract.Message):
         return self
 
 
-Format: TypeAlias = RoundRobin | Swiss | Knockout | Match
+Format: TypeAlias = RoundRobin | Swiss | Knockout | Match | Gauntlet | Encounters
+
+
+class Groups(contract.Message):
+    """Equal-distance groups (TCEC Swiss): the field is cut into ``groups`` from the top.
+
+    The seeds are the first of each group, then the second of each, and so on; the first
+    groups are larger by one where the field does not divide.
+    """
+
+    groups: int = pydantic.Field(ge=2)
 
 
 class Promotion(contract.Message):
@@ -265,18 +323,19 @@ class Event(contract.Message):
 
     ``seeding`` orders its field: listed entrants, then the promoted by event and rank
     (``entry``), by rating, by score in the event that they come from (N1 stage 3: points,
-    then Sonneborn-Berger), or by a list of places such as ``league-a.1``.
+    then Sonneborn-Berger), by lot, by a list of places such as ``league-a.1``, or by groups.
     """
 
     id: values.Id
     name: values.Text
     format: Format = pydantic.Field(discriminator="kind")
     entrants: Entrants = ()
-    seeding: Literal["entry", "rating", "score"] | tuple[str, ...] = "entry"
+    seeding: Literal["entry", "rating", "score", "lot"] | Groups | tuple[str, ...] = "entry"
     time_control: values.Control
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"
+    double_random: bool = False  # each side's start position is drawn by itself (DFRC)
     agreed_draws: bool = False  # both engines in a row offer a draw: the game ends
     start_position: bool = False  # one of the openings is the start position (S16-8a)
     limits: contract.Limits = contract.Limits()

@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 import chess
 
 from orchestrator import contract
+from orchestrator.arbiter import chess960
 from orchestrator.season import events, lots, model, plan
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import base
 
-CHESS960: Final = 960  # start positions, numbered from 0
+CHESS960: Final = chess960.POSITIONS  # start positions, numbered from 0
 
 
 class Choice(NamedTuple):
@@ -47,7 +48,8 @@ class Lot:
         if self._spec.book is not None:
             return self._exit(slot, self._spec.book)
         if self._spec.variant == "fischerandom":
-            return Choice(start=self._starts[slot % CHESS960])
+            double = self._spec.double_random
+            return Choice(start=self._double(slot) if double else self._starts[slot % CHESS960])
         return Choice()
 
     def _exit(self, slot: int, book: str) -> Choice:
@@ -69,6 +71,14 @@ class Lot:
             return None
         numbers = lots.numbers(self._seed, f"{self._spec.id}:start-position")
         return lots.below(numbers, self._format.openings)
+
+    def _double(self, slot: int) -> int:
+        """Return the number of a slot's double start position, none twice in an event."""
+        draw = lots.numbers(self._seed, f"{self._spec.id}:double-chess960")
+        drawn: dict[int, None] = {}
+        while len(drawn) <= slot:
+            drawn.setdefault(lots.below(draw, chess960.DOUBLE))
+        return CHESS960 + list(drawn)[slot]
 
     @functools.cached_property
     def _starts(self) -> list[int]:
@@ -118,7 +128,12 @@ def _opening_of(spec: model.Event, game: events.Game) -> Choice:
 
 
 def start_position(number: int) -> contract.Opening:
-    """Return a Chess960 start position by its number (518 is that of standard chess)."""
+    """Return a start position by its number (518 is that of standard chess).
+
+    Numbers from 960 on are those of double Chess960, counted from there.
+    """
+    if number >= CHESS960:
+        return chess960.double(number - CHESS960)
     board = chess.Board.from_chess960_pos(number)
     return contract.Opening(fen=board.fen(), name=f"Chess960 position {number}")
 

@@ -25,7 +25,7 @@ from orchestrator.season import (
 from orchestrator.season import state as season_state
 
 # Formats whose tables do without a game; in matches somebody has to win.
-_MAY_ANNUL = frozenset({"round-robin", "swiss"})
+_MAY_ANNUL = frozenset({"round-robin", "swiss", "gauntlet", "encounters"})
 
 
 def replace(

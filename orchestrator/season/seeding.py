@@ -6,7 +6,7 @@ its first round and stay to its end; CUP-2c: all but the placed are drawn by lot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from orchestrator.season import entries, events, lots, model, plan
 from orchestrator.season import state as season_state
@@ -66,9 +66,25 @@ def _seeded(
         case "score":
             scores = _scores(state, event)
             return sorted(field, key=lambda engine: scores.get(engine, (0, 0)), reverse=True)
+        case "lot":
+            lot = lots.shuffle(state.launched.seed, f"{event.id}:seeds", len(field))
+            return [field[number] for number in lot]
+        case model.Groups(groups=groups):
+            return by_groups(field, groups)
         case places:
             by_place = [_at(state, place) for place in places]
             return [*by_place, *(engine for engine in field if engine not in by_place)]
+
+
+def by_groups(field: Sequence[str], groups: int) -> list[str]:
+    """Return a field in equal-distance order: the first of each group, then the next ones."""
+    cut, first = [], 0
+    for group in range(groups):
+        size = -(-(len(field) - first) // (groups - group))
+        cut.append(field[first : first + size])
+        first += size
+    ranks = range(max(map(len, cut)))
+    return [group[rank] for rank in ranks for group in cut if rank < len(group)]
 
 
 def _scores(

@@ -73,8 +73,14 @@ def game_format(spec: model.Format) -> str:
     match spec:
         case model.RoundRobin(double_rounds=rounds):
             return f"{rounds}x double round robin"
-        case model.Swiss(rounds=rounds):
-            return f"Swiss, {rounds} rounds"
+        case model.Swiss(rounds=rounds, games=games):
+            return f"Swiss, {rounds} rounds" + (" of game pairs" if games == 2 else "")
+        case model.Gauntlet(hubs=hubs, double_rounds=rounds):
+            hub = "the first seed" if hubs == 1 else f"the first {hubs} seeds"
+            return f"gauntlet, {hub} against all others, {rounds}x with both colours"
+        case model.Encounters(meetings=meetings, games=games):
+            each = "1 game" if games == 1 else f"{games} games"
+            return f"{len(meetings)} listed meetings of {each}"
         case model.Knockout(pairs=pairs):
             return f"knockout, matches of {pairs} {'pair' if pairs == 1 else 'pairs'}"
         case model.Match(games=games):
@@ -101,7 +107,8 @@ def openings(event: model.Event, book: model.Book | None) -> str:
     """Say what an event's games begin with, and in which order: its exits, or start positions."""
     told = f"book {event.book}, {_order(book)}" if book is not None else ""
     if event.variant == "fischerandom":
-        return f"Chess960, {told or 'start positions by lot'}"
+        kind = "double Chess960" if event.double_random else "Chess960"
+        return f"{kind}, {told or 'start positions by lot'}"
     if not told:
         return "none, all games begin at the start position"
     return f"{told}, the start position once" if event.start_position else told
