@@ -86,22 +86,31 @@ def _decide_interruption(question: str, choice: str, act: acts.Act) -> None:
 
 
 def _correction(function: acts.Command) -> acts.Command:
-    """Add what the corrections of one game share: GAME, the cascade, and the act."""
+    """Add what the corrections of one game share: GAME, the cascade, its crash, and the act."""
     cascade = click.option(
         "--cascade",
         default="",
         help="Take back what is built on the result: exactly the events that the refusal names.",
     )
-    return click.argument("game")(cascade(acts.act(function)))
+    crash = click.option(
+        "--take-back-crash",
+        "uncrashed",
+        default="",
+        metavar="ENGINE",
+        help="Take ENGINE's crash in the game back, too; without it the crash stays counted.",
+    )
+    return click.argument("game")(cascade(crash(acts.act(function))))
 
 
 @click.command()
 @_correction
 @click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
-def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) -> None:
+def adjudicate(
+    game: str, result: contract.Result, cascade: str, uncrashed: str, act: acts.Act
+) -> None:
     """Set the result of GAME, played or not, by the organizers' word.
 
-    The season must be paused or held.
+    The season must be paused or held. A crash stays counted (S16-15c) unless it is taken back.
 
     Example: farm adjudicate l1.17 --result 1-0 --reason "S16-15b ii"
     """
@@ -109,7 +118,7 @@ def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) 
         "adjudicate",
         act,
         lambda now: corrections.adjudicate(
-            now, game, result, act.by, act.reason, common.listed(cascade)
+            now, game, result, act.by, act.reason, common.listed(cascade), uncrashed
         ),
         {"game": game, "result": result},
         f"{game} is {result}",
@@ -118,7 +127,7 @@ def adjudicate(game: str, result: contract.Result, cascade: str, act: acts.Act) 
 
 @click.command()
 @_correction
-def replay(game: str, cascade: str, act: acts.Act) -> None:
+def replay(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
     """Have GAME played again in its place; the first one counts no longer.
 
     The season must be paused or held.
@@ -128,7 +137,9 @@ def replay(game: str, cascade: str, act: acts.Act) -> None:
     _correct(
         "replay",
         act,
-        lambda now: corrections.replay(now, game, act.by, act.reason, common.listed(cascade)),
+        lambda now: corrections.replay(
+            now, game, act.by, act.reason, common.listed(cascade), uncrashed
+        ),
         {"game": game},
         f"{game} is played again",
     )
@@ -136,7 +147,7 @@ def replay(game: str, cascade: str, act: acts.Act) -> None:
 
 @click.command()
 @_correction
-def void(game: str, cascade: str, act: acts.Act) -> None:
+def void(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
     The season must be paused or held. A game of a Cup is replayed or adjudicated instead.
@@ -146,7 +157,9 @@ def void(game: str, cascade: str, act: acts.Act) -> None:
     _correct(
         "void",
         act,
-        lambda now: corrections.void(now, game, act.by, act.reason, common.listed(cascade)),
+        lambda now: corrections.void(
+            now, game, act.by, act.reason, common.listed(cascade), uncrashed
+        ),
         {"game": game},
         f"{game} counts no longer",
     )

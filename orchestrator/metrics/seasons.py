@@ -131,8 +131,8 @@ def _games(sheet: families.Sheet, played: list[events.Game], labels: dict[str, s
 _LOST: Final = {
     contract.Ending.TIME: "farm_engine_time_losses_total",
     contract.Ending.ILLEGAL: "farm_engine_illegal_moves_total",
-    **dict.fromkeys(tally.CRASHES, "farm_engine_crashes_total"),
 }
+_CRASHED: Final = "farm_engine_crashes_total"
 
 
 def _engines(
@@ -150,16 +150,17 @@ def _engines(
         fact = game.finished
         assert fact is not None
         games.update((game.white, game.black))
-        if fact.loser and fact.ending in _LOST:
-            loser = game.white if fact.loser == "white" else game.black
-            faults[_LOST[fact.ending], loser] += 1
+        side = tally.crashed(fact)
+        fault = _CRASHED if side else _LOST.get(fact.ending)
+        if fault and (side or fact.loser):
+            faults[fault, game.white if (side or fact.loser) == "white" else game.black] += 1
         for engine, had, left in _clocks(state, event, game, fact):
             given[engine] += had
             used[engine] += had - left
     for engine in event.entrants:
         told = labels | {"engine": engine}
         sheet.set("farm_engine_games_total", games[engine], **told)
-        for name in dict.fromkeys(_LOST.values()):
+        for name in (*_LOST.values(), _CRASHED):
             sheet.set(name, faults[name, engine], **told)
         sheet.set("farm_engine_time_given_seconds_total", given[engine] / 1e9, **told)
         sheet.set("farm_engine_time_used_seconds_total", used[engine] / 1e9, **told)

@@ -47,7 +47,7 @@ def _engine_replaced(
         state.games[game_id] = _handed_over(state.games[game_id], fact.engine, new)
     for game_id in fact.annulled:
         state.games[game_id] = dataclasses.replace(state.games[game_id], cancelled=True)
-    event.annulled |= set(fact.annulled)
+    event.annulled |= {*fact.annulled, *fact.crashes}
     for game_id, again in fact.replays.items():
         game = _handed_over(state.games[game_id], fact.engine, new)
         state.replace_game(event, game_id, dataclasses.replace(game, id=again, finished=None))

@@ -36,8 +36,9 @@ class EngineReplaced(contract.Message):
 
     ``played`` says what happens to the games that the engine has played: ``keep`` counts
     them for the substitute, ``annul`` for nobody, ``replay`` has the substitute play them
-    (``replays``: the new id of each). ``games`` are those that change hands. ``cause`` says
-    why it lost its seat, where the rules have a word for it (S16-16).
+    (``replays``: the new id of each; who crashed in those of ``crashes`` has crashed). ``games``
+    are those that change hands. ``cause`` says why it lost its seat, where the rules have a word
+    for it (S16-16).
     """
 
     event: str
@@ -47,6 +48,7 @@ class EngineReplaced(contract.Message):
     games: tuple[str, ...]
     annulled: tuple[str, ...] = ()
     replays: Mapping[str, str] = {}
+    crashes: tuple[str, ...] = ()
     cause: ReplacementCause = ""
     reason: str
     name: str

@@ -5,6 +5,9 @@ it (the event is ranked, engines have gone on, games were played by them), the c
 refused with the list of what hangs on it, unless the operator names that whole list: then
 the events are taken back first (``events_undone``). Each step needs a pause, because a
 hall may otherwise begin the very game; each stands in the journal with who and why.
+
+A crash stays a fact whatever becomes of its game's result (S16-12b, S16-15c, S16-15d; S17 alike),
+unless the organizers take it back by naming the engine.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Sequence
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import verdict
-from orchestrator.season import entries, events, exclusion, pairing
+from orchestrator.season import entries, events, exclusion, pairing, tally
 from orchestrator.season import state as season_state
 
 
@@ -24,13 +27,18 @@ def adjudicate(
     name: str,
     reason: str,
     cascade: Sequence[str] = (),
+    uncrashed: str = "",
 ) -> list[contract.Draft]:
-    """Set the result of a game, played or not; raise ``RefusedError``, ``UsageError``."""
+    """Set the result of a game, played or not; raise ``RefusedError``, ``UsageError``.
+
+    ``uncrashed`` names the engine whose crash in it is taken back, here as in the other verbs.
+    """
     game = _correctable(state, game_id, reason)
+    stays = _crash_stays(game, uncrashed)
     undone = _undo(state, game, name, reason, cascade)
     fact = entries.GameAdjudicated(
         game=game_id,
-        finished=_verdict(state, game, result),
+        finished=_verdict(state, game, result, crash_stays=stays),
         before=None if game.finished is None else game.finished.result,
         reason=reason,
         name=name,
@@ -44,6 +52,7 @@ def replay(
     name: str,
     reason: str,
     cascade: Sequence[str] = (),
+    uncrashed: str = "",
 ) -> list[contract.Draft]:
     """Have a finished game played again in its place, with the same opening and colours.
 
@@ -52,9 +61,14 @@ def replay(
     game = _correctable(state, game_id, reason)
     if game.open:
         raise errors.RefusedError(f"{game_id} has not been played yet")
+    stays = _crash_stays(game, uncrashed)
     undone = _undo(state, game, name, reason, cascade)
     fact = entries.GameVoided(
-        game=game_id, replay=replay_id(state, game_id), reason=reason, name=name
+        game=game_id,
+        replay=replay_id(state, game_id),
+        reason=reason,
+        name=name,
+        crash_stays=stays,
     )
     return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
 
@@ -72,6 +86,7 @@ def void(
     name: str,
     reason: str,
     cascade: Sequence[str] = (),
+    uncrashed: str = "",
 ) -> list[contract.Draft]:
     """Let a game count for nobody and be played by nobody; its PGN stays.
 
@@ -85,9 +100,26 @@ def void(
             f"{game_id} is of a Cup match, which is played in whole pairs (CUP-3a): have it"
             " played again (`farm replay`), or set its result (`farm adjudicate`)"
         )
+    stays = _crash_stays(game, uncrashed)
     undone = _undo(state, game, name, reason, cascade)
-    fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name)
+    fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name, crash_stays=stays)
     return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
+
+
+def crasher(game: events.Game) -> str:
+    """Return the engine that crashed in a game, '' where none did."""
+    side = None if game.finished is None else tally.crashed(game.finished)
+    white, black = game.players
+    return {"white": white, "black": black, None: ""}[side]
+
+
+def _crash_stays(game: events.Game, uncrashed: str) -> bool:
+    """Say whether the crash in a game stays counted; raise ``RefusedError`` for one it has not."""
+    crashed = crasher(game)
+    if uncrashed and uncrashed != crashed:
+        found = f"{crashed} crashed in it" if crashed else "nobody crashed in it"
+        raise errors.RefusedError(f"{game.id} has no crash of {uncrashed!r} to take back: {found}")
+    return bool(crashed) and not uncrashed
 
 
 def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
@@ -170,11 +202,16 @@ def _what_hangs(state: season_state.SeasonState, game: events.Game, built: Seque
 
 
 def _verdict(
-    state: season_state.SeasonState, game: events.Game, result: contract.Result
+    state: season_state.SeasonState,
+    game: events.Game,
+    result: contract.Result,
+    *,
+    crash_stays: bool,
 ) -> contract.GameFinished:
     """Return the organizers' result; what was played of the game stays in it."""
     outcome = verdict.organizers(result)
     nowhere = {"hall": state.hall, "started_ms": state.at_ms, "ended_ms": state.at_ms}
     played = game.finished or verdict.untold(outcome, game.id).model_copy(update=nowhere)
     told = {name: getattr(outcome, name) for name in ("result", "ending", "loser", "details")}
-    return played.model_copy(update=told | {"r_mobility": None})
+    crashed = tally.crashed(played) if crash_stays else None
+    return played.model_copy(update=told | {"r_mobility": None, "crashed": crashed})

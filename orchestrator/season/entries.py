@@ -281,12 +281,16 @@ class GameAdjudicated(contract.Message):
 
 
 class GameVoided(contract.Message):
-    """A game counts no longer; ``replay`` is the id of the game played in its place, or ''."""
+    """A game counts no longer; ``replay`` is the id of the game played in its place, or ''.
+
+    ``crash_stays`` says that who crashed in it has crashed (S16-15d).
+    """
 
     game: str
     replay: str
     reason: str
     name: str
+    crash_stays: bool = False
 
 
 class EventsUndone(contract.Message):

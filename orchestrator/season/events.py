@@ -106,7 +106,7 @@ class EventState:
         self.asked: dict[str, entries.DecisionNeeded] = {}
         self.answers: dict[str, entries.Decided] = {}
         self.excluded: dict[str, entries.EngineExcluded] = {}
-        self.annulled: set[str] = set()  # games of who was replaced: only crashes count (S16-15d)
+        self.annulled: set[str] = set()  # games of which only crashes count any more (S16-15d)
         self.generation = generation
         self.pinned: dict[str, contract.EngineSpec] = {}  # what plays, from its start on
         self.added: tuple[str, ...] = ()  # who entered after the launch

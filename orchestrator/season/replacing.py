@@ -171,6 +171,7 @@ def _games_of(
         "games": tuple(game.id for game in kept),
         "annulled": tuple(game.id for game in done) if played == "annul" else (),
         "replays": {game.id: corrections.replay_id(state, game.id) for game in replayed},
+        "crashes": tuple(game.id for game in replayed if corrections.crasher(game)),
     }
 
 

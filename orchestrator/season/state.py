@@ -425,7 +425,8 @@ class SeasonState:
     def count_again(self, event: events.EventState) -> None:
         """Count an event's standing results from the first one on.
 
-        Of games that were annulled with a replaced engine the crashes stay (S16-15d).
+        Of games that were annulled with a replaced engine, voided or replayed, the crashes stay
+        (S16-15d), unless the organizers have taken them back.
         """
         event.tally = tally.Tally(event.entrants, event.excluded)
         for _, engine in event.byes:
@@ -436,6 +437,9 @@ class SeasonState:
             if game.counts:
                 event.tally.add(game.white, game.black, game.finished)
             elif game.id in event.annulled:
+                event.tally.add_annulled(game.white, game.black, game.finished)
+        for game in map(self.games.__getitem__, event.annulled.difference(event.order)):
+            if game.finished is not None:
                 event.tally.add_annulled(game.white, game.black, game.finished)
 
     def _decision_needed(self, fact: entries.DecisionNeeded, _at_ms: int) -> None:
@@ -464,6 +468,8 @@ class SeasonState:
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, cancelled=True)
+        if fact.crash_stays:
+            event.annulled.add(game.id)
         if fact.replay:
             again = dataclasses.replace(
                 game, id=fact.replay, finished=None, cancelled=False, progress=None, asks=False

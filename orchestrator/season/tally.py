@@ -25,6 +25,14 @@ def halves(result: contract.Result) -> tuple[int, int]:
     return _HALVES[result]
 
 
+def crashed(finished: contract.GameFinished) -> contract.Side | None:
+    """Return which side crashed in a game, also where the organizers have set its result since.
+
+    A crash is a fact of its own (S16-12b, S16-15c, S16-15d): a result that is set does not undo it.
+    """
+    return finished.loser if finished.ending in CRASHES else finished.crashed
+
+
 @dataclasses.dataclass(slots=True)
 class Score:
     """The counts of one engine in one event; ``half_points`` 3 are 1½ points."""
@@ -80,9 +88,9 @@ class Tally:
 
     def add_annulled(self, white: str, black: str, finished: contract.GameFinished) -> None:
         """Count of a game only who crashed in it, if that engine still plays (S16-15d)."""
-        crashed = finished.loser is not None and finished.ending in CRASHES
-        engine = white if finished.loser == "white" else black
-        if crashed and engine in self.scores:
+        side = crashed(finished)
+        engine = white if side == "white" else black
+        if side is not None and engine in self.scores:
             self.scores[engine].crashes += 1
             self.crashed[engine] = self.scores[engine].crashes
 

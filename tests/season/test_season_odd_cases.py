@@ -218,6 +218,76 @@ def test_crashes_against_a_replaced_engine_stay_counted(tmp_path: Path) -> None:
     assert again.state.events["league"].tally.scores == counted.scores
 
 
+CORRECTED: Final = {
+    "adjudicate": lambda now, game, **told: corrections.adjudicate(
+        now, game, "0-1" if now.game(game).finished.result == "0-1" else "1-0", *WHY, **told
+    ),
+    "replay": lambda now, game, **told: corrections.replay(now, game, *WHY, **told),
+    "void": lambda now, game, **told: corrections.void(now, game, *WHY, **told),
+}
+
+
+def crashing(tmp_path: Path, engine: str, *, least: int = 3) -> driver.Driver:
+    """Play a league of e1 to e4 until an engine has crashed in its first two games."""
+
+    def results(game: events.Game) -> driver.Verdict:
+        if engine in (game.white, game.black) and game.event == "league":
+            return ("0-1" if game.white == engine else "1-0"), Ending.DISCONNECT
+        return DRAW
+
+    played = league(tmp_path, f"{CHAIN}disqualify_after = {least}\n", results)
+    played.settle()
+    while played.state.events["league"].tally.crashed.get(engine, 0) < 2:
+        played.play_one()
+        played.settle()
+    return driver.paused(played)
+
+
+@pytest.mark.parametrize("verb", CORRECTED)
+def test_a_crash_stays_a_fact_when_its_games_result_is_set(tmp_path: Path, verb: str) -> None:
+    """S16-12b, S16-15c, S16-15d: the third crash disqualifies, whatever became of the first."""
+    played = crashing(tmp_path, "e1")
+    tally = lambda: played.state.events["league"].tally  # noqa: E731 - made again by each change
+    first = next(game for game in played.state.games.values() if "e1" in game.players)
+    played.append(CORRECTED[verb](played.state, first.id))
+    assert tally().scores["e1"].crashes == tally().crashed["e1"] == 2
+    driver.resumed(played).play()
+    (out,) = [e.data for e in played.journal if e.kind == entries.ENGINE_EXCLUDED]
+    assert (out["engine"], out["crashes"]) == ("e1", 3)
+    again = driver.Driver.replayed(played.journal)
+    assert again.state.events["league"].tally.scores == tally().scores
+
+
+@pytest.mark.parametrize("verb", CORRECTED)
+def test_the_organizers_take_a_crash_back_by_name(tmp_path: Path, verb: str) -> None:
+    """S16-15c: by the engine's name, once it is proven that it was not at fault."""
+    played = crashing(tmp_path, "e1")
+    first = next(game for game in played.state.games.values() if "e1" in game.players)
+    rival = next(engine for engine in first.players if engine != "e1")
+    with pytest.raises(errors.RefusedError, match=f"no crash of '{rival}'.*e1 crashed"):
+        CORRECTED[verb](played.state, first.id, uncrashed=rival)
+    played.append(CORRECTED[verb](played.state, first.id, uncrashed="e1"))
+    assert played.state.events["league"].tally.scores["e1"].crashes == 1
+
+
+def test_a_result_that_is_set_twice_keeps_the_crash(tmp_path: Path) -> None:
+    """S16-15d: also after a void, and a second word about the same game."""
+    played = crashing(tmp_path, "e1")
+    first = next(game for game in played.state.games.values() if "e1" in game.players)
+    for verb in ("adjudicate", "void", "adjudicate"):
+        played.append(CORRECTED[verb](played.state, first.id))
+        assert played.state.events["league"].tally.scores["e1"].crashes == 2
+
+
+def test_a_crash_in_a_game_that_a_substitute_plays_again_stays(tmp_path: Path) -> None:
+    """S16-15d: who crashed against the engine that was replaced has crashed."""
+    played = crashing(tmp_path, "e1")
+    game = next(game for game in played.state.games.values() if "e1" in game.players)
+    rival = next(engine for engine in game.players if engine != "e1")
+    played.append(replacing.replace(played.state, "league", rival, NEW, "replay", *WHY))
+    assert played.state.events["league"].tally.scores["e1"].crashes == 2
+
+
 def test_a_disqualification_takes_questions_about_its_games_with_it(tmp_path: Path) -> None:
     """S16-15c: a game that waits for the organizers' word is cancelled like all others."""
 
