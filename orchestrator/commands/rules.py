@@ -54,26 +54,47 @@ def schema(kind: str) -> None:
 @common.season_argument
 @click.option("--drop", default="", help="Engine ids out of development: their places move up.")
 @click.option("--top", type=click.IntRange(1), help="Only so many places, such as a Cup's 32.")
+@click.option(
+    "--placed",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    help="With --top: how many a Cup places as seeds, so that each of these places matters.",
+)
+@click.option("--order", default="", help="The organizers' word on engines that are level.")
 @common.json_option
-def outcome(season: str | None, drop: str, top: int | None, *, as_json: bool) -> None:
+def outcome(
+    season: str | None, drop: str, top: int | None, placed: int, order: str, *, as_json: bool
+) -> None:
     """Show what a finished season leaves: final standings, promotions, the next fields.
+
+    A sign = marks engines that are level. With --top it is refused while such engines share a
+    place that matters: name them in their order (--order igel,minic).
 
     Example: farm outcome season16 --top 32 --drop old-engine
     """
     dropped = common.listed(drop)
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-    unknown = sorted(set(dropped) - chosen.engines.keys())
-    if unknown:
-        raise errors.UsageError(f"--drop: no engine {', '.join(unknown)} in this season")
-    facts = season_outcome.outcome(chosen, dropped)
+    ordered = common.listed(order)
+    for option, engines in (("--drop", dropped), ("--order", ordered)):
+        unknown = sorted(set(engines) - chosen.engines.keys())
+        if unknown:
+            raise errors.UsageError(f"{option}: no engine {', '.join(unknown)} in this season")
+    if top is not None:
+        placings = season_outcome.final_standings(chosen, dropped, ordered)
+        season_outcome.require_parted(placings, top, min(top, placed))
+    facts = season_outcome.outcome(chosen, dropped, ordered)
     facts["standings"] = facts["standings"][:top]
     if as_json:
         common.print_json(facts)
         return
     for placing in facts["standings"]:
         name = chosen.engines[placing["engine"]].name
-        click.echo(f"{placing['place']:>3}. {name} ({placing['event']}, {placing['rank']})")
+        mark = "=" if placing["level"] else " "
+        click.echo(f"{placing['place']:>3}.{mark}{name} ({placing['event']}, {placing['rank']})")
+    if any(placing["level"] for placing in facts["standings"]):
+        click.echo("= level: no rule puts one before the other")
     for row in facts["relegations"]:
         click.echo(f"relegated: {row['engine']} from {row['from']} to {row['to'] or 'outside'}")
     for event, engines in facts["next"].items():

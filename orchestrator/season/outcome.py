@@ -2,16 +2,18 @@
 
 Final standings (CUP-1c, CUP-1d): the engines of the last event by rank, then those of
 each earlier event, every engine once, at its highest event. Events of one tier (S17: CPU
-and GPU League 1) are interleaved by rank. An engine's next home is the highest event it has
-reached that has a field of its own (playoffs and finals have none); the relegated go to
-the event that leads there, of their own competition where there are several (S17-7c).
+and GPU League 1) are interleaved by rank. Engines of one rank in one event, or in two of a
+tier, are level: nothing says which is before the other, so the organizers are asked where that
+matters (``require_parted``), and elsewhere it is marked. An engine's next home is the highest
+event it has reached that has a field of its own (playoffs and finals have none); the relegated go
+to the event that leads there, of their own competition where there are several (S17-7c).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from orchestrator import errors
@@ -21,19 +23,24 @@ from orchestrator.season import state as season_state
 
 @dataclasses.dataclass(frozen=True)
 class Placing:
-    """An engine's place in the final standings; ``rank`` is that in its highest event."""
+    """An engine's place in the final standings; ``rank`` is that in its highest event.
+
+    ``level`` are the engines that have as good a claim to the place, itself not among them.
+    """
 
     place: int
     engine: str
     event: str
     rank: int
+    level: tuple[str, ...] = ()
 
 
 def final_standings(
-    state: season_state.SeasonState, dropped: Collection[str] = ()
+    state: season_state.SeasonState, dropped: Collection[str] = (), order: Sequence[str] = ()
 ) -> tuple[Placing, ...]:
     """Return the final standings; ``dropped`` engines leave their place to the next one.
 
+    ``order`` is the organizers' word: of those who are level, it names some or all, best first.
     Raise ``RefusedError`` while the season is not finished, or when it was abandoned.
     """
     if state.abandoned:
@@ -51,11 +58,49 @@ def final_standings(
             for number, event in enumerate(tier)
             for row in event.rows
         ]
+        best: dict[str, tuple[int, str]] = {}
         for rank, _, row, event_id in sorted(rows, key=lambda item: item[:2]):
             if row.engine not in seen:
-                seen.add(row.engine)
-                placings.append(Placing(len(placings) + 1, row.engine, event_id, rank))
+                best.setdefault(row.engine, (rank, event_id))
+        for _, same in itertools.groupby(best, key=lambda engine: best[engine][0]):
+            tied = list(same)
+            told = [engine for engine in order if engine in tied]
+            rest = [engine for engine in tied if engine not in told]
+            for engine in (*told, *rest):
+                level = tuple(other for other in rest if other != engine and engine in rest)
+                rank, event_id = best[engine]
+                placings.append(Placing(len(placings) + 1, engine, event_id, rank, level))
+        seen |= best.keys()
     return tuple(placings)
+
+
+def require_parted(placings: Sequence[Placing], top: int, placed: int) -> None:
+    """Raise ``RefusedError`` where engines are level and a place of theirs matters (CUP-1c, 1d).
+
+    It matters who is among the first ``top``, and at which of the first ``placed`` places: those
+    are seeds that a Cup's bracket places (CUP-2c). No other place decides who meets whom.
+    """
+    for first, *others in _ties(placings):
+        last = others[-1].place
+        if first.place <= placed or first.place <= top < last:
+            level = ", ".join(f"{one.engine} ({one.event}, {one.rank})" for one in (first, *others))
+            count = (
+                min(last, max(top if first.place <= top < last else 0, placed)) - first.place + 1
+            )
+            named = min(count, len(others))
+            raise errors.RefusedError(
+                f"places {first.place} to {last} of the final standings: {level} are level, and"
+                f" the first {placed} are placed as seeds, the first {top} go on (CUP-1c, CUP-1d,"
+                f" CUP-2c); the organizers name {named} of them, best first: --order ENGINE,…"
+            )
+
+
+def _ties(placings: Sequence[Placing]) -> Iterator[list[Placing]]:
+    """Yield those who are level with each other, where there are any."""
+    for _, same in itertools.groupby(placings, key=lambda one: {one.engine, *one.level}):
+        tied = list(same)
+        if len(tied) > 1:
+            yield tied
 
 
 def _tiers(state: season_state.SeasonState) -> list[list[events.EventState]]:
@@ -103,12 +148,12 @@ def _competition(state: season_state.SeasonState, engine: str) -> str:
 
 
 def next_fields(
-    state: season_state.SeasonState, dropped: Collection[str] = ()
+    state: season_state.SeasonState, dropped: Collection[str] = (), order: Sequence[str] = ()
 ) -> dict[str, list[str]]:
     """Return who is entitled to each event's own field next season, best first."""
     homes = {e.id: list[str]() for e in state.events.values() if e.spec.entrants}
     down = relegations(state)
-    for placing in final_standings(state, dropped):
+    for placing in final_standings(state, dropped, order):
         home = _home(state, placing.engine)
         leaves, below = down.get(placing.engine, ("", ""))
         goes = below if leaves == home else home
@@ -123,9 +168,11 @@ def _home(state: season_state.SeasonState, engine: str) -> str:
     return played[-1] if played else ""
 
 
-def outcome(state: season_state.SeasonState, dropped: Collection[str] = ()) -> dict[str, Any]:
+def outcome(
+    state: season_state.SeasonState, dropped: Collection[str] = (), order: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the whole outcome as plain data."""
-    placings = final_standings(state, dropped)
+    placings = final_standings(state, dropped, order)
     down = relegations(state)
     promoted = itertools.chain.from_iterable(
         ((engine, source, event.id) for engine in arrival.engines)
@@ -138,6 +185,7 @@ def outcome(state: season_state.SeasonState, dropped: Collection[str] = ()) -> d
         "standings": [dataclasses.asdict(placing) for placing in placings],
         "promotions": [{"engine": e, "from": s, "to": t} for e, s, t in promoted],
         "relegations": [{"engine": e, "from": s, "to": t} for e, (s, t) in down.items()],
-        "next": next_fields(state, dropped),
+        "next": next_fields(state, dropped, order),
         "dropped": sorted(dropped),
+        "order": list(order),
     }

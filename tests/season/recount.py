@@ -227,9 +227,11 @@ def _table_order(event: Event, rule: Rule) -> list[str]:
     counting = [engine for engine in event.entrants if engine not in event.out]
     keys = _keys(event, rule.chain, counting, crashes)
     _check_numbers(event, rule.chain, keys)
-    ordered = sorted(counting, key=lambda engine: (keys[engine], _lot(event, engine)), reverse=True)
-    _check_decisions(event, rule, ordered, keys)
-    return ordered + [engine for engine in event.entrants if engine in event.out]
+    # S16-15c, 15d: whose results are annulled is last, among such by what stays counted: crashes.
+    keys |= {engine: (Fraction(-1), Fraction(-crashes[engine])) for engine in event.out}
+    everybody = sorted(keys, key=lambda engine: (keys[engine], _lot(event, engine)), reverse=True)
+    _check_decisions(event, rule, everybody, keys)
+    return everybody
 
 
 def _lot(event: Event, engine: str) -> tuple[int, int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Final
 
 import driver
 import pytest
+import test_season_rulebook as rulebook
 
-from orchestrator import contract
+from orchestrator import contract, errors
 from orchestrator.season import (
     corrections,
     decisions,
@@ -83,6 +85,87 @@ def test_who_left_level_without_a_line_asks_nobody(tmp_path: Path) -> None:
     played = left(tmp_path, crashes=0, relegate=2)
     assert played.state.finished
     assert [row.rank for row in played.state.events["league"].rows] == [1, 2, 3, 4, 4]
+
+
+# -- final standings -------------------------------------------------------------------
+
+
+@functools.cache
+def interleaved() -> driver.Driver:
+    """Play Season 17 with everybody level in GPU League 1 but for the first two."""
+
+    def results(game: events.Game) -> driver.Verdict:
+        lead = {"gpu-1": 0, "gpu-2": 1}
+        white, black = (lead.get(engine, 2) for engine in (game.white, game.black))
+        if game.event == "l1-gpu":
+            if white == black:
+                return "1/2-1/2", driver.Ending.THREEFOLD
+            return ("1-0" if white < black else "0-1"), driver.Ending.CHECKMATE
+        return by_id(game)
+
+    return rulebook.Organized.launched(driver.shipped("season17"), results).play()
+
+
+def test_engines_of_one_rank_are_level_in_the_final_standings() -> None:
+    """CUP-1c: of CPU and GPU League 1 neither goes first by the order of the file."""
+    placings = outcome.final_standings(interleaved().state)
+    by_engine = {placing.engine: placing for placing in placings}
+    fifth = next(placing for placing in placings if placing.event == "l1-cpu")
+    third = [placing for placing in placings if placing.event == "l1-gpu"]
+    assert {placing.rank for placing in third} == {3}
+    assert len(third[0].level) == len(third) - 1
+    assert fifth.rank == 5
+    assert fifth.level == ()
+    assert by_engine[third[3].engine].level == tuple(
+        placing.engine for placing in third if placing.engine != third[3].engine
+    )
+
+
+def test_the_organizers_are_asked_where_a_place_of_the_final_standings_matters() -> None:
+    """CUP-1c, CUP-1d, CUP-2c: who is among the 32, and who is one of the eight placed seeds."""
+    state = interleaved().state
+    whole = outcome.final_standings(state)
+    tied = [placing for placing in whole if placing.event == "l1-gpu"]
+    first, last = tied[0].place, tied[-1].place
+    outcome.require_parted(whole, first - 1, 8)
+    outcome.require_parted(whole, last, 8)
+    top = first + 1
+    with pytest.raises(errors.RefusedError, match=r"name 2 of them.*--order"):
+        outcome.require_parted(whole, top, 8)
+    with pytest.raises(errors.RefusedError, match=f"places {first} to {last}"):
+        outcome.require_parted(whole, last, first)
+    order = [tied[5].engine, tied[2].engine]
+    decided = outcome.final_standings(state, order=order)
+    assert [placing.engine for placing in decided[first - 1 : top]] == order
+    assert decided[first - 1].level == decided[first].level == ()
+    assert len(decided[top].level) == len(tied) - 3
+    outcome.require_parted(decided, top, 8)
+
+
+def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: files.Loaded) -> None:
+    """S17: rank 5 of CPU League 1 and rank 5 of GPU League 1 have the same claim (CUP-1d)."""
+    more = season17.season.model_copy(
+        update={
+            "events": tuple(
+                event.model_copy(update={"entrants": tuple(f"gpu-{n}" for n in range(1, 7))})
+                if event.id == "l1-gpu"
+                else event
+                for event in season17.season.events
+            )
+        }
+    )
+    played = rulebook.Organized.launched(dataclasses.replace(season17, season=more), by_id).play()
+    whole = outcome.final_standings(played.state)
+    ours = [placing for placing in whole if placing.event in {"l1-cpu", "l1-gpu"}]
+    level = [placing for placing in ours if placing.rank == 5]
+    assert [(one.event, one.level) for one in level] == [
+        ("l1-cpu", (level[1].engine,)),
+        ("l1-gpu", (level[0].engine,)),
+    ]
+    with pytest.raises(errors.RefusedError, match="are level"):
+        outcome.require_parted(whole, level[0].place, 8)
+    chosen = outcome.final_standings(played.state, order=[level[1].engine])
+    assert chosen[level[0].place - 1].engine == level[1].engine
 
 
 # -- what hangs on a result ----------------------------------------------------------
