@@ -13,14 +13,23 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 
 import structlog
 
-from orchestrator import archive, errors, farm_journal, leases, ringing, season_runner
-from orchestrator.ledger import api
+from orchestrator import (
+    archive,
+    errors,
+    farm_journal,
+    leases,
+    ringing,
+    season_runner,
+    version,
+)
+from orchestrator.ledger import api, services
 from orchestrator.season import orders
 
 log = structlog.get_logger()
@@ -60,6 +69,7 @@ class Server:
         self._memories: dict[str, HallMemory] = {}
         self._farm = farm_journal.FarmMirror(ledger, root)
         self._farm_seen = 0  # the farm journal tells of launches, a wake-up only
+        self._reported = float("-inf")  # s: when a report was published last
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set; outlive every outage of Redis."""
@@ -82,6 +92,7 @@ class Server:
             self._alive()
             try:
                 self.once()
+                self._report()
                 self._ledger.wait(self._positions(), self._wait_ms())
                 failures = 0
             except errors.LedgerAwayError as error:
@@ -106,6 +117,22 @@ class Server:
         for season in self._standing.keys() & self._runners.keys():
             del self._standing[season]
             log.info("season.goes_on", season=season)
+
+    def _report(self) -> None:
+        """Publish that a pass was completed, and what is wrong, for whoever watches."""
+        now = time.monotonic()
+        if now - self._reported < services.BEAT_SECONDS:
+            return
+        report = services.Serve(
+            at_ms=self._ledger.now_ms(),
+            version=version.build(),
+            host=socket.gethostname(),
+            unsafe=tuple(self._ledger.check_durability()),
+            damaged=tuple(sorted(self._damaged)),
+            stopped=tuple(sorted(self._standing)),
+        )
+        self._ledger.set_service(services.SERVE, report.encode())
+        self._reported = now
 
     def _archive(self, runner: season_runner.SeasonRunner) -> None:
         if runner.keep_archive() and runner.state.ready_game() is None:

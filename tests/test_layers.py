@@ -35,7 +35,7 @@ ALLOWED = {
         "orchestrator.season",
         "orchestrator.version",
     },
-    "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger"},
+    "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},
     "worker_cpu.kibitz": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.logs"},
     "worker_cpu.match": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.rating"},
     "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},

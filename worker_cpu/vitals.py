@@ -8,7 +8,6 @@ does not tell is ``None``. No failure here ends anything: the next beat tries ag
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -20,13 +19,12 @@ from typing import Final
 
 import structlog
 
-from orchestrator import errors
+from orchestrator import errors, version
 from orchestrator.ledger import api, processor, store, vitals
 from worker_cpu import settings
 
 log = structlog.get_logger()
 
-VERSION: Final = importlib.metadata.version("tournament-farm")
 PROC: Final = pathlib.Path("/proc")
 QUIET_FOREIGN: Final = 0.02  # of the engines' cores: more foreign load than that is not quiet
 BENCH: Final = "bench.json"  # in the hall's folder, by `farm doctor`
@@ -54,7 +52,7 @@ class Sampler:
         return vitals.Vitals(
             host=self._hall.host,
             at_ms=now_ms,
-            version=VERSION,
+            version=version.build(),
             hall=self._hall.hall,
             cpu=_model(),
             kernel=platform.release(),

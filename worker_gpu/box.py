@@ -259,7 +259,7 @@ class Box:
         told = vitals.Vitals(
             host=self._settings.host,
             at_ms=self._ledger.now_ms(),
-            version=version.VERSION,
+            version=version.build(),
             role="gpu",
             cpus=os.cpu_count() or 0,
             disk_free_bytes=_free(self._settings.directory),

@@ -8,6 +8,7 @@ import click
 
 from orchestrator import logs
 from orchestrator.commands import common, places, services
+from orchestrator.notify import runner
 
 PORT = 9464
 
@@ -16,9 +17,21 @@ PORT = 9464
 @services.address(PORT)
 @places.archive
 @places.feeds
+@click.option(
+    "--outbox",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False),
+    default=lambda: runner.paths(common.data_directory())[1],
+    help="The outbox of `farm notify run`; default: notify/outbox.json in the data directory.",
+)
 @click.option("--once", is_flag=True, help="Print the metrics once and end.")
 def exporter(
-    host: str, port: int, archive: pathlib.Path, feeds: pathlib.Path, *, once: bool
+    host: str,
+    port: int,
+    archive: pathlib.Path,
+    feeds: pathlib.Path,
+    outbox: pathlib.Path,
+    *,
+    once: bool,
 ) -> None:
     """Serve the farm's metrics to Prometheus, computed from Redis at every scrape.
 
@@ -33,7 +46,7 @@ def exporter(
 
     logs.configure()
     with common.open_ledger() as ledger:
-        made = collector.FarmCollector(ledger, archive, feeds)
+        made = collector.FarmCollector(ledger, archive, feeds, outbox)
         told = prometheus_client.CollectorRegistry()
         told.register(made)
         if once:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import socket
 import threading
+import time
 from typing import Any
 
 import click
@@ -12,6 +15,8 @@ import rich.table
 from orchestrator import archive as archives
 from orchestrator import errors
 from orchestrator.commands import common, places, services
+from orchestrator.ledger import api
+from orchestrator.ledger import services as reports
 from orchestrator.recovery import backup as backups
 from orchestrator.recovery import copies
 from orchestrator.recovery import restore as restoring
@@ -39,15 +44,26 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
 @click.command()
 @click.option("--to", "target", type=places.FOLDER, required=True, help="A folder on another disk.")
 @click.option("--every", help="Again and again, so often: 30m, 1h, 1d. Runs until ended.")
+@click.option(
+    "--offsite",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False, exists=True),
+    help="A program that takes the complete copy off this host; it is given the folder.",
+)
 @places.archive
 @common.json_option
 def backup(
-    target: pathlib.Path, every: str | None, archive: pathlib.Path, *, as_json: bool
+    target: pathlib.Path,
+    every: str | None,
+    offsite: pathlib.Path | None,
+    archive: pathlib.Path,
+    *,
+    as_json: bool,
 ) -> None:
     """Bring a copy of journals and archive up to date; the farm runs on meanwhile.
 
-    Only what is new is copied. A journal that parts from the copy's is refused, so a
-    damaged farm never spoils its backup.
+    Only what is new is copied. A journal that parts from the copy's is refused, and so is a
+    Redis that has lost facts, so a damaged farm never spoils its backup. What came of it is
+    published for `farm exporter` and the alerts.
 
     Example: farm backup --to /mnt/other/farm --every 1h
     """
@@ -56,9 +72,9 @@ def backup(
     while not ended.is_set():
         try:
             with common.open_ledger() as ledger:
-                made = backups.backup(ledger, archive, target)
-        except errors.LedgerAwayError as error:
-            if pause is None:
+                made = _reported(ledger, archive, target, offsite)
+        except errors.FarmError as error:
+            if pause is None or isinstance(error, errors.UsageError):
                 raise
             click.secho(f"farm: {error}; the next backup tries again", err=True, fg="red")
         else:
@@ -66,6 +82,31 @@ def backup(
         if pause is None:
             return
         ended.wait(pause)
+
+
+def _reported(
+    ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path, offsite: pathlib.Path | None
+) -> backups.Made:
+    """Make a backup, take it off this host where that is wanted, and publish what came of it."""
+    began = time.monotonic()
+    before = reports.read(ledger, reports.BACKUP, reports.Backup) or reports.Backup(at_ms=0)
+    report = before.model_copy(update={"target": str(target), "host": socket.gethostname()})
+    told: dict[str, object] = {"error": ""}
+    try:
+        made = backups.backup(ledger, archive, target)
+        told |= {"complete_ms": ledger.now_ms(), "entries": sum(made.journals.values())}
+        if offsite is not None:
+            backups.take_away(offsite, target)
+            told["away_ms"] = ledger.now_ms()
+    except (errors.FarmError, OSError) as error:
+        told["error"] = str(error)
+        raise
+    finally:
+        told["seconds"] = time.monotonic() - began
+        with contextlib.suppress(errors.LedgerAwayError):  # then its age tells of it
+            report = report.model_copy(update={"at_ms": ledger.now_ms(), **told})
+            ledger.set_service(reports.BACKUP, report.encode())
+    return made
 
 
 def seconds(text: str) -> float:

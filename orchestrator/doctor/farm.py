@@ -73,7 +73,7 @@ def hosts(told: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.F
     """Look at what the hosts tell of themselves, and whether they run one version."""
     for name, seen in sorted(told.items()):
         yield from _host(name, seen, now_ms)
-    versions = {version.VERSION, *(seen.version for seen in told.values() if seen.version)}
+    versions = {version.build(), *(seen.version for seen in told.values() if seen.version)}
     yield contract.Finding(
         area="versions",
         name="farm",

@@ -375,6 +375,16 @@ class Ledger(Protocol):
     def forget_host(self, host: str) -> None:
         """Drop what a host that is no more told of itself; no error where there is nothing."""
 
+    def check_durability(self) -> list[str]:
+        """Return complaints about the server's settings, none where it loses no write."""
+
+    # services of the control side: as hosts, shown and alerted on
+    def set_service(self, name: str, payload: str) -> None:
+        """Publish the report of a service; replaces its last one."""
+
+    def services(self) -> dict[str, str]:
+        """Return the last report of each service, however long ago."""
+
     # restore
     def present_epoch(self) -> int:
         """Return the present epoch."""

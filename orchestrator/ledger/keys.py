@@ -10,6 +10,7 @@ key                    type    meaning; life
 ``seasons``            list    season ids in the order of their launch; for ever
 ``halls``              set     names of halls ever opened or offered a game; for ever
 ``vitals``             hash    host to the JSON of what it told of itself last; for ever
+``services``           hash    service (serve, backup) to the JSON of its last report; for ever
 ``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
 ``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
                                op (``op`` names the append it came with); for ever
@@ -107,6 +108,11 @@ class Keys:
     def vitals(self) -> str:
         """Name the hash of what hosts tell of themselves."""
         return f"{self.prefix}vitals"
+
+    @property
+    def services(self) -> str:
+        """Name the hash of the last reports of services."""
+        return f"{self.prefix}services"
 
     @property
     def mirrored(self) -> str:

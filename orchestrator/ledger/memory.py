@@ -114,6 +114,7 @@ class MemoryLedger:
         self._records: dict[str, bytes] = {}
         self.lane_leases: defaultdict[str, dict[str, lanes.Lease]] = defaultdict(dict)
         self._vitals: dict[str, str] = {}
+        self._services: dict[str, str] = {}
 
     def whoami(self) -> str:
         """Return the user whom changes are journaled for: nobody logs in here."""
@@ -539,6 +540,18 @@ class MemoryLedger:
     def forget_host(self, host: str) -> None:
         """Drop what a host that is no more told of itself; no error where there is nothing."""
         self._vitals.pop(host, None)
+
+    # -- services ----------------------------------------------------------------------
+
+    @_atomic
+    def set_service(self, name: str, payload: str) -> None:
+        """Publish the report of a service; replaces its last one."""
+        self._services[name] = payload
+
+    @_atomic
+    def services(self) -> dict[str, str]:
+        """Return the last report of each service, however long ago."""
+        return dict(self._services)
 
     # -- restore -----------------------------------------------------------------------
 

@@ -377,6 +377,17 @@ class RedisLedger:
         with self.server.asked():
             self.server.client.hdel(self._keys.vitals, host)
 
+    # -- services ----------------------------------------------------------------------
+
+    def set_service(self, name: str, payload: str) -> None:
+        """Publish the report of a service; replaces its last one."""
+        with self.server.asked():
+            self.server.client.hset(self._keys.services, name, payload)
+
+    def services(self) -> dict[str, str]:
+        """Return the last report of each service, however long ago."""
+        return self.server.table(self._keys.services)
+
     # -- restore -----------------------------------------------------------------------
 
     def present_epoch(self) -> int:

@@ -1,11 +1,13 @@
 """The collector: one scrape reads what is new in the journals and writes a sheet.
 
 Invariants: a scrape never raises for Redis (``farm_redis_up 0`` and the error counter
-say it), it writes nothing anywhere, and one journal that cannot be read hides no other.
+say it), it writes nothing anywhere, and one journal, hall or host that cannot be read hides
+no other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 import time
@@ -16,8 +18,18 @@ import structlog
 from prometheus_client import core, registry
 
 from orchestrator import contract, errors, version
-from orchestrator.ledger import kibitz_store, store, vitals
-from orchestrator.metrics import families, halls, health, hosts, kibitzers, seasons
+from orchestrator.ledger import api, kibitz_store, lane_store, services, store, vitals
+from orchestrator.ledger import lanes as ledger_lanes
+from orchestrator.metrics import (
+    certificate,
+    families,
+    halls,
+    health,
+    hosts,
+    kibitzers,
+    lanes,
+    seasons,
+)
 from orchestrator.season import entries
 
 log = structlog.get_logger()
@@ -30,14 +42,20 @@ class FarmCollector(registry.Collector):
     """Computes every metric of the farm when it is asked."""
 
     def __init__(
-        self, ledger: store.RedisLedger, archive: pathlib.Path, feeds: pathlib.Path
+        self,
+        ledger: store.RedisLedger,
+        archive: pathlib.Path,
+        feeds: pathlib.Path,
+        notices: pathlib.Path | None = None,
     ) -> None:
-        """Read from ``ledger`` and look at two directories; nothing is read yet."""
+        """Read from ``ledger`` and look at two directories and the notices' outbox; not yet."""
         self._ledger = ledger
         self._desks = kibitz_store.RedisKibitzing(ledger.server)
-        self._archive, self._feeds = archive, feeds
+        self._lanes = lane_store.RedisLanes(ledger.server)
+        self._certificate = certificate.Certificate(ledger.server)
+        self._archive, self._feeds, self._notices = archive, feeds, notices
         self._seasons: dict[str, seasons.Watched] = {}
-        self._damaged: set[str] = set()
+        self._damaged: dict[str, tuple[int, int]] = {}  # season to the epoch and entries of then
         self._halls: dict[str, halls.Hall] = {}
         self._errors = 0
         self._lock = threading.Lock()  # two scrapes at once would count plies twice
@@ -51,10 +69,12 @@ class FarmCollector(registry.Collector):
         with self._lock:
             began = time.perf_counter()
             sheet = families.Sheet()
-            told = {"version": version.VERSION, "schema": str(contract.SCHEMA)}
+            told = {"version": version.build(), "schema": str(contract.SCHEMA)}
             sheet.set("farm_build_info", 1, **told)
             sheet.set("farm_redis_up", self._read(sheet))
             health.files(sheet, self._archive, self._feeds)
+            if self._notices is not None:
+                health.notices(sheet, self._notices)
             sheet.set("farm_scrape_errors_total", self._errors)
             sheet.set("farm_scrape_duration_seconds", time.perf_counter() - began)
             yield from sheet.families()
@@ -70,21 +90,66 @@ class FarmCollector(registry.Collector):
 
     def _write(self, sheet: families.Sheet) -> None:
         names = self._ledger.halls()
-        now_ms = health.redis(sheet, self._ledger, names)
-        sheet.set("farm_ledger_epoch", self._ledger.present_epoch())
+        queues = [*names, *(f"{hall}.{one.name}" for hall in names for one in self._of(hall))]
+        now_ms, serve = health.redis(sheet, self._ledger, queues)
+        epoch = self._ledger.present_epoch()
+        sheet.set("farm_ledger_epoch", epoch)
         launched = self._ledger.seasons()
+        entries_there = sum(map(self._ledger.last, (*launched, api.FARM)))
+        sheet.set("farm_ledger_entries", entries_there, epoch=str(epoch))
+        with self._apart("certificate"):
+            self._certificate.write(sheet)
         going = [name for name in launched[:-SHOWN] if self._goes_on(name)]
         for name in (*going, *launched[-SHOWN:]):
-            self._season(sheet, name, now_ms)
-        slots = {name: self._ledger.slot(name) for name in names}
-        for name, slot in slots.items():
-            hall = self._halls.setdefault(name, halls.Hall(name))
-            watched = self._seasons.get(slot.season) if slot else None
-            state = watched.state if watched else None
-            hall.write(sheet, self._ledger, state, slot, now_ms)
-        hosts.write(sheet, vitals.read(self._ledger), now_ms)
+            self._season(sheet, name, now_ms, epoch)
+        self._out_of_service(sheet, serve)
+        known = [self._seasons[name] for name in launched if name in self._seasons]
+        watched = [one for one in known if one.state.seq]
+        self._in_halls(sheet, names, watched, now_ms)
+        with self._apart("hosts"):
+            hosts.write(sheet, vitals.read(self._ledger), now_ms)
+
+    def _in_halls(
+        self,
+        sheet: families.Sheet,
+        names: tuple[str, ...],
+        watched: list[seasons.Watched],
+        now_ms: int,
+    ) -> None:
+        slots: dict[str, api.Slot | None] = {}
+        for name in names:
+            with self._apart(f"hall {name}"):
+                slots[name] = slot = self._ledger.slot(name)
+                hall = self._halls.setdefault(name, halls.Hall(name))
+                playing = self._seasons.get(slot.season) if slot else None
+                hall.write(sheet, self._ledger, playing.state if playing else None, slot, now_ms)
+                lanes.write(sheet, self._lanes, name, now_ms)
+        seasons.waiting(sheet, watched, {name for name in names if slots.get(name, True)})
+        seasons.followed(sheet, watched)
         attempts = {name: slot.attempt for name, slot in slots.items() if slot is not None}
-        kibitzers.write(sheet, self._desks, attempts)
+        with self._apart("kibitzers"):
+            kibitzers.write(sheet, self._desks, attempts)
+
+    def _of(self, hall: str) -> list[ledger_lanes.Lane]:
+        """Return the lanes of a hall, none where they cannot be read."""
+        with self._apart(f"lanes of {hall}"):
+            return self._lanes.lanes_of(hall)
+        return []
+
+    @contextlib.contextmanager
+    def _apart(self, what: str) -> Iterator[None]:
+        """Count what cannot be understood, and let the rest of the scrape go on."""
+        try:
+            yield
+        except (errors.LedgerForeignError, LookupError, ValueError, TypeError) as error:
+            self._errors += 1
+            log.error("scrape.unreadable", what=what, error=repr(error))  # noqa: TRY400 - no bug
+
+    def _out_of_service(self, sheet: families.Sheet, serve: services.Serve | None) -> None:
+        damaged = {*self._damaged, *(serve.damaged if serve else ())}
+        for reason, names in (("damaged", damaged), ("disk", serve.stopped if serve else ())):
+            for name in sorted(names):
+                sheet.set("farm_season_out_of_service", 1, season=name, reason=reason)
 
     def _goes_on(self, name: str) -> bool:
         """Say whether a season is not over; one that never was of interest is not folded for it."""
@@ -96,17 +161,19 @@ class FarmCollector(registry.Collector):
             return True  # it is told of as damaged
         return not last or last[0].kind not in entries.ENDS
 
-    def _season(self, sheet: families.Sheet, name: str, now_ms: int) -> None:
-        if name in self._damaged:
-            return
+    def _season(self, sheet: families.Sheet, name: str, now_ms: int, epoch: int) -> None:
+        place = (epoch, self._ledger.last(name))
+        if self._damaged.get(name) == place:
+            return  # until a restore, or until it is longer: then it is read again
         try:
             watched = self._caught_up(name)
         except errors.LedgerDamagedError as error:
-            self._damaged.add(name)
+            self._damaged[name] = place
             self._seasons.pop(name, None)
             self._errors += 1
             log.error("season.damaged", season=name, error=str(error))  # noqa: TRY400 - no bug
             return
+        self._damaged.pop(name, None)
         if watched.state.seq:
             seasons.write(sheet, watched, now_ms, self._ledger.mirrored(name))
 

@@ -47,6 +47,9 @@ FARM: Final = {
         redis_ping_seconds="How long Redis took to tell its time of day.",
         redis_durable="Whether the settings that can be seen lose no acknowledged write.",
         redis_aof_write_ok="Whether Redis' last write to its append-only file succeeded.",
+        redis_aof_rewrite_ok="Whether Redis' last rewrite of its append-only file succeeded.",
+        redis_aof_rewrite_seconds="How long the present rewrite has run, 0 without one.",
+        redis_certificate_expiry_timestamp_seconds="When Redis' TLS certificate ends.",
         redis_aof_size_bytes="Size of Redis' append-only file.",
         redis_memory_used_bytes="Memory that Redis uses.",
         redis_memory_limit_bytes="Redis' maxmemory, 0 without one.",
@@ -55,6 +58,15 @@ FARM: Final = {
         ledger_epoch="The epoch, raised by every restore.",
         archive_disk_free_bytes="Free space on the archive's file system, seen by the exporter.",
         archive_disk_size_bytes="Size of the archive's file system, seen by the exporter.",
+        serve_last_beat_timestamp_seconds="When `farm serve` last reported; 0: never.",
+        backup_last_success_timestamp_seconds="When the last backup was complete; 0: never.",
+        backup_last_offsite_timestamp_seconds="When one was last taken off its host; 0: never.",
+        backup_failed="Whether the last backup, or its way off the host, failed.",
+        backup_duration_seconds="How long the last backup took.",
+        backup_journal_entries="Entries of all journals in the last complete backup.",
+        notify_last_beat_timestamp_seconds="When `farm notify run` was last at work.",
+        notices_waiting="Notices that are not delivered, or not acknowledged yet.",
+        notices_failed="Notices that a channel did not take when they were tried last.",
         scrape_duration_seconds="How long the exporter computed for this scrape.",
     ),
     **_of(
@@ -63,6 +75,18 @@ FARM: Final = {
         redis_aof_delayed_writes_total="Writes of Redis that a slow disk delayed.",
         scrape_errors_total="Scrapes at which Redis, or the ledger in it, could not be read.",
     ),
+    **_of(
+        "gauge",
+        ("epoch",),
+        ledger_entries="Entries of all journals in Redis; never fewer within an epoch.",
+    ),
+    **_of("gauge", ("version", "host"), serve_info="The build of `farm serve`, and where; 1."),
+    **_of(
+        "gauge",
+        ("season", "reason"),
+        season_out_of_service="1 for a season that nobody may go on with: damaged, or disk.",
+    ),
+    **_of("gauge", ("season", "hall"), feed_followed="1 for the season that the feeds show."),
     **_of(
         "gauge", ("file",), feed_last_write_timestamp_seconds="When a broadcast file was written."
     ),
@@ -81,7 +105,11 @@ SEASONS: Final = {
         season_flags_open="Engines that are flagged for a hidden book.",
         season_hosts_away="Hosts that an operator has declared away.",
         season_next_gate_timestamp_seconds="When the next gate opens by itself.",
-        season_ready_since_timestamp_seconds="Since when a game is ready and nobody plays it.",
+    ),
+    **_of(
+        "gauge",
+        ("season", "hall"),
+        season_ready_since_timestamp_seconds="Since when the hall's next game could be begun.",
     ),
     **_of("gauge", ("season", "name", "hall"), season_info="The season's name and hall; 1."),
     **_of("gauge", ("season", "status"), season_status="1 for the status the season is in."),
@@ -167,6 +195,19 @@ HALLS: Final = {
         move_lag_seconds="Network time of a remote engine's moves; never charged.",
     ),
 }
+LANES: Final = {
+    **_of(
+        "gauge",
+        ("hall", "lane"),
+        lane_playing="Whether a test game is in flight in the lane.",
+        lane_lease_overdue_seconds="How long ago the lease of the lane's game ran out, else 0.",
+    ),
+    **_of(
+        "gauge",
+        HALL,
+        hall_test_games_waiting="Games of open test matches that the hall's lanes may play.",
+    ),
+}
 HOSTS: Final = {
     **_of(
         "gauge",
@@ -215,7 +256,7 @@ KIBITZERS: Final = {
         kibitzer_words="How often the desk's kibitzer has told something of the game in flight.",
     ),
 }
-FAMILIES: Final = {**FARM, **SEASONS, **ENGINES, **HALLS, **HOSTS, **KIBITZERS}
+FAMILIES: Final = {**FARM, **SEASONS, **ENGINES, **HALLS, **LANES, **HOSTS, **KIBITZERS}
 _MADE: Final = {
     "gauge": core.GaugeMetricFamily,
     "counter": core.CounterMetricFamily,

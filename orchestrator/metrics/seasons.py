@@ -7,13 +7,14 @@ event, and survive any restart of the exporter.
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from orchestrator import contract
 from orchestrator.arbiter import interruption
 from orchestrator.metrics import families, histogram
 from orchestrator.season import (
+    choice,
     decisions,
     entries,
     events,
@@ -40,12 +41,15 @@ class Watched:
         self.id = season
         self.state = season_state.SeasonState()
         self.ended_ms: int | None = None
+        self.freed_ms = 0  # when a game of it left its hall last
         self.counts: collections.Counter[str] = collections.Counter()
         self.scenarios: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def apply(self, entry: contract.Entry) -> None:
         """Fold an entry and count it; raise ``LedgerDamagedError``."""
         self.state.apply(entry)
+        if entry.kind in {"game_finished", "attempt_ended"}:
+            self.freed_ms = entry.at_ms
         if entry.kind in {entries.PAUSED, entries.HELD}:
             self.counts[entry.kind] += 1
         elif entry.kind == entries.ATTEMPT_JUDGED:
@@ -73,7 +77,6 @@ def write(sheet: families.Sheet, season: Watched, now_ms: int, mirrored: int) ->
         "flags_open": len(list(hidden_books.standing(state))),
         "hosts_away": len(state.away),
         "next_gate_timestamp_seconds": _seconds(state.next_deadline_ms()),
-        "ready_since_timestamp_seconds": _ready_since(state),
     }
     for gauge, value in gauges.items():
         sheet.set(f"farm_season_{gauge}", value, season=name)
@@ -90,9 +93,28 @@ def _seconds(at_ms: int | None) -> float | None:
     return None if at_ms is None else at_ms / 1000
 
 
-def _ready_since(state: season_state.SeasonState) -> float | None:
-    waits = state.ready_game() is not None and state.running is None
-    return state.at_ms / 1000 if waits else None
+def waiting(sheet: families.Sheet, watched: Sequence[Watched], busy: Collection[str]) -> None:
+    """Write since when the next game of each free hall could be begun.
+
+    Of several seasons in a hall only the first in the order of launches, which is that of
+    ``watched``, is next: the others wait for it, however long, and nothing is wrong. ``busy`` are
+    the halls that play.
+    """
+    halls = dict.fromkeys(one.state.hall for one in watched)
+    for hall in (name for name in halls if name not in busy):
+        here = [one for one in watched if one.state.hall == hall]
+        ready = [one for one in here if one.state.ready_game() is not None]
+        if ready and not any(one.state.running for one in here):
+            since_ms = max(ready[0].state.at_ms, *(one.freed_ms for one in here))
+            labels = {"season": ready[0].id, "hall": hall}
+            sheet.set("farm_season_ready_since_timestamp_seconds", since_ms / 1000, **labels)
+
+
+def followed(sheet: families.Sheet, watched: Sequence[Watched]) -> None:
+    """Write which season the page and TCEC's feeds show: of several halls they show one."""
+    shown = choice.shown(one.state for one in watched)
+    if shown is not None:
+        sheet.set("farm_feed_followed", 1, season=shown.launched.id, hall=shown.hall)
 
 
 def _event(sheet: families.Sheet, season: Watched, event: events.EventState, now_ms: int) -> None:

@@ -6,7 +6,9 @@ acknowledged it or what it is about is over.
 
 from __future__ import annotations
 
+import os
 import pathlib
+import time
 from collections.abc import Iterable, Mapping
 
 import pydantic
@@ -16,6 +18,7 @@ from orchestrator.ledger import files
 from orchestrator.notify import notices
 from orchestrator.season import state as season_state
 
+BEAT_SECONDS = 30.0  # s: an outbox in which nothing changes is touched so often
 REMEMBERED = 500  # ids of notices by time that were told: a host's, a deadline's
 
 
@@ -68,6 +71,8 @@ class Outbox:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             files.write(self._path, content)
             self._saved = content
+        elif time.time() - self._path.stat().st_mtime > BEAT_SECONDS:
+            os.utime(self._path)  # the exporter shows by it that somebody is at work here
 
     def add(self, found: Iterable[notices.Notice]) -> None:
         """Take notices that were not taken before."""

@@ -6,14 +6,16 @@
     <copy>/<season>/games/…  <event>.pgn  the archive's games (a backup only)
 
 A copy has the layout of an archive and is brought up to date by the next run: journals
-and games only grow. Invariant: a copy whose journal parts from Redis' is left as it is, so
-a damaged farm never spoils its backup. The farm runs on meanwhile.
+and games only grow. Invariants: a copy whose journal parts from Redis' is left as it is, so
+a damaged farm never spoils its backup; a Redis that has lost facts which the copy or the
+archive still has is refused before anything is written. The farm runs on meanwhile.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import pathlib
+import subprocess
 from collections.abc import Iterator, Sequence
 
 from orchestrator import contract, errors, version
@@ -40,6 +42,7 @@ def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
         LedgerDamagedError: its journals part from Redis'.
     """
     _require_copy(target)
+    _refuse_lost_facts(ledger, target, target)
     known = {}
     for name in (*ledger.seasons(), api.FARM):
         entries = copies.from_ledger(ledger, name)
@@ -56,12 +59,24 @@ def backup(ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path) -> M
     """Bring a copy up to what Redis and the archive know; see ``export``."""
     if target.resolve().is_relative_to(archive.resolve()):
         raise errors.UsageError(f"{target} lies in the archive itself; choose another disk")
+    _refuse_lost_facts(ledger, archive, target)
     made = export(ledger, target)  # first: what is archived meanwhile is in the archive then
     seasons = [name for name in made.journals if name != api.FARM]
     copied = sum(archived_games.copy(archive, target, name) for name in seasons)
     for name in seasons:
         _forget_archived(target / name)
     return Made(made.journals, copied)
+
+
+def take_away(program: pathlib.Path, target: pathlib.Path) -> None:
+    """Run the program that takes a copy off this host; raise ``HostError`` when it fails."""
+    done = subprocess.run([program.absolute(), target.absolute()], check=False)
+    if done.returncode:
+        raise errors.HostError(
+            f"{target} is complete, but {program} ended with {done.returncode}: the copy is on"
+            " this host alone. What it printed stands above; run it again by hand with"
+            f" `{program} {target}`"
+        )
 
 
 def _require_copy(target: pathlib.Path) -> None:
@@ -71,6 +86,37 @@ def _require_copy(target: pathlib.Path) -> None:
             f"{target} is not empty and no copy of a farm; give an empty folder, or one that"
             " `farm export` or `farm backup` has made"
         )
+
+
+def _refuse_lost_facts(ledger: api.Ledger, root: pathlib.Path, target: pathlib.Path) -> None:
+    """Look, disk first, for journals that go on further on disk than in Redis.
+
+    Raises:
+        RefusedError: there is one.
+        LedgerDamagedError: there is one, and Redis' is not its beginning.
+    """
+    kept = {name: _entries(root / name / copies.FILE) for name in copies.on_disk(root)}
+    lost = []
+    for name, count in kept.items():
+        if ledger.last(name) < count:
+            disk = restoring.Copy(
+                str(root / name / copies.FILE), mirror.read(root / name / copies.FILE)
+            )
+            redis = restoring.Copy("Redis", copies.from_ledger(ledger, name))
+            restoring.longest(name, [redis, disk])
+            lost.append(f"{name}: {count} entries in {disk.place}, {len(redis.entries)} in Redis")
+    if lost:
+        raise errors.RefusedError(
+            f"Redis has lost facts ({'; '.join(lost)}): nothing was copied. Stop `farm serve` and"
+            f" bring them back: `farm restore --from {target}`. A folder that is no season of this"
+            " farm: move it away"
+        )
+
+
+def _entries(path: pathlib.Path) -> int:
+    """Count the whole lines of a journal; a torn last one is none."""
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.endswith(b"\n"))
 
 
 def _keep_journal(target: pathlib.Path, name: str, entries: Sequence[contract.Entry]) -> None:

@@ -440,6 +440,26 @@ def test_a_damaged_farm_never_spoils_its_backup(scene: Scene) -> None:
         backup.backup(scene.ledger, scene.archive, scene.archive / "copy")
 
 
+def test_a_redis_that_lost_a_season_is_no_success(scene: Scene) -> None:
+    """Lost whole or in part, known to backup or mirror: refused, nothing copied."""
+    target = scene.root / "backup"
+    backup.backup(scene.ledger, scene.archive, target)
+    empty, shorter = memory.MemoryLedger(), memory.MemoryLedger()
+    shorter.load("s", scene.ledger.read("s")[:3])
+    for ledger in (empty, shorter):
+        for copy in (target, scene.root / "first"):
+            before = sorted(path.stat().st_mtime_ns for path in target.rglob("*"))
+            with pytest.raises(errors.RefusedError, match=r"lost facts .*s: 14 entries"):
+                backup.backup(ledger, scene.archive, copy)
+            assert sorted(path.stat().st_mtime_ns for path in target.rglob("*")) == before
+            assert not (scene.root / "first").exists()
+    with pytest.raises(errors.RefusedError, match="Redis has lost facts"):
+        backup.export(empty, target)
+    journal = scene.archive / "s" / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'{"torn')
+    assert backup.backup(scene.ledger, scene.archive, target).games == 0
+
+
 def test_restore_and_fsck_find_nothing_to_do_in_nothing(tmp_path: pathlib.Path) -> None:
     """Without any journal a restore is refused; an unknown checker is named with the known."""
     with pytest.raises(errors.RefusedError, match="nothing to restore"):

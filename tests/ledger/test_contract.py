@@ -12,7 +12,7 @@ import pytest
 import scene
 
 from orchestrator import contract
-from orchestrator.ledger import api, memory, store
+from orchestrator.ledger import api, memory, services, store
 
 Twin = scene.Twin
 
@@ -302,6 +302,19 @@ def test_a_host_is_known_by_what_it_told_last(ledger: Twin) -> None:
     ledger.forget_host("gpu")
     ledger.forget_host("gpu")
     assert ledger.vitals() == {"cpu": "two ♞"}
+
+
+def test_a_service_is_known_by_its_last_report(ledger: Twin) -> None:
+    """A report replaces the one before; one that cannot be read is none."""
+    assert ledger.services() == {}
+    assert services.read(ledger, services.SERVE, services.Serve) is None
+    for at_ms in (1, 2):
+        ledger.set_service(services.SERVE, services.Serve(at_ms=at_ms).encode())
+    ledger.set_service(services.BACKUP, "nonsense")
+    told = services.read(ledger, services.SERVE, services.Serve)
+    assert told is not None
+    assert told.at_ms == 2
+    assert services.read(ledger, services.BACKUP, services.Backup) is None
 
 
 def test_the_farm_knows_its_user(ledger: Twin) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
 
 import driver
 import harness
@@ -10,10 +16,22 @@ import prometheus_client
 import pytest
 import redis
 
-from orchestrator import contract
+from orchestrator import contract, embedded, errors, serve, version
 from orchestrator.commands import common, launch
-from orchestrator.ledger import keys, kibitz_memory, memory, store, vitals
-from orchestrator.metrics import collector, families, halls, hosts, kibitzers, seasons
+from orchestrator.ledger import (
+    address,
+    api,
+    keys,
+    kibitz_memory,
+    lane_store,
+    memory,
+    services,
+    store,
+    vitals,
+)
+from orchestrator.ledger import lanes as ledger_lanes
+from orchestrator.metrics import collector, families, halls, health, hosts, kibitzers, seasons
+from orchestrator.notify import notices, outbox
 from orchestrator.season import abandoning, events, files
 from worker_cpu import settings
 from worker_cpu import vitals as sampling
@@ -66,7 +84,8 @@ def test_a_damaged_journal_hides_no_other(farm: harness.Farm, tmp_path: pathlib.
     finally:
         farm.redis.stop()
     assert found["farm_season_journal_entries{season=good}"] >= 1
-    assert not any("season=bad" in name for name in found)
+    bad = [name for name in found if "season=bad" in name]
+    assert bad == ["farm_season_out_of_service{reason=damaged,season=bad}"]
     assert found["farm_scrape_errors_total{}"] == 1
     assert found["farm_redis_up{}"] == 1
 
@@ -91,6 +110,302 @@ def test_a_season_that_goes_on_is_told_however_many_came_after_it(
         farm.redis.stop()
     shown = {name for name in names if f"farm_season_journal_entries{{season={name}}}" in found}
     assert shown == {names[0], *names[-collector.SHOWN :]}
+
+
+@pytest.fixture
+def ledger(farm: harness.Farm) -> Iterator[store.RedisLedger]:
+    """Give the ledger of a running Redis, empty."""
+    farm.redis.start()
+    try:
+        with store.connect(farm.redis.url) as made:
+            yield made
+    finally:
+        farm.redis.stop()
+
+
+READY = "farm_season_ready_since_timestamp_seconds"
+
+
+def test_only_the_next_season_of_a_free_hall_waits(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Of three seasons in two halls: not the one whose hall plays another, nor one behind it."""
+    rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
+    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    for name, hall in (("one", harness.HALL), ("two", harness.HALL), ("three", "hall-2")):
+        launch.start(ledger, loaded, name, hall, "00", "test")
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+
+    def waits() -> dict[str, float]:
+        harness.serve_once(ledger, tmp_path / "archive")
+        return {name: value for name, value in scrape(made).items() if READY in name}
+
+    at = common.fold(ledger, "one").at_ms
+    before = waits()
+    assert set(before) == {
+        f"{READY}{{hall=hall-1,season=one}}",
+        f"{READY}{{hall=hall-2,season=three}}",
+    }
+    assert before[f"{READY}{{hall=hall-1,season=one}}"] >= at / 1000
+    taken = harness.claim("one", ledger.offered(harness.HALL)["one"], "a-1")
+    claimed = ledger.claim(taken)
+    assert isinstance(claimed, api.Claimed)
+    assert set(waits()) == {f"{READY}{{hall=hall-2,season=three}}"}, "hall-1 plays season one"
+    order = contract.GameOrder.decode(claimed.order)
+    finished, record = harness.invented(order, taken, claimed.token)
+    ledger.complete(harness.HALL, claimed.token, "one", finished, record)
+    again = waits()[f"{READY}{{hall=hall-1,season=one}}"]
+    assert again * 1000 >= ledger.read("one")[-1].at_ms - 1000
+    launched = common.fold(ledger, "one")
+    ledger.append("one", launched.seq, abandoning.abandon(launched, "ann", "why"), "ann")
+    freed = waits()
+    assert set(freed) == {
+        f"{READY}{{hall=hall-1,season=two}}",
+        f"{READY}{{hall=hall-2,season=three}}",
+    }
+    assert freed[f"{READY}{{hall=hall-1,season=two}}"] >= again - 1, "not since its launch"
+
+
+def test_the_feeds_show_one_season_of_several_halls(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """The alert of stale feeds looks at the hall that the feeds show, whatever other halls do."""
+    rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
+    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    for name, hall in (("one", "hall-1"), ("two", "hall-2")):
+        launch.start(ledger, loaded, name, hall, "00", "test")
+    harness.serve_once(ledger, tmp_path / "archive")
+    found = scrape(collector.FarmCollector(ledger, tmp_path, tmp_path))
+    shown = [name for name in found if name.startswith("farm_feed_followed")]
+    assert shown == ["farm_feed_followed{hall=hall-2,season=two}"]
+
+
+def test_a_season_that_was_damaged_is_read_again_after_its_restore(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """It is out of service until then, whoever found it, and no scrape counts it twice."""
+    rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
+    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    launch.start(ledger, loaded, "s", harness.HALL, "00", "test")
+    whole = ledger.read("s")
+    journal = keys.Keys().journal("s")
+    bad = {"v": 1, "kind": "nonsense", "at": 1, "by": "x", "data": "{}", "token": "", "op": ""}
+    ledger.server.client.delete(journal)
+    ledger.server.client.xadd(journal, bad, id="1-0")  # type: ignore[arg-type]
+    report = services.Serve(at_ms=1, damaged=("s", "t"), stopped=("u",))
+    ledger.set_service(services.SERVE, report.encode())
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    out = "farm_season_out_of_service"
+    for _ in range(2):
+        found = scrape(made)
+        assert [name for name in found if name.startswith(out)] == [
+            f"{out}{{reason=damaged,season=s}}",
+            f"{out}{{reason=damaged,season=t}}",
+            f"{out}{{reason=disk,season=u}}",
+        ]
+        assert found["farm_scrape_errors_total{}"] == 1
+    ledger.server.client.delete(journal)
+    ledger.raise_epoch(7)
+    ledger.load("s", whole)
+    ledger.set_service(services.SERVE, services.Serve(at_ms=1).encode())
+    found = scrape(made)
+    assert not [name for name in found if name.startswith(out)]
+    assert found["farm_season_journal_entries{season=s}"] == len(whole)
+
+
+def test_half_a_slot_hides_no_other_hall(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
+    """What Redis has lost in part is counted as unreadable; Redis itself is not down."""
+    for hall in ("hall-1", "hall-2"):
+        ledger.open_hall(hall, "host", "worker")
+    ledger.server.client.hset(keys.Keys().slot("hall-1"), "attempt", "a")
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    scrape(made)
+    found = scrape(made)
+    assert found["farm_redis_up{}"] == 1
+    assert found["farm_scrape_errors_total{}"] == 2
+    assert found["farm_hall_playing{hall=hall-2}"] == 0
+
+
+def test_the_ledgers_size_is_that_of_all_its_journals(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """A Redis that was emptied has a size as well, and that is how it is seen."""
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    for name in ("one", "two"):
+        ledger.append(name, 0, [contract.Draft("x", {}), contract.Draft("y", {})], "test")
+    ledger.append(api.FARM, 0, [contract.Draft("z", {})], "test")
+    assert scrape(made)["farm_ledger_entries{epoch=1}"] == 5
+    ledger.server.client.flushall()
+    assert scrape(made)["farm_ledger_entries{epoch=1}"] == 0
+
+
+def test_serve_tells_what_only_it_may_see(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Its heartbeat is shown, and with it a setting that INFO does not tell, while it is fresh."""
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    found = scrape(made)
+    assert found["farm_serve_last_beat_timestamp_seconds{}"] == 0
+    assert found["farm_redis_durable{}"] == 1
+    ledger.server.client.config_set("appendfsync", "everysec")
+    _serve_until(ledger, tmp_path, lambda: scrape(made)["farm_redis_durable{}"] == 0)
+    found = scrape(made)
+    assert abs(found["farm_serve_last_beat_timestamp_seconds{}"] - ledger.now_ms() / 1000) < 60
+    assert any(name.startswith("farm_serve_info") and version.build() in name for name in found)
+    ledger.server.client.config_set("appendfsync", "always")
+    _serve_until(ledger, tmp_path, lambda: scrape(made)["farm_redis_durable{}"] == 1)
+    stale = services.Serve(at_ms=ledger.now_ms() - health.FRESH_MS, unsafe=("x",))
+    ledger.set_service(services.SERVE, stale.encode())
+    assert scrape(made)["farm_redis_durable{}"] == 1, "an old report says nothing of now"
+
+
+def _serve_until(ledger: store.RedisLedger, root: pathlib.Path, fact: Callable[[], bool]) -> None:
+    stop = threading.Event()
+    server = serve.Server(ledger, root / "archive", lambda _: None)
+    thread = threading.Thread(target=server.run, args=(stop,))
+    thread.start()
+    try:
+        harness.wait(fact, "what serve reports")
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_backup_tells_what_came_of_it(farm: harness.Farm, tmp_path: pathlib.Path) -> None:
+    """Never, well, failed on its way off the host, and refused: each is told to the exporter."""
+    target, program = tmp_path / "copy", tmp_path / "offsite"
+    program.write_text('#!/bin/sh\ncp -r "$1" "$1.away"\n')
+    program.chmod(0o755)
+    farm.redis.start()
+    try:
+        env = {"FARM_REDIS_URL": farm.redis.url, "FARM_DATA": str(tmp_path)}
+        with store.connect(farm.redis.url) as ledger:
+            made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+            assert scrape(made)["farm_backup_last_success_timestamp_seconds{}"] == 0
+            ledger.append(api.FARM, 0, [contract.Draft("z", {})], "test")
+            harness.farm("backup", "--to", str(target), env=env)
+            first = scrape(made)
+            assert first["farm_backup_last_success_timestamp_seconds{}"] > 0
+            assert first["farm_backup_last_offsite_timestamp_seconds{}"] == 0
+            assert (first["farm_backup_failed{}"], first["farm_backup_journal_entries{}"]) == (0, 1)
+            words = ("backup", "--to", str(target), "--offsite", str(program))
+            harness.farm(*words, env=env)
+            away = scrape(made)["farm_backup_last_offsite_timestamp_seconds{}"]
+            assert away > 0
+            assert (tmp_path / "copy.away" / "farm" / "journal.jsonl").exists()
+            program.write_text("#!/bin/sh\nexit 7\n")
+            assert "ended with 7" in harness.farm(*words, code=errors.HostError.exit_code, env=env)
+            failed = scrape(made)
+            assert failed["farm_backup_failed{}"] == 1
+            assert failed["farm_backup_last_offsite_timestamp_seconds{}"] == away
+            before = failed["farm_backup_last_success_timestamp_seconds{}"]
+            ledger.server.client.flushall()
+            harness.farm(*words, code=errors.RefusedError.exit_code, env=env)
+            lost = scrape(made)
+            assert lost["farm_backup_failed{}"] == 1
+            assert lost["farm_backup_last_success_timestamp_seconds{}"] in {0, before}
+    finally:
+        farm.redis.stop()
+
+
+def test_notices_that_nobody_got_are_told(tmp_path: pathlib.Path) -> None:
+    """Without an outbox nothing; with one, who waits, who failed, and when it was at work."""
+    path = tmp_path / "outbox.json"
+    sheet = families.Sheet()
+    health.notices(sheet, path)
+    assert list(sheet.families()) == []
+    box = outbox.Outbox(path)
+    box.add(
+        notices.Notice(f"n{number}", notices.Kind.HOST_AWAY, 1, f"silent:{number}", {})
+        for number in (1, 2)
+    )
+    box.waiting["n1"] = box.waiting["n1"].model_copy(update={"failed": {"mail": "refused"}})
+    box.save()
+    os.utime(path, (1, 1))
+    box.save()  # nothing has changed, and it is touched
+    health.notices(sheet, path)
+    told = {one.name: one.samples[0].value for one in sheet.families()}
+    assert told.pop("farm_notify_last_beat_timestamp_seconds") > 1
+    assert told == {"farm_notices_waiting": 2, "farm_notices_failed": 1}
+
+
+def test_lanes_tell_of_their_games(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
+    """Lanes, their queues, a lease that ran out, and games that some lane of the hall may play."""
+    tests = lane_store.RedisLanes(ledger.server)
+    for name, cpus in (("a", frozenset({1})), ("b", frozenset({2}))):
+        tests.open_lane(ledger_lanes.Lane("hall-1", name, "host", cpus, 100))
+    ledger.open_hall("hall-1", "host", "worker")
+    ledger.open_hall("hall-2", "host-2", "worker")
+    tests.open_match(ledger_lanes.Match("m", 10, "{}"))
+    tests.open_match(ledger_lanes.Match("n", 5, "{}", halls=("hall-2",)))
+    tests.open_match(ledger_lanes.Match("big", 5, "{}", needs=ledger_lanes.Needs(threads=64)))
+    claim = ledger_lanes.LaneClaim("hall-1", "a", "attempt", "w-a", "host", 1)
+    assert isinstance(tests.claim_lane(claim), ledger_lanes.Dealt)
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    overdue = "farm_lane_lease_overdue_seconds{hall=hall-1,lane=a}"
+    harness.wait(lambda: scrape(made)[overdue] > 0, "a lease that ran out")
+    found = scrape(made)
+    assert found["farm_lane_playing{hall=hall-1,lane=a}"] == 1
+    assert found["farm_lane_playing{hall=hall-1,lane=b}"] == 0
+    assert found["farm_lane_lease_overdue_seconds{hall=hall-1,lane=b}"] == 0
+    assert found["farm_hall_test_games_waiting{hall=hall-1}"] == 9
+    assert "farm_hall_test_games_waiting{hall=hall-2}" not in found
+    assert sum(name.startswith("farm_queue_length") for name in found) == 4
+
+
+def test_the_certificates_end_is_told(tmp_path: pathlib.Path) -> None:
+    """Of a Redis that speaks TLS, as openssl wrote it; of another one nothing."""
+    stem = tmp_path / "redis"
+    subprocess.run(
+        [
+            *(
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+            ),
+            *("-nodes", "-days", "3", "-subj", "/CN=127.0.0.1"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", f"{stem}.key", "-out", f"{stem}.crt"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    port = harness.free_port()
+    words = [
+        *(embedded.find_server()[0], "--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1"),
+        *("--tls-auth-clients", "no", "--tls-ca-cert-file", f"{stem}.crt", "--save", ""),
+        *("--tls-cert-file", f"{stem}.crt", "--tls-key-file", f"{stem}.key"),
+    ]
+    name = "farm_redis_certificate_expiry_timestamp_seconds{}"
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as server:
+        try:
+            url = address.url(
+                {"FARM_REDIS_URL": f"rediss://127.0.0.1:{port}", "FARM_REDIS_CA": f"{stem}.crt"}
+            )
+            with store.connect(url) as ledger:
+                made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+                harness.wait(lambda: scrape(made)["farm_redis_up{}"] == 1, "a server with TLS")
+                ends = scrape(made)[name]
+        finally:
+            server.terminate()
+    assert 2 * 86_400 < ends - time.time() < 3 * 86_400 + 60
+
+
+def test_builds_differ_where_files_do(tmp_path: pathlib.Path) -> None:
+    """The same version twice is one build only where names and bytes are the same."""
+    root = pathlib.Path(version.__file__).parent.parent
+    for number in (1, 2):
+        for package in version.PACKAGES:
+            shutil.copytree(root / package, tmp_path / str(number) / package)
+    one, two = (tmp_path / name for name in ("1", "2"))
+    (two / "orchestrator" / "left.pyc").write_bytes(b"compiled")
+    assert version.checksum(one) == version.checksum(two) == version.build().partition("+")[2]
+    (two / "worker_cpu" / "__init__.py").write_text("# another checkout\n")
+    assert version.checksum(one) != version.checksum(two)
 
 
 def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> None:
