@@ -9,6 +9,7 @@ from the same pass over the moves.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ class Shown:
     """One ply: ``number`` counts from 1, ``comment`` is that of TCEC's PGN.
 
     ``record`` is None for a ply of the book; ``before`` is the number word of PGN, such as
-    ``12.`` or, first in a game, ``12...``.
+    ``12.`` or, first in a game, ``12...``; ``board`` is the position before the ply.
     """
 
     number: int
@@ -35,8 +36,13 @@ class Shown:
     squares: tuple[str, str]
     fen: str
     comment: str
-    line: tuple[lines.Step, ...] = ()
+    board: chess.Board
     record: contract.PlyRecord | None = None
+
+    @functools.cached_property
+    def line(self) -> tuple[lines.Step, ...]:
+        """Return the variation that the engine gave; most plies are never asked for theirs."""
+        return () if self.record is None else lines.steps(self.board, self.record.pv)
 
     @property
     def book(self) -> bool:
@@ -140,7 +146,7 @@ class GameLine:
             squares=squares,
             fen=board.fen(),
             comment=comment(before, board),
-            line=() if ply is None else lines.steps(before, ply.pv),
+            board=before,
             record=ply,
         )
         self.shown.append(shown)

@@ -7,6 +7,7 @@ White's view, mates ``#n``.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
@@ -21,15 +22,26 @@ _KEPT: Final = (
 VARIANT: Final = {"fischerandom": "Chess960"}
 
 
-def pgn(line: games.GameLine, tags: Mapping[str, str], url: str) -> str:
-    """Return a game, finished or in flight; ``url`` is its place on our page."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Text:
+    """A game as PGN, but for its address on our page, which the request decides."""
+
+    head: str
+    body: str
+
+    def at(self, url: str) -> str:
+        """Return the PGN of a game that our page shows at an address."""
+        return f'{self.head}[GameURL "{_tag(url)}"]\n{self.body}'
+
+
+def text(line: games.GameLine, tags: Mapping[str, str]) -> Text:
+    """Return a game, finished or in flight."""
     kept = {name: tags[name] for name in _KEPT if name in tags}
     if "Variant" in kept:
         kept["Variant"] = VARIANT.get(kept["Variant"], kept["Variant"])
-    kept["GameURL"] = url
-    head = [f'[{name} "{_tag(text)}"]' for name, text in kept.items()]
+    head = "".join(f'[{name} "{_tag(words)}"]\n' for name, words in kept.items())
     body = [_move(one) for one in line.shown]
-    return "\n".join([*head, "", *body, kept.get("Result", "*"), "", ""])
+    return Text(head, "\n".join(["", *body, kept.get("Result", "*"), "", ""]))
 
 
 def _move(one: games.Shown) -> str:
@@ -40,8 +52,8 @@ def _move(one: games.Shown) -> str:
 
 def _commands(ply: contract.PlyRecord) -> list[str]:
     told = []
-    if ply.score is not None and (text := _eval(ply.score, ply.side)):
-        told.append(f"[%eval {text}]")
+    if ply.score is not None and (words := _eval(ply.score, ply.side)):
+        told.append(f"[%eval {words}]")
     left_ns = ply.white_clock_ns if ply.side == "white" else ply.black_clock_ns
     seconds = max(0, left_ns) // 1_000_000_000
     told.append(f"[%clk {seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}]")
@@ -54,5 +66,5 @@ def _eval(said: contract.Score, mover: contract.Side) -> str:
     return score.text(said, mover)
 
 
-def _tag(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+def _tag(words: str) -> str:
+    return " ".join(words.split()).replace("\\", "\\\\").replace('"', '\\"')

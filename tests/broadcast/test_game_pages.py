@@ -81,7 +81,7 @@ def test_evals_are_whites_view_and_mates_are_told() -> None:
     assert shown.data()["eval"] == "-0.20"
     mated = line.push(ply(5, "f1c4", score={"mate": -3}))
     assert mated.data()["mate"] == -3
-    text = lichess.pgn(line, {"White": 'A "quoted" name', "Result": "*"}, "http://x/")
+    text = lichess.text(line, {"White": 'A "quoted" name', "Result": "*"}).at("http://x/")
     assert "[%eval -0.20] [%clk 0:01:00]" in text
     assert "[%eval #-3]" in text
     assert r'[White "A \"quoted\" name"]' in text

@@ -207,6 +207,54 @@ def test_viewers_by_websocket_take_no_place_of_those_who_poll(
             assert statuses == [200, 503]
 
 
+@pytest.mark.parametrize(
+    ("path", "frame"),
+    [
+        ("/socket.io/?EIO=3&transport=websocket", b'42["refreshdata"]'),
+        ("/api/", b"\0"),
+    ],
+)
+def test_a_flood_over_a_websocket_is_cut_before_it_is_parsed(
+    tmp_path: pathlib.Path, path: str, frame: bytes
+) -> None:
+    """Half a megabyte of frames in one write ends the connection; spectators are told all."""
+    kind = 0x82 if frame == b"\0" else 0x81
+    masked = bytes([kind, 0x80 | len(frame), 0, 0, 0, 0]) + frame
+    with played(tmp_path) as (url, tape), connect(port_of(url)) as raw:
+        good = Listener(url)
+        raw.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        assert raw.recv(12) == b"HTTP/1.1 101"
+        with contextlib.suppress(ConnectionError):
+            raw.sendall(masked * (500_000 // len(masked)))
+        answered = said(raw).count(b"\0" if frame == b"\0" else b"pgn")
+        assert answered <= sockets.MESSAGES_AT_ONCE
+        good.hears_of(tape)
+
+
+def test_one_address_does_not_take_all_polling_sessions(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its next session is refused with the reason; another address gets one."""
+    monkeypatch.setattr(sockets, "POLLING_EACH", 2)
+    place = b"GET /socket.io/?EIO=3&transport=polling HTTP/1.1\r\nHost: x\r\n"
+    with played(tmp_path) as (url, _):
+
+        def poll(source: str) -> bytes:
+            with connect(port_of(url), source) as raw:
+                raw.sendall(place + b"Connection: close\r\n\r\n")
+                return said(raw)
+
+        assert [poll(HARMFUL)[:12] for _ in range(2)] == [b"HTTP/1.1 200"] * 2
+        refused = poll(HARMFUL)
+        assert refused.startswith(b"HTTP/1.1 503")
+        assert b"your address" in refused
+        assert poll("127.0.0.67").startswith(b"HTTP/1.1 200")
+
+
 def test_whose_a_connection_is() -> None:
     """IPv6 counts by /64, IPv4 in IPv6's clothes by itself; a proxy is nobody's."""
     house = doors.Doors(proxies=("10.0.0.0/8", "2001:db8:1::1"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
@@ -17,6 +18,7 @@ from orchestrator.season import events
 
 PGN: Final = "application/x-chess-pgn"
 AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
+CACHED: Final = 1_024  # finished games for Lichess, 20 kB each
 _ROUND_GAMES: Final = 64  # of a round: Lichess takes no more
 
 
@@ -27,6 +29,10 @@ class Downloads:
         """Answer from the projector's states and the album."""
         self._told, self._shelf = told, shelf
         self._busy = asyncio.Semaphore(AT_ONCE)
+        self._rendering = asyncio.Lock()
+        self._texts_of_lichess: collections.OrderedDict[str, lichess.Text] = (
+            collections.OrderedDict()
+        )
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes below ``/pgn`` and ``/lichess``."""
@@ -144,23 +150,32 @@ class Downloads:
         game = season.game
         assert game is not None
         tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
-        return lichess.pgn(game.line, tags, _permalink(request, season.id, name))
+        return lichess.text(game.line, tags).at(_permalink(request, season.id, name))
 
     async def _finished(
         self, season: watched.Season, chosen: list[events.Game], request: requests.Request
     ) -> list[str]:
-        def texts() -> list[str]:
-            found = []
-            for game in chosen:
-                attempt = game.finished.attempt if game.finished else ""
-                record = attempt and self._told.album.game(season.id, game.id, attempt)
-                if record:
-                    url = _permalink(request, season.id, game.id)
-                    line = games.of_record(record)
-                    found.append(lichess.pgn(line, pgn_record.tags(record), url))
-            return found
+        """Return finished games; each is rendered once, and by one request at a time."""
+        async with self._rendering:
+            texts = await concurrency.run_in_threadpool(
+                lambda: [(game.id, self._lichess_text(season.id, game)) for game in chosen]
+            )
+        return [text.at(_permalink(request, season.id, name)) for name, text in texts if text]
 
-        return await concurrency.run_in_threadpool(texts)
+    def _lichess_text(self, season: str, game: events.Game) -> lichess.Text | None:
+        """Return a finished game, from the cache where it is there: it never changes again."""
+        attempt = game.finished.attempt if game.finished else ""
+        if attempt in self._texts_of_lichess:
+            self._texts_of_lichess.move_to_end(attempt)
+            return self._texts_of_lichess[attempt]
+        record = attempt and self._told.album.game(season, game.id, attempt)
+        if not record:
+            return None
+        text = lichess.text(games.of_record(record), pgn_record.tags(record))
+        self._texts_of_lichess[attempt] = text
+        while len(self._texts_of_lichess) > CACHED:
+            self._texts_of_lichess.popitem(last=False)
+        return text
 
 
 def _permalink(request: requests.Request, season: str, game: str) -> str:

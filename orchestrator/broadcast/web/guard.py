@@ -15,13 +15,15 @@ from starlette import datastructures, responses, types
 from uvicorn.protocols.http import h11_impl
 from uvicorn.protocols.websockets import websockets_sansio_impl
 
-from orchestrator.broadcast.web import doors
+from orchestrator.broadcast.web import doors, limits
 
 READ: Final = frozenset({"GET", "HEAD"})
 OPEN: Final = ("/api/", "/pgn/", "/tcec/", "/lichess/", "/socket.io/")  # for pages elsewhere too
 HEADER_BYTES: Final = 16_384  # request line and headers together
 SILENT_SECONDS: Final = 10.0  # s: from the connection to the end of its first request's head
 STALLED_SECONDS: Final = 20.0  # s: a client that takes nothing for so long is cut
+VIEWER_BYTES_A_SECOND: Final = 2_048  # B/s over a WebSocket; TCEC's own page sends 1 B/s
+VIEWER_BYTES_AT_ONCE: Final = 16_384  # B: more than these, saved up, and it is cut
 _CONNECTION: Final = "farm.connection"  # in the state of a request: what it came by
 
 _POLICY: Final = (
@@ -145,12 +147,20 @@ class PatientProtocol(h11_impl.H11Protocol):
 
 
 class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
-    """A WebSocket that gives its place back."""
+    """A WebSocket that gives its place back, and is cut when it sends a flood."""
 
     def __init__(self, *arguments: Any, house: doors.Doors, **named: Any) -> None:
         """Take over a connection that is in the house."""
         super().__init__(*arguments, **named)
         self._house = house
+        self._allowance = limits.Allowance(VIEWER_BYTES_A_SECOND, VIEWER_BYTES_AT_ONCE)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; too many are not even parsed, since parsing keeps all others waiting."""
+        if self._allowance.take(len(data)):
+            super().data_received(data)
+        else:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the place that was taken."""

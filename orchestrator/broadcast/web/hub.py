@@ -80,7 +80,7 @@ class Hub:
         self._waking: asyncio.TimerHandle | None = None
         self.pages: set[streams.Stream] = set()
         self.sockets: dict[tcecwire.Wire, set[Listener]] = {wire: set() for wire in tcecwire.Wire}
-        self._last_moves: messages.TcecMoves | None = None
+        self._last_moves: tcecwire.Frames | None = None
 
     @property
     def count(self) -> int:
@@ -149,7 +149,7 @@ class Hub:
 
     def last_moves(self, wire: tcecwire.Wire) -> bytes | None:
         """Return the last push of moves, for a viewer that asks for it."""
-        return None if self._last_moves is None else tcecwire.encode(wire, self._last_moves)
+        return None if self._last_moves is None else self._last_moves.of(wire)
 
     # -- what happens ------------------------------------------------------------------
 
@@ -162,9 +162,11 @@ class Hub:
         for message in told:
             if isinstance(message, messages.Delta):
                 continue
+            frames = tcecwire.Frames(message)
             if isinstance(message, messages.TcecMoves):
-                self._last_moves = message
-            self._tell_sockets(message)
+                self._last_moves = frames
+            volatile = isinstance(message, messages.TcecFile) and message.volatile
+            self._tell_sockets(frames, volatile=volatile)
 
     def _take_deltas(self, deltas: Sequence[messages.Delta]) -> None:
         """Tell pages what is new; hold it while they rest, if it does not last."""
@@ -200,13 +202,10 @@ class Hub:
         end = time.monotonic()
         self._rest_until = end + REST * (end - begin)
 
-    def _tell_sockets(self, message: messages.TcecFile | messages.TcecMoves) -> None:
+    def _tell_sockets(self, frames: tcecwire.Frames, *, volatile: bool) -> None:
         for wire, listeners in self.sockets.items():
-            if listeners:
-                frame = tcecwire.encode(wire, message)
-                volatile = isinstance(message, messages.TcecFile) and message.volatile
-                for listener in tuple(listeners):
-                    listener.offer(frame, volatile=volatile)
+            for listener in tuple(listeners):
+                listener.offer(frames.of(wire), volatile=volatile)
 
     async def beat(self) -> None:
         """Break the silence again and again, with the number of those who listen."""

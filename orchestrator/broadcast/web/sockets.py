@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import AsyncIterator
 from typing import Final
 
 from starlette import requests, responses, websockets
 
 from orchestrator import contract
-from orchestrator.broadcast.web import hub, tcecwire
+from orchestrator.broadcast.web import hub, limits, tcecwire
 
 PING_MS: Final = 25_000  # ms: the client pings this often
 SILENCE_SECONDS: Final = 60.0  # s: a session without any request for so long is over
@@ -24,6 +25,11 @@ POLL_SECONDS: Final = 20.0  # s: a poll without news is answered after that
 SESSIONS: Final = 1_000  # long-polling sessions at once
 _TOO_LONG: Final = 4_096  # bytes: viewers say little
 POST_SECONDS: Final = 10.0  # s: what a viewer posts has come by then
+POLLING_EACH: Final = 64  # long-polling sessions of one address
+REFRESH_SECONDS: Final = 1.0  # s: a viewer is sent the last moves again at most this often
+MESSAGES_A_SECOND: Final = 20.0  # of one viewer; TCEC's own page sends one in 25 s
+MESSAGES_AT_ONCE: Final = 60.0  # more than these, saved up, and the viewer is disconnected
+FLOODING: Final = 1008  # WebSocket close code: policy violation (RFC 6455, 7.4.1)
 
 NOOP, PING, PONG, PROBE_REPLY, UPGRADE = "6", "2", "3", "3probe", "5"
 
@@ -41,29 +47,33 @@ class Plain:
         listener = self._hub.open_socket(tcecwire.Wire.PLAIN)
         listener.offer(tcecwire.viewers(tcecwire.Wire.PLAIN, self._hub.count), volatile=False)
         try:
-            await _first_to_end(_send_all(socket, listener), self._answer(socket))
+            await _first_to_end(_send_all(socket, listener), self._answer(socket, listener))
         finally:
             self._hub.leave(listener)
 
     @staticmethod
-    async def _answer(socket: websockets.WebSocket) -> None:
-        while True:
-            message = await socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            if message.get("bytes"):
+    async def _answer(socket: websockets.WebSocket, listener: hub.Listener) -> None:
+        async for message in _messages(socket, listener, allowance()):
+            if isinstance(message, bytes) and message:
                 await socket.send_bytes(b"\0")
 
 
 class Session:
-    """One socket.io viewer, while it polls."""
+    """One socket.io viewer; ``address`` is where it comes from."""
 
-    def __init__(self, listener: hub.Listener) -> None:
+    def __init__(self, listener: hub.Listener, address: str) -> None:
         """Begin with nothing said."""
-        self.listener = listener
+        self.listener, self.address = listener, address
         self.seen = time.monotonic()
         self.upgraded = False
         self.polling: asyncio.Task[bytes | None] | None = None
+        self.allowance = allowance()
+        self.refreshed = -REFRESH_SECONDS  # s, monotonic
+
+
+def allowance() -> limits.Allowance:
+    """Return what a viewer may say: it is counted in messages."""
+    return limits.Allowance(MESSAGES_A_SECOND, MESSAGES_AT_ONCE)
 
 
 class SocketIo:
@@ -74,11 +84,14 @@ class SocketIo:
         self._hub = center
         self._sessions: dict[str, Session] = {}
 
-    def _open(self) -> tuple[str, Session]:
+    def _open(self, address: str, *, polls: bool) -> tuple[str, Session]:
         self._forget_silent()
-        if sum(not one.upgraded for one in self._sessions.values()) >= SESSIONS:
+        polling = [one.address for one in self._sessions.values() if not one.upgraded]
+        if polls and len(polling) >= SESSIONS:
             raise hub.FullError("too many viewers that poll; try again in a minute")
-        session = Session(self._hub.open_socket(tcecwire.Wire.SOCKET_IO))
+        if polls and polling.count(address) >= POLLING_EACH:
+            raise hub.FullError("too many viewers that poll from your address; close some")
+        session = Session(self._hub.open_socket(tcecwire.Wire.SOCKET_IO), address)
         name = secrets.token_urlsafe(15)
         self._sessions[name] = session
         return name, session
@@ -101,7 +114,7 @@ class SocketIo:
         """Answer a request of the polling transport."""
         name = request.query_params.get("sid", "")
         if not name:
-            return self._handshake()
+            return self._handshake(_address(request))
         session = self._sessions.get(name)
         if session is None:
             return responses.JSONResponse({"code": 1, "message": "Session ID unknown"}, 400)
@@ -110,8 +123,8 @@ class SocketIo:
             return await self._posted(request, session)
         return _payload(*await self._news(session))
 
-    def _handshake(self) -> responses.Response:
-        name, _ = self._open()
+    def _handshake(self, address: str) -> responses.Response:
+        name, _ = self._open(address, polls=True)
         return _payload(_hello(name, ["websocket"]), "40", self._users())
 
     def _users(self) -> str:
@@ -126,6 +139,9 @@ class SocketIo:
         if body is None:
             return responses.PlainTextResponse("too long", 413)
         for packet in _packets(body.decode(errors="replace")):
+            if not session.allowance.take():
+                session.listener.dismiss()
+                return responses.PlainTextResponse("too many messages", 429)
             self._answer(packet, session)
         return responses.PlainTextResponse("ok")
 
@@ -135,9 +151,15 @@ class SocketIo:
         elif '"getusers"' in packet:
             session.listener.offer(self._users().encode(), volatile=False)
         elif '"refreshdata"' in packet:
-            moves = self._hub.last_moves(tcecwire.Wire.SOCKET_IO)
-            if moves is not None:
-                session.listener.offer(moves, volatile=False)
+            self._refresh(session)
+
+    def _refresh(self, session: Session) -> None:
+        """Send the last moves again; who asks faster than they can change has them already."""
+        moves = self._hub.last_moves(tcecwire.Wire.SOCKET_IO)
+        if moves is None or time.monotonic() - session.refreshed < REFRESH_SECONDS:
+            return
+        session.refreshed = time.monotonic()
+        session.listener.offer(moves, volatile=False)
 
     async def _news(self, session: Session) -> list[str]:
         """Wait for something to tell; an upgrade ends the waiting with a no-op."""
@@ -163,7 +185,7 @@ class SocketIo:
             return
         await socket.accept()
         if session is None:
-            name, session = self._open()
+            name, session = self._open(_address(socket), polls=False)
             await socket.send_text(_hello(name, []))
             await socket.send_text("40")
             session.listener.offer(self._users().encode(), volatile=False)
@@ -179,29 +201,50 @@ class SocketIo:
     @staticmethod
     async def _probe(socket: websockets.WebSocket, session: Session) -> bool:
         """Take over from polling; say whether the viewer went through with it."""
-        try:
-            while (text := await socket.receive_text()) != UPGRADE:
-                if text == "2probe":
-                    await socket.send_text(PROBE_REPLY)
-                    if session.polling is not None:
-                        session.polling.cancel()
-        except (websockets.WebSocketDisconnect, KeyError):
-            return False
-        return True
+        async for text in _messages(socket, session.listener, session.allowance):
+            if text == UPGRADE:
+                return True
+            if text == "2probe":
+                await socket.send_text(PROBE_REPLY)
+                if session.polling is not None:
+                    session.polling.cancel()
+        return False
 
     async def _listen(self, socket: websockets.WebSocket, session: Session) -> None:
-        while True:
-            try:
-                text = await socket.receive_text()
-            except (websockets.WebSocketDisconnect, KeyError):
-                return
+        async for text in _messages(socket, session.listener, session.allowance):
+            if isinstance(text, bytes):
+                return  # no viewer of socket.io 2 sends bytes
             session.seen = time.monotonic()
             self._answer(text, session)
+
+
+async def _messages(
+    socket: websockets.WebSocket, listener: hub.Listener, allowed: limits.Allowance
+) -> AsyncIterator[str | bytes]:
+    """Yield what a viewer says, until it leaves, is sent away, or says too much.
+
+    Between two messages everybody else has a turn: a burst that has arrived already is
+    received without waiting, and would keep the event loop to itself.
+    """
+    while not listener.gone:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        if not allowed.take():
+            await socket.close(FLOODING, "too many messages")
+            return
+        text = message.get("text")
+        yield text if text is not None else message.get("bytes") or b""
+        await asyncio.sleep(0)
 
 
 async def _send_all(socket: websockets.WebSocket, listener: hub.Listener) -> None:
     while (frame := await listener.get_one()) is not None:
         await socket.send_text(frame.decode())
+
+
+def _address(connection: requests.HTTPConnection) -> str:
+    return connection.client.host if connection.client else ""
 
 
 async def _body(request: requests.Request) -> bytes | None:

@@ -19,6 +19,21 @@ class Wire(enum.Enum):
     PLAIN = "websocket"
 
 
+class Frames:
+    """A message as text frames: encoded once for each protocol, however many ask for it."""
+
+    def __init__(self, message: messages.TcecFile | messages.TcecMoves) -> None:
+        """Encode nothing until it is asked for."""
+        self._message = message
+        self._frames: dict[Wire, bytes] = {}
+
+    def of(self, wire: Wire) -> bytes:
+        """Return the text frame for a protocol."""
+        if wire not in self._frames:
+            self._frames[wire] = encode(wire, self._message)
+        return self._frames[wire]
+
+
 def encode(wire: Wire, message: messages.TcecFile | messages.TcecMoves) -> bytes:
     """Return the text frame of a message in a protocol."""
     if wire is Wire.SOCKET_IO:
