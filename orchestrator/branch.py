@@ -18,7 +18,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from orchestrator import contract, errors
-from orchestrator.season import decisions, entries, events, pairing, seeding, standings, tally
+from orchestrator.season import (
+    decisions,
+    entries,
+    events,
+    model,
+    pairing,
+    seeding,
+    standings,
+    tally,
+)
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import base, round_robin
 
@@ -55,7 +64,7 @@ class Branch:
     @property
     def champion(self) -> str:
         """Return the season's champion."""
-        return self.state.champion or list(self.state.events.values())[-1].rows[0].engine
+        return self.state.champion or self.state.final.rows[0].engine
 
     def run(self) -> Branch:
         """Play to the end; raise ``OrganizerError`` where the season cannot go on."""
@@ -79,7 +88,7 @@ class Branch:
     def _begin(self) -> events.EventState:
         """Start the first event that can be: its promoted are known."""
         for event in self.state.events.values():
-            if event.entrants:
+            if event.entrants or event.settled:
                 continue
             fact = seeding.started(self.state, event)
             if fact is not None:
@@ -98,13 +107,12 @@ class Branch:
         if event.status is not events.Status.RANKED:
             return
         season = self.state.launched.season
-        while asked := next(decisions.questions(season, event), None) or _first(event.asked):
-            event.asked[asked.decision] = asked
-            order = self._lot(asked.decision, len(asked.engines))
-            choice = [asked.engines[at] for at in order[: asked.choose]]
-            (draft,) = decisions.decide(self.state, asked.decision, choice, "forecast", "by lot")
-            event.rows = entries.Decided.model_validate(draft.data).rows
-            del event.asked[asked.decision]
+        while asked := _open_tie(season, event):
+            lot = self._lot(asked.decision, len(asked.engines))
+            first = [asked.engines[at] for at in lot[: asked.choose]]
+            order = [*first, *(engine for engine in asked.engines if engine not in first)]
+            event.rows = decisions.placed(event.rows, asked, order, asked.choose)
+            event.asked.pop(asked.decision, None)
         for promotion in event.spec.promote:
             if promotion.to not in event.promoted:
                 engines = tuple(event.rows[place - 1].engine for place in promotion.places)
@@ -183,8 +191,11 @@ class Branch:
         return base.History(event.rounds_paired, games, byes, out)
 
 
-def _first(asked: dict[str, entries.DecisionNeeded]) -> entries.DecisionNeeded | None:
-    return next(iter(asked.values()), None)
+def _open_tie(season: model.Season, event: events.EventState) -> entries.DecisionNeeded | None:
+    """Return a tie that the organizers, or a playoff, have still to part."""
+    parted = event.spec.tiebreaks[-1] in {model.Criterion.ORGANIZERS, model.Criterion.PLAYOFF}
+    ties = (asked for asked, _ in decisions.level(season, event)) if parted else iter(())
+    return next(ties, None) or next(iter(event.asked.values()), None)
 
 
 @functools.lru_cache(maxsize=4096)

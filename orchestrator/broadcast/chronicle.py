@@ -44,6 +44,10 @@ def _judged(facts: _Facts) -> str:
     return f"{words}; the organizers are asked" if facts.get("asks") else words
 
 
+def _decided(facts: _Facts) -> str:
+    return "the organizers have decided" if facts["name"] else f"decided by {facts['reason']}"
+
+
 _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
     entries.ATTEMPT_ENDED: lambda facts: f"interrupted at ply {facts['ply']}: {facts['cause']}",
     entries.ATTEMPT_JUDGED: _judged,
@@ -56,7 +60,8 @@ _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
     entries.ENGINE_EXCLUDED: _exclusion,
     entries.GAMES_CANCELLED: lambda facts: f"{len(facts['games'])} games will not be played",
     entries.DECISION_NEEDED: lambda facts: f"the organizers are asked: {facts['about']}",
-    entries.DECIDED: lambda _: "the organizers have decided",
+    entries.EVENT_ADDED: lambda facts: f"a tie is played off: {facts['playoff']['name']}",
+    entries.DECIDED: _decided,
     entries.GAME_ADJUDICATED: lambda facts: f"the organizers set {facts['finished']['result']}",
     entries.GAME_VOIDED: lambda facts: (
         "counts no longer" + (", is played again" if facts["replay"] else "")

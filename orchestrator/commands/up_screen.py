@@ -163,7 +163,11 @@ def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
         case entries.DECISION_NEEDED:
             return f"{data['decision']}: the organizers are asked (`farm decisions`)"
         case entries.DECIDED:
-            return f"{data['decision']}: decided by {data['name']}: {', '.join(data['choose'])}"
+            by = data["name"] or data["reason"]
+            return f"{data['decision']}: decided by {by}: {', '.join(data['choose'])}"
+        case entries.EVENT_ADDED:
+            tied = ", ".join(data["asked"]["engines"])
+            return f"{data['playoff']['name']}: {tied} play their tie off"
         case entries.SEASON_ABANDONED:
             return f"the season is abandoned by {data['name']}: {data['reason']}"
     return ""

@@ -28,9 +28,10 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
         yield from _listed(event, engines, season.roster)
         yield from _chain(event)
         yield from _adjudication(event)
-        if event.book is not None and event.book not in season.books:
-            allowed = ", ".join(season.books) or "no key `book`, as the file has no [books] table"
-            yield problems.Problem(f"[event {event.id}] book", repr(event.book), allowed)
+        for key, book in (("book", event.book), ("playoff.book", event.playoff.book)):
+            if book is not None and book not in season.books:
+                allowed = ", ".join(season.books) or "no key `book`: the file has no [books] table"
+                yield problems.Problem(f"[event {event.id}] {key}", repr(book), allowed)
     yield from _circle(season)
     yield from _boxes(season)
 
@@ -95,12 +96,15 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
     where = f"[event {event.id}] tiebreaks"
     if len(set(event.tiebreaks)) < len(event.tiebreaks):
         yield problems.Problem(where, "a criterion twice", "each criterion once")
-    if event.tiebreaks[-1:] not in {(model.Criterion.SEED,), (model.Criterion.ORGANIZERS,)}:
+    last_word = (model.Criterion.ORGANIZERS, model.Criterion.PLAYOFF)
+    if event.tiebreaks[-1:] not in {(last,) for last in (model.Criterion.SEED, *last_word)}:
         last = repr(str(event.tiebreaks[-1])) if event.tiebreaks else "nothing"
-        allowed = '"seed" or "organizers" at the end: no tie stays'
+        allowed = '"seed", "playoff" or "organizers" at the end: no tie stays'
         yield problems.Problem(where, f"{last} at the end", allowed)
-    elif model.Criterion.ORGANIZERS in event.tiebreaks[:-1]:
-        yield problems.Problem(where, '"organizers" before the end', "it as the last criterion")
+    for criterion in last_word:
+        if criterion in event.tiebreaks[:-1]:
+            found = f'"{criterion}" before the end'
+            yield problems.Problem(where, found, "it as the last criterion")
 
 
 def _adjudication(event: model.Event) -> Iterator[problems.Problem]:

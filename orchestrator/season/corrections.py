@@ -128,7 +128,12 @@ def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
         return []
     found = {event_id}
     while True:  # a file may list an event before the one that leads to it
-        new = {e.id for e in state.events.values() if not e.arrivals.keys().isdisjoint(found)}
+        new = {
+            e.id
+            for e in state.events.values()
+            if not e.arrivals.keys().isdisjoint(found)
+            or (e.parts is not None and e.parts.event in found)
+        }
         if new <= found:
             return [event_id, *(name for name in state.events if name in found - {event_id})]
         found |= new
@@ -140,6 +145,11 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
     exclusion.require_still(state)
     game = state.game(game_id)
     event = state.events[game.event]
+    if event.parts is not None and event.status is not events.Status.RUNNING:
+        raise errors.RefusedError(
+            f"{game_id} is of a playoff that has parted a tie of {event.parts.event}: to take the"
+            f" tie back, correct a game of {event.parts.event} (`farm adjudicate`, --cascade)"
+        )
     if game_id not in event.order:
         raise errors.RefusedError(f"{game_id} was replaced or taken back; it counts no longer")
     if not event.tally.excluded.isdisjoint((game.white, game.black)):

@@ -24,6 +24,7 @@ from orchestrator.season import (
     holding,
     pairing,
     plan,
+    playoffs,
     seeding,
     windows,
 )
@@ -40,6 +41,7 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         or exclusion.disqualified(state)
         or exclusion.carried(state)
         or _playing(state)
+        or playoffs.next_fact(state)
         or _question(state)
         or _promotion(state)
         or _gates(state, now_ms)
@@ -192,6 +194,6 @@ def _may_start(event: events.EventState) -> bool:
 def _season_end(state: season_state.SeasonState) -> list[contract.Draft]:
     if not all(event.settled for event in state.events.values()):
         return []
-    last = list(state.events.values())[-1]
-    fact = entries.SeasonFinished(champion=last.rows[0].engine, seed=state.launched.seed)
+    champion = state.final.rows[0].engine
+    fact = entries.SeasonFinished(champion=champion, seed=state.launched.seed)
     return [contract.Draft.of(entries.SEASON_FINISHED, fact)]

@@ -31,12 +31,18 @@ def destinations(season: model.Season, event: model.Event, place: int, size: int
 
 def questions(season: model.Season, event: events.EventState) -> Iterator[entries.DecisionNeeded]:
     """Yield the questions a journaled ranking leaves, in the order of its places."""
-    if event.spec.tiebreaks[-1:] != (model.Criterion.ORGANIZERS,):
-        return
+    if event.spec.tiebreaks[-1:] == (model.Criterion.ORGANIZERS,):
+        yield from (asked for asked, _ in level(season, event))
+
+
+def level(
+    season: model.Season, event: events.EventState
+) -> Iterator[tuple[entries.DecisionNeeded, tuple[tuple[str, ...], ...]]]:
+    """Yield the ties through which a line runs, and what each place of a tie leads to."""
     for tied in _ties(event.rows):
         leads = _leads(season, event, tied)
         if len(set(leads)) > 1:
-            yield entries.DecisionNeeded(
+            asked = entries.DecisionNeeded(
                 decision=f"{event.id}:place-{tied[0].rank}",
                 event=event.id,
                 place=tied[0].rank,
@@ -44,6 +50,7 @@ def questions(season: model.Season, event: events.EventState) -> Iterator[entrie
                 choose=_needed(leads),
                 about=_about(tied[0].rank, leads),
             )
+            yield asked, tuple(tuple(sorted(lead)) for lead in leads)
 
 
 def _ties(rows: Sequence[standings.Row]) -> Iterator[list[standings.Row]]:
@@ -59,6 +66,8 @@ def _leads(
     """Return what each place of a tie leads to."""
     first, size = tied[0].rank, len(event.rows)
     places = range(first, first + len(tied))
+    if event.parts is not None:  # a playoff: its places are those of the tie
+        return [event.leads[place - 1] for place in places]
     return [destinations(season, event.spec, place, size) for place in places]
 
 
@@ -98,8 +107,18 @@ def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
 
 
 def outstanding(state: season_state.SeasonState) -> list[entries.DecisionNeeded]:
-    """Return the questions that wait for the organizers."""
-    return [asked for event in state.events.values() for asked in event.asked.values()]
+    """Return the questions that wait for the organizers, and for no playoff."""
+    played = {
+        event.parts.decision
+        for event in state.events.values()
+        if event.parts is not None and event.status is not events.Status.ABANDONED
+    }
+    return [
+        asked
+        for event in state.events.values()
+        for asked in event.asked.values()
+        if asked.decision not in played
+    ]
 
 
 def decide(
@@ -125,7 +144,7 @@ def decide(
         decision=decision,
         event=asked.event,
         choose=tuple(choose),
-        rows=_placed(state.events[asked.event].rows, asked, order, len(choose)),
+        rows=placed(state.events[asked.event].rows, asked, order, len(choose)),
         reason=reason,
         name=name,
     )
@@ -144,20 +163,21 @@ def _check_answer(asked: entries.DecisionNeeded, choose: Sequence[str], reason: 
         )
 
 
-def _placed(
+def placed(
     rows: Sequence[standings.Row],
     asked: entries.DecisionNeeded,
     order: Sequence[str],
     chosen: int,
+    parted_by: model.Criterion = model.Criterion.ORGANIZERS,
 ) -> tuple[standings.Row, ...]:
-    """Return the table with the tied engines in the organizers' order."""
+    """Return the table with tied engines in an order, of which the first are chosen."""
     by_engine = {row.engine: row for row in rows}
     all_parted = chosen >= len(order) - 1
-    placed = []
+    moved = []
     for index, engine in enumerate(order):
         parted = index < chosen or all_parted
         rank = asked.place + (index if parted else chosen)
-        decided_by = model.Criterion.ORGANIZERS.value if parted else ""
-        placed.append(by_engine[engine].model_copy(update={"rank": rank, "decided_by": decided_by}))
+        decided_by = parted_by.value if parted else ""
+        moved.append(by_engine[engine].model_copy(update={"rank": rank, "decided_by": decided_by}))
     first = asked.place - 1
-    return (*rows[:first], *placed, *rows[first + len(placed) :])
+    return (*rows[:first], *moved, *rows[first + len(moved) :])

@@ -36,6 +36,7 @@ ENGINE_EXCLUDED: Final = "engine_excluded"
 GAMES_CANCELLED: Final = "games_cancelled"
 DECISION_NEEDED: Final = "decision_needed"
 DECIDED: Final = "decided"
+EVENT_ADDED: Final = "event_added"
 GAME_ADJUDICATED: Final = "game_adjudicated"
 GAME_VOIDED: Final = "game_voided"
 EVENTS_UNDONE: Final = "events_undone"
@@ -259,8 +260,21 @@ class DecisionNeeded(contract.Message):
     about: str
 
 
+class EventAdded(contract.Message):
+    """A tie of an event has created a playoff, which is played right behind it.
+
+    ``asked`` is the tie, ``leads`` what each of its places leads to, as words of no meaning
+    but that equal ones lead alike.
+    """
+
+    event: str
+    playoff: model.Event
+    asked: DecisionNeeded
+    leads: tuple[tuple[str, ...], ...]
+
+
 class Decided(contract.Message):
-    """The organizers' answer, and the event's table after it."""
+    """The answer of the organizers, or of a playoff, and the event's table after it."""
 
     decision: str
     event: str

@@ -115,6 +115,8 @@ class EventState:
         self.moved_to_ms: int | None = None  # when its gate opens by the operator's word
         self.unsearched: dict[str, dict[str, int]] = {}  # by engine and game, moves in a row
         self.flags: dict[str, amendments.EngineFlagged | None] = {}  # None: dismissed
+        self.parts: entries.DecisionNeeded | None = None  # a playoff: the tie that it parts
+        self.leads: tuple[frozenset[str], ...] = ()  # of a playoff, by place
 
     @property
     def id(self) -> str:
@@ -128,7 +130,12 @@ class EventState:
 
     @property
     def settled(self) -> bool:
-        """Say whether the event is ranked, decided, and everybody promoted has gone on."""
+        """Say whether the event is ranked, decided, and everybody promoted has gone on.
+
+        A playoff whose tie was taken back counts no longer.
+        """
+        if self.parts is not None and self.status is Status.ABANDONED:
+            return True
         return (
             self.status is Status.RANKED
             and not self.asked

@@ -36,6 +36,7 @@ SEASON: Final[Tables] = {
     ("event", "format", "encounters"): model.Encounters,
     ("event", "format", "match", "extensions"): model.Extension,
     ("event", "seeding"): model.Groups,
+    ("event", "playoff"): model.Playoff,
     ("event", "limits"): contract.Limits,
     ("event", "timeouts"): contract.Timeouts,
     ("event", "interruptions"): contract.Interruptions,

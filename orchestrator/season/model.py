@@ -64,6 +64,7 @@ class Criterion(enum.StrEnum):
     BLACK_WINS = "black-wins"
     R_MOBILITY = "r-mobility"
     SEED = "seed"
+    PLAYOFF = "playoff"  # an event of its own where it matters (``playoffs``)
     ORGANIZERS = "organizers"  # S16-12f, S17-12f: decide where it matters (``decisions``)
 
 
@@ -309,6 +310,20 @@ class Promotion(contract.Message):
         return self.ranks or tuple(range(1, self.top + 1))
 
 
+class Playoff(contract.Message):
+    """How ties are played off where the chain of tiebreaks ends with ``playoff``.
+
+    Two engines play pairs of games until one wins a pair, more of them a round robin. What is
+    not given is the event's own; the openings of ``double_random`` events too, unless it is false.
+    """
+
+    time_control: values.Control | None = None
+    book: str | None = None
+    double_rounds: int = pydantic.Field(default=1, ge=1)  # of three engines and more
+    double_random: bool = True
+    seeding: Literal["lot", "entry"] = "lot"  # entry: as the tied event has ranked them
+
+
 DEFAULT_TIEBREAKS: Final = (
     Criterion.CRASHES,
     Criterion.DIRECT_ENCOUNTER,
@@ -343,6 +358,7 @@ class Event(contract.Message):
     adjudication: adjudications.Adjudication = contract.Adjudication()
     interruptions: interruption_rules.Interruptions = contract.Interruptions()
     tiebreaks: tuple[Criterion, ...] = DEFAULT_TIEBREAKS
+    playoff: Playoff = Playoff()
     promote: tuple[Promotion, ...] = ()
     tier: values.Id | None = None  # events of one tier are one step of the final standings
     competition: Literal["cpu", "gpu"] | None = None  # S17-2a, S17-2b; None: everybody

@@ -61,8 +61,23 @@ class Lot:
 
     @functools.cached_property
     def _first(self) -> int:
-        launched = self._state.launched
-        return plan.first_exit(launched.season, len(launched.engines), self._spec.id)
+        launched, roster = self._state.launched, len(self._state.launched.engines)
+        if self._event.parts is None:
+            return plan.first_exit(launched.season, roster, self._spec.id)
+        # A playoff takes exits that no event of the file needs, behind those of other playoffs.
+        planned = plan.openings_needed(launched.season, roster)[self._spec.book or ""]
+        return max([planned, *self._taken_by_playoffs()])
+
+    def _taken_by_playoffs(self) -> Iterator[int]:
+        for other in self._state.events.values():
+            if other.parts is not None and other.id != self._spec.id:
+                games = map(self._state.games.__getitem__, other.order)
+                yield from (
+                    game.opening + 1
+                    for game in games
+                    if game.opening is not None
+                    and (game.book or other.spec.book) == self._spec.book
+                )
 
     @functools.cached_property
     def _bare(self) -> int | None:

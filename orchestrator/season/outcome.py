@@ -107,6 +107,8 @@ def _tiers(state: season_state.SeasonState) -> list[list[events.EventState]]:
     """Return the events from the last to the first, those of one tier together."""
     tiers: dict[str, list[events.EventState]] = {}
     for event in state.events.values():
+        if event.parts is not None:
+            continue  # a playoff has placed its engines in the table of the event that it parts
         tiers.setdefault(event.spec.tier or f"event {event.id}", []).append(event)
     return list(tiers.values())[::-1]
 

@@ -75,11 +75,14 @@ def table(state: season_state.SeasonState, event: events.EventState) -> tuple[st
 
 def remaining(state: season_state.SeasonState, event: events.EventState) -> list[tuple[int, int]]:
     """Return round number and size of what is still expected to be paired."""
-    if event.status is events.Status.RANKED:
+    if event.status is events.Status.RANKED or (event.parts and event.settled):
         return []
     played = history(state, event)
     if event.entrants:
         return list(schedule(event).remaining(played))
+    if event.parts is not None:
+        field = registry.expected_field(event.spec.format, len(event.added))
+        return list(registry.build(event.spec.format, field).remaining(played))
     launched = state.launched
     expected = plan.schedules(launched.season, len(launched.engines))[event.id]
     return list(expected.remaining(played))

@@ -38,9 +38,9 @@ def awaited(season: model.Season, event_id: str) -> tuple[str, ...]:
     for the event before in the file too, unless that one depends on this event.
     """
     promoting = tuple(source.event for source in sources(season, event_id))
-    if season.event(event_id).break_ is None:
-        return promoting
     ids = [event.id for event in season.events]
+    if event_id not in ids or season.event(event_id).break_ is None:  # not there: a playoff
+        return promoting
     before = tuple(ids[: ids.index(event_id)][-1:])
     return promoting + tuple(
         other
@@ -107,7 +107,12 @@ def open_ended_books(season: model.Season, roster: int) -> frozenset[str]:
         book
         for event_id, schedule in schedules(season, roster).items()
         if (book := season.event(event_id).book) is not None and schedule.open_ended
-    )
+    ) | {
+        book
+        for event in season.events
+        if event.tiebreaks[-1:] == (model.Criterion.PLAYOFF,)
+        and (book := event.playoff.book or event.book) is not None
+    }
 
 
 def first_exit(season: model.Season, roster: int, event_id: str) -> int:
@@ -116,10 +121,10 @@ def first_exit(season: model.Season, roster: int, event_id: str) -> int:
     Events take from a shared book one after the other in the order of the file
     (CUP-4b: none repeats before the book is exhausted).
     """
-    book, used = season.event(event_id).book, 0
+    book, before = season.event(event_id).book, 0
     for other, schedule in schedules(season, roster).items():
         if other == event_id:
             break
         spec = season.event(other)
-        used += exits_of(spec, schedule) if spec.book == book else 0
-    return used
+        before += exits_of(spec, schedule) if spec.book == book else 0
+    return before

@@ -102,6 +102,7 @@ class SeasonState:
             entries.GAMES_CANCELLED: (entries.GamesCancelled, self._games_cancelled),
             entries.DECISION_NEEDED: (entries.DecisionNeeded, self._decision_needed),
             entries.DECIDED: (entries.Decided, self._decided),
+            entries.EVENT_ADDED: (entries.EventAdded, self._event_added),
             entries.GAME_ADJUDICATED: (entries.GameAdjudicated, self._game_adjudicated),
             entries.GAME_VOIDED: (entries.GameVoided, self._game_voided),
             entries.EVENTS_UNDONE: (entries.EventsUndone, self._events_undone),
@@ -171,6 +172,11 @@ class SeasonState:
     def _at_hand(self, game: events.Game) -> bool:
         missing = {engine for host in self.away.values() for engine in host.engines}
         return not game.asks and missing.isdisjoint((game.white, game.black))
+
+    @property
+    def final(self) -> events.EventState:
+        """Return the event whose winner is the champion: the last of the season file."""
+        return self.events[self.launched.season.events[-1].id]
 
     def event(self, event_id: str) -> events.EventState:
         """Return an event; raise ``RefusedError`` where there is none."""
@@ -447,6 +453,22 @@ class SeasonState:
         _require(event.status is events.Status.RANKED, "the event is not ranked")
         event.asked[fact.decision] = fact
 
+    def _event_added(self, fact: entries.EventAdded, _at_ms: int) -> None:
+        tied, added = self.events[fact.event], fact.playoff.id
+        _require(tied.status is events.Status.RANKED, "the event is not ranked")
+        _require(added not in self.events, "there is such an event already")
+        playoff = events.EventState(fact.playoff)
+        playoff.parts, playoff.added = fact.asked, fact.asked.engines
+        playoff.leads = tuple(map(frozenset, fact.leads))
+        tied.asked[fact.asked.decision] = fact.asked
+        order = list(self.events.items())
+        place = 1 + max(
+            number
+            for number, (name, event) in enumerate(order)
+            if fact.event in {name, event.parts and event.parts.event}
+        )
+        self.events = dict([*order[:place], (added, playoff), *order[place:]])
+
     def _decided(self, fact: entries.Decided, _at_ms: int) -> None:
         event = self.events[fact.event]
         _require(fact.decision in event.asked, "nobody asked")
@@ -494,6 +516,9 @@ class SeasonState:
         first.asked, first.answers, first.promoted = {}, {}, set()
         for event in reached:
             self._cancel(event, event.order)
+            if event.parts is not None:
+                event.status = events.Status.ABANDONED  # its tie was taken back
+                continue
             anew = events.EventState(event.spec, event.generation + 1)
             anew.arrivals = {s: a for s, a in event.arrivals.items() if s not in fact.events}
             anew.substitutes, anew.added = event.substitutes, event.added

@@ -79,7 +79,7 @@ def winners(states: Iterable[State]) -> list[dict[str, str]]:
 
 
 def _winner(state: State) -> dict[str, str]:
-    final = list(state.events.values())[-1]
+    final = state.final
     first, *others = final.rows
     runner = others[0] if others else None
     moment = dt.datetime.fromtimestamp(state.at_ms / 1000, dt.UTC)
