@@ -8,7 +8,6 @@ import click
 
 from orchestrator import logs
 from orchestrator.commands import common, places, services
-from orchestrator.notify import runner
 
 PORT = 9464
 
@@ -20,7 +19,7 @@ PORT = 9464
 @click.option(
     "--outbox",
     type=click.Path(path_type=pathlib.Path, dir_okay=False),
-    default=lambda: runner.paths(common.data_directory())[1],
+    default=lambda: _outbox(),  # noqa: PLW0108 - defined below
     help="The outbox of `farm notify run`; default: notify/outbox.json in the data directory.",
 )
 @click.option("--once", is_flag=True, help="Print the metrics once and end.")
@@ -53,6 +52,12 @@ def exporter(
             click.echo(prometheus_client.generate_latest(told).decode(), nl=False)
             return
         _serve(told, host, port)
+
+
+def _outbox() -> pathlib.Path:
+    from orchestrator.notify import runner  # noqa: PLC0415 - keeps other commands light
+
+    return runner.paths(common.data_directory())[1]
 
 
 def _serve(told: object, host: str, port: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import socket
+import time
 
 import click
 import rich.table
@@ -117,18 +119,49 @@ def test(path: pathlib.Path | None, *, as_json: bool) -> None:
     told = settings.load(path or runner.paths(common.data_directory())[0])
     facts = {"season_name": "Trial", "event": "no event", "best": "this is a trial notice"}
     trial = notices.Notice("trial", notices.Kind.EVENT_OVER, 0, "trial", facts)
-    found = {}
-    for channel in told.channel:
-        try:
-            channels.send(channel, trial, "Tournament Farm: trial notice", "It works.\n")
-            found[channel.name] = "sent"
-        except errors.FarmError as error:
-            found[channel.name] = str(error)
+    text = ("Tournament Farm: trial notice", "It works.\n")
+    _told(channels.send_to_all(told.channel, trial, *text), as_json=as_json)
+
+
+@notify.command()
+@_settings_option
+@click.argument("service")
+@common.json_option
+def failed(service: str, path: pathlib.Path | None, *, as_json: bool) -> None:
+    """Tell at once that a service of this host has failed, without Redis and Prometheus.
+
+    The service manager calls it (`OnFailure=` of the units). Without settings nobody is told.
+
+    Example: farm notify failed farm-backup.service
+    """
+    from orchestrator.notify import (  # noqa: PLC0415 - likewise
+        channels,
+        notices,
+        runner,
+        settings,
+        templates,
+    )
+
+    path = path or runner.paths(common.data_directory())[0]
+    if not path.exists():
+        common.report(as_json, {}, f"{service} has failed; {path} is not there: nobody is told")
+        return
+    told = settings.load(path)
+    facts = {"service": service, "host": socket.gethostname()}
+    name = f"{service}:{time.time_ns()}"
+    notice = notices.Notice(name, notices.Kind.SERVICE_FAILED, 0, f"service:{service}", facts)
+    wanted = [channel for channel in told.channel if channel.wants(notice)]
+    text = templates.render(notice, told.templates)
+    _told(channels.send_to_all(wanted, notice, *text), as_json=as_json)
+
+
+def _told(found: dict[str, str], *, as_json: bool) -> None:
+    """Report what became of a notice by channel; raise ``HostError`` where one did not take it."""
     if as_json:
         common.print_json(found)
     else:
         for name, word in found.items():
             click.echo(f"{name}: {word}")
-    failed = [name for name, word in found.items() if word != "sent"]
-    if failed:
-        raise errors.HostError(f"no notice goes by {', '.join(failed)}")
+    lost = [name for name, word in found.items() if word != "sent"]
+    if lost:
+        raise errors.HostError(f"no notice goes by {', '.join(lost)}")

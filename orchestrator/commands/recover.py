@@ -42,12 +42,21 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--to", "target", type=places.FOLDER, required=True, help="A folder on another disk.")
+@click.option(
+    "--to",
+    "target",
+    type=places.FOLDER,
+    required=True,
+    envvar="FARM_BACKUP_TO",
+    help="A folder on another disk; else FARM_BACKUP_TO.",
+)
 @click.option("--every", help="Again and again, so often: 30m, 1h, 1d. Runs until ended.")
 @click.option(
     "--offsite",
     type=click.Path(path_type=pathlib.Path, dir_okay=False, exists=True),
-    help="A program that takes the complete copy off this host; it is given the folder.",
+    envvar="FARM_BACKUP_OFFSITE",
+    help="A program that takes the complete copy off this host and is given the folder;"
+    " else FARM_BACKUP_OFFSITE.",
 )
 @places.archive
 @common.json_option

@@ -12,6 +12,7 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from typing import Final
 
 from orchestrator import contract, errors
@@ -28,6 +29,23 @@ def send(
         _mail(channel, notice, subject, body)
     else:
         _post(channel, notice, subject, body)
+
+
+def send_to_all(
+    wanted: Sequence[settings.Mail | settings.Webhook],
+    notice: notices.Notice,
+    subject: str,
+    body: str,
+) -> dict[str, str]:
+    """Send a notice by each channel; return "sent" or the error by the channel's name."""
+    found = {}
+    for channel in wanted:
+        try:
+            send(channel, notice, subject, body)
+            found[channel.name] = "sent"
+        except errors.FarmError as error:
+            found[channel.name] = str(error)
+    return found
 
 
 def _mail(channel: settings.Mail, notice: notices.Notice, subject: str, body: str) -> None:

@@ -40,6 +40,7 @@ class Kind(enum.StrEnum):
     HOST_AWAY = "host-away"
     HELD = "season-held"
     FLAGGED = "hidden-book"
+    SERVICE_FAILED = "service-failed"
 
 
 ASKING: Final = frozenset(

@@ -64,6 +64,10 @@ WORDS: Final = {
         "$season_name: $engine is flagged for a hidden book",
         "In $event.\n\nfarm flags\nfarm dismiss $engine ...",
     ),
+    notices.Kind.SERVICE_FAILED: (
+        "$host: $service has failed",
+        "systemctl status $service\njournalctl -u $service\ndocs: runbooks/FarmUnitFailed",
+    ),
 }
 
 
