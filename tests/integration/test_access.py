@@ -31,7 +31,7 @@ from redis import exceptions
 
 from orchestrator import access, commands, embedded, errors, logs, processes
 from orchestrator.commands import common
-from orchestrator.ledger import address, api, connection, keys, kibitz_store, store
+from orchestrator.ledger import address, api, connection, keys, kibitz_store, services, store
 from orchestrator.season import decide
 from worker_cpu.seats import sandbox
 
@@ -393,6 +393,38 @@ def test_a_proposal_holds_for_its_own_season_only(server: Server, tmp_path: path
     for user, season, code in (("anna", "one", 3), ("boris", "two", 3), ("boris", "one", 0)):
         done = farm(*words, "--season", season, env=server.env(user))
         assert done.exit_code == code, done.output
+
+
+def test_each_copy_is_made_and_restored_by_its_users(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The backup's timer is the orchestrator, an operator restores: an empty server with users."""
+    server = prepared(tmp_path)
+    file = harness.league(tmp_path / "s.toml", [_engine(strength) for strength in (3, 0)])
+    target = tmp_path / "copy"
+    with server.running():
+        assert farm("launch", str(file), "--by", "a", env=server.env("anna")).exit_code == 0
+        with server.ledger("orchestrator") as ledger:
+            harness.serve_once(ledger, tmp_path / "archive")
+            before = harness_journal(ledger)
+        env = server.env("orchestrator") | {"FARM_DATA": str(tmp_path)}
+        done = farm("backup", "--to", str(target), env=env)
+        assert done.exit_code == 0, done.output
+        with server.ledger("exporter") as ledger:
+            report = services.read(ledger, services.BACKUP, services.Backup)
+        assert report is not None
+        assert (report.error, report.entries) == ("", len(before) + 1)
+    shutil.move(tmp_path / "appendonlydir", tmp_path / "lost")
+    with server.running():
+        refused = farm("backup", "--to", str(target), env=env)
+        assert refused.exit_code == errors.RefusedError.exit_code, refused.output
+        assert "Redis has lost facts" in refused.output
+        words = ("restore", "--from", str(target), "--reason", "lost", "--by", "a")
+        done = farm(*words, env=server.env("anna") | {"FARM_DATA": str(tmp_path)})
+        assert done.exit_code == 0, done.output
+        with server.ledger("broadcast") as ledger:
+            assert harness_journal(ledger)[: len(before)] == before
+        assert farm("backup", "--to", str(target), env=env).exit_code == 0
 
 
 # -- the command and the address ---------------------------------------------------------

@@ -368,6 +368,26 @@ def test_bad_settings_are_refused_by_their_place(
         settings.load(path)
 
 
+def test_a_failed_service_is_told_at_once(tmp_path: pathlib.Path) -> None:
+    """Without Redis; by each channel that wants it; without settings nobody is told."""
+    path = tmp_path / "notify.toml"
+    words = ["notify", "failed", "farm-backup.service", "--settings", str(path)]
+    done = click.testing.CliRunner().invoke(commands.farm, words)
+    assert (done.exit_code, "nobody is told" in done.output) == (0, True)
+    with listening(_Hook) as port:
+        path.write_text(
+            f'[[channel]]\nname = "all"\nkind = "webhook"\nurl = "http://127.0.0.1:{port}/"\n'
+            f'[[channel]]\nname = "some"\nkind = "webhook"\nurl = "http://127.0.0.1:{port}/"\n'
+            'only = ["crash"]\n'
+        )
+        done = click.testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == 0, done.output
+    assert done.output == "all: sent\n"
+    path.write_text('[[channel]]\nname = "all"\nkind = "webhook"\nurl = "http://127.0.0.1:1/"\n')
+    done = click.testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == errors.HostError.exit_code
+
+
 def test_the_example_is_valid(tmp_path: pathlib.Path) -> None:
     """What ``farm notify example`` prints can be read back."""
     done = click.testing.CliRunner().invoke(commands.farm, ["notify", "example"])
