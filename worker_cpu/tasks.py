@@ -28,7 +28,7 @@ from celery.worker import state
 
 from orchestrator import errors
 from orchestrator.contract import bells
-from orchestrator.ledger import lane_store, store
+from orchestrator.ledger import api, lane_store, store
 from worker_cpu import keeper, lane, settings, vitals
 from worker_cpu.seats import visible
 
@@ -152,7 +152,7 @@ def _end_when_drained(hall: settings.HallSettings) -> None:
     pause = threading.Event()
     while True:
         try:
-            reason = ledger.drained(hall.hall, hall.worker)
+            reason = "" if _plays(ledger, hall) else ledger.drained(hall.hall, hall.worker)
         except errors.LedgerAwayError:
             reason = ""
         if reason:
@@ -160,6 +160,12 @@ def _end_when_drained(hall: settings.HallSettings) -> None:
             os.kill(os.getpid(), signal.SIGTERM)  # Celery's warm end: the game is finished
             return
         pause.wait(DRAIN_POLL_SECONDS)
+
+
+def _plays(ledger: api.Ledger, hall: settings.HallSettings) -> bool:
+    """Say whether this worker has a game in flight: so long a drain may be taken back."""
+    slot = ledger.slot(hall.hall) if hall.lane == settings.WHOLE else None
+    return slot is not None and slot.worker == hall.worker
 
 
 def _ring_until_known(hall: settings.HallSettings) -> None:

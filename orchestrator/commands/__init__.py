@@ -47,6 +47,7 @@ COMMANDS = {
     "abort": "orchestrator.commands.operate:abort",
     "abandon": "orchestrator.commands.abandon:abandon",
     "drain": "orchestrator.commands.operate:drain",
+    "undrain": "orchestrator.commands.operate:undrain",
     "release-hall": "orchestrator.commands.operate:release_hall",
     "decisions": "orchestrator.commands.organize:decisions",
     "decide": "orchestrator.commands.organize:decide",

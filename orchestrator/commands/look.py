@@ -47,6 +47,7 @@ def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> 
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
     facts["worker"] = ledger.worker(name)
+    facts["drained"] = ledger.drained(name, facts["worker"]) if facts["worker"] else ""
     facts["problems"] = {
         host: one.problem for host, one in hosts.items() if one.hall == name and one.problem
     }

@@ -131,6 +131,38 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     common.report(as_json, facts, f"{worker} ends after its game; {hall} then stands still")
 
 
+@click.command()
+@click.argument("hall", default="hall-1")
+@common.audited
+@common.json_option
+def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Take a drain back: the hall's worker goes on after the game that it plays.
+
+    A worker that has ended already is started again on its host; under systemd by `systemctl
+    start farm-hall@HALL`.
+
+    Example: farm undrain hall-1 --reason "the upgrade is put off"
+    """
+    with common.open_ledger() as ledger:
+        worker = ledger.worker(hall)
+        if not worker or not ledger.drained(hall, worker):
+            raise errors.RefusedError(
+                f"the last worker of {hall} is not drained: there is nothing to take back; one that"
+                f" has ended is started on its host (`systemctl start farm-hall@{hall}`)"
+            )
+        facts = {"hall": hall, "worker": worker, "dry_run": dry_run}
+        if not dry_run:
+            draft = contract.Draft("undrained", {"hall": hall, "worker": worker, "reason": reason})
+            effects = [api.Undrain(hall, worker)]
+            common.append_farm(ledger, draft, common.author(ledger, by), effects)
+    common.report(
+        as_json,
+        facts,
+        f"{worker} goes on; if it has ended, start it again on its host"
+        f" (`systemctl start farm-hall@{hall}`)",
+    )
+
+
 @click.command("release-hall")
 @click.argument("hall", default="hall-1")
 @common.audited

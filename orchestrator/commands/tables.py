@@ -127,6 +127,8 @@ def hall(view: Mapping[str, Any]) -> str:
         doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
         if view["overdue"]:
             doing += ", its lease is OVERDUE"
+    if view["drained"]:
+        doing += f", drained ({view['drained']}): its worker ends after its game"
     holds = "; ".join(f"{hold}: {reason}" for hold, reason in view["holds"].items())
     failed = "".join(
         f"\n  the worker on {host} ended, it cannot open this hall: {problem}"

@@ -67,6 +67,14 @@ class Drain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Undrain:
+    """Take back the wish that a worker ends after its game."""
+
+    hall: str
+    worker: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Settle:
     """A game has its result by a verdict or an import: what a hall still tells of it is refused."""
 
@@ -74,7 +82,7 @@ class Settle:
     game: str
 
 
-Effect = Hold | Release | Abort | Drain | Settle
+Effect = Hold | Release | Abort | Drain | Undrain | Settle
 
 
 # -- replies -------------------------------------------------------------------------

@@ -24,7 +24,7 @@ key                    type    meaning; life
 ``hall:<h>:ended``     hash    attempt token season seq of the attempt given up last
 ``hall:<h>:offers``    hash    season to its ready game; until played or withdrawn
 ``hall:<h>:orders``    hash    season to the JSON order of its ready game; as ``offers``
-``hall:<h>:drains``    hash    worker id to the reason why it should end; for ever
+``hall:<h>:drains``    hash    worker id to the reason why it should end
 ``hall:<h>:live``      string  what is going on at this moment; its own short time to live
 ``hall:<h>:lanes``     hash    lane to what it has (JSON); until closed
 ``hall:<h>:leases``    hash    lane to the lease of its test game (JSON); while it runs

@@ -192,6 +192,8 @@ class MemoryLedger:
                     lease.abort = requests.told(reason)
             case api.Drain(hall, worker, reason):
                 self._hall[hall].drains[worker] = requests.told(reason)
+            case api.Undrain(hall, worker):
+                self._hall[hall].drains.pop(worker, None)
             case api.Settle(season, game):
                 self._season[season].results[game] = (0, requests.VERDICT)
 

@@ -106,6 +106,8 @@ class RedisLedger:
                 return self._keys.slot(hall), "abort", attempt, requests.told(reason)
             case api.Drain(hall, worker, reason):
                 return self._keys.drains(hall), "drain", worker, requests.told(reason)
+            case api.Undrain(hall, worker):
+                return self._keys.drains(hall), "release", worker, ""
             case api.Settle(season, game):
                 return self._keys.results(season), "settle", game, f"0 {requests.VERDICT}"
 

@@ -102,7 +102,7 @@ def _league(folded: object) -> list[dict[str, object]]:
 
 
 def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
-    """Pause starts no game, abort replays one, a drained worker ends and another goes on."""
+    """Pause starts no game, abort replays one, a drained worker ends, unless it is undrained."""
     gate = tmp_path / "gate"
     with harness.running(tmp_path) as farm:
 
@@ -128,6 +128,16 @@ def test_wishes_of_the_operator_are_kept(tmp_path: pathlib.Path) -> None:
             farm.operate("resume")
             play_begins()
             drained = farm.worker.pid
+            farm.operate("drain", "hall-1")
+            assert "its worker ends after its game" in farm.operate("status")
+            farm.operate("undrain", "hall-1")
+        counted = farm.state("wishes").events["league"].tally.games
+        farm.wait(
+            lambda: farm.state("wishes").events["league"].tally.games > counted, 60, "the game"
+        )
+        with harness.held(gate):
+            play_begins()
+            assert farm.worker.pid == drained, "a drain that was taken back ends nobody"
             farm.operate("drain", "hall-1")
         farm.wait(lambda: farm.worker.pid != drained, 60, "a new worker")
         counted = farm.state("wishes").events["league"].tally.games

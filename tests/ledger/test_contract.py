@@ -221,6 +221,15 @@ def test_a_drain_concerns_one_worker(ledger: Twin) -> None:
     assert isinstance(ledger.claim(scene.a_claim("a3", worker="w2")), api.Claimed)
 
 
+def test_a_drain_is_taken_back(ledger: Twin) -> None:
+    """The worker may claim again."""
+    token = scene.playing(ledger)
+    for wish in (api.Drain("main", "w1", "update"), api.Undrain("main", "w1")):
+        ledger.append("s1", ledger.last("s1"), [scene.draft()], "op", [wish])
+    assert ledger.drained("main", "w1") == ""
+    assert ledger.renew("main", token, "a1", 0, 0) == api.Renewed()
+
+
 def test_an_abort_reaches_its_attempt_only(ledger: Twin) -> None:
     """The wish comes with the renewal of the attempt it names, and with no other."""
     token = scene.playing(ledger)

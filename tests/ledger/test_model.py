@@ -29,6 +29,7 @@ EFFECTS = st.lists(
         st.builds(api.Hold, SCOPES, st.just("pause"), st.sampled_from(["tea", ""])),
         st.builds(api.Release, SCOPES, st.just("pause")),
         st.builds(api.Drain, HALLS, st.just("w2"), st.just("update")),
+        st.builds(api.Undrain, HALLS, st.just("w2")),
     ),
     max_size=2,
 )

@@ -2,7 +2,7 @@
 --
 -- KEYS 1  journal        stream  the journal
 --      2  seasons        list    gets the season with its first entry
---      3… one per effect hash    hold, release: holds; abort: slot; drain: drains;
+--      3… one per effect hash    hold, release: holds; abort: slot; drain, release: drains;
 --                                settle: results
 -- ARGV 1  expected       last sequence number the writer has seen
 --      2  by             who writes
