@@ -47,7 +47,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "hall": "hall settling pins settings boxes seating",
         "referee": (
             "referee nursery playing start thinking desk plies telling kept promptness tablebases"
-            " protocol_log resume stalls"
+            " protocol_log resume stalls pulse cgroups turns"
         ),
         "frames": "frames finished interrupted deadman",
         "house": "house_engine house_search house_evaluation host_speed",

@@ -9,7 +9,9 @@ start engines and how they ended. Invariants:
 * an engine's process id is not reaped, so cannot be reused, before its group is killed;
 * it and a sandbox's first process hold the hall's lock file open, its engines hold
   nothing but their three pipes;
-* engines die with it (PDEATHSIG); nothing else can end it but the end of its work.
+* engines die with it (PDEATHSIG); nothing else can end it but the end of its work;
+* a lack of memory is the host's fault only where the kernel itself names the engine as what it
+  has killed, and the engine had not taken more than its share.
 
 Link pipe, lines: ``feed <CLOCK_BOOTTIME ns at which the renewal was sent>``,
 ``kill <why>``, ``end``. Referee socket, JSON lines with an ``id`` that the reply echoes:
@@ -43,6 +45,9 @@ LOOK_SECONDS = 1.0  # s: poll stands still while the host sleeps, CLOCK_BOOTTIME
 SETTLE_NS = 250_000_000  # ns: a shutdown reaches engines first; wait for its other signs
 SAVE_NS = 1_000_000_000  # ns: a sandbox whose engine is dead saves its scratch for so long
 REAP_SECONDS = 0.005  # s: pause between two looks at processes that are being killed
+OUT_OF_MEMORY = "out of memory: the kernel killed it"
+GROUP = "farm-engine-"  # as cgroups.NAME
+KERNEL_LEVELS = 8  # a record of /dev/kmsg with a lower number is the kernel's own
 SIGNALLED = 128  # bubblewrap's exit status for its first process' death by signal N is 128 + N
 NEVER_NS = 1 << 62  # ns: the deadline of a question that has none
 MAX_FD_OF_SANDBOX = 20  # as SAFE_FD, for a sandbox
@@ -73,7 +78,11 @@ class Engine:
         self.ended_ns = 0
         self.killed_for = ""
         self.out_of_memory = False
+        self.remark = ""
         self.oom_before = oom_kills()
+        self.group = ""  # its control group, '' where it has none
+        self.leader = pid  # the engine itself, in a sandbox or not
+        self.kernel_log = open_kernel_log()
 
 
 class Sandbox:
@@ -333,6 +342,7 @@ class DeadMan:
         self._unwatch(engine.exec_fd)
         engine.exec_fd = -1
         if refusal is None:
+            engine.leader = leader_in(engine.pid)
             self._send({"id": engine.request, "pid": engine.pid})
             return
         problem, host = refusal
@@ -421,13 +431,13 @@ def answer(request: Any, engine: Engine) -> dict[str, Any]:
     """Say how an engine is, or how it ended and who ended it."""
     reason = engine.killed_for if engine.status == "signal SIGKILL" else ""
     if engine.out_of_memory and not reason:
-        reason = "out of memory: the kernel killed it"
+        reason = OUT_OF_MEMORY
     return {
         "id": request,
         "running": engine.status is None,
         "status": engine.status,
         "by": "farm" if reason else "engine",
-        "reason": reason,
+        "reason": reason or engine.remark,
     }
 
 
@@ -443,11 +453,13 @@ def start(order: dict[str, Any], fds: list[int], request: Any, lock: int) -> Eng
     arguments = [str(word) for word in wrapped or order["argv"]]
     environment = {str(key): str(value) for key, value in order["env"].items()}
     keep = keep_directory(str(order["seat"])) if wrapped else ""
+    group = make_group(str(order.get("groups", "")), str(order["seat"]))
     read, write = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
+            join(group)
             if wrapped:
                 filtered = bytes.fromhex(order.get("filter", ""))
                 lay_out_sandbox(fds, write, keep, lock, filtered)
@@ -460,10 +472,64 @@ def start(order: dict[str, Any], fds: list[int], request: Any, lock: int) -> Eng
             fail(error)
     os.close(write)
     engine = Engine(str(order["seat"]), pid, read, request)
+    engine.group = group
     if wrapped:
         os.set_blocking(read, False)
         engine.sandbox = Sandbox(read, keep)
     return engine
+
+
+def make_group(base: str, seat: str) -> str:
+    """Make a control group for an engine below ``base``; return '' where there is none.
+
+    The kernel that takes one of its processes for want of memory is to take them all: then an
+    engine whose child was taken cannot pass its own end off as the kernel's deed.
+    """
+    if not base:
+        return ""
+    path = f"{base}/{GROUP}{os.getpid()}-{seat}-{time.monotonic_ns()}"
+    try:
+        os.mkdir(path)  # noqa: PTH102 - as read()
+    except OSError:
+        return ""
+    write_if_there(f"{path}/memory.oom.group", b"1")
+    return path
+
+
+def join(group: str) -> None:
+    """Put this process into a control group; what cannot be counted is not counted."""
+    if group:
+        write_if_there(f"{group}/cgroup.procs", b"0")
+
+
+def write_if_there(path: str, content: bytes) -> None:
+    """Write to a file of the kernel's, if it is there and lets us."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.write(fd, content)
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+
+
+def leader_in(sandbox: int) -> int:
+    """Return the engine's own process in a sandbox: the first that its first process started."""
+    table = process_table()
+    inits = {process.pid for process in table if process.parent == sandbox}
+    engines = [process.pid for process in table if process.parent in inits]
+    return min(engines, key=started_at, default=sandbox)
+
+
+def started_at(pid: int) -> int:
+    """Return when a process was started, in the kernel's ticks."""
+    try:
+        return int(read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+    except (OSError, IndexError):
+        return NEVER_NS
 
 
 def lay_out(fds: list[int], report: int) -> None:
@@ -502,6 +568,7 @@ def keep_directory(seat: str) -> str:
 
 def forget_empty(engine: Engine) -> None:
     """Remove the kept directory of a sandbox that left nothing; close its report."""
+    close_kernel_log(engine)
     if engine.sandbox is None:
         return
     os.close(engine.sandbox.report_fd)
@@ -590,9 +657,97 @@ def signal_name(number: int) -> str:
 
 
 def note_memory(engine: Engine) -> None:
-    """Note whether the kernel killed the engine for want of memory."""
-    killed = engine.status == "signal SIGKILL"
-    engine.out_of_memory = killed and oom_kills() > engine.oom_before
+    """Note whether the kernel killed the engine for want of memory, and not for its own greed."""
+    if engine.status != "signal SIGKILL" or engine.killed_for:
+        return
+    told = group_memory(engine.group)
+    if told is not None:
+        engine.out_of_memory, engine.remark = told
+    elif named_as_killed(engine):
+        engine.out_of_memory = True
+    elif oom_kills() > engine.oom_before:
+        engine.remark = (
+            "the kernel has killed a process for want of memory meanwhile; nothing proves that it"
+            " was this engine"
+        )
+
+
+def group_memory(group: str) -> tuple[bool, str] | None:
+    """Say from an engine's control group whether the host's lack of memory killed it, and why not.
+
+    ``None`` where the group counts no memory: then it does not tell.
+    """
+    try:
+        events = counters(f"{group}/memory.events.local")
+        whole = read(f"{group}/memory.oom.group").strip() == b"1"
+    except OSError:
+        return None
+    if not whole:
+        return None
+    if not events.get("oom_kill"):
+        return False, ""
+    if events.get("oom"):
+        return False, "the kernel killed it at the limit of its own memory"
+    try:
+        peak, share = int(read(f"{group}/memory.peak")), memory_share(group)
+    except (OSError, ValueError):
+        return True, ""
+    if peak > share:
+        return False, f"the kernel killed it: it took {peak >> 20} MiB, its share is {share >> 20}"
+    return True, ""
+
+
+def memory_share(group: str) -> int:
+    """Return half of the memory that the engines' groups may have, in bytes."""
+    words = read("/proc/meminfo").split()
+    most = int(words[1]) << 10
+    place = group
+    while place.count("/") > 1:
+        place = place.rpartition("/")[0]
+        try:
+            most = min(most, int(read(f"{place}/memory.max")))
+        except (OSError, ValueError):
+            continue  # no such limit
+    return most // 2
+
+
+def open_kernel_log() -> int:
+    """Open the kernel's log at its end, -1 where this process may not read it."""
+    try:
+        fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    os.lseek(fd, 0, os.SEEK_END)
+    return fd
+
+
+def close_kernel_log(engine: Engine) -> None:
+    """Close an engine's view of the kernel's log."""
+    if engine.kernel_log >= 0:
+        os.close(engine.kernel_log)
+        engine.kernel_log = -1
+
+
+def named_as_killed(engine: Engine) -> bool:
+    """Say whether the kernel's log names the engine itself among what it killed for memory."""
+    words = f"Killed process {engine.leader} ".encode()
+    while engine.kernel_log >= 0:
+        try:
+            head, _, text = os.read(engine.kernel_log, READ_BYTES).partition(b";")
+        except BrokenPipeError:
+            continue  # records that were overwritten; the next read goes on behind them
+        except OSError:
+            return False
+        kernels = head.partition(b",")[0].isdigit() and int(head.split(b",")[0]) < KERNEL_LEVELS
+        if kernels and b"ut of memory" in text and words in text:
+            return True
+    return False
+
+
+def counters(path: str) -> dict[str, int]:
+    """Read a file of the kernel's with a name and a number in each line."""
+    rows = (line.split() for line in read(path).decode().splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
 def process_table() -> list[Process]:

@@ -4,17 +4,21 @@ Engines' output, the link, the dead man. Invariants:
 
 * nothing here waits for anybody but in ``hear``, whose time-out the caller gives;
 * every chunk is stamped right after the read that brought it, the seat on move first;
-* every chunk goes to the link, whole and in order, in batches: the socket is only tried
-  every ``FORWARD_NS`` while a clock runs, so the link costs the clock nothing;
+* chunks go to the link whole and in order, in batches: the socket is only tried every
+  ``FORWARD_NS`` while a clock runs, so the link costs the clock nothing;
 * between the write that starts a search and the next wait nothing is done: the link is
   told of that write when there is something else to tell, in the right order;
+* the link gets so much of an engine's output a move and no more: an engine that floods pays
+  for it by its own clock, and makes nobody else late;
 * an engine that ended is noted once, in ``ended``, in the order in which it was seen.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import select
 import time
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from orchestrator import contract
@@ -26,8 +30,11 @@ FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, f
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
 DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
+NO_MORE_EXCUSES = "no more losses of this engine are excused in this event"
 SIDES: tuple[contract.Side, ...] = ("white", "black")
 SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
+MOVE_BYTES = 16 << 20  # bytes of an engine's output that the link gets, from one `go` to the next
+CHUNK_BYTES = 64  # bytes: what a chunk costs of that beside its content
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 
@@ -58,11 +65,13 @@ class Desk:
         self.ended: list[local.LocalSeat] = []
         self.frames: list[frames.Frame] = []
         self.traffic = True  # chunks go to the link
+        self.excuses: Mapping[contract.Side, int] = {}  # as the order's
         self._out: dict[int, local.LocalSeat] = {}
         self._err: dict[int, local.LocalSeat] = {}
         self._in: dict[int, local.LocalSeat] = {}
         self._exits: dict[int, local.LocalSeat] = {}
         self._dropped: dict[local.LocalSeat, int] = {}
+        self._forwarded: dict[local.LocalSeat, int] = {}
         self._started: tuple[local.LocalSeat, int, bytes] | None = None
         self._pushed_ns = 0
         self._poll = select.poll()
@@ -89,6 +98,7 @@ class Desk:
             if table.pop(fd, None) is not None:
                 self._poll.unregister(fd)
         self._dropped.pop(seat, None)
+        self._forwarded.pop(seat, None)
         seat.close()
 
     def hear(self, timeout_ns: int, first: local.LocalSeat | None = None) -> list[Heard]:
@@ -130,6 +140,7 @@ class Desk:
         at_ns = time.monotonic_ns()
         alive = seat.write(words)
         self._started = (seat, at_ns, words)
+        self._forwarded[seat] = 0
         if not alive or seat.unsent:
             self._look_after_write(seat, alive=alive)
         return at_ns
@@ -153,14 +164,24 @@ class Desk:
             seat.set_aside(chunk)
             self._forward(seat, "<", time.monotonic_ns(), chunk)
 
-    def send(self, kind: frames.Kind, payload: bytes) -> None:
-        """Send to the link, with all chunks before it; waits, so no clock may run."""
-        self._tell_start()
+    def log_answer(self, seat: local.LocalSeat, line: bytes, at_ns: int) -> None:
+        """Let the link have an answer that came behind more output than it gets."""
+        if self._dropped.get(seat) and self.traffic:
+            self._note_dropped()
+            chunk = frames.chunk(_letter(seat), "<", at_ns, line + b"\n")
+            self.channel.offer(frames.Kind.CHUNK, chunk)
+
+    def _note_dropped(self) -> None:
         for seat, count in self._dropped.items():
             note = f"[referee: {count} bytes were not kept]\n".encode()
             chunk = frames.chunk(_letter(seat), "!", time.monotonic_ns(), note)
             self.channel.offer(frames.Kind.CHUNK, chunk)
         self._dropped.clear()
+
+    def send(self, kind: frames.Kind, payload: bytes) -> None:
+        """Send to the link, with all chunks before it; waits, so no clock may run."""
+        self._tell_start()
+        self._note_dropped()
         self.frames.clear()
         self.channel.send(kind, payload)
 
@@ -194,7 +215,8 @@ class Desk:
         """
         end = self.asked(seat)
         how = end.status or ("closed its pipes but runs on" if end.running else end.reason)
-        return verdict.disconnect(seat.side, f"{how}{'; ' if note else ''}{note}")
+        said = [how, note, end.reason if end.status else ""]
+        return verdict.disconnect(seat.side, "; ".join(filter(None, said)))
 
     def asked(self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS) -> deadman_client.EngineEnd:
         """Ask the dead man how an engine is; what is not its own deed interrupts the game."""
@@ -204,10 +226,14 @@ class Desk:
             raise interruption(error) from error
         if isinstance(seat, remote.RemoteSeat):
             end = seat.end(end)
-        if end.by_farm:
-            evidence = f"{seat.side}'s engine: {end.status}"
+        if not end.by_farm:
+            return end
+        evidence = f"{seat.side}'s engine: {end.status}"
+        if end.reason != deadman_client.OUT_OF_MEMORY:
             raise interrupted.InterruptedGameError(end.reason, evidence)
-        return end
+        if self.excuses.get(seat.side, 1) > 0:
+            raise interrupted.InterruptedGameError(end.reason, evidence, excused=seat.side)
+        return dataclasses.replace(end, by_farm=False, reason=f"{end.reason}; {NO_MORE_EXCUSES}")
 
     def _read(self, seat: local.LocalSeat, heard: list[Heard]) -> None:
         chunk = seat.read()
@@ -275,6 +301,12 @@ class Desk:
     ) -> None:
         if not self.traffic:
             return
+        if direction != ">":
+            forwarded = self._forwarded.get(seat, 0) + len(data) + CHUNK_BYTES
+            if forwarded > MOVE_BYTES:
+                self._dropped[seat] = self._dropped.get(seat, 0) + len(data)
+                return
+            self._forwarded[seat] = forwarded
         self._tell_start()
         chunk = frames.chunk(_letter(seat), direction, at_ns, data)
         if not self.channel.offer(frames.Kind.CHUNK, chunk):

@@ -6,6 +6,7 @@ spools first, then this host's dead attempt, then at most one new game (DESIGN Â
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from orchestrator.ledger import api, keys, lane_store, seat_store, store
 from worker_cpu import (
     bench,
     boxes,
+    cgroups,
     hall,
     holds,
     lane,
@@ -48,14 +50,18 @@ class HallKeeper:
         self._ledger = store.connect(configured.redis_url)
         self._lanes = lane_store.RedisLanes(self._ledger.server)
         self._cores = processes.Cores(configured.referee_cpus, configured.engine_cpus)
-        self._nursery = processes.Nursery(configured.confinement())
+        groups = cgroups.place()
+        if groups is None:
+            log.warning("engines.uncounted", reason="no control group can be made for engines here")
+        confinement = dataclasses.replace(configured.confinement(), groups=str(groups or ""))
+        self._nursery = processes.Nursery(confinement)
         self._pins = pins.Pins()
         self._places = seating.Places(
             seat_store.RedisSeats(self._ledger.server),
             boxes.load(configured.boxes, configured.dead_man_seconds),
         )
         self._gate = bench.Gate(configured, self._places)
-        self._host = stalls.Host(configured.engine_cpus)
+        self._host = stalls.Host(configured.engine_cpus, configured.referee_cpus)
         self._memory = suspicion.Memory(configured.directory / "last-fault.json")
 
     def open(self) -> None:
@@ -112,6 +118,8 @@ class HallKeeper:
             self._play(lock)
 
     def _settle(self) -> None:
+        if (groups := cgroups.place()) is not None:
+            cgroups.forget(groups)
         settling.settle(self._settings, self._directory, self._ledger)
         lane.settle(self._lanes, self._settings.hall, self._settings.host)
         retention.prune(self._directory, self._settings.keep_attempts_days, time.time())

@@ -14,6 +14,7 @@ nothing and keeps no clock. Invariants:
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,13 +37,13 @@ from worker_cpu import (
     protocol_log,
     seating,
     settings,
+    turns,
     witness,
 )
 
 log = structlog.get_logger()
 
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
-TICK_SECONDS = 1.0  # s: how often the link looks at its own time while a clock runs
 FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
 HOST = "host"  # the cause of an attempt that this host must not play
 
@@ -94,7 +95,7 @@ class Link:
                 reply.token,
                 order,
                 dead_man,
-                referee.channel,
+                referee,
                 self._pins,
                 self._witness,
                 self._places.of(claim.hall, claim.attempt, reply.token),
@@ -125,7 +126,7 @@ class Attempt:
         token: contract.Token,
         order: contract.GameOrder,
         dead_man: processes.DeadMan,
-        channel: frames.Channel,
+        referee: processes.RefereeProcess,
         pinned: pins.Pins,
         seen: witness.Witness,
         elsewhere: seating.Seating,
@@ -138,7 +139,7 @@ class Attempt:
         self._token = token
         self._order = order
         self._dead_man = dead_man
-        self._channel = channel
+        self._channel, self._referee_pid = referee.channel, referee.pid
         self._pins = pinned
         self._files: Mapping[contract.Side, Mapping[str, str]] = {}
         self._witness = seen
@@ -149,6 +150,7 @@ class Attempt:
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
         self._live = live.LiveBoard(ledger, order, claim, self._started_ms)
         self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
+        self._turns = turns.Turns()
         self._quiet_since = time.monotonic()
         self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
         self._turned_ns = time.monotonic_ns()  # since when it is the referee's turn to speak
@@ -166,6 +168,7 @@ class Attempt:
             self._turned_ns = time.monotonic_ns()
             while not self._ended:
                 self._serve_channel()
+                self._turns.look()
                 self._beat()
         except frames.ChannelClosedError:
             self._give_up("referee lost", "the referee's channel closed without an outcome")
@@ -184,6 +187,15 @@ class Attempt:
             return None
         self._files = {**self._files, **seated.files}
         return seated.order
+
+    def _ready(self, payload: bytes) -> None:
+        """Note that both engines run, and which control groups they are in."""
+        reports = contract.loads(payload)
+        groups = turns.groups(reports)
+        by_side = {side: None if one is None else str(one) for side, one in groups.items()}
+        self._witness.engines_ready(self._referee_pid, (os.getpid(), self._dead_man.pid), by_side)
+        self._turns.watch(groups)
+        self._live.ready(payload)
 
     def _write_history(self) -> None:
         """Let the stream of a resumed game hold all its plies: whoever reads it sees the game."""
@@ -223,28 +235,20 @@ class Attempt:
             case frames.Kind.THINK:
                 self._think(payload)
             case frames.Kind.READY:
-                self._witness.engines_ready(payload)
-                self._live.ready(payload)
+                self._ready(payload)
             case frames.Kind.PLY:
                 self._keep_ply(payload)
             case frames.Kind.FINISHED:
                 self._finish(payload)
             case frames.Kind.INTERRUPTED:
                 told = contract.loads(payload)
-                self._give_up(told["cause"], told["evidence"])
+                self._give_up(told["cause"], told["evidence"], told.get("excused"))
             case _:
                 log.error("frame.unexpected", kind=frame.kind.name)
 
     def _receive(self) -> frames.Frame | None:
-        """Wait for a frame until the next beat; while a clock runs, look how late it gets."""
-        timeout = self._lease.rest_seconds
-        if not self._witness.watching:
-            return self._channel.receive(timeout)
-        timeout, before_ns = min(timeout, TICK_SECONDS), time.monotonic_ns()
-        frame = self._channel.receive(timeout)
-        # With a frame, too: after a freeze the referee may be the first to run again.
-        self._witness.woken(time.monotonic_ns() - before_ns - round(timeout * 1e9))
-        return frame
+        """Wait for a frame until the next beat, or the next look at the engine that waits."""
+        return self._channel.receive(min(self._lease.rest_seconds, self._turns.rest_seconds))
 
     def _suspect_referee(self) -> None:
         """Give up on a referee that says nothing although the dead man is gone, or a word is due.
@@ -268,16 +272,15 @@ class Attempt:
         told = contract.loads(payload)
         if not self._plies or told["ply"] > self._plies[-1].ply:
             self._verdict_due_ns = told["stall_ns"]
-            self._witness.clock_starts()
-            # A host that stood still as the clock began let this word come late.
-            self._witness.woken(time.monotonic_ns() - told["monotonic_ns"])
+            self._witness.clock_starts(told["monotonic_ns"])
+            self._turns.begin(told["side"])
             self._live.think(payload)
 
     def _keep_ply(self, payload: bytes) -> None:
         """Make a ply durable, then let the game go on."""
         ply = contract.PlyRecord.decode(payload)
         self._verdict_due_ns = 0
-        self._witness.clock_stopped()
+        self._turns.end(ply.side)
         self._ply_log.append(payload)
         self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
@@ -328,6 +331,8 @@ class Attempt:
         A fault that was the host's is no end of the game, but an interruption.
         """
         told = contract.loads(payload)
+        self._turns.release()
+        told["remarks"] = [*told.get("remarks", ()), *self._turns.remarks]
         self._dead_man.end()
         if told["outcome"]["ending"] in verdict.CRASHES:
             self._dead_man.wait()  # a probe needs the place to itself
@@ -377,7 +382,7 @@ class Attempt:
         """Hold a sick hall first, so that nothing begins there, then give the attempt up."""
         if fault.hold:
             holds.hold_hall(self._ledger, self._claim, fault.evidence)
-        self._give_up(fault.cause, fault.evidence)
+        self._give_up(fault.cause, fault.evidence, fault.excused)
 
     def _spooled(self, told: dict[str, Any]) -> hall.Spooled:
         for remark in told.get("remarks", ()):
@@ -405,11 +410,11 @@ class Attempt:
             record=packing.pack(game, record.pgn(game), self._protocol.content()),
         )
 
-    def _give_up(self, cause: str, evidence: str) -> None:
+    def _give_up(self, cause: str, evidence: str, excused: contract.Side | None = None) -> None:
         """End the attempt as an interruption, once no engine is alive."""
         self._ended = True
         if self._lease.aborted:
-            cause, evidence = lease.OPERATOR, self._lease.aborted
+            cause, evidence, excused = lease.OPERATOR, self._lease.aborted, None
         self._dead_man.kill(cause)
         self._dead_man.wait()
         log.warning("game.interrupted", cause=cause, evidence=evidence)
@@ -427,6 +432,7 @@ class Attempt:
             ply=last.ply if last else 0,
             white_clock_ns=last.white_clock_ns if last else None,
             black_clock_ns=last.black_clock_ns if last else None,
+            excused=excused,
         )
         place, season = self._settings.hall, self._order.season
         outages.patiently(lambda: self._ledger.give_up(place, self._token, season, end))

@@ -23,7 +23,6 @@ from worker_cpu import (
     kept,
     plies,
     resume,
-    stalls,
     start,
     tablebases,
     telling,
@@ -66,7 +65,7 @@ class Game:
         self._last_san = ""
         self._last_stop_ns = 0
         self._announced_ns = 0
-        self.late: dict[str, Any] | None = None  # of a flag: what it took, and beyond the flag
+        self.late: dict[str, Any] | None = None  # of a flag: when, what it took, and beyond it
 
     def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
         """Play to the end; raise ``InterruptedGameError`` where there is no verdict."""
@@ -153,7 +152,7 @@ class Game:
         self._table.asked(self._table.seats[side], wait_ms=0)
         self._table.seats[side].confirm_silence()
         think_ns = self._charged(side, thought)
-        self._note_late(side, think_ns, think_ns - self._clocks[side].allowance_ns())
+        self._note_late(side, thought, think_ns, think_ns - self._clocks[side].allowance_ns())
         if thought.begun:  # it did answer, but never ended its line
             return verdict.time(side, "an answer without a line end")
         waited = think_ns // _NS
@@ -171,7 +170,7 @@ class Game:
         allowed = own.allowance_ns()
         charge = own.charge(self._charged(side, thought))
         if charge.flagged:
-            self._note_late(side, charge.think_ns, charge.think_ns - allowed)
+            self._note_late(side, thought, charge.think_ns, charge.think_ns - allowed)
             text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
             return verdict.time(side, text)
         player = self._players[side]
@@ -203,12 +202,17 @@ class Game:
         """Return what the engine took, by the clock that stands beside it."""
         return self._table.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
 
-    def _note_late(self, side: contract.Side, think_ns: int, late_ns: int) -> None:
+    def _note_late(
+        self,
+        side: contract.Side,
+        thought: thinking.Answered | thinking.Unanswered,
+        think_ns: int,
+        late_ns: int,
+    ) -> None:
         """Note a flag that the engine's host may be to blame for: this one, or a GPU box."""
         late: dict[str, Any] = {"think_ns": think_ns, "late_ns": late_ns}
         if not self._order.engine(side).box:
-            used_ns = stalls.processor_ns(seat.pid for seat in self._table.seats.values())
-            self.late = late | {"engines_ns": used_ns}
+            self.late = late | {"start_ns": thought.start_ns, "stop_ns": thought.stop_ns}
         elif (told := self._table.seats[side].host) is not None:
             self.late = late | {"host": told}
 

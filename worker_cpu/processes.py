@@ -121,6 +121,7 @@ class RefereeProcess:
     """A referee that waits for its order, and the channel to it."""
 
     def __init__(self, pid: int, ours: socket.socket, dead_man_socket: socket.socket) -> None:
+        self.pid = pid
         self._pidfd = os.pidfd_open(pid)
         self._socket = ours
         self.channel = frames.Channel(ours)

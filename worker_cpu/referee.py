@@ -37,7 +37,7 @@ def referee(
     table.dead_man.hello()
     engines = kept.Kept(table)
     while order is not None:
-        table.traffic = order.traffic
+        table.traffic, table.excuses = order.traffic, order.excuses
         game = playing.Game(table, order, engines.seat(order), confinement)
         outcome = game.play(cpus)
         game.tell_kept()
@@ -114,7 +114,8 @@ def run(
 
 def _interrupted(table: desk.Desk, error: interrupted.InterruptedGameError) -> int:
     kept.kill_if_orphaned(table, error)
-    words = playing.encoded({"cause": error.cause, "evidence": error.evidence})
+    told = {"cause": error.cause, "evidence": error.evidence}
+    words = playing.encoded(told | ({"excused": error.excused} if error.excused else {}))
     try:
         table.channel.offer(frames.Kind.INTERRUPTED, words)
         table.channel.flush(LAST_WORDS_SECONDS)

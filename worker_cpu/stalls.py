@@ -1,42 +1,57 @@
 """Was it the host? What a host took away from an engine while its clock ran.
 
-The link takes a sample when a clock starts and one when the game has ended on it; the
-referee's core is not used, and nothing is read in between. Sources: ``/proc/stat`` (busy and
-stolen time of the engines' cores), the engines' own processor time, the kernel's throttling
-counters and clock frequency, and how late this process itself was woken.
+The pulse (``pulse.py``, a process of its own) looks at the host all the time; asked after a
+flag, it tells the counters around that clock and how long the host stood still in it. Sources:
+``/proc/stat`` (busy and stolen time of the engines' cores), the engines' own processor time,
+the kernel's counters of throttling and quotas, and how late the pulse itself was woken.
 
 A stall is *proven* when the time taken away is at least what the engine was late by, even
 if all that was taken in the part of the window outside its clock is left out (S16-15b "time
-loss due to lag"). Load of others counts only on cores that are the engines' alone; on
-shared ones it is told but proves nothing, as a low frequency does. An engine on a GPU box is
-watched by its agent, which tells the same counters of its own host (``told``).
+loss due to lag"). No host can take more than the window holds, nor more than the engine left
+unused. Load of others counts only on cores that are the engines' alone, and only where control
+groups count all that the engines do: else children whom nobody waited for would look like
+strangers. Everything else is told but proves nothing, as a low frequency does. What the opponent
+took out of its turn is told apart. An engine on a GPU box is watched by its agent, which tells
+the same counters of its own host (``told``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import os
 import pathlib
+import select
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from orchestrator import contract
+
 PROC = pathlib.Path("/proc")
+PULSE = pathlib.Path(__file__).with_name("pulse.py")
+ANSWER_SECONDS = 10.0  # s: the pulse answers within a beat, unless its host stands still
+READ_BYTES = 1 << 20
 _NS = 1_000_000_000
 _TICK_NS = _NS // os.sysconf("SC_CLK_TCK")
-_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL = 0, 1, 2, 5, 6, 7  # columns of /proc/stat
 _TIMES = slice(11, 15)  # utime, stime, and those of ended children: behind the name in its stat
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Counters at one moment, in nanoseconds; ``busy`` and ``steal`` by core."""
+    """Counters at one moment, in ns; by core, and what each engine and the farm have used."""
 
     at_ns: int
     busy: Mapping[int, int]
     steal: Mapping[int, int]
     throttled: Mapping[int, int]
-    engines_ns: int
+    used: Mapping[str, int]
+    farm_ns: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +59,9 @@ class Loss:
     """What was taken away between two samples, in milliseconds.
 
     ``steal`` and ``throttled`` are the worst core's, ``foreign`` the mean of all cores (0
-    where they are shared with others: it is ``shared`` there), ``frozen`` how late the link was
-    woken.
+    where nothing is proven by it: it is ``shared`` there), ``frozen`` how long the host stood
+    still, ``quota`` how long a quota of processor time held everything up, ``opponent`` what
+    the engine that was not on move took, as the mean of all cores.
     """
 
     window: float
@@ -55,108 +71,187 @@ class Loss:
     frozen: float
     mhz: float | None
     shared: float | None = None
+    quota: float = 0.0
+    opponent: float = 0.0
 
     @property
     def worst(self) -> float:
-        """Return the largest of the times that prove something."""
-        return max(self.steal, self.throttled, self.foreign, self.frozen)
+        """Return the largest of the times that prove something, never more than the window."""
+        largest = max(self.steal, self.throttled, self.foreign, self.frozen, self.quota)
+        return min(self.window, largest)
 
     def proves(self, think_ms: float, late_ms: float) -> bool:
         """Say whether an engine that was so late would have been in time without it."""
+        return self._enough(self.worst, think_ms, late_ms)
+
+    def convicts(self, think_ms: float, late_ms: float) -> bool:
+        """Say whether it would have been in time without its opponent's work."""
+        return self._enough(min(self.window, self.opponent), think_ms, late_ms)
+
+    def _enough(self, taken_ms: float, think_ms: float, late_ms: float) -> bool:
         outside_ms = max(0.0, self.window - think_ms)
-        return late_ms >= 0 and self.worst - outside_ms >= max(late_ms, 1.0)
+        return late_ms >= 0 and taken_ms - outside_ms >= max(late_ms, 1.0)
 
     def __str__(self) -> str:
         """Write the evidence for the record."""
         frequency = "unknown" if self.mhz is None else f"{self.mhz:.0f} MHz"
         return (
             f"host in the last {self.window:.0f} ms: steal {self.steal:.0f} ms, throttled"
-            f" {self.throttled:.0f} ms, {self._load()}, frozen"
-            f" {self.frozen:.0f} ms, frequency {frequency}"
+            f" {self.throttled:.0f} ms, quota {self.quota:.0f} ms, {self._load()}, opponent"
+            f" {self.opponent:.0f} ms, frozen {self.frozen:.0f} ms, frequency {frequency}"
         )
 
     def _load(self) -> str:
         if self.shared is None:
             return f"foreign load {self.foreign:.0f} ms"
-        return f"load of others {self.shared:.0f} ms (shared cores: it proves nothing)"
+        return f"load of others {self.shared:.0f} ms (it proves nothing here)"
 
 
 class Host:
-    """The counters of this host's engine cores; ``proc`` and ``system`` are where they stand."""
+    """This host as the pulse sees it; ``cores`` are the engines' own, none: those of all."""
 
-    def __init__(
-        self,
-        cores: Iterable[int] = (),
-        proc: pathlib.Path = PROC,
-        system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu"),
-    ) -> None:
-        """Watch the engines' own cores; without any, those that this process may use."""
+    def __init__(self, cores: Iterable[int] = (), aside: Iterable[int] = ()) -> None:
+        """Watch the engines' own cores; the pulse runs on none of them, nor on ``aside``."""
         self._own = frozenset(cores)
-        self._cores = self._own or frozenset(os.sched_getaffinity(0))
-        self._proc, self._system = proc, system
+        here = frozenset(os.sched_getaffinity(0))
+        self._cores = self._own or here
+        self._aside = here - self._own - frozenset(aside)
+        self._pulse: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._ending: weakref.finalize[..., Host] | None = None
+        self._counts_all = False
 
-    def sample(self, engines: Iterable[int]) -> Sample:
-        """Read the counters now; ``engines`` are the engines' process ids."""
-        lines = _read(self._proc / "stat").splitlines()
-        busy, steal = dict[int, int](), dict[int, int]()
-        for line in lines:
-            name, _, rest = line.partition(" ")
-            core = name.removeprefix("cpu")
-            if name.startswith("cpu") and core.isdigit() and int(core) in self._cores:
-                ticks = [int(word) for word in rest.split()]
-                used = (ticks[at] for at in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
-                busy[int(core)] = sum(used) * _TICK_NS
-                steal[int(core)] = ticks[_STEAL] * _TICK_NS
-        return Sample(
-            at_ns=time.monotonic_ns(),
-            busy=busy,
-            steal=steal,
-            throttled={core: self._throttled_ns(core) for core in self._cores},
-            engines_ns=processor_ns(engines, self._proc),
+    def watch(
+        self, referee: int, farm: Sequence[int], groups: Mapping[contract.Side, str | None]
+    ) -> None:
+        """Watch a game's processes: its referee, the farm's own, and this host's engines.
+
+        ``groups`` are their control groups, ``None`` for an engine that has none.
+        """
+        known = {side: group for side, group in groups.items() if group is not None}
+        self._counts_all = len(known) == len(groups)
+        self._say({"watch": {"referee": referee, "farm": list(farm), "groups": known}})
+
+    def mark(self, start_ns: int) -> None:
+        """Keep what was known when this clock started."""
+        self._say({"mark": start_ns})
+
+    def loss(
+        self, start_ns: int, stop_ns: int, side: contract.Side = "white", threads: int = 1
+    ) -> Loss | None:
+        """Return what was taken from an engine between two times, ``None`` if nobody knows."""
+        self._say({"tell": [start_ns, stop_ns], "side": side, "threads": threads})
+        told = self._answer()
+        if told is None:
+            return None
+        return lost(
+            _sample(told["before"]),
+            _sample(told["after"]),
+            int(told["frozen_ns"]),
+            side,
+            own_cores=bool(self._own) and self._counts_all,
+            quota_ns=int(told["quota_ns"]),
+            mhz=self._mhz(),
         )
 
-    def loss(self, before: Sample, after: Sample, frozen_ns: int = 0) -> Loss:
-        """Return what was taken away between two samples of this host."""
-        cpus = os.cpu_count() or 1
-        return lost(before, after, frozen_ns, cpus, own_cores=bool(self._own), mhz=self._mhz())
+    def end(self) -> None:
+        """Let the pulse end, and reap it."""
+        if self._ending is not None:
+            self._ending()
+        self._socket = self._pulse = self._ending = None
 
-    def _throttled_ns(self, core: int) -> int:
-        path = self._system / f"cpu{core}" / "thermal_throttle" / "core_throttle_total_time_ms"
-        return _number(path) * 1_000_000
+    def _say(self, request: Mapping[str, Any]) -> None:
+        """Write to the pulse, to a new one where the last one has ended: it knows nothing yet."""
+        line = json.dumps(request).encode() + b"\n"
+        for _ in range(2):
+            try:
+                self._started().sendall(line)
+            except OSError:
+                self.end()
+            else:
+                return
+
+    def _started(self) -> socket.socket:
+        if self._socket is not None:
+            return self._socket
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(ANSWER_SECONDS)
+        with theirs:
+            self._pulse = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", str(PULSE), "--fd", str(theirs.fileno())),
+                    *("--cores", ",".join(map(str, sorted(self._own)))),
+                    *("--aside", ",".join(map(str, sorted(self._aside)))),
+                ],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+            )
+        self._ending = weakref.finalize(self, _end_pulse, self._pulse, self._socket)
+        return self._socket
+
+    def _answer(self) -> dict[str, Any] | None:
+        """Read one line; a pulse that does not answer proves nothing."""
+        text = b""
+        deadline = time.monotonic() + ANSWER_SECONDS
+        with contextlib.suppress(OSError, ValueError):
+            while self._socket is not None and not text.endswith(b"\n"):
+                left = deadline - time.monotonic()
+                if left <= 0 or not select.select([self._socket], [], [], left)[0]:
+                    break
+                data = self._socket.recv(READ_BYTES)
+                if not data:
+                    break
+                text += data
+            answer: dict[str, Any] = json.loads(text)
+            return answer
+        self.end()
+        return None
 
     def _mhz(self) -> float | None:
-        paths = (self._system / f"cpu{c}" / "cpufreq" / "scaling_cur_freq" for c in self._cores)
+        root = pathlib.Path("/sys/devices/system/cpu")
+        paths = (root / f"cpu{c}" / "cpufreq" / "scaling_cur_freq" for c in self._cores)
         known = [khz for khz in map(_number, paths) if khz]
         return min(known) / 1000 if known else None
+
+
+def _end_pulse(pulse: subprocess.Popen[bytes], link: socket.socket) -> None:
+    link.close()
+    pulse.kill()  # also one that is stopped
+    pulse.wait()
 
 
 def lost(
     before: Sample,
     after: Sample,
     frozen_ns: int,
-    cpus: int,
+    side: str,
     *,
     own_cores: bool,
+    quota_ns: int = 0,
     mhz: float | None = None,
 ) -> Loss:
-    """Return what a host of so many cores took away between two samples.
+    """Return what a host took away from the engine of a side between two samples.
 
-    A host in which engines ran meanwhile was not frozen: who keeps all cores busy wakes
-    the sleeper by whom that is seen late by itself.
+    ``own_cores``: the cores are the engines' alone, and all that both do is counted.
     """
     window_ns = after.at_ns - before.at_ns
-    others, own = 0.0, max(0, after.engines_ns - before.engines_ns)
+    used = {one: max(0, ns - before.used.get(one, ns)) for one, ns in after.used.items()}
+    cores = max(1, len(after.busy))
+    known_ns = sum(used.values()) + max(0, after.farm_ns - before.farm_ns)
+    others = 0.0
     if after.busy:
-        others = max(0.0, (sum(_grown(before.busy, after.busy).values()) - own) / len(after.busy))
-    ran_meanwhile_ns = min(frozen_ns, max(0.0, own / cpus - max(0, window_ns - frozen_ns)))
+        others = max(0.0, (sum(_grown(before.busy, after.busy).values()) - known_ns) / cores)
+    opponent_ns = sum(ns for one, ns in used.items() if one != side) / cores
     return Loss(
         window=window_ns / 1e6,
         steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,
         throttled=max(_grown(before.throttled, after.throttled).values(), default=0) / 1e6,
         foreign=others / 1e6 if own_cores else 0.0,
-        frozen=(frozen_ns - ran_meanwhile_ns) / 1e6,
+        frozen=min(frozen_ns, window_ns) / 1e6,
         mhz=mhz,
         shared=None if own_cores else others / 1e6,
+        quota=min(quota_ns, window_ns) / 1e6,
+        opponent=opponent_ns / 1e6,
     )
 
 
@@ -164,7 +259,7 @@ def told(words: Mapping[str, Any]) -> Loss:
     """Return what a GPU box took from an engine, as its agent tells it."""
     before, after = (_sample(words[when]) for when in ("before", "after"))
     own_cores = bool(words["own_cores"])
-    return lost(before, after, int(words["frozen_ns"]), int(words["cpus"]), own_cores=own_cores)
+    return lost(before, after, int(words["frozen_ns"]), "", own_cores=own_cores)
 
 
 def _sample(words: Mapping[str, Any]) -> Sample:
@@ -172,7 +267,8 @@ def _sample(words: Mapping[str, Any]) -> Sample:
         {int(core): int(ns) for core, ns in words[name].items()}
         for name in ("busy", "steal", "throttled")
     )
-    return Sample(int(words["at_ns"]), busy, steal, throttled, int(words["engines_ns"]))
+    used = words.get("used", {"": words.get("engines_ns", 0)})
+    return Sample(int(words["at_ns"]), busy, steal, throttled, used, int(words.get("farm", 0)))
 
 
 def processor_ns(engines: Iterable[int], proc: pathlib.Path = PROC) -> int:

@@ -102,6 +102,7 @@ def think(
             tail.add(heard.data)
             line = finder.feed(heard.data)
             if line is not None:
+                table.log_answer(seat, line, heard.at_ns)
                 return Answered(line, start_ns, heard.at_ns, *tail.around(line))
         if table.ended:
             return Left(table.ended[0])

@@ -1,37 +1,42 @@
 """The link's witness of its host: is an engine's fault the engine's, or the host's?
 
 Asked once, when a game has ended by a fault. A flag or a stalled connection during a proven
-stall of the engine's host, this one or a GPU box, is an interruption (``stalls``); a crash that
-the farm's own engine suffers too holds the hall (``suspicion``). Otherwise the verdict stands,
-and the record shows what was seen.
+stall of the engine's host, this one or a GPU box, is an interruption (``stalls``), as often as
+the event excuses one engine (``excused_flags``); one that the opponent's work in its turn explains
+always is. A crash that the farm's own engine suffers too holds the hall (``suspicion``).
+Otherwise the verdict stands, and the record shows what was seen.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from orchestrator import contract
-from worker_cpu import stalls, suspicion
+from worker_cpu import desk, stalls, suspicion
 
 log = structlog.get_logger()
 
 STALLED = "host stall"  # the causes of interruptions that are found here
 SICK = "host sick"
-LATE_NS = 200_000_000  # ns: a link that is woken later than that was frozen with its host
+DISTURBED = "opponent's load"
 _LATE = frozenset({contract.Ending.TIME, contract.Ending.STALL})
 
 
 @dataclasses.dataclass(frozen=True)
 class HostFault:
-    """Why a game has no verdict; ``hold`` when no other game may begin in the hall."""
+    """Why a game has no verdict; ``hold`` when no other game may begin in the hall.
+
+    ``excused`` is the side whose engine would have lost, and is spared at the host's expense.
+    """
 
     cause: str
     evidence: str
     hold: bool = False
+    excused: contract.Side | None = None
 
 
 class Witness:
@@ -43,34 +48,18 @@ class Witness:
 
     def begin(self) -> None:
         """Forget the last game's clocks and engines."""
-        self._pids: list[int] = []
         self._ready = False
-        self._before: stalls.Sample | None = None
-        self._frozen_ns = 0
 
-    def engines_ready(self, payload: bytes) -> None:
-        """Take READY: both engines run."""
-        told = contract.loads(payload)
-        self._pids = [report["pid"] for report in told.values() if report.get("pid")]
+    def engines_ready(
+        self, referee: int, farm: Sequence[int], groups: Mapping[contract.Side, str | None]
+    ) -> None:
+        """Note that both engines run, and in which control groups (``stalls.Host.watch``)."""
         self._ready = True
+        self._host.watch(referee, farm, groups)
 
-    def clock_starts(self) -> None:
-        """Take a sample: an engine thinks now."""
-        self._before, self._frozen_ns = self._host.sample(self._pids), 0
-
-    def woken(self, late_ns: int) -> None:
-        """Note how much later than it wished the link was woken."""
-        if late_ns > LATE_NS:
-            self._frozen_ns += late_ns
-
-    @property
-    def watching(self) -> bool:
-        """Say whether a clock runs: then the link looks at its own time, too."""
-        return self._before is not None
-
-    def clock_stopped(self) -> None:
-        """Drop the sample: the move came in time."""
-        self._before = None
+    def clock_starts(self, start_ns: int) -> None:
+        """Remember this host as it was then: an engine thinks now."""
+        self._host.mark(start_ns)
 
     def judge(
         self, order: contract.GameOrder, told: dict[str, Any], meanwhile: Callable[[], None]
@@ -89,20 +78,36 @@ class Witness:
         self, order: contract.GameOrder, outcome: contract.Outcome, told: dict[str, Any]
     ) -> HostFault | None:
         late = told.get("late")
-        if outcome.ending not in _LATE or self._before is None or late is None:
+        side = outcome.loser
+        if outcome.ending not in _LATE or side is None or late is None:
             return None
-        box = order.engine(outcome.loser).box if outcome.loser else ""
-        loss = stalls.told(late["host"]) if box else self._loss(self._before, late)
+        box = order.engine(side).box
+        loss = stalls.told(late["host"]) if box else self._loss(order, side, late)
+        if loss is None:
+            self._remark(told, "nothing is known of what the host took")
+            return None
         seen = f"GPU box {box}, {loss}" if box else str(loss)
-        if loss.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6):
-            return HostFault(STALLED, f"{outcome.details}; {outcome.note}; {seen}")
-        told["remarks"] = [*told.get("remarks", ()), seen]
+        times = late["think_ns"] / 1e6, late["late_ns"] / 1e6
+        evidence = f"{outcome.details}; {outcome.note}; {seen}"
+        if not loss.proves(*times):
+            if loss.convicts(*times):
+                return HostFault(DISTURBED, evidence)
+        elif order.excuses.get(side, 1) > 0:
+            return HostFault(STALLED, evidence, excused=side)
+        else:
+            seen = f"{seen}; {desk.NO_MORE_EXCUSES}"
+        self._remark(told, seen)
         return None
 
-    def _loss(self, before: stalls.Sample, late: Mapping[str, Any]) -> stalls.Loss:
-        """Return what this host took; what its engines used by the flag the referee has seen."""
-        after = dataclasses.replace(self._host.sample(()), engines_ns=late.get("engines_ns", 0))
-        return self._host.loss(before, after, self._frozen_ns)
+    def _loss(
+        self, order: contract.GameOrder, side: contract.Side, late: Mapping[str, Any]
+    ) -> stalls.Loss | None:
+        """Return what this host took from an engine while its clock ran."""
+        start_ns, stop_ns = int(late["start_ns"]), int(late["stop_ns"])
+        return self._host.loss(start_ns, stop_ns, side, order.limits.threads)
+
+    def _remark(self, told: dict[str, Any], remark: str) -> None:
+        told["remarks"] = [*told.get("remarks", ()), remark]
 
     def _sickness(
         self,

@@ -76,6 +76,11 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     if view["flags"]:
         names = ", ".join(flag["engine"] for flag in view["flags"])
         caption.append(f"flagged for a hidden book: {names} (`farm flags`)")
+    caption += [
+        f"{engine}: {count} of {_allowed(event)} losses in {event['event']} excused by the host"
+        for event in view["events"]
+        for engine, count in event["excused"].items()
+    ]
     if view["pauses_at_ms"]:
         caption.append(f"pauses at {moment(view['pauses_at_ms'])}")
     if view["away"]:
@@ -96,6 +101,11 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     for event in view["events"]:
         table.add_row(*_event_cells(event))
     return table
+
+
+def _allowed(event: Mapping[str, Any]) -> str:
+    allowed = event["excused_allowed"]
+    return "any number of" if allowed is None else str(allowed)
 
 
 def _how_far(view: Mapping[str, Any]) -> list[str]:

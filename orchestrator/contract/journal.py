@@ -132,6 +132,7 @@ class AttemptEnded(codec.Message):
 
     ``ply`` and the clocks are those of the last journaled ply (0 and the start when
     there was none), so that a later version can judge the interruption from this entry.
+    ``excused`` is counted against the event's ``interruptions.excused_flags``.
     """
 
     game: str
@@ -144,6 +145,7 @@ class AttemptEnded(codec.Message):
     ply: int = 0
     white_clock_ns: int | None = None
     black_clock_ns: int | None = None
+    excused: codec.Side | None = None  # whose loss its host is blamed for
 
 
 class GameFinished(codec.Message):

@@ -52,6 +52,7 @@ class GameOrder(codec.Message):
     progress: played.Progress | None = None  # what an interrupted game goes on from
     gpus: Literal["shared", "each"] = "shared"  # both think in turn on all, or have their own
     seats: Mapping[codec.Side, engines.SeatAddress] = {}  # of engines that are elsewhere
+    excuses: Mapping[codec.Side, int] = {}  # flags yet to be excused by a stall of the host
 
     def engine(self, side: codec.Side) -> engines.EngineSpec:
         """Return the engine that plays a side."""

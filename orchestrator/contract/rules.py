@@ -137,6 +137,9 @@ class Interruptions(codec.Message):
     ``syzygy_path`` names on the orchestrator's host (else the organizers are asked).
     ``otherwise`` the game is resumed, with ``compensation_ms`` for each side (``None``: what
     its own last move took), or restarted after the opening.
+
+    ``excused_flags`` is how many losses of one engine in the event a stall of its host may
+    excuse; one more counts (``None``: any number).
     """
 
     rules: str = ""
@@ -149,3 +152,4 @@ class Interruptions(codec.Message):
     otherwise: Literal["resume", "restart"] = "resume"
     compensation_ms: int | None = pydantic.Field(default=None, ge=0)
     when: Literal["at-once", "end-of-round"] = "at-once"  # CUP-7c, FRC-7c
+    excused_flags: int | None = pydantic.Field(default=5, ge=0)

@@ -114,6 +114,7 @@ class EventState:
         self.substitutes: dict[str, str] = {}  # by the engine that had the seat
         self.moved_to_ms: int | None = None  # when its gate opens by the operator's word
         self.unsearched: dict[str, dict[str, int]] = {}  # by engine and game, moves in a row
+        self.excused: dict[str, int] = {}  # losses by engine that a stall of the host excused
         self.flags: dict[str, amendments.EngineFlagged | None] = {}  # None: dismissed
         self.parts: entries.DecisionNeeded | None = None  # a playoff: the tie that it parts
         self.leads: tuple[frozenset[str], ...] = ()  # of a playoff, by place

@@ -19,7 +19,7 @@ import pydantic
 from orchestrator import contract
 from orchestrator.arbiter import interruption
 
-BOUNDS = ("win_cp", "draw_cp", "tablebase_men")  # what `false` takes away
+BOUNDS = ("win_cp", "draw_cp", "tablebase_men", "excused_flags")  # what `false` takes away
 
 
 def _chosen(value: Any) -> Any:

@@ -35,7 +35,17 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         progress=game.progress,
         sandbox=launched.season.sandbox,
         gpus=spec.gpus,
+        excuses=_excuses(event, game),
     )
+
+
+def _excuses(event: events.EventState, game: events.Game) -> dict[contract.Side, int]:
+    """Return how many more losses of each engine a stall of its host may excuse."""
+    allowed = event.spec.interruptions.excused_flags
+    if allowed is None:
+        return {}
+    sides: dict[contract.Side, str] = {"white": game.white, "black": game.black}
+    return {side: max(0, allowed - event.excused.get(sides[side], 0)) for side in sides}
 
 
 def pinned(

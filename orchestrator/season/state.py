@@ -312,6 +312,11 @@ class SeasonState:
         self.running = None
         if self.games[fact.game].open and not self.over:
             self.lost = Lost(fact, running.started_ms, running.then)
+        if fact.excused is not None:
+            game = self.games[fact.game]
+            engine = game.white if fact.excused == "white" else game.black
+            excused = self.events[game.event].excused
+            excused[engine] = excused.get(engine, 0) + 1
         if fact.cause == "operator":
             return  # an abort says nothing about engines or host
         progress = self.games[fact.game].progress

@@ -129,6 +129,8 @@ def _event(
         "opens_at_ms": found.opens_at_ms,
         "entrants": [name(state, engine, found.id) for engine in found.entrants],
         "substitutes": dict(found.substitutes),
+        "excused": {name(state, engine, found.id): n for engine, n in found.excused.items()},
+        "excused_allowed": found.spec.interruptions.excused_flags,
         "games": {"played": done.played, "total": done.total},
         "remaining_seconds": round(done.remaining_seconds, 1),
     }

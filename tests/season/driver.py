@@ -215,10 +215,24 @@ class Driver:
         fact = finished(game, attempt, verdict, self.now_ms)
         self.append([contract.Draft("game_finished", fact.model_dump(mode="json"))], "worker")
 
-    def interrupt(self, game: str, attempt: str, ply: int = 0, cause: str = "host lost") -> None:
+    def interrupt(
+        self,
+        game: str,
+        attempt: str,
+        ply: int = 0,
+        cause: str = "host lost",
+        excused: contract.Side | None = None,
+    ) -> None:
         """End an attempt without a result."""
         fact = contract.AttemptEnded(
-            game=game, attempt=attempt, hall=HALL, lane="", host="host", cause=cause, ply=ply
+            game=game,
+            attempt=attempt,
+            hall=HALL,
+            lane="",
+            host="host",
+            cause=cause,
+            ply=ply,
+            excused=excused,
         )
         self.append([contract.Draft("attempt_ended", fact.model_dump(mode="json"))], "worker")
 

@@ -62,6 +62,36 @@ def test_a_resumed_game_is_offered_with_its_plies_and_clocks(tmp_path: Path) -> 
     assert views.season(season.state)["interruptions"][0]["ply"] == 4
 
 
+@pytest.mark.parametrize(
+    ("rule", "left"),
+    [
+        ('{ rules = "s16", excused_flags = 2 }', [2, 1, 0, 0]),
+        ('{ rules = "s16", excused_flags = false }', [None] * 4),
+        ('"s16"', [5, 4, 3, 2]),
+    ],
+)
+def test_an_engines_excused_losses_are_counted_and_limited(
+    tmp_path: Path, rule: str, left: list[int | None]
+) -> None:
+    """Each loss that a host's stall excused leaves one less, in all games of the engine."""
+    season = launched(tmp_path, rule)
+    found: list[int | None] = []
+    for number in range(4):
+        game = season.state.ready_game()
+        assert game is not None
+        order = orders.game_order(season.state, game)
+        found.append(order.excuses.get("white"))
+        assert order.excuses.get("black") == left[0], "only the late engine's are counted"
+        attempt = season.start(game)
+        season.interrupt(game, attempt, excused="white")
+        season.append(judgement.judge(season.state, []))
+        shown = next(
+            one for one in views.season(season.state)["events"] if one["event"] == "league"
+        )
+        assert list(shown["excused"].values()) == [number + 1]
+    assert found == left
+
+
 def test_an_attempt_without_a_new_ply_gets_no_second_compensation(tmp_path: Path) -> None:
     """Nothing was taken off the clocks since; the plies stay, and three such attempts hold."""
     season = launched(tmp_path, '"cup"')

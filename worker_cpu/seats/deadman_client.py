@@ -20,6 +20,7 @@ from typing import Any
 from orchestrator import contract, errors
 from worker_cpu.seats import local
 
+OUT_OF_MEMORY = "out of memory: the kernel killed it"  # as deadman.py and agent.py tell it
 REPLY_SECONDS = 10.0  # s beyond the asked wait: the dead man answers within milliseconds
 READ_BYTES = 1 << 16  # bytes: one read of the socket
 GONE_SECONDS = 1.0  # s: killed processes end within milliseconds; who reaps them may not

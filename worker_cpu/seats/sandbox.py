@@ -57,7 +57,8 @@ class Confinement:
 
     ``memory_mb`` bounds the private memory of each process (``None``: the host's),
     ``processes`` its processes and threads, ``scratch_mb`` each file it writes, and in a
-    bubblewrap all of them together. ``hidden`` are directories no engine may see.
+    bubblewrap all of them together. ``hidden`` are directories no engine may see. ``groups`` is
+    where each engine gets a control group, '' for none (``cgroups``).
     """
 
     kind: Kind = "plain"
@@ -65,6 +66,7 @@ class Confinement:
     processes: int = 4096
     scratch_mb: int = 256
     hidden: tuple[str, ...] = ()
+    groups: str = ""
 
     def encode(self) -> str:
         """Write one word for a command line."""
@@ -181,6 +183,7 @@ def confined(
         "cwd": spec.directory,
         "env": dict(environment),
         "limits": confinement.limits(),
+        "groups": confinement.groups,
     }
     if confinement.kind == "plain":
         return plain
