@@ -62,6 +62,7 @@ class HallKeeper:
         )
         self._gate = bench.Gate(configured, self._places)
         self._host = stalls.Host(configured.engine_cpus, configured.referee_cpus)
+        self._host.watch(0, (), {})  # its pulse beats before the first game begins
         self._memory = suspicion.Memory(configured.directory / "last-fault.json")
 
     def open(self) -> None:

@@ -50,6 +50,7 @@ class Look(NamedTuple):
     quota: int
     used: dict[str, int]
     farm: int
+    own: int  # the pulse's own processor time
 
 
 class Incident(NamedTuple):
@@ -96,13 +97,15 @@ class Pulse:
         used_by = {side: usage_ns(group) for side, group in self.groups.items()}
         quota = sum(quota_ns(path) for path in self.quota_files)
         farm = sum(processor_ns(pid)[1] for pid in self.farm)
-        return Look(time.monotonic_ns(), busy, steal, self.heat, quota, used_by, farm)
+        own_ns = time.thread_time_ns()
+        return Look(time.monotonic_ns(), busy, steal, self.heat, quota, used_by, farm, own_ns)
 
-    def beat(self, late_ns: int) -> None:
-        """Look once more; ``late_ns`` is how much longer than wished the sleep before was."""
+    def beat(self) -> None:
+        """Look once more, and note what the host took since the last look."""
         last, now = self.looks[-1], self.look()
         self.looks.append(now)
         length_ns = now.at_ns - last.at_ns
+        late_ns = length_ns - BEAT_NS - (now.own - last.own)
         frozen_ns = late_ns if late_ns > self.late_ns else 0
         if self.referee and processor_ns(self.referee)[0] == b"T":
             frozen_ns = length_ns  # a stopped referee reads no answer
@@ -121,14 +124,14 @@ class Pulse:
             self.referee, self.farm = int(told["referee"]), [int(pid) for pid in told["farm"]]
             self.groups = {str(side): str(group) for side, group in told["groups"].items()}
             self.marks.clear()
-            self.looks.append(self.look())
+            self.beat()
             return None
         if "mark" in request:
             self.marks.append(self._before(int(request["mark"])))
             return None
         start_ns, stop_ns = request["tell"]
         while self.looks[-1].at_ns < stop_ns:
-            self.beat(0)
+            self.beat()
         before, after = self._before(start_ns), self._after(stop_ns)
         told = self._taken(start_ns, stop_ns, str(request["side"]), int(request["threads"]))
         return {"before": before._asdict(), "after": after._asdict(), **told}
@@ -161,13 +164,10 @@ def serve(link: socket.socket, pulse: Pulse) -> None:
     text = b""
     due_ns = time.monotonic_ns() + BEAT_NS
     while True:
-        before_ns = time.monotonic_ns()
-        wait_ns = max(0, due_ns - before_ns)
-        ready = poll.poll(wait_ns / 1e6)
-        now = time.monotonic_ns()
-        if now >= due_ns or now - before_ns > wait_ns:
-            pulse.beat(now - before_ns - wait_ns)
-            due_ns = time.monotonic_ns() + BEAT_NS
+        ready = poll.poll(max(0, due_ns - time.monotonic_ns()) / 1e6)
+        if time.monotonic_ns() >= due_ns:
+            pulse.beat()
+            due_ns = pulse.looks[-1].at_ns + BEAT_NS
         if not ready:
             continue
         data = link.recv(READ_BYTES)

@@ -848,15 +848,14 @@ def be_engine(
 
 
 def counters(cores: list[int], engine: int) -> dict[str, Any]:
-    """Return this host's counters in ns, by core, as ``worker_cpu/stalls.py`` weighs them."""
+    """Return this host's counters in ns, by core, as ``worker_cpu/pulse.py`` reads them."""
     busy: dict[int, int] = {}
     steal: dict[int, int] = {}
     for line in read_if_there("/proc/stat").splitlines():
         name, _, rest = line.partition(b" ")
         if name.startswith(b"cpu") and name[3:].isdigit() and int(name[3:]) in cores:
             ticks = list(map(int, rest.split()))
-            user, nice, system, irq, softirq = (ticks[at] for at in (0, 1, 2, 5, 6))
-            busy[int(name[3:])] = (user + nice + system + irq + softirq) * TICK_NS
+            busy[int(name[3:])] = sum(ticks[:3]) * TICK_NS  # user, nice, system
             steal[int(name[3:])] = ticks[7] * TICK_NS
     return {
         "at_ns": time.monotonic_ns(),

@@ -21,7 +21,7 @@ import pytest
 import remote_games
 
 from orchestrator import contract, errors
-from worker_cpu import boxes, seating, stalls
+from worker_cpu import boxes, pulse, seating, stalls
 from worker_cpu.protocols import base, uci, xboard
 from worker_cpu.seats import records, remote, ssh
 from worker_gpu import agent, files, sweeping
@@ -322,14 +322,15 @@ def test_hall_and_agent_write_the_same_messages() -> None:
 def test_agent_and_hall_count_alike() -> None:
     """What an agent tells of its host is what a hall would read there."""
     cores, own = sorted(os.sched_getaffinity(0)), os.getpid()
-    before = stalls.Host(cores).sample([own])
+    host = pulse.Pulse(cores, prompt=False)
+    before, used_ns = host.look(), stalls.processor_ns([own])
     told = stalls._sample(json.loads(json.dumps(agent.counters(cores, own))))
-    after = stalls.Host(cores).sample([own])
+    after = host.look()
     for name in ("busy", "steal", "throttled"):
         first, mid, last = (getattr(one, name) for one in (before, told, after))
         assert all(first[core] <= mid[core] <= last[core] for core in cores)
     assert before.at_ns < told.at_ns < after.at_ns
-    assert before.engines_ns <= told.engines_ns <= after.engines_ns
+    assert used_ns <= told.used[""] <= stalls.processor_ns([own])
 
 
 @pytest.mark.parametrize(

@@ -96,17 +96,17 @@ def beating(*, prompt: bool = True, late: tuple[int, ...], used_ms: int = 0) -> 
     """Return a pulse after some beats, each so many ms late; White used some in each."""
     made = pulse.Pulse([], prompt=prompt)
     made.looks.clear()
-    looks = [pulse.Look(0, {0: 0}, {0: 0}, {0: 0}, 0, {"white": 0}, 0)]
+    looks = [pulse.Look(0, {0: 0}, {0: 0}, {0: 0}, 0, {"white": 0}, 0, 0)]
     for ms in late:
         last = looks[-1]
         at_ns = last.at_ns + pulse.BEAT_NS + ms * MS
         used = {"white": last.used["white"] + used_ms * MS}
         looks.append(last._replace(at_ns=at_ns, used=used))
     made.looks.append(looks[0])
-    for look, ms in zip(looks[1:], late, strict=True):
+    made.groups = {"white": "/nowhere"}
+    for look in looks[1:]:
         made.look = lambda look=look: look  # type: ignore[method-assign, misc]
-        made.groups = {"white": "/nowhere"}
-        made.beat(ms * MS)
+        made.beat()
     return made
 
 
