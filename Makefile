@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: embedded recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,9 @@ tables: $(VENV)/.dev
 
 test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check): a quarter of an hour
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users
+	FARM_TEST_REDIS=embedded $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/integration tests/ledger
 
 lint: $(VENV)/.dev ## Check style
 	$(BIN)/ruff check .

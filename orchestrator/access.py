@@ -8,7 +8,10 @@ has the table in words). Invariants:
   or take an entry out of it. The rules know commands, not their words: who may add an entry
   could still cut by ``XADD``'s own MAXLEN, which the mirror and ``farm fsck`` show;
 * ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words;
-* passwords stand here as SHA-256 only, as Redis keeps them.
+* passwords stand here as SHA-256 only, as Redis keeps them;
+* the default user is off, so nobody logs in as it, and may do everything: Redis replays its
+  append-only file as the default user, and up to 7.4 (Valkey up to 9.1.1) checks that user's
+  rules again at each EXEC. Without them it drops every script that wrote more than once.
 
 Rules are those of Redis 7 (``%R~``). Nobody but ``admin`` has a channel: rings are queues.
 """
@@ -39,6 +42,8 @@ READ = (
     *("xrange", "xrevrange", "xread", "xlen", "zcard", "zrange", "zrevrangebyscore"),
 )
 CONNECT = ("auth", "hello", "ping", "select", "echo", "quit", "client|setinfo", "acl|whoami")
+# Redis replays its append-only file as this user, see above. Off: nobody can log in as it.
+DEFAULT = ("off", "~*", "&*", "+@all")
 CONNECT_6 = tuple(word for word in CONNECT if "setinfo" not in word)  # Redis 7.0 has it not
 ASK = ("info", "time", "multi", "exec", "discard")
 SCRIPTS = ("eval", "evalsha", "script|load", "script|exists")
@@ -82,7 +87,8 @@ def roles() -> dict[str, Role]:
     reads, broker = f"%R~{names.prefix}*", f"~{bells.KEYS}*"
     play = tuple(f"~{pattern}" for pattern in _of_hall(names))
     journals = f"~{names.journal('*')}"
-    steer = ("+@all", "-@admin", "-@dangerous", "+info", "+config|get", "+acl|whoami")
+    seen = ("+info", "+config|get", "+acl|whoami", "+acl|dryrun")
+    steer = ("+@all", "-@admin", "-@dangerous", *seen)
     told = (
         Role("admin", "sets the server up; used by no process", ("~*",), ("&*",), ("+@all",)),
         Role(
@@ -90,7 +96,7 @@ def roles() -> dict[str, Role]:
             "decides, archives, rings the halls",
             (ledger, broker),
             (),
-            _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, "config|get", *CONNECT_6),
+            _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, "config|get", "acl|dryrun", *CONNECT_6),
             (
                 f"(~{names.journal('test:*')} +xtrim +del)",  # test matches' end
                 _replacing(broker, *(f"~{pattern}" for pattern in _beside_journals(names))),
@@ -189,6 +195,6 @@ def sha256(password: str) -> str:
 
 
 def acl_file(told: Sequence[User]) -> str:
-    """Return the text of Redis' ``aclfile``; the default user is off."""
-    lines = ["user default off resetkeys resetchannels -@all", *(user.line() for user in told)]
+    """Return the text of Redis' ``aclfile``; nobody can log in as the default user."""
+    lines = [f"user default {' '.join(DEFAULT)}", *(user.line() for user in told)]
     return "".join(f"{line}\n" for line in lines)

@@ -236,8 +236,8 @@ class EmbeddedRedis:
     def _answers(self) -> bool:
         if self._socket is None:
             return False
-        client = redis.Redis(
-            unix_socket_path=str(self._socket),
+        client = redis.Redis.from_url(
+            self.url,
             socket_timeout=5,
             retry=redis_retry.Retry(backoff.NoBackoff(), 0),
         )

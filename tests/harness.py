@@ -1,5 +1,8 @@
 """A farm for tests: real Redis, real ``serve``, a real Celery worker, scripted engines.
 
+Redis is what the farm's hosts run: the system's redis-server with the users of ``farm acl`` and no
+default user. ``FARM_TEST_REDIS=embedded`` takes the one of ``farm up``, as does a machine without
+redis-server; ``FARM_TEST_REDIS=debian`` never takes another than the system's, whatever is faked.
 Everything lives below one directory and is ended by process id. Leases are shortened so
 that hours show up in seconds; the order beat < dead man < lease stays.
 """
@@ -13,11 +16,14 @@ import math
 import os
 import pathlib
 import secrets
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -25,7 +31,7 @@ import click.testing
 import redis
 import rich.console
 
-from orchestrator import commands, contract, embedded, errors, processes, serve
+from orchestrator import access, commands, contract, embedded, errors, processes, serve
 from orchestrator.arbiter import packing, record, verdict
 from orchestrator.commands import launch, up_load, up_screen
 from orchestrator.ledger import api, keys, store
@@ -34,10 +40,66 @@ from orchestrator.season import files, state
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
 EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")  # of outgoing connections
 HALL = "hall-1"
+OPERATOR = "anna"  # who gives the commands
+TEST_REDIS = os.environ.get("FARM_TEST_REDIS", "users")  # or debian, or embedded
 BUSY = 3  # times as long as on a free machine may anything take that has to happen
 LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_SECONDS": "3"}
 # Where nobody is to be lost: a busy machine's pauses are far from an interruption.
 CALM = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "40", "FARM_LEASE_SECONDS": "60"}
+
+
+class Redis(embedded.EmbeddedRedis):
+    """A Redis with the farm's users, and no default user, unless the tests ask for the embedded."""
+
+    def __init__(
+        self,
+        data_dir: pathlib.Path,
+        binary: pathlib.Path | None = None,
+        server: pathlib.Path | None = None,
+    ) -> None:
+        """Write its users down; ``binary`` is given the ``options`` by whoever writes it.
+
+        ``server``: another one than the system's.
+        """
+        self.users = TEST_REDIS != "embedded" and shutil.which("redis-server") is not None
+        self.options: tuple[str, ...] = ()
+        if self.users:
+            file = data_dir.absolute().with_suffix(".acl")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            names = [*(role for role in access.ROLES if role != "operator"), OPERATOR]
+            passwords = {name: [_password(name)] for name in names}
+            file.write_text(access.acl_file(access.users(passwords, [OPERATOR])))
+            self.options = ("--aclfile", str(file))
+            found = server or embedded.find_server()[0]
+            binary = binary or self._write_program(file.with_suffix(".program"), found)
+        super().__init__(data_dir, binary or server)
+
+    def _write_program(self, path: pathlib.Path, server: pathlib.Path) -> pathlib.Path:
+        path.write_text(f'#!/bin/sh\nexec {server} "$@" {shlex.join(self.options)}\n')
+        path.chmod(0o755)
+        return path
+
+    @property
+    def url(self) -> str:
+        """Return the address of the tests' own hands: who may do everything."""
+        return self.url_of("admin")
+
+    def url_of(self, user: str) -> str:
+        """Return a user's address."""
+        return self.as_user(super().url, user)
+
+    def as_user(self, url: str, user: str) -> str:
+        """Return an address with name and password of a user, where there are users."""
+        if not self.users:
+            return url
+        if url.startswith("unix://"):
+            words = {"username": user, "password": _password(user)}
+            return f"{url}?{urllib.parse.urlencode(words)}"
+        return url.replace("://", f"://{user}:{_password(user)}@", 1)
+
+
+def _password(user: str) -> str:
+    return f"{user}-password"
 
 
 class Farm:
@@ -47,23 +109,32 @@ class Farm:
         self.root = root
         self.archive = root / "archive"
         self.life = root / "life.jsonl"
-        self.redis = embedded.EmbeddedRedis(root / "redis")
+        self.redis = Redis(root / "redis")
         self._extra = {**LEASE, "FARM_LOG": "json", **(extra or {})}
 
     def start(self) -> None:
         """Start all."""
         self.redis.start()
         self.ledger = store.connect(self.redis.url)
-        environment = processes.environment(self.redis.url, self.root, HALL) | self._extra
         logs = self.root / "logs"
         self.serve = processes.Supervised(
-            "serve", processes.serve_command(), environment, logs / "serve.log"
+            "serve",
+            processes.serve_command(),
+            self.environment("orchestrator"),
+            logs / "serve.log",
         )
         self.worker = processes.Supervised(
-            "worker", processes.worker_command(HALL), environment, logs / "worker.log"
+            "worker",
+            processes.worker_command(HALL),
+            self.environment("worker"),
+            logs / "worker.log",
         )
         self.serve.start()
         self.worker.start()
+
+    def environment(self, user: str) -> dict[str, str]:
+        """Return the environment of a process that is a user of this farm's Redis."""
+        return processes.environment(self.redis.url_of(user), self.root, HALL) | self._extra
 
     def stop(self) -> None:
         """End all, whatever state it is in."""
@@ -74,7 +145,7 @@ class Farm:
 
     def operate(self, *words: str) -> str:
         """Run a command as this farm's operator does; return what it prints."""
-        done = celery_farm(self.serve.environment, *words)
+        done = celery_farm(self.environment(OPERATOR), *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -154,7 +154,7 @@ def _apply(users: Sequence[access.User], password: str) -> bool:
             for user in users:
                 one.execute_command("ACL", "SETUSER", user.name, *user.rules())
             one.execute_command("AUTH", "admin", password)
-            one.execute_command("ACL", "SETUSER", "default", "reset")
+            one.execute_command("ACL", "SETUSER", "default", "reset", *access.DEFAULT)
             file = one.config_get("aclfile").get("aclfile")
             if file:
                 one.execute_command("ACL", "SAVE")

@@ -24,10 +24,10 @@ def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
             status="unknown" if unseen else "failed",
             found=complaint,
             why=why,
-            do="ask as a user with CONFIG GET (operator)" if unseen else "set it in redis.conf",
+            do=_remedy(complaint, unseen=unseen),
         )
     if not complaints:
-        found = "appendonly yes, appendfsync always, noeviction"
+        found = "appendonly yes, appendfsync always, noeviction; a restart keeps transactions"
         yield contract.Finding(area="redis", name="settings", status="ok", found=found, why=why)
     with ledger.server.asked():
         told = dict(ledger.server.client.info("server"))
@@ -40,6 +40,14 @@ def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
         why="users by role need Redis 7 (docs/security.md)",
         do="install Redis 7 or later",
     )
+
+
+def _remedy(complaint: str, *, unseen: bool) -> str:
+    if unseen:
+        return "ask as an operator: CONFIG GET and ACL DRYRUN are not for this user"
+    if complaint.startswith("default-user"):
+        return "before Redis restarts: print the users again (`farm acl`) and apply them (--apply)"
+    return "set it in redis.conf"
 
 
 def journals(ledger: store.RedisLedger) -> Iterator[contract.Finding]:

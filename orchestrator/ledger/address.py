@@ -59,10 +59,24 @@ def tls(address: str) -> dict[str, Any] | None:
 
 
 def broker(address: str) -> str:
-    """Return the address as Celery wants it: TLS apart, unix sockets in its own words."""
-    if address.startswith("rediss://"):
-        return urllib.parse.urlsplit(address)._replace(query="").geturl()
-    return address.replace("unix://", "redis+socket://", 1)
+    """Return the address as Celery wants it: TLS apart, unix sockets in its own words.
+
+    Celery reads a socket's user and password in front of the path only, and calls the number of the
+    database its virtual host; redis-py reads them behind the path as well.
+    """
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme == "rediss":
+        return parts._replace(query="").geturl()
+    if parts.scheme != "unix":
+        return address
+    given = dict(urllib.parse.parse_qsl(parts.query))
+    quoted = [
+        urllib.parse.quote(given.get(name) or urllib.parse.unquote(before or ""), safe="")
+        for name, before in (("username", parts.username), ("password", parts.password))
+    ]
+    user = f"{':'.join(quoted)}@" if any(quoted) else ""
+    database = f"?virtual_host={given['db']}" if "db" in given else ""
+    return f"redis+socket://{user}{parts.path}{database}"
 
 
 def _file(env: Mapping[str, str], name: str) -> str:

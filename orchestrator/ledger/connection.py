@@ -28,6 +28,14 @@ HEALTH_CHECK = 15  # s: a link idle for longer is pinged before it is used
 
 # DESIGN §6: what Redis must be told so that an acknowledged write is never lost.
 DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+# What the append-only file holds between MULTI and EXEC: the scripts' writes, and Celery's.
+REPLAYED = (
+    *(("multi",), ("exec",), ("set", "farm:x", "y"), ("del", "farm:x"), ("incr", "farm:x")),
+    *(("hset", "farm:x", "y", "z"), ("sadd", "farm:x", "y"), ("rpush", "farm:x", "y")),
+    *(("xadd", "farm:x", "*", "y", "z"), ("pexpireat", "farm:x", "1"), ("select", "0")),
+    *(("lpush", "farm:celery:x", "y"), ("zadd", "farm:celery:x", "1", "y")),
+)
+RELOADING = "and should be `user default off ~* &* +@all`, or a restart drops every transaction"
 
 
 @functools.cache
@@ -173,11 +181,47 @@ def check_durability(client: redis.Redis) -> list[str]:
         found = {name: client.config_get(name).get(name) for name in DURABLE}
     except redis_exceptions.ResponseError:
         return _durability_by_info(client)
-    return [
+    complaints = [
         f"{name} is {found[name] or 'unknown'}, and should be {wanted}"
         for name, wanted in DURABLE.items()
         if found[name] != wanted
     ]
+    return complaints + _reload_complaints(client)
+
+
+def _reload_complaints(client: redis.Redis) -> list[str]:
+    """Say what the server would lose when it loads its append-only file.
+
+    It replays that file as the default user. Redis up to 7.4 and Valkey up to 9.1.1 check this
+    user's rules again at each EXEC, and drop the whole transaction where one command is forbidden
+    (redis/redis#14541); whether the user is on or off does not matter.
+    """
+    server: Any = client  # its commands are not typed
+    try:
+        for words in REPLAYED:
+            answer = server.execute_command("ACL", "DRYRUN", "default", *words)
+            if replies.text(answer) != "OK":
+                return [f"default-user may not run {words[0]}, {RELOADING}"]
+    except redis_exceptions.NoPermissionError:
+        return [f"default-user cannot be checked (ACL DRYRUN is forbidden), {RELOADING}"]
+    except redis_exceptions.ResponseError:
+        return _reload_complaints_6(client)
+    return []
+
+
+def _reload_complaints_6(client: redis.Redis) -> list[str]:
+    """Say the same of Redis 6, which has no DRYRUN; Redis 5 has no users at all."""
+    server: Any = client
+    try:
+        rules = server.execute_command("ACL", "LIST")
+    except redis_exceptions.NoPermissionError:
+        return [f"default-user cannot be checked (ACL LIST is forbidden), {RELOADING}"]
+    except redis_exceptions.ResponseError:
+        return []
+    (default,) = (line for line in map(replies.text, rules) if line.startswith("user default "))
+    if {"~*", "+@all"} <= set(default.split()):
+        return []
+    return [f"default-user may not run everything, {RELOADING}"]
 
 
 def _durability_by_info(client: redis.Redis) -> list[str]:
@@ -191,4 +235,5 @@ def _durability_by_info(client: redis.Redis) -> list[str]:
     policy = told.get("maxmemory_policy", "unknown")
     if policy != DURABLE["maxmemory-policy"]:
         complaints.append(f"maxmemory-policy is {policy}, and should be noeviction")
-    return complaints
+    reloading = _reload_complaints(client)
+    return complaints + [one.replace("checked (", "seen (") for one in reloading]

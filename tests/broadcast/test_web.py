@@ -267,7 +267,7 @@ def test_the_rating_list_is_what_the_command_prints(web: theatre.Web) -> None:
         "--json",
         "--average",
     ]
-    environment = {"FARM_REDIS_URL": web.farm.redis.url}
+    environment = {"FARM_REDIS_URL": web.farm.redis.url_of("broadcast")}
     words.append(str(told["average"]))
     result = testing.CliRunner().invoke(commands.farm, words, env=environment)
     assert result.exit_code == 0, result.output

@@ -81,6 +81,8 @@ class Stage(harness.Farm):
         # the wheel's server has the C library's malloc.
         libraries = [*map(str, pathlib.Path("/usr/lib").glob(FAKETIME)), ""]
         self.faketime = libraries[0] if embedded.wheel_server() else ""
+        if harness.TEST_REDIS == "debian":
+            self.faketime = ""  # and so no fault of Redis' clock
         self._made = contextlib.ExitStack()
         self.nets = namespaces.Namespaces()
         self.offset = root / "redis-clock"
@@ -88,7 +90,7 @@ class Stage(harness.Farm):
         self.spool = root / "halls" / harness.HALL / "spool"
         self.attempts = root / "halls" / harness.HALL / "attempts"
         self._disk = root / "redis"
-        self.redis = embedded.EmbeddedRedis(self._disk, binary=root / "redis-server")
+        self.redis = harness.Redis(self._disk, binary=root / "redis-server")
 
     # -- start and end -----------------------------------------------------------------
 
@@ -105,7 +107,8 @@ class Stage(harness.Farm):
         self.ledger = store.connect(self.redis.url)
         self._made.callback(self.ledger.close)
         self.proxy = self._process("proxy", self._proxy_command(), namespaces.HALL)
-        self.serve = self._process("serve", processes.serve_command(), namespaces.SERVE)
+        serve = processes.serve_command()
+        self.serve = self._process("serve", serve, namespaces.SERVE, "orchestrator")
         worker = processes.worker_command(harness.HALL)
         self.worker = self._process("worker", worker, namespaces.HALL)
         for process in (self.proxy, self.serve, self.worker):
@@ -145,7 +148,7 @@ class Stage(harness.Farm):
     def _write_server(self) -> None:
         """Write the program that is Redis here: the server, its clock, its namespace."""
         server = embedded.wheel_server() if self.faketime else embedded.find_server()[0]
-        words = [str(server), '"$@"']
+        words = [str(server), '"$@"', *self.redis.options]
         if self.rooted:
             within = self.nets.within(namespaces.REDIS)
             words = [*within, *words, f"--port {namespaces.PORT} --protected-mode no"]
@@ -163,12 +166,19 @@ class Stage(harness.Farm):
         program.write_text("\n".join([*lines, f"exec {' '.join(words)}", ""]))
         program.chmod(0o755)
 
-    def _process(self, name: str, command: list[str], host: str) -> processes.Supervised:
-        url = self.nets.url(host) if self.rooted else self.redis.url
+    def _process(
+        self, name: str, command: list[str], host: str, user: str = "worker"
+    ) -> processes.Supervised:
+        url = self._url(host, user)
         environment = processes.environment(url, self.root, harness.HALL) | self._extra
         within = self.nets.within(host) if self.rooted else []
         log = self.root / "logs" / f"{name}.log"
         return processes.Supervised(name, [*within, *command], environment, log)
+
+    def _url(self, host: str, user: str) -> str:
+        if not self.rooted:
+            return self.redis.url_of(user)
+        return self.redis.as_user(self.nets.url(host), user)
 
     def _proxy_command(self) -> list[str]:
         program = pathlib.Path(__file__).with_name("lossy_proxy.py")
@@ -178,8 +188,8 @@ class Stage(harness.Farm):
 
     def use_proxy(self, *, wanted: bool) -> None:
         """Let the hall reach Redis through the proxy, or no more; restarts its worker."""
-        url = self.nets.url(namespaces.HALL) if self.rooted else self.redis.url
-        url = f"unix://{self.socket}" if wanted else url
+        proxied = self.redis.as_user(f"unix://{self.socket}", "worker")
+        url = proxied if wanted else self._url(namespaces.HALL, "worker")
         self.worker.stop(20)
         self.worker.environment = {**self.worker.environment, "FARM_REDIS_URL": url}
         self.worker.start()

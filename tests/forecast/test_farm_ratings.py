@@ -8,11 +8,12 @@ import pathlib
 import statistics
 from collections.abc import Iterator
 
+import harness
 import pytest
 from click import testing
 
 import orchestrator
-from orchestrator import chances, commands, contract, embedded, ratinglist, simulation
+from orchestrator import chances, commands, contract, ratinglist, simulation
 from orchestrator.ledger import store
 from orchestrator.rating import ordo
 from orchestrator.season import files
@@ -32,8 +33,8 @@ def farm(
     played: simulation.Simulation, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[store.RedisLedger]:
     """Run a Redis whose journal is the first half of that season."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
-        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+    with harness.Redis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url_of(harness.OPERATOR))
         with store.connect(server.url) as ledger:
             append(ledger, played, 0, len(played.journal) // 2)
             yield ledger
@@ -94,8 +95,8 @@ def test_too_few_games_tell_no_figure_that_misleads(
 ) -> None:
     """No white advantage of a thousand points, no draw rate, no error of naught: a word, a dash."""
     ends = [n for n, entry in enumerate(played.journal) if entry.kind == "game_finished"]
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
-        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+    with harness.Redis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url_of(harness.OPERATOR))
         with store.connect(server.url) as ledger:
             append(ledger, played, 0, ends[3] + 1)
             model = ("--white-advantage", "--draw-rate")

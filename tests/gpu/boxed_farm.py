@@ -101,7 +101,7 @@ def _site(
 ) -> Site:
     gpus = root / f"{name}.gpus"
     gpus.write_text(GPUS[name])
-    environment = processes.environment(farm.redis.url, root, harness.HALL) | {
+    environment = processes.environment(farm.redis.url_of("worker"), root, harness.HALL) | {
         "FARM_BOX": name,
         "FARM_HOST": f"host-of-{name}",  # a host of its own, as every box is
         "FARM_BOX_DIR": str(box.farm),

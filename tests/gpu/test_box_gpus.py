@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import harness
 import pytest
 
-from orchestrator import contract, embedded
+from orchestrator import contract
 from orchestrator.ledger import seat_store, seats, store
 from worker_gpu import box, settings
 
@@ -55,9 +56,9 @@ class Halls:
 def halls(tmp_path: pathlib.Path, told: pathlib.Path) -> Iterator[Halls]:
     """Give the box on a Redis of its own."""
     told.write_text(TWO)
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server, store.connect(server.url) as ledger:
+    with harness.Redis(tmp_path / "redis") as server, store.connect(server.url) as ledger:
         environment = {
-            "FARM_REDIS_URL": server.url,
+            "FARM_REDIS_URL": server.url_of("worker"),
             "FARM_BOX": "box-1",
             "FARM_BOX_DIR": str(tmp_path / "box"),
         }

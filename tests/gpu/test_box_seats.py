@@ -10,9 +10,10 @@ import sys
 import threading
 from collections.abc import Iterator
 
+import harness
 import pytest
 
-from orchestrator import contract, embedded
+from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, seat_store, seats, store
 from worker_gpu import box, settings, tasks
 
@@ -50,10 +51,10 @@ class Wishing:
 def wishing(tmp_path: pathlib.Path) -> Iterator[Wishing]:
     """Give a box on a Redis of its own; its engines have one core."""
     directory = tmp_path / "box"
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+    with harness.Redis(tmp_path / "redis") as server:
         configured = settings.from_environment(
             {
-                "FARM_REDIS_URL": server.url,
+                "FARM_REDIS_URL": server.url_of("worker"),
                 "FARM_BOX": "box-1",
                 "FARM_BOX_DIR": str(directory),
                 "FARM_BOX_GPUS": "none",

@@ -10,7 +10,7 @@ import driver
 import harness
 import pytest
 
-from orchestrator import contract, embedded
+from orchestrator import contract
 from orchestrator.commands import common
 from orchestrator.ledger import store
 from orchestrator.season import decide, state
@@ -21,8 +21,8 @@ def launched(
     folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, season: str
 ) -> Iterator[store.RedisLedger]:
     """Launch a season file's text on a ledger of its own, which the commands then find."""
-    with embedded.EmbeddedRedis(folder / "redis") as server:
-        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+    with harness.Redis(folder / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url_of(harness.OPERATOR))
         driver.load(folder, season)
         harness.farm("launch", str(folder / "season.toml"), "--hall", driver.HALL)
         with store.connect(server.url) as opened:

@@ -144,7 +144,7 @@ def test_a_hall_gives_its_game_up_and_plays_the_next_season(tmp_path: pathlib.Pa
         for name, kill in (("first", False), ("second", True)):
             made.launch(harness.league(tmp_path / f"{name}.toml", slow, final_games=2), name)
             interrupted.reached(made, name)
-            farm("abandon", name, *WHY, "--yes", env=made.serve.environment)
+            farm("abandon", name, *WHY, "--yes", env=made.environment(harness.OPERATOR))
             if kill:
                 harness.kill(harness.link_pid(made), signal.SIGKILL)
                 made.serve.kill()
@@ -160,7 +160,7 @@ def test_a_hall_gives_its_game_up_and_plays_the_next_season(tmp_path: pathlib.Pa
             assert results(made, name) == []
             mirrored = state.fold(harness.journal(made, name))
             assert views.season(mirrored) == views.season(folded)
-            checked = farm("fsck", name, "--json", env=made.serve.environment)
+            checked = farm("fsck", name, "--json", env=made.environment(harness.OPERATOR))
             assert json.loads(checked)["findings"] == []
 
 

@@ -15,16 +15,19 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
 import click.testing
 import harness
+import kombu
 import pytest
 import redis
 from redis import exceptions
@@ -253,6 +256,77 @@ def test_there_is_no_default_user(server: Server) -> None:
     with pytest.raises(errors.LedgerUnreachableError, match="refused user or password") as refused:
         wrong.now_ms()
     assert "wrong@" not in str(refused.value)
+
+
+SERVERS = [
+    pytest.param(path, id=path.name)
+    for path in (embedded.find_server()[0], embedded.wheel_server())
+    if path is not None
+]
+
+
+@pytest.mark.parametrize("program", SERVERS)
+def test_a_restart_in_mid_season_loses_nothing(
+    program: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """Redis is killed, and ended, under a season: what it had acknowledged it has again."""
+    farm = harness.Farm(tmp_path, harness.CALM)
+    farm.redis = harness.Redis(tmp_path / "redis", server=program)
+    farm.start()
+    try:
+        nobody = redis.Redis(unix_socket_path=str(farm.redis.socket))
+        with nobody, pytest.raises(exceptions.AuthenticationError):
+            nobody.ping()
+        engines = [harness.scripted(farm.life, strength) for strength in (1, 2)]
+        farm.launch(harness.league(tmp_path / "s.toml", engines, double_rounds=2), "s")
+        for number, how in enumerate((signal.SIGKILL, signal.SIGTERM), 1):
+            _wait_for_game(farm, number)
+            before, records = list(farm.ledger.read("s", 0)), farm.ledger.last(api.FARM)
+            old = farm.redis.pid
+            os.kill(old, how)
+            harness.wait(lambda old=old: not harness.alive(old), "the end of Redis")
+            farm.keep_alive()
+            assert farm.ledger.read("s", 0)[: len(before)] == before
+            assert farm.ledger.seasons() == ("s",)
+            assert farm.ledger.last(api.FARM) >= records
+        folded = farm.finish("s")
+        assert [entry.seq for entry in harness.journal(farm, "s")] == [*range(1, folded.seq + 1)]
+        assert "NOPERM" not in (tmp_path / "redis" / "redis.log").read_text()
+    finally:
+        farm.stop()
+
+
+def _wait_for_game(farm: harness.Farm, number: int) -> None:
+    """Wait until so many games have begun and the latest one has journaled plies."""
+
+    def begun() -> bool:
+        attempts = [e for e in farm.ledger.read("s", 0) if e.kind == "attempt_started"]
+        slot = farm.ledger.slot(harness.HALL)
+        return (
+            len(attempts) >= number and slot is not None and bool(farm.ledger.plies(slot.attempt))
+        )
+
+    farm.wait(begun, 60, f"game {number}")
+
+
+def test_users_that_a_restart_would_rob_are_refused(server: Server, tmp_path: pathlib.Path) -> None:
+    """`farm doctor` fails and `farm launch` refuses where the default user may not replay."""
+    file = harness.league(tmp_path / "s.toml", [_engine(strength) for strength in (3, 0)])
+    done = farm("doctor", "--only", "redis", env=server.env("anna"))
+    assert done.exit_code == 0, done.output
+    with server.client("admin") as client:
+        client.execute_command("ACL", "SETUSER", "default", "off", "resetkeys", "-@all")
+    done = farm("doctor", "--only", "redis", env=server.env("anna"))
+    assert done.exit_code == errors.RefusedError.exit_code
+    assert "default-user" in done.output
+    done = farm("launch", str(file), "--by", "a", env=server.env("anna"))
+    assert done.exit_code == errors.RefusedError.exit_code
+    assert "a restart drops every transaction" in done.output
+    with server.client("admin") as client:  # the users of an earlier version
+        client.execute_command("ACL", "SETUSER", "anna", "-acl|dryrun")
+    done = farm("launch", str(file), "--by", "a", env=server.env("anna"))
+    assert done.exit_code == errors.RefusedError.exit_code
+    assert "ACL DRYRUN is forbidden" in done.output
 
 
 def test_readers_read(server: Server) -> None:
@@ -573,6 +647,24 @@ def test_tls_settings_need_a_tls_address() -> None:
     with pytest.raises(errors.UsageError, match="rediss") as refused:
         address.url(env)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["unix://{path}?username=odd&password=p%23w%2F%3A%40&db=3", "unix://odd:p%23w%2F%3A%40@{path}"],
+)
+def test_celery_knows_the_user_of_a_socket(url: str, tmp_path: pathlib.Path) -> None:
+    """User, password and database reach the links that ring and listen, however they are given."""
+    with harness.Redis(tmp_path / "a b") as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.execute_command("ACL", "SETUSER", "odd", "on", ">p#w/:@", "~*", "+@all")
+        own = url.format(path=urllib.parse.quote(str(server.socket)))
+        with kombu.Connection(address.broker(own)) as link:
+            with link.SimpleQueue("bell") as queue:
+                queue.put({"ring": 1})
+            assert "p%23" not in link.as_uri()
+        with redis.Redis.from_url(own) as client:
+            assert client.llen("bell") == 1
 
 
 @pytest.mark.parametrize(

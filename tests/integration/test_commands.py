@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import harness
 import pytest
 
-from orchestrator import commands, contract, embedded
+from orchestrator import commands, contract
 from orchestrator.commands import programs
 from orchestrator.ledger import store
 
@@ -19,8 +19,8 @@ from orchestrator.ledger import store
 @pytest.fixture
 def url(tmp_path: pathlib.Path) -> Iterator[str]:
     """Run a Redis for one test."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
-        yield server.url
+    with harness.Redis(tmp_path / "redis") as server:
+        yield server.url_of(harness.OPERATOR)
 
 
 def farm(url: str | None, *words: str, data: str = "nowhere") -> subprocess.CompletedProcess[str]:

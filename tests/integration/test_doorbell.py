@@ -14,7 +14,7 @@ import kombu.exceptions
 import pytest
 import redis
 
-from orchestrator import celery, doorbell, embedded
+from orchestrator import celery, doorbell
 from orchestrator.contract import bells, rings
 
 JSON_ARGUMENTS = b'[["/bin/sh"], {}, {}]'
@@ -71,7 +71,7 @@ def test_a_worker_connects_again_within_a_restart_of_redis(tmp_path: pathlib.Pat
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return a ring as ``serve`` writes it into a hall's queue."""
-    with embedded.EmbeddedRedis(tmp_path_factory.mktemp("redis")) as server:
+    with harness.Redis(tmp_path_factory.mktemp("redis")) as server:
         doorbell.at(server.url)("nobody")
         with redis.Redis.from_url(server.url) as client:
             (raw,) = client.lrange(f"{bells.KEYS}{bells.queue('nobody')}", 0, -1)

@@ -11,7 +11,7 @@ import harness
 import pytest
 from click import testing
 
-from orchestrator import commands, embedded
+from orchestrator import commands
 from orchestrator.commands import launch
 from orchestrator.ledger import store
 from orchestrator.season import files
@@ -27,7 +27,7 @@ def networked(folder: pathlib.Path, entry: dict[str, Any]) -> dict[str, Any]:
 
 def farm(running: harness.Farm, *words: str) -> testing.Result:
     """Run a command as the operator of the hall's host does."""
-    environment = dict(running.worker.environment)
+    environment = running.environment(harness.OPERATOR)
     return testing.CliRunner().invoke(commands.farm, list(words), env=environment)
 
 
@@ -78,12 +78,15 @@ def test_submissions_are_journaled_with_who_and_why(tmp_path: pathlib.Path) -> N
     engines = [harness.scripted(tmp_path / "life", n) for n in (1, 2)]
     loaded = files.load(harness.league(tmp_path / "season.toml", engines))
     why = ("--by", "ann", "--reason", "by mail", "--json")
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+    with harness.Redis(tmp_path / "redis") as server:
         ledger = store.connect(server.url)
         launch.start(ledger, loaded, "test", harness.HALL, "00", "test")
 
         def say(*words: str) -> testing.Result:
-            environment = {"FARM_REDIS_URL": server.url, "FARM_DATA": str(tmp_path)}
+            environment = {
+                "FARM_REDIS_URL": server.url_of(harness.OPERATOR),
+                "FARM_DATA": str(tmp_path),
+            }
             runner = testing.CliRunner()
             return runner.invoke(commands.farm, ["engine", *words], env=environment)
 

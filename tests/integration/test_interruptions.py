@@ -228,7 +228,7 @@ def test_a_sick_hall_is_held_until_the_operator_releases_it(
     farm: harness.Farm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hold stands in the farm's journal and status; releasing it twice is refused."""
-    monkeypatch.setenv("FARM_REDIS_URL", farm.redis.url)
+    monkeypatch.setenv("FARM_REDIS_URL", farm.redis.url_of(harness.OPERATOR))
     claim = harness.claim("s", "g", "a")
     farm.wait(lambda: harness.HALL in farm.ledger.halls(), 20, "the hall")
     holds.hold_hall(farm.ledger, claim, "the farm's own engine fails here, too")

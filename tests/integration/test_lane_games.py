@@ -100,11 +100,11 @@ class Kept:
 
     def __init__(self, farm: harness.Farm, games: int) -> None:
         self.ledger = store.connect(farm.redis.url)
-        known = lane_store.connect(farm.redis.url)
+        known = lane_store.connect(farm.redis.url_of(harness.OPERATOR))
         self.directory = farm.root / "tests" / "watched"
         described, terms = spec(games, farm.root), testmatches.Terms()
         self.keeper = testmatches.Keeper(self.ledger, known, self.directory, described, terms)
-        self._ring = doorbell.at(farm.redis.url)
+        self._ring = doorbell.at(farm.redis.url_of(harness.OPERATOR))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep)
         own = dict(farm.worker.environment) | {"FARM_LANE_GPUS": ""}

@@ -13,7 +13,7 @@ import made
 import pytest
 from click import testing
 
-from orchestrator import archive, commands, contract, embedded, errors, fsck
+from orchestrator import archive, commands, contract, errors, fsck
 from orchestrator.fsck import findings
 from orchestrator.ledger import api, memory, mirror, restoring, store
 from orchestrator.recovery import backup, leftovers, restore
@@ -484,8 +484,8 @@ def test_a_restore_waits_for_the_archive(scene: Scene) -> None:
 @pytest.fixture
 def farm(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
     """Give a farm whose Redis holds a launched season, and its commands."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
-        monkeypatch.setenv("FARM_REDIS_URL", server.url)
+    with harness.Redis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url_of(harness.OPERATOR))
         monkeypatch.setenv("FARM_DATA", str(tmp_path))
         played = Scene(tmp_path)
         with store.connect(server.url) as ledger:

@@ -128,7 +128,7 @@ def test_a_sick_host_is_set_aside_and_no_crash_is_counted(tmp_path: pathlib.Path
         farm.worker = processes.Supervised("worker", command, healthy, farm.worker.log)
         farm.worker.start()
         words = ["release-hall", harness.HALL, "--by", "ann", "--reason", "more memory"]
-        said = harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url})
+        said = harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url_of(harness.OPERATOR)})
         assert "may play again" in said
         interrupted.unharmed(farm, "sick")
 
@@ -150,5 +150,5 @@ def test_a_host_that_fails_again_and_again_holds_the_season(tmp_path: pathlib.Pa
         assert "3 attempts at m.1 in a row" in str(farm.state("fails").held)
         assert farm.ledger.offered(harness.HALL) == {}
         words = ["resume", "fails", "--by", "ann", "--reason", "another board"]
-        harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url})
+        harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url_of(harness.OPERATOR)})
         interrupted.unharmed(farm, "fails")

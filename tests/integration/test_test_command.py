@@ -14,7 +14,7 @@ import harness
 import pytest
 from click import testing
 
-from orchestrator import commands, embedded, processes
+from orchestrator import commands, processes
 
 ROSTER = """
 schema = 1
@@ -73,8 +73,8 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
 def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> None:
     """SIGTERM closes it as Ctrl-C does; what kill -9 leaves is told with the way out of it."""
     words = ("dev", "--against", "base", "--file", str(roster(tmp_path)), "--games", "2")
-    with embedded.EmbeddedRedis(tmp_path / "redis") as redis:
-        environment = {"FARM_REDIS_URL": redis.url, "FARM_DATA": str(tmp_path)}
+    with harness.Redis(tmp_path / "redis") as redis:
+        environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR), "FARM_DATA": str(tmp_path)}
         assert _ended(environment, signal.SIGKILL, *words) == -signal.SIGKILL
         assert "farm test --id NAME" in harness.farm("lanes", env=environment)
         assert _ended(environment, signal.SIGTERM) == 130
@@ -102,7 +102,7 @@ def _run(farm: harness.Farm, *words: str) -> testing.Result:
 
 
 def _farm(farm: harness.Farm, *words: str) -> testing.Result:
-    environment = dict(farm.worker.environment)
+    environment = farm.environment(harness.OPERATOR)
     return testing.CliRunner().invoke(commands.farm, list(words), env=environment)
 
 

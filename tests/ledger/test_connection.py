@@ -239,7 +239,8 @@ def test_durability_is_judged_without_config_rights(worker_url: str) -> None:
     """Where CONFIG GET is forbidden, what cannot be seen is said, what can be is judged."""
     with store.connect(worker_url) as ledger:
         assert ledger.check_durability() == [
-            "appendfsync cannot be seen (CONFIG GET is forbidden); it should be always"
+            "appendfsync cannot be seen (CONFIG GET is forbidden); it should be always",
+            f"default-user cannot be seen (ACL DRYRUN is forbidden), {connection.RELOADING}",
         ]
 
 
@@ -257,6 +258,36 @@ def test_a_careless_server_is_complained_of(redis_ledger: store.RedisLedger) -> 
     finally:
         client.config_set("appendfsync", "always")
         client.config_set("maxmemory-policy", "noeviction")
+
+
+@pytest.mark.parametrize(
+    ("rules", "forbidden"),
+    [
+        (("-@all", "resetkeys"), "multi"),  # what the farm's own ACL file once said
+        (("+@all", "resetkeys"), "set"),
+        (("+@all", "~farm:[a-b]*"), "set"),
+        (("+@all", "~*", "-xadd"), "xadd"),
+        (("+@all", "~*", "-zadd"), "zadd"),
+    ],
+)
+def test_a_server_that_loses_transactions_at_a_restart_is_complained_of(
+    redis_ledger: store.RedisLedger, rules: tuple[str, ...], forbidden: str
+) -> None:
+    """Redis replays its file as the default user, who must be allowed all that is in it."""
+    client = redis_ledger.server.client
+    client.execute_command("ACL", "SETUSER", "root", "on", ">x", "~*", "&*", "+@all")
+    asked = client.client()  # type: ignore[no-untyped-call] # one link, whose user stays
+    try:
+        asked.execute_command("AUTH", "root", "x")
+        assert connection.check_durability(asked) == []
+        asked.execute_command("ACL", "SETUSER", "default", "resetkeys", *rules)
+        assert connection.check_durability(asked) == [
+            f"default-user may not run {forbidden}, {connection.RELOADING}"
+        ]
+    finally:
+        asked.execute_command("ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all")
+        asked.execute_command("ACL", "DELUSER", "root")
+        asked.close()
 
 
 def test_strangers_and_forbidden_keys_are_told_apart(

@@ -11,7 +11,7 @@ import click.testing
 import harness
 import pytest
 
-from orchestrator import commands, contract, embedded
+from orchestrator import commands, contract
 from orchestrator.doctor import farm as checks
 from orchestrator.doctor import season as season_checks
 from orchestrator.ledger import api, store, vitals
@@ -25,10 +25,13 @@ class Ground:
     def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Start Redis."""
         self.root = root
-        self.redis = embedded.EmbeddedRedis(root / "redis")
+        self.redis = harness.Redis(root / "redis")
         self.redis.start()
         self.ledger = store.connect(self.redis.url)
-        for name, value in (("FARM_REDIS_URL", self.redis.url), ("FARM_DATA", str(root))):
+        for name, value in (
+            ("FARM_REDIS_URL", self.redis.url_of(harness.OPERATOR)),
+            ("FARM_DATA", str(root)),
+        ):
             monkeypatch.setenv(name, value)
 
     def run(self, *words: str) -> click.testing.Result:

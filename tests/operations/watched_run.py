@@ -117,7 +117,7 @@ def exporting(farm: harness.Farm) -> Iterator[int]:
     port = harness.free_port()
     command = [*processes.serve_command()[:-1], "exporter", "--port", str(port)]
     running = processes.Supervised(
-        "exporter", command, farm.worker.environment, farm.root / "logs" / "exporter.log"
+        "exporter", command, farm.environment("exporter"), farm.root / "logs" / "exporter.log"
     )
     running.start()
     try:
