@@ -22,7 +22,7 @@ _C = model.Criterion
 _SEASON: Final = (_C.CRASHES, _C.DIRECT_ENCOUNTER, _C.WINS, _C.SONNEBORN_BERGER)
 _FRC: Final = (_C.DIRECT_ENCOUNTER, _C.SONNEBORN_BERGER, _C.R_MOBILITY, _C.WINS)
 _NTCEC_REST: Final = (_C.BLACK_GAMES, _C.WINS, _C.BLACK_WINS, _C.DIRECT_ENCOUNTER)
-_CUP_PAIRS: Final = {32: 2, 16: 3, 8: 4, 4: 6, 2: 12}  # by the engines left: CUP-3b
+_CUP_PAIRS: Final = {32: 2, 16: 3, 8: 4, 4: 6, 2: 12}  # by the engines left: CUP-3c
 _BRONZE_PAIRS: Final = 8
 _CRASHES: Final = 3  # S16-15c, S17-15c
 
@@ -136,7 +136,7 @@ def table(rules: Rules) -> Table:
 
 
 def pairs(rules: Rules, engines: int, event: str) -> int | None:
-    """Return the pairs of games of a Cup's match: as given, or by the round (CUP-3b)."""
+    """Return the pairs of games of a Cup's match: as given, or by the round (CUP-3c)."""
     if rules.pairs is not None or rules.name != "cup":
         return rules.pairs
     return _BRONZE_PAIRS if "bronze" in event.lower() else _CUP_PAIRS.get(engines)

@@ -6,8 +6,10 @@ There ``farm doctor`` says the same, and positions without a table are played on
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 
+from orchestrator.arbiter import limits
 from orchestrator.doctor import season as doctor
 from orchestrator.season import model
 
@@ -23,7 +25,23 @@ def warnings(season: model.Season) -> list[str]:
         found = doctor.count(path, men)
         if found < doctor.WHOLE[men]:
             told.append(_missing(path, found, men, names))
-    return told
+    return [*told, *_directories(season)]
+
+
+def _directories(season: model.Season) -> Iterator[str]:
+    """Yield the directories of tables that engines alone read, where they are not here."""
+    events: dict[tuple[str, str], list[str]] = {}
+    for event in season.events:
+        for role in (limits.Role.NALIMOV, limits.Role.GAVIOTA, limits.Role.SCORPIO):
+            for path in (limits.path(event.limits, role) or "").split(":"):
+                if path and not pathlib.Path(path).is_dir():
+                    kind = role.value.partition(" ")[0]
+                    events.setdefault((kind, path), []).append(event.id)
+    for (kind, path), names in events.items():
+        yield (
+            f"no {kind} tables on this machine in {path} (for {', '.join(names)}); if it is the"
+            " hall, engines play without them"
+        )
 
 
 def _asked(event: model.Event) -> Iterator[tuple[str, int]]:

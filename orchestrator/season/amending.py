@@ -90,7 +90,8 @@ def _fresh(
     """Return the new exits in their order, without those that stay in the book."""
     numbered = enumerate(state.books[book])
     stay = {exit_.line for number, exit_ in numbered if number not in set(replaced)}
-    fresh = [exit_ for exit_ in exits if exit_.line not in stay]
+    different = {exit_.line: exit_ for exit_ in reversed(exits)}  # the first of its kind (S16-8a)
+    fresh = [exit_ for line, exit_ in reversed(different.items()) if line not in stay]
     if state.launched.season.books[book].order == "sequential":
         return fresh
     lot = lots.shuffle(state.launched.seed, f"book:{book}:mended:{state.seq}", len(fresh))

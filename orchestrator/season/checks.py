@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator import contract, errors
@@ -12,6 +13,7 @@ from orchestrator.season import adjudications, model, orders, plan, problems, ro
 from orchestrator.season.formats import knockout, registry
 
 Books = Mapping[str, Sequence[contract.Opening]]
+_LINES = 10  # wrong lines of a book that are named one by one
 _WAYS_IN = '"roster", a list of engine ids, or promotions to this event'
 _RULE_TEXTS = {"s16": "S16", "s17": "S17", "cup": "CUP", "frc": "FRC", "ntcec1": "N1"}
 
@@ -189,20 +191,80 @@ def _relegated(event: model.Event, size: int) -> Iterator[problems.Problem]:
 
 
 def openings(season: model.Season, engines: int, books: Books) -> Iterator[problems.Problem]:
-    """Yield books that run out inside an event, or begin behind their end."""
+    """Yield books that run out inside an event, begin behind their end, or hold wrong lines."""
+    for book, lines in books.items():
+        yield from _first(too_short(book, season.books[book], lines))
     for event_id, schedule in plan.schedules(season, engines).items():
         name = season.event(event_id).book
         if name is None:
             continue
-        there = len(books[name])
+        there = len({exit_.line for exit_ in books[name]})
         needed = plan.exits_of(season.event(event_id), schedule)
         if there == 0 or (needed > there and not season.books[name].repeat):
-            found = f"{there} lines in {season.books[name].file}"
+            every = len(books[name])
+            same = f" ({every} with their repetitions)" if there < every else ""
+            found = f"{there} different lines{same} in {season.books[name].file}"
             allowed = f"{needed} or more for event {event_id}, or repeat = true"
             yield problems.Problem(f"[books.{name}] file", found, allowed)
         elif (start := season.books[name].start) > there:
             yield problems.Problem(f"[books.{name}] start", str(start), f"1 to {there}, its lines")
         yield from _unplayable(season, season.event(event_id), name, books[name])
+        yield from _first(_not_different(season, season.event(event_id), name, books[name]))
+
+
+def repeated(exits: Sequence[contract.Opening]) -> Iterator[tuple[int, int]]:
+    """Yield each opening of a book that stood there before, and the first of its kind, from 1."""
+    first: dict[tuple[str | None, tuple[str, ...]], int] = {}
+    for number, exit_ in enumerate(exits, start=1):
+        before = first.setdefault(exit_.line, number)
+        if before != number:
+            yield number, before
+
+
+def named(number: int, exit_: contract.Opening) -> str:
+    """Name a line of a book for people, by its place in the file, from 1."""
+    return f"opening {number} ({exit_.name})" if exit_.name else f"opening {number}"
+
+
+def _first(wrong: Iterator[problems.Problem]) -> Iterator[problems.Problem]:
+    """Yield the first wrong lines of a book, and how many more there are."""
+    yield from itertools.islice(wrong, _LINES)
+    more = list(wrong)
+    if more:
+        where = more[0].where.partition(",")[0]
+        yield problems.Problem(where, f"{len(more)} more such lines", more[0].allowed)
+
+
+def too_short(
+    name: str, book: model.Book, exits: Sequence[contract.Opening]
+) -> Iterator[problems.Problem]:
+    """Yield the lines that end before the book's ``plies`` (S16-3c to 7b, S17-3d to 7b, N1)."""
+    if book.plies is None or book.shorter or all(not exit_.moves for exit_ in exits):
+        return  # positions have no length
+    for number, exit_ in enumerate(exits, start=1):
+        if len(exit_.moves) < book.plies:
+            yield problems.Problem(
+                f"[books.{name}] file, {named(number, exit_)}",
+                f"{len(exit_.moves)} plies",
+                f"plies = {book.plies}, a shorter one for all, or shorter = true",
+            )
+
+
+def _not_different(
+    season: model.Season, event: model.Event, name: str, exits: Sequence[contract.Opening]
+) -> Iterator[problems.Problem]:
+    """Yield lines of a match's book that would not be different openings (S16-8a, N1)."""
+    where = f"[books.{name}] file"
+    for number, exit_ in enumerate(exits, start=1):
+        if event.start_position and exit_.line == (None, ()):
+            found = f"the start position, which event {event.id} has already"
+            allowed = "other openings: it is played once (start_position, S16-8a)"
+            yield problems.Problem(f"{where}, {named(number, exit_)}", found, allowed)
+    if event.format.kind == "match" and not season.books[name].repeat:
+        for number, before in repeated(exits):
+            found = f"the same as opening {before}"
+            allowed = f"different openings for event {event.id} (S16-8a), or repeat = true"
+            yield problems.Problem(f"{where}, {named(number, exits[number - 1])}", found, allowed)
 
 
 def _unplayable(
@@ -231,6 +293,32 @@ def settings(
             if event not in events:
                 where = f"[roster.engine {engine.id}] settings.{event}"
                 yield problems.Problem(where, "no such event", ", ".join(events))
+
+
+def frozen(
+    season: model.Season, engines: Sequence[contract.EngineSpec]
+) -> Iterator[problems.Problem]:
+    """Yield settings that an event, before which nothing changes, would have for itself alone.
+
+    S16-13f: in the playoff the League 1 versions compete; settings are a part of them (S16-13b).
+    """
+    for event in season.events:
+        updates = event.updates or season.updates
+        if updates.window != "closed":
+            continue
+        for source, engine in itertools.product(plan.sources(season, event.id), engines):
+            if _asked(engine, event.id) != _asked(engine, source.event):
+                where = f"[roster.engine {engine.id}] settings.{event.id}"
+                found = f"other settings than in {source.event}"
+                clause = f" ({updates.clause})" if updates.clause else ""
+                allowed = f"the same as settings.{source.event}: nothing changes between them"
+                yield problems.Problem(where, found, allowed + clause)
+
+
+def _asked(engine: contract.EngineSpec, event: str) -> dict[str, str]:
+    """Return what an author asks for an event; option names are the same in any case."""
+    options = orders.engine_in(engine, event).options
+    return {name.lower(): rules.text(value) for name, value in options.items()}
 
 
 def limits(

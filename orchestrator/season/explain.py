@@ -6,10 +6,11 @@ are mostly shorter; long games and tied matches may take more, so no bound is pr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.season import files, model, plan, wording
+from orchestrator.season import checks, files, model, plan, wording
 from orchestrator.season.formats import base
 
 _MOVES: Final = 60  # moves a side of a usual engine game
@@ -142,6 +143,8 @@ def _warnings(loaded: files.Loaded) -> Iterator[str]:
     for book in season.books:
         if book not in used:
             yield f"[books.{book}] is used by no event"
+    yield from _size_warnings(loaded)
+    yield from _book_warnings(loaded)
     listed = {e for event in season.events for e in plan.listed(event, _ids(loaded))}
     for engine in _ids(loaded):
         if engine not in listed:
@@ -149,6 +152,29 @@ def _warnings(loaded: files.Loaded) -> Iterator[str]:
     low = [e.id for e in loaded.engines if e.rating is not None and e.rating < season.rating_floor]
     if low:
         yield f"rated below {season.rating_floor}: {', '.join(low)} (S16-1a, S17-1a)"
+
+
+def _size_warnings(loaded: files.Loaded) -> Iterator[str]:
+    """Yield fields that are larger than the rule text has them, and an odd number of engines."""
+    season, engines = loaded.season, len(loaded.engines)
+    for event_id, size in plan.fields(season, engines).items():
+        most = season.event(event_id).max_engines
+        if most is not None and size > most:
+            yield f"[event {event_id}] has {size} engines; max_engines = {most}"
+    if season.roster.even and engines % 2:
+        yield f"{engines} engines are an odd number; [roster] even = true asks for one more"
+
+
+def _book_warnings(loaded: files.Loaded) -> Iterator[str]:
+    """Yield lines that a book has twice, and books that are another's (S17-7b)."""
+    lines = {name: {exit_.line for exit_ in exits} for name, exits in loaded.books.items()}
+    for name, exits in loaded.books.items():
+        for number, before in checks.repeated(exits):
+            line = checks.named(number, exits[number - 1])
+            yield f"[books.{name}] {line} is the same as opening {before}"
+    for one, other in itertools.combinations(lines, 2):
+        if lines[one] == lines[other]:
+            yield f"[books.{other}] holds the same openings as [books.{one}]"
 
 
 def _ids(loaded: files.Loaded) -> tuple[str, ...]:

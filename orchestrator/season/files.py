@@ -54,7 +54,8 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     ids = [engine.id for engine in engines]
     known = [*checks.references(season, ids), *checks.settings(season, engines)]
     problems.refuse(file, [*wrong, *known])
-    problems.refuse(file, [*checks.fields(season, ids), *checks.limits(season, engines)])
+    settings = [*checks.limits(season, engines), *checks.frozen(season, engines)]
+    problems.refuse(file, [*checks.fields(season, ids), *settings])
     books = {name: _book(file, path, name, book) for name, book in season.books.items()}
     problems.refuse(file, list(checks.openings(season, len(ids), books)))
     return Loaded(file, season, engines, books)
@@ -156,7 +157,9 @@ def load_book(path: Path, name: str, like: model.Book) -> tuple[contract.Opening
     """Read a file that takes the place of a season's book; raise as ``load`` does."""
     kind = {"kind": like.kind} if _kind(model.Book(file=path.name)) is None else {"kind": None}
     book = like.model_copy(update={"file": path.name} | kind)
-    return _book(str(path), path, name, book)
+    exits = _book(str(path), path, name, book)
+    problems.refuse(str(path), list(checks.too_short(name, book, exits)))
+    return exits
 
 
 def _kind(book: model.Book) -> Literal["pgn", "epd"] | None:

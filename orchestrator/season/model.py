@@ -146,6 +146,7 @@ class Roster(contract.Message):
 
     file: values.Text | None = None
     size: int | None = pydantic.Field(default=None, ge=2)
+    even: bool = False  # `farm check` warns of an odd number (FRC-1c)
     find: tuple[values.Text, ...] = ()
     fill: tuple[EngineEntry, ...] = ()
     engines: tuple[EngineEntry, ...] = pydantic.Field(default=(), alias="engine")
@@ -154,7 +155,8 @@ class Roster(contract.Message):
 class Book(contract.Message):
     """An opening book; its exits are put in order once, then taken one after the other.
 
-    No exit repeats inside an event unless ``repeat`` allows the book to start again.
+    No exit repeats inside an event unless ``repeat`` allows the book to start again. A line with
+    fewer than ``plies`` is refused (S16-3c to 7b, N1) unless ``shorter`` allows it.
     """
 
     file: values.Text
@@ -163,6 +165,7 @@ class Book(contract.Message):
     order: Literal["random", "sequential"] = "random"
     start: int = pydantic.Field(default=1, ge=1)  # first exit of a sequential book, from 1
     repeat: bool = False
+    shorter: bool = False
 
 
 class RoundRobin(contract.Message):
@@ -366,6 +369,7 @@ class Event(contract.Message):
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
     updates: Updates | None = None  # None: the season's
+    max_engines: int | None = pydantic.Field(default=None, ge=2)  # S16-3b, S17-3c, S17-5f
     # Crashes (S16-15c, S17-15c); 0: never, a crash is a loss (S16-15f, S17-15f, CUP-7a, FRC-7a).
     disqualify_after: int = pydantic.Field(default=0, ge=0)
     break_: values.Duration | None = pydantic.Field(default=None, alias="break")

@@ -162,6 +162,8 @@ def _listed_wrong(
     unknown = sorted(set(engine.settings) - state.events.keys())
     if unknown:
         return f"settings for {', '.join(unknown)}, but there is no such event"
+    for wrong in checks.frozen(state.launched.season, [engine]):
+        return f"{wrong.where}: {wrong.found}; allowed: {wrong.allowed}"
     return ""
 
 
@@ -205,6 +207,9 @@ def _require_room(state: season_state.SeasonState, event: events.EventState) -> 
     if allowed is not None:
         text = f"{event.id} would have a field of {field}; allowed: {allowed}"
         raise errors.RefusedError(text)
+    if event.spec.max_engines is not None and field > event.spec.max_engines:
+        text = f"{event.id} would have a field of {field}"
+        raise errors.RefusedError(f"{text}; allowed: {event.spec.max_engines} (max_engines)")
     for problem in checks.winners(season, event.spec, field):
         raise errors.RefusedError(
             f"{event.id} would send {problem.found}; allowed: {problem.allowed}; let the engine"

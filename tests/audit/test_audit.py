@@ -16,6 +16,7 @@ import click.testing
 import pytest
 
 from orchestrator import commands
+from orchestrator.audit import rules
 
 DATA = pathlib.Path(__file__).parents[3] / "shared" / "data"
 SHORT = [
@@ -292,3 +293,10 @@ def test_unknown_names_are_exit_code_2() -> None:
     truth("Cup_12_Bronze")
     path = str(DATA / "pgn" / "TCEC_Cup_12_Bronze.pgn.gz")
     assert run(path, "--rules", "cup", "--seeds", "Nobody,Ethereal").exit_code == 2
+
+
+def test_the_pairs_of_a_cup_s_match_cite_their_clause() -> None:
+    """CUP-3c has the pairs of a match; CUP-3b is about colours."""
+    text = pathlib.Path(rules.__file__).read_text(encoding="utf-8")
+    assert "CUP-3c" in text
+    assert "CUP-3b" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import orchestrator
 from orchestrator import contract, errors
-from orchestrator.season import files, known_keys, model, operations, roster
+from orchestrator.season import explain, files, known_keys, model, operations, plan, roster
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 CONTROL = 'time_control = "30+5"'
@@ -297,3 +298,40 @@ def test_a_bad_season_id_is_refused(tmp_path: Path, season_id: str) -> None:
     loaded = driver.load(tmp_path, driver.season_text())
     with pytest.raises(errors.UsageError):
         operations.launch(loaded, season_id, "seed", "hall", "0")
+
+
+# -- sizes of fields (S16-3b, S17-3c, S17-5f, FRC-1c) ---------------------------------------
+
+
+def grown(season: str, event: str, more: int) -> files.Loaded:
+    """Return a bundled season with more engines, in one event where it lists its field."""
+    loaded = driver.shipped(season)
+    new = [loaded.engines[0].model_copy(update={"id": f"more-{n}"}) for n in range(more)]
+    events = [
+        one.model_copy(update={"entrants": (*one.entrants, *(engine.id for engine in new))})
+        if one.id == event and isinstance(one.entrants, tuple)
+        else one
+        for one in loaded.season.events
+    ]
+    changed = loaded.season.model_copy(update={"events": tuple(events)})
+    return dataclasses.replace(loaded, season=changed, engines=(*loaded.engines, *new))
+
+
+@pytest.mark.parametrize(
+    ("season", "event"), [("season16", "ql"), ("season17", "ql"), ("season17", "l1-gpu")]
+)
+def test_a_field_beyond_the_texts_is_warned_of(tmp_path: Path, season: str, event: str) -> None:
+    """S16-3b, S17-3c, S17-5f: "up to 16 engines"."""
+    usual = plan.fields(driver.shipped(season).season, 60)[event]
+    told = explain.explain(grown(season, event, 18 - usual))["warnings"]
+    assert f"[event {event}] has 18 engines; max_engines = 16" in told
+    assert not any(
+        "max_engines" in one for one in explain.explain(driver.shipped(season))["warnings"]
+    )
+
+
+def test_an_odd_number_of_engines_is_warned_of() -> None:
+    """FRC-1c: one more may be invited "to complete an even number"."""
+    odd = len(driver.shipped("frc").engines) % 2 == 0
+    told = explain.explain(grown("frc", "league-a", 1 if odd else 2))["warnings"]
+    assert any("odd number" in one for one in told)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
+import driver
 import pytest
+from click import testing
 
-from orchestrator import contract, errors
-from orchestrator.season import files, orders
+from orchestrator import commands, contract, errors
+from orchestrator.season import files, orders, updating
 
 SEASON = """
 schema = 1
@@ -91,3 +94,65 @@ def test_a_roster_that_breaks_a_limit_is_refused(
     assert f"[roster.engine two] {where}" in text
     assert found in text
     assert allowed in text
+
+
+# -- S16-13f: what plays League 1 plays its playoff ---------------------------------------
+
+CLOSED = """
+updates = { window = "closed", clause = "S16-13f" }
+time_control = "1+1"
+limits = { threads = 8, hash_mb = 128"""
+
+
+def closed(tmp_path: pathlib.Path, one: str, two: str = "") -> files.Loaded:
+    """Load the season with a final before which nothing may be updated."""
+    file = tmp_path / "season.toml"
+    text = SEASON.replace('time_control = "1+1"\nlimits = { threads = 8, hash_mb = 128', CLOSED[1:])
+    file.write_text(re.sub("settings.final = .*", one, text) % two)
+    return files.load(file, find=lambda _: [])
+
+
+@pytest.mark.parametrize(
+    "one", ["settings.final = { Contempt = 3 }", "settings.league.Contempt = 3"]
+)
+def test_settings_do_not_change_where_nothing_may_be_updated(
+    tmp_path: pathlib.Path, one: str
+) -> None:
+    """S16-13f: the League 1 versions compete; settings are a part of an update (S16-13b)."""
+    with pytest.raises(errors.SeasonFileError, match=r"one\] settings.final.*league.*S16-13f"):
+        closed(tmp_path, one)
+
+
+def test_the_same_settings_for_both_are_no_change(tmp_path: pathlib.Path) -> None:
+    """S16-13f: however their names are written."""
+    same = "settings.league = { Contempt = 3 }\nsettings.final = { contempt = 3 }"
+    assert closed(tmp_path, same).engines[0].settings["final"] == {"contempt": 3}
+    assert closed(tmp_path, "").engines[0].settings == {}
+
+
+def test_an_update_brings_no_such_settings(tmp_path: pathlib.Path) -> None:
+    """S16-13f: neither does one before the league begins."""
+    played = driver.Driver.launched(closed(tmp_path, "", "settings.league = {}"))
+    entry = updating.entries_of(played.state)["one"].model_copy(
+        update={"settings": {"final": {"Contempt": 3}}}
+    )
+    with pytest.raises(errors.RefusedError, match="S16-13f"):
+        updating.update(played.state, entry, "league", played.now_ms, "ann", "by mail")
+
+
+# -- the tablebases of the texts ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("season", "tablebases"),
+    [("season16", "all"), ("ntcec1", "one")],  # S16 and N1 Endgame Tablebases
+)
+def test_the_texts_kinds_of_tablebases_have_their_paths(season: str, tablebases: str) -> None:
+    """S16: 5-men Nalimov, Gaviota, Scorpio beside Syzygy; N1: one kind an engine, Nalimov first."""
+    for event in driver.shipped(season).season.events:
+        limits = event.limits
+        assert all((limits.nalimov_path, limits.gaviota_path, limits.scorpio_path)), event.id
+        assert limits.tablebases == tablebases
+        assert bool(limits.syzygy_path) == (season == "season16")
+    warned = testing.CliRunner().invoke(commands.farm, ["check", season]).output
+    assert "no Nalimov tables on this machine in /srv/nalimov" in warned
