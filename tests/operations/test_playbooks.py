@@ -78,11 +78,13 @@ def test_only_modules_of_ansible_core_are_used() -> None:
 
 # A farm that says: drained, and a game is in flight in hall-7; it notes what it was asked.
 BUSY = """#!/bin/sh
-[ "$1" = drain ] && echo "$2" > {place}/drained
-[ "$1" = status ] && echo '{{"halls": [{{"hall": "hall-7", "game": "league.1"}}]}}'
+echo "$1 $2 $3" >> {place}/words
+[ "$1" = status ] && cat {place}/status
 [ "$1" = doctor ] && env > {place}/asked
 exit 0
 """
+IN_FLIGHT = '{"halls": [{"hall": "hall-7", "game": "league.1"}, {"hall": "hall-8", "game": null}]}'
+IDLE = '{"halls": [{"hall": "hall-7", "game": null}]}'
 
 TWO_HOSTS = """---
 all:
@@ -93,34 +95,139 @@ all:
   children:
     control: {{hosts: {{control-host: }}}}
     halls:
-      hosts: {{hall-host: }}
-      vars: {{hall_name: hall-7, hall_sandbox: plain}}
+      hosts: {{hall-host: {{hall_name: hall-7}}, other-host: {{hall_name: {other}}}}}
+      vars: {{hall_sandbox: plain}}
 """
 
 
-def on_two_hosts(
-    place: pathlib.Path, playbook: str, **told: object
-) -> subprocess.CompletedProcess[str]:
-    """Run a playbook on a control host and a hall of the name hall-7, whose farm is busy."""
-    (place / "farm").write_text(BUSY.format(place=place))
-    (place / "farm").chmod(0o755)
-    (place / "hosts.yml").write_text(TWO_HOSTS.format(python=sys.executable))
-    path = playbooks.ANSIBLE / "playbooks" / f"{playbook}.yml"
-    told[f"{playbook}_farm"] = [str(place / "farm")]
-    words = ("ansible-playbook", "-i", place / "hosts.yml", path, "-e", json.dumps(told))
-    return playbooks.tool(*words)
+class Hosts:
+    """A control host and two halls, hall-7 and another, whose farm is busy."""
+
+    def __init__(self, place: pathlib.Path) -> None:
+        self.place, self.prefix = place, place / "opt"
+        self.prefix.mkdir()
+        (place / "farm").write_text(BUSY.format(place=place))
+        (place / "farm").chmod(0o755)
+        (place / "status").write_text(IN_FLIGHT)
+        (place / "words").touch()
+        self.name_other("hall-8")
+        self.archive("echo prepared")
+
+    def name_other(self, name: str) -> None:
+        """Write the inventory."""
+        text = TWO_HOSTS.format(python=sys.executable, other=name)
+        (self.place / "hosts.yml").write_text(text)
+
+    def archive(self, install: str) -> None:
+        """Make a version whose install script is a stub."""
+        script = self.place / "install-farm"
+        script.write_text(f"#!/bin/sh\n{install}\n")
+        script.chmod(0o755)
+        with tarfile.open(self.place / "farm.tar.gz", "w:gz") as archive:
+            archive.add(script, "deploy/install/install-farm")
+
+    def run(
+        self, playbook: str, limit: str = "all", **told: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a playbook on the hosts of a limit."""
+        path = playbooks.ANSIBLE / "playbooks" / f"{playbook}.yml"
+        for name in ("upgrade", "preflight", "undrain"):
+            told[f"{name}_farm"] = [str(self.place / "farm")]
+        told |= {"program_prefix": str(self.prefix)}
+        told |= {"program_archive": str(self.place / "farm.tar.gz")}
+        words = ("ansible-playbook", "-i", self.place / "hosts.yml", path, "-e", json.dumps(told))
+        return playbooks.tool(*words, "--limit", limit)
+
+    def words(self, verb: str) -> list[str]:
+        """Return what the farm was told with a verb."""
+        lines = (self.place / "words").read_text().splitlines()
+        return sorted(line.split()[1] for line in lines if line.startswith(f"{verb} "))
+
+
+@pytest.fixture
+def two(tmp_path: pathlib.Path) -> Hosts:
+    """Return the hosts of a farm of two halls."""
+    if os.geteuid() != 0:
+        pytest.skip("hardware: files of root's need root")
+    return Hosts(tmp_path)
 
 
 UNIT = re.compile(r"farm-\w+@?")
+QUICK = {"upgrade_tries": 1, "upgrade_delay_seconds": 1}
 
 
-def test_an_upgrade_stops_on_all_hosts_while_a_game_is_in_flight(tmp_path: pathlib.Path) -> None:
-    """It drains the hall by its own name, refuses by it, and begins nothing on the control host."""
-    done = on_two_hosts(tmp_path, "upgrade", upgrade_tries=1, upgrade_delay_seconds=1)
+def test_an_upgrade_stops_on_all_hosts_while_a_game_is_in_flight(two: Hosts) -> None:
+    """All halls are drained, by their own names; it refuses, and changes no host."""
+    done = two.run("upgrade", **QUICK)
     assert done.returncode != 0
-    assert (tmp_path / "drained").read_text() == "hall-7\n"
+    assert two.words("drain") == ["hall-7", "hall-8"], "both before one is waited for"
     assert "a game is in flight in hall-7 on hall-host" in done.stdout + done.stderr
     assert "Upgrade the control host" not in done.stdout, done.stdout
+
+
+def test_an_upgrade_that_cannot_be_built_drains_nobody(two: Hosts) -> None:
+    """It is built while games are played; what fails then has cost no game."""
+    two.archive("echo no such wheel >&2; exit 1")
+    done = two.run("upgrade", **QUICK)
+    assert done.returncode != 0
+    assert "no such wheel" in done.stdout + done.stderr
+    assert two.words("drain") == []
+
+
+def test_halls_whose_upgrade_was_put_off_play_on(two: Hosts) -> None:
+    """Each drain is taken back by its hall's name."""
+    done = two.run("undrain")
+    assert done.returncode == 0, done.stdout
+    assert two.words("undrain") == ["hall-7", "hall-8"]
+
+
+def test_two_halls_of_one_name_are_refused(two: Hosts) -> None:
+    """The second host would wait for ever: nothing is done on any."""
+    two.name_other("hall-7")
+    done = two.run("site")
+    assert done.returncode != 0
+    assert "two hosts of group halls have one name" in done.stdout + done.stderr
+    assert "Make every host" not in done.stdout
+
+
+def test_a_host_that_fails_ends_its_own_part_alone() -> None:
+    """A play of halls that all fail would end the run before GPU boxes and monitoring, silently."""
+    plays = yaml.safe_load(playbooks.SITE.read_text())
+    assert [one["hosts"] for one in plays] == ["all", "all"]
+    assert plays[1]["force_handlers"] is True
+    named = {task["ansible.builtin.include_role"]["name"] for task in plays[1]["tasks"]}
+    assert named == set(playbooks.ROLES)
+
+
+def test_what_the_inventory_does_not_name_is_removed(two: Hosts) -> None:
+    """A lane, a kibitzer, a hall of another name, which is drained first; the rest stays."""
+    settings = two.place / "etc"
+    settings.mkdir()
+    names = (
+        "hall-hall-7",
+        "lane-hall-7.a",
+        "lane-hall-7.b",
+        "kibitz-0",
+        "hall-hall-9",
+        "lane-hall-9.a",
+    )
+    for name in (*names, "farm"):
+        (settings / f"{name}.env").touch()
+    (two.place / "status").write_text(IDLE)
+    told = {"remove_settings": str(settings), "remove_data": str(two.place)} | QUICK
+    lanes = {"hall_lanes": [{"name": "a", "cpus": "5-8"}]}
+    spooled = two.place / "halls/hall-9/spool/a.spool"
+    spooled.parent.mkdir(parents=True)
+    spooled.touch()
+    refused = two.run("remove", **told, **lanes, limit="hall-host")
+    assert refused.returncode != 0
+    assert "1 finished games of hall-hall-9" in refused.stdout + refused.stderr
+    spooled.unlink()
+    done = two.run("remove", **told, **lanes, limit="hall-host")
+    kept = {"farm.env", "hall-hall-7.env", "lane-hall-7.a.env"}
+    assert {path.name for path in settings.iterdir()} == kept, done.stdout
+    assert "hall-9" in two.words("drain")
+    assert "hall-7" not in two.words("drain")
 
 
 def test_an_upgrade_that_was_cut_off_starts_the_new_version_when_it_is_run_again() -> None:
@@ -134,19 +241,35 @@ def test_an_upgrade_that_was_cut_off_starts_the_new_version_when_it_is_run_again
 def test_an_upgrade_restarts_all_that_runs_with_games_before_spectators() -> None:
     """Each unit of the farm that runs for good is named; the others are oneshot."""
     plays = yaml.safe_load(playbooks.UPGRADE.read_text())
-    assert [one["hosts"] for one in plays] == ["halls", "control", "halls:gpu_boxes", "kibitzers"]
+    all_of_them = "control:halls:gpu_boxes:kibitzers"
+    order = [all_of_them, "halls", "control", "halls:gpu_boxes", "kibitzers"]
+    assert [one["hosts"] for one in plays] == order
     restarted = {unit for play in plays for unit in UNIT.findall(str(play.get("post_tasks")))}
     units = (hosts.ROOT / "deploy" / "systemd").glob("*.service")
     lasting = {path.stem for path in units if "Type=oneshot" not in path.read_text()}
     assert restarted == lasting
 
 
-def test_the_doctor_looks_at_the_hall_as_its_unit_plays(tmp_path: pathlib.Path) -> None:
+def test_an_upgrade_restarts_the_lanes_of_its_hall(two: Hosts) -> None:
+    """Their units have the names that role hall has given them."""
+    plays = yaml.safe_load(playbooks.UPGRADE.read_text())
+    (task,) = [one for one in plays[3]["post_tasks"] if "upgrade_lanes" in one.get("vars", ())]
+    said = {"name": "Say", "ansible.builtin.debug": {"msg": task["loop"]}, "vars": task["vars"]}
+    play = {"name": "Say", "hosts": "hall-host", "gather_facts": False, "tasks": [said]}
+    (two.place / "play.yml").write_text(yaml.dump([play]))
+    lanes = json.dumps({"hall_lanes": [{"name": "a"}, {"name": "b"}]})
+    done = playbooks.play(two.place / "hosts.yml", two.place / "play.yml", "-e", lanes)
+    wanted = ["farm-hall@hall-7.service", *(f"farm-lane@hall-7.{name}.service" for name in "ab")]
+    assert re.findall(r"farm-[^\s\",]+", done) == wanted
+
+
+def test_the_doctor_looks_at_the_hall_as_its_unit_plays(two: Hosts) -> None:
     """The hall's name, its host's name and its sandbox are the inventory's."""
-    done = on_two_hosts(tmp_path, "preflight")
+    done = two.run("preflight", limit="hall-host")
     assert done.returncode == 0, done.stdout
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert {"FARM_HALL=hall-7", "FARM_HOST=hall-host", "FARM_SANDBOX=plain"} <= set(asked)
+    asked = (two.place / "asked").read_text().splitlines()
+    assert "FARM_SANDBOX=plain" in asked
+    assert {"FARM_HALL=hall-7", "FARM_HOST=hall-host"} <= set(asked)
 
 
 # -- tasks and templates by themselves ---------------------------------------------------------
@@ -204,29 +327,22 @@ def test_tables_are_read_again_only_when_one_has_changed(tmp_path: pathlib.Path)
         assert "KQvK.rtbw: FAILED" in damaged.stdout
 
 
-def test_only_what_is_in_the_archive_is_installed(tmp_path: pathlib.Path) -> None:
+def test_only_what_is_in_the_archive_is_installed(two: Hosts) -> None:
     """A module that a new version does not have any more is not installed with it."""
-    if os.geteuid() != 0:
-        pytest.skip("hardware: files of root's need root")
-    script = tmp_path / "install-farm"
-    script.write_text('#!/bin/sh\nls "$2" > "$4/seen"\necho installed\n')
-    script.chmod(0o755)
-    unpacking = tasks("program")
-    names = [one["name"] for one in unpacking]
-    del unpacking[names.index("Install the program, beside what runs") + 1 :]
-    prefix = tmp_path / "opt"
-    prefix.mkdir()
-    told = {"program_prefix": str(prefix), "program_archive": str(tmp_path / "new.tar.gz")}
-    told |= {"program_wheels": "", "program_prepare": False}
-    play = {"name": "Unpack", "hosts": "hall-host", "gather_facts": False, "tasks": unpacking}
-    (tmp_path / "play.yml").write_text(yaml.dump([play | {"vars": told}]))
-    (tmp_path / "hosts.yml").write_text(TWO_HOSTS.format(python=sys.executable))
+    script = two.place / "install-farm"
+    two.archive('ls "$2" > "$4/seen"; echo installed')
+    path = playbooks.ANSIBLE / "roles/program/tasks/install.yml"
+    told = {"program_prefix": str(two.prefix), "program_wheels": "", "program_prepare": False}
+    told |= {"program_archive": str(two.place / "farm.tar.gz")}
+    play = {"name": "Install", "hosts": "hall-host", "gather_facts": False}
+    play |= {"tasks": yaml.safe_load(path.read_text()), "vars": told}
+    (two.place / "play.yml").write_text(yaml.dump([play]))
     for module in ("gone.py", "kept.py"):
-        with tarfile.open(tmp_path / "new.tar.gz", "w:gz") as archive:
+        with tarfile.open(two.place / "farm.tar.gz", "w:gz") as archive:
             archive.add(script, "deploy/install/install-farm")
             archive.add(__file__, module)
-        playbooks.play(tmp_path / "hosts.yml", tmp_path / "play.yml")
-        assert (prefix / "seen").read_text().split() == ["deploy", module]
+        playbooks.play(two.place / "hosts.yml", two.place / "play.yml")
+        assert (two.prefix / "seen").read_text().split() == ["deploy", module]
 
 
 READ = re.compile(r'"/\.\./\.\./(deploy/[^"{]+)", rstrip=false\)(.*?)\}\}', re.DOTALL)
