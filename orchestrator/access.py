@@ -151,7 +151,7 @@ def _beside_journals(names: keys.Keys) -> tuple[str, ...]:
 def _of_hall(names: keys.Keys) -> tuple[str, ...]:
     """Return the keys that playing writes, and those its scripts name."""
     return (
-        *(names.epoch, names.seasons, names.halls, names.vitals),
+        *(names.epoch, names.seasons, names.halls, names.vitals, names.checked),
         *(names.journal("*"), names.holds("*")),
         *(names.results("*"), names.latest("*"), names.attempts("*")),
         *(names.hall("*"), names.plies("*"), names.record("*")),

@@ -77,6 +77,12 @@ class LedgerRefusedError(LedgerAwayError):
     exit_code = 3
 
 
+class LedgerUncheckedError(LedgerAwayError):
+    """Redis was started again, and ``serve`` has not compared its journals yet: try again."""
+
+    exit_code = 3
+
+
 class LedgerDamagedError(OperatorError):
     """Journal and mirror, or journal and fold, contradict each other; nothing is written."""
 

@@ -1,35 +1,68 @@
 """One season that ``serve`` keeps: mirrored, folded, brought up to what the rules say, archived.
 
 Invariants: no entry is acted on before it is in the mirror; a game is archived before its
-hall may forget it; a journal that has become shorter than its mirror is not written to.
+hall may forget it; a journal that no longer ends as it did, or has become shorter than its
+mirror, is not written to.
 """
 
 from __future__ import annotations
 
+import collections
 import pathlib
 from collections.abc import Iterable
 
 import structlog
 
-from orchestrator import archive, contract, errors, interrupted_games
+from orchestrator import archive, contract, errors, interrupted_games, ringing
 from orchestrator.ledger import api, mirror
-from orchestrator.season import amendments, decide, state
+from orchestrator.season import amendments, decide, orders, state
 
 log = structlog.get_logger()
 
 SERVE = "serve"  # who journals what the rules decide
 BATCH = 1_000  # entries read at once: bounds memory, not work
+KEPT = 1_000  # archived games whose records may still be in Redis: more than one pass archives
 REARRANGING = frozenset(  # the event's PGN is written anew
     {"game_voided", "events_undone", "engine_replaced", "games_imported"}
 )
 
 
+RESTORE = "stop `farm serve`, run `farm restore`, start it again"
+
+
+def lost_entries(season: str, last: int, mirrored: int) -> errors.LedgerDamagedError:
+    """Return the error of a journal that Redis has lost the end of."""
+    return errors.LedgerDamagedError(
+        f"Redis holds {last} entries of {season}, its mirror {mirrored}: Redis has lost facts, or"
+        f" is another one. Nothing of {season} is played until then: {RESTORE}"
+    )
+
+
+def unforeseen(season: str, error: Exception) -> errors.LedgerDamagedError:
+    """Return the error of a season that cannot be gone on with, for a reason nobody foresaw."""
+    return errors.LedgerDamagedError(
+        f"{season} cannot be gone on with: {type(error).__name__}: {error}; the log of"
+        " `farm serve` shows where. Report it; `farm fsck` checks journal and archive"
+    )
+
+
 class SeasonRunner:
-    """One season: its state, its mirror, its archive."""
+    """One season: its state, its mirror, its archive.
+
+    ``hall``, ``ready`` (the game to be played next) and ``deadline_ms`` are what the state says
+    since the last ``advance``; ``missing`` are finished games whose record is to come.
+    """
 
     def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
         self.season = season
         self.state = state.SeasonState()
+        self.hall = ""
+        self.ready: str | None = None
+        self.deadline_ms: int | None = None
+        self.missing: set[str] = set()
+        self.bell = ringing.Bell()  # the hall's, for its spools
+        self._checked = ""  # the server in which the journal was compared with its mirror
+        self._end = ""  # the line of the last entry that was applied
         self._ledger = ledger
         self._archive = archive.SeasonArchive(root, season)
         self._archived, last = ledger.mirrored(season), ledger.last(season)
@@ -38,6 +71,7 @@ class SeasonRunner:
             log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
         self._refuse_shorter_journal(last)
         self._to_archive: list[contract.Entry] = []
+        self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
         self._rebuilt = False
 
     def close(self) -> None:
@@ -48,14 +82,39 @@ class SeasonRunner:
         """Raise ``LedgerDamagedError`` when Redis has lost entries that are in the mirror."""
         if last < self._mirror.last:
             self._mirror.close()
-            raise errors.LedgerDamagedError(
-                f"Redis holds {last} entries of {self.season}, its mirror {self._mirror.last}:"
-                " Redis has lost facts; nothing is written until `farm restore`"
-            )
+            raise lost_entries(self.season, last, self._mirror.last)
 
-    def advance(self, now_ms: int) -> None:
-        """Catch up with the journal and append all that can be decided now."""
+    def advance(self, now_ms: int, run_id: str) -> bool:
+        """Catch up with the journal and append all that can be decided now.
+
+        ``run_id`` names the server; say whether the journal was compared in it for the first
+        time, so that halls may write to it from now on.
+        """
         self._catch_up()
+        compared = run_id != self._checked
+        if compared:
+            if not self._ledger.set_checked(self.season, run_id):
+                raise errors.LedgerUnreachableError("Redis was restarted meanwhile; compare again")
+            self._checked = run_id
+        self._decide(now_ms)
+        self.hall, self.ready = self.state.hall, self.state.ready_game()
+        self.deadline_ms = self.state.next_deadline_ms()
+        return compared
+
+    def alarm(self) -> str:
+        """Say whose records are missing, and what to do."""
+        games = ", ".join(sorted(self.missing)[:8])
+        return (
+            f"the records of {len(self.missing)} finished games of {self.season} ({games}) are"
+            f" neither in Redis nor in the archive. Start the worker of {self.hall}: its spool has"
+            " them; if that disk is lost, stop `farm serve` and run `farm restore --without-games`"
+        )
+
+    def order(self, game: str) -> str:
+        """Return the order of a game, as halls read it."""
+        return orders.game_order(self.state, game).encode()
+
+    def _decide(self, now_ms: int) -> None:
         while True:
             drafts, effects = interrupted_games.verdict(self._ledger, self._archive, self.state)
             drafts = drafts or decide.decide(self.state, now_ms)
@@ -69,12 +128,30 @@ class SeasonRunner:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        while entries := self._ledger.read(self.season, self.state.seq, BATCH):
+        while entries := self._new_entries():
             self._mirror_all(entries)
             for entry in entries:
                 self.state.apply(entry)
                 if entry.seq > self._archived:
                     self._to_archive.append(entry)
+                elif entry.kind == "game_finished":
+                    self._kept.append(entry.data["attempt"])  # a kill may have left its record
+            self._end = entries[-1].line()
+
+    def _new_entries(self) -> list[contract.Entry]:
+        """Read what is new, with the last known entry: it must still be there as it was."""
+        known = self.state.seq
+        entries = self._ledger.read(self.season, max(0, known - 1), BATCH)
+        if not known:
+            return entries
+        if not entries:
+            raise lost_entries(self.season, self._ledger.last(self.season), known)
+        if entries[0].line() != self._end:
+            raise errors.LedgerDamagedError(
+                f"{self.season}: entry {known} of Redis is not the one of its mirror: Redis has"
+                f" lost facts and others have been written since, or it is another one: {RESTORE}"
+            )
+        return entries[1:]
 
     def _mirror_all(self, entries: list[contract.Entry]) -> None:
         known = [entry for entry in entries if entry.seq <= self._mirror.last]
@@ -95,10 +172,19 @@ class SeasonRunner:
         if any(entry.kind in REARRANGING for entry in self._to_archive):
             self._rebuild_events()
         games = any(entry.kind == "game_finished" for entry in self._to_archive)
-        self._to_archive.clear()
-        if self.state.seq > self._archived:
-            self._ledger.set_mirrored(self.season, self.state.seq)
-            self._archived = self.state.seq  # only now: what an outage cut off is told again
+        self._to_archive = [
+            entry
+            for entry in self._to_archive
+            if entry.kind == "game_finished" and entry.data["game"] in self.missing
+        ]
+        # Spools go when the mirror has passed their entry: not before all of them are archived.
+        whole = self._to_archive[0].seq - 1 if self._to_archive else self.state.seq
+        if whole > self._archived:
+            self._ledger.set_mirrored(self.season, whole)
+            self._archived = whole  # only now: what an outage cut off is told again
+        while self._kept:  # only now: a hall gives a record back that is missing before
+            self._ledger.archived(self._kept[0])
+            self._kept.popleft()
         return games
 
     def _rebuild_events(self) -> None:
@@ -113,14 +199,28 @@ class SeasonRunner:
         if packed is None and finished.by_verdict:
             packed = interrupted_games.packed(self.state, finished)
         if packed is None:
-            if self._archive.pgn(finished.game) is None:
-                log.error("record.missing", season=self.season, game=finished.game)
+            self._miss(finished.game)
             return
+        if finished.game in self.missing:
+            log.info("record.found", season=self.season, game=finished.game)
+            self.missing.discard(finished.game)
         known = self._archive.pgn(finished.game) is not None
         self._archive.keep_game(finished.game, packed)
         if not known:
             self._add_to_event(finished.game)
-        self._ledger.archived(finished.attempt)
+        self._kept.append(finished.attempt)
+
+    def _miss(self, game: str) -> None:
+        """Wait for a record that Redis has lost: its hall's spool has it.
+
+        A restore that could not find it either has said so, and its result counts alone.
+        """
+        if self._archive.pgn(game) is not None or self._archive.is_lost(game):
+            self.missing.discard(game)
+        elif game not in self.missing:
+            self.missing.add(game)
+            self.bell.news()
+            log.error("record.missing", season=self.season, game=game)
 
     def _add_to_event(self, game: str) -> None:
         """Add a game to its event's PGN: behind the others, or, played again, in its place."""

@@ -6,12 +6,24 @@ Every pass derives everything from the state; the journal's growth is only a wak
 Killed at any point and started again, it goes on where the journal ends. A second
 ``serve`` on the same ledger is harmless (all its writes are compare-and-append); a
 second one on the same archive is refused. What is done for one season, and its invariants,
-stand in ``season_runner``.
+are in ``season_runner``.
+
+A Redis that was restarted may come back without its last writes, or be another one. So each
+pass compares the end of every journal with the mirror; after a restart (another run id) no
+hall and no operator can add to a journal before it was compared (``api.Ledger.set_checked``).
+A journal that has lost entries is not filled from the mirror by ``serve`` itself: what was
+lost beside it (tokens, leases, plies) cannot be known here, and a stale copy of Redis may have
+been started while the right one still plays. The season is suspended, with an alarm, until
+`farm restore` has raised the epoch, which ends the rights of every attempt of before.
+
+Whatever fails for one season, or for one hall, concerns no other: the season is suspended
+with its reason, and looked at again when Redis is restarted or ``serve`` is.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 import socket
 import threading
@@ -22,6 +34,7 @@ import structlog
 
 from orchestrator import (
     archive,
+    contract,
     errors,
     farm_journal,
     leases,
@@ -30,7 +43,6 @@ from orchestrator import (
     version,
 )
 from orchestrator.ledger import api, services
-from orchestrator.season import orders
 
 log = structlog.get_logger()
 
@@ -64,8 +76,10 @@ class Server:
         self._ring = ring
         self._alive = alive
         self._runners: dict[str, season_runner.SeasonRunner] = {}
-        self._damaged: set[str] = set()
+        self._run_id = ""  # the server that answered the last pass
+        self._damaged: dict[str, str] = {}  # suspended seasons, with the reason
         self._standing: dict[str, str] = {}  # season to what its disk said last
+        self._skipped: dict[str, str] = {}  # hall to why it could not be tended
         self._memories: dict[str, HallMemory] = {}
         self._farm = farm_journal.FarmMirror(ledger, root)
         self._farm_seen = 0  # the farm journal tells of launches, a wake-up only
@@ -105,18 +119,28 @@ class Server:
 
     def once(self) -> None:
         """Make one pass over everything."""
-        self._farm_seen = self._farm.catch_up()
+        run_id = self._ledger.run_id()
+        if run_id != self._run_id:
+            self._damaged.clear()  # it may be the right server again
+            self._miss_seasons()
+            self._run_id = run_id
+        self._farm_seen = self._farm.catch_up(run_id)
         self._open_seasons()
         now_ms = self._ledger.now_ms()
         for runner in self._living():
-            self._guarded(runner, lambda one: one.advance(now_ms))
+            self._guarded(runner.season, functools.partial(self._advance, runner, now_ms))
         for hall in self._halls():
-            self._tend(hall, now_ms)
+            self._tended(hall, now_ms)
         for runner in self._living():
-            self._guarded(runner, self._archive)
+            self._guarded(runner.season, functools.partial(self._archive, runner))
         for season in self._standing.keys() & self._runners.keys():
             del self._standing[season]
             log.info("season.goes_on", season=season)
+        self._publish()
+
+    def _advance(self, runner: season_runner.SeasonRunner, now_ms: int) -> None:
+        if runner.advance(now_ms, self._run_id):
+            self._ring(runner.hall)  # what it spooled may have waited for the comparison
 
     def _report(self) -> None:
         """Publish that a pass was completed, and what is wrong, for whoever watches."""
@@ -135,41 +159,61 @@ class Server:
         self._reported = now
 
     def _archive(self, runner: season_runner.SeasonRunner) -> None:
-        if runner.keep_archive() and runner.state.ready_game() is None:
-            self._ring(runner.state.hall)  # its spools may go now, and no game will ring
+        if runner.keep_archive() and runner.ready is None:
+            self._ring(runner.hall)  # its spools may go now, and no game will ring
+        if runner.missing and runner.bell.rings_at(time.monotonic()):
+            self._ring(runner.hall)  # its spool has the record that Redis has lost
+
+    def _miss_seasons(self) -> None:
+        """Suspend seasons that the archive has and Redis has not: it was emptied, or is new."""
+        for season in set(archive.journals(self._root)).difference(self._ledger.seasons()):
+            if season != api.FARM:
+                entries = archive.length(self._root, season)
+                self._drop(season)
+                self._give_up(season, season_runner.lost_entries(season, 0, entries))
+
+    def _publish(self) -> None:
+        """Let everybody see what is wrong, also in a Redis that has been emptied."""
+        missing = {one.season: one.alarm() for one in self._living() if one.missing}
+        reasons = missing | self._damaged | self._standing | self._farm.reasons()
+        if self._ledger.alarms() != reasons:
+            self._ledger.set_alarms(reasons)
 
     def _open_seasons(self) -> None:
         for season in self._ledger.seasons():
             if season not in self._runners and season not in self._damaged:
-                try:
-                    self._runners[season] = season_runner.SeasonRunner(
-                        self._ledger, self._root, season
-                    )
-                except errors.LedgerDamagedError as error:
-                    self._give_up(season, error)
-                except (errors.DiskError, OSError) as error:
-                    self._stand(season, error)
+                self._guarded(season, functools.partial(self._open, season))
 
-    def _guarded(
-        self, runner: season_runner.SeasonRunner, step: Callable[[season_runner.SeasonRunner], None]
-    ) -> None:
-        """Take a season whose journal or archive is damaged out of service, no other.
+    def _open(self, season: str) -> None:
+        self._runners[season] = season_runner.SeasonRunner(self._ledger, self._root, season)
 
-        One whose disk refuses a file stands until it takes it: each pass begins it anew.
+    def _guarded(self, season: str, step: Callable[[], None]) -> None:
+        """Take a season out of service whatever goes wrong with it, and no other.
+
+        One whose disk refuses a file waits until the disk takes it: each pass opens it again.
         """
         try:
-            step(runner)
+            step()
+        except errors.LedgerForeignError as error:  # this season's keys, not the whole server
+            self._give_up(season, error)
+        except errors.LedgerAwayError:
+            raise
         except (errors.DiskError, OSError) as error:
-            self._stand(runner.season, error)
-        except (errors.LedgerDamagedError, errors.HostError) as error:
-            self._give_up(runner.season, error)
+            self._stand(season, error)
+        except errors.FarmError as error:
+            self._give_up(season, error)
+        except Exception as error:
+            log.exception("season.failed", season=season)
+            self._give_up(season, season_runner.unforeseen(season, error))
 
     def _give_up(self, season: str, error: errors.FarmError) -> None:
-        self._damaged.add(season)
+        known = self._damaged.get(season) == str(error)
+        self._damaged[season] = str(error)
+        self._drop(season)
+        if not known:
+            log.error("season.damaged", season=season, error=str(error))
         for hall in self._ledger.halls():
             self._ledger.withdraw(hall, season)
-        self._drop(season)
-        log.error("season.damaged", season=season, error=str(error))
 
     def _stand(self, season: str, error: Exception) -> None:
         self._drop(season)
@@ -186,8 +230,26 @@ class Server:
         return list(self._runners.values())
 
     def _halls(self) -> Iterable[str]:
-        planned = (runner.state.hall for runner in self._living())
-        return dict.fromkeys([*self._ledger.halls(), *planned])
+        planned = (runner.hall for runner in self._living())
+        return filter(contract.is_name, dict.fromkeys([*self._ledger.halls(), *planned]))
+
+    def _tended(self, hall: str, now_ms: int) -> None:
+        """Tend one hall; what is wrong with it concerns no other."""
+        try:
+            self._tend(hall, now_ms)
+        except errors.LedgerForeignError as error:
+            self._skip(hall, error)
+        except errors.LedgerAwayError:
+            raise
+        except Exception as error:
+            self._skip(hall, error)
+        else:
+            self._skipped.pop(hall, None)
+
+    def _skip(self, hall: str, error: Exception) -> None:
+        if self._skipped.get(hall) != str(error):  # once, not with every pass
+            log.error("hall.failed", hall=hall, error=str(error), exc_info=error)
+        self._skipped[hall] = str(error)
 
     def _tend(self, hall: str, now_ms: int) -> None:
         known = self._memories.setdefault(hall, HallMemory(leases.Lookout(hall)))
@@ -208,14 +270,14 @@ class Server:
         """Offer the hall the first ready game in the order of launches; say if there is one."""
         offered: season_runner.SeasonRunner | None = None
         for runner in self._living():
-            if runner.state.hall != hall:
+            if runner.hall != hall:
                 continue
-            game = runner.state.ready_game()
-            if game is None or offered is not None:
+            if runner.ready is None or offered is not None:
                 self._ledger.withdraw(hall, runner.season)
             else:
-                offered = runner
-                self._offer_game(hall, known, runner, game)
+                step = functools.partial(self._offer_game, hall, known, runner, runner.ready)
+                self._guarded(runner.season, step)
+                offered = self._runners.get(runner.season)  # None: it has just been suspended
         return offered is not None
 
     def _offer_game(
@@ -223,7 +285,7 @@ class Server:
     ) -> None:
         wanted = (runner.season, game)
         if known.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
-            order = orders.game_order(runner.state, game).encode()
+            order = runner.order(game)
             reply = self._ledger.offer(hall, runner.season, game, order, runner.state.seq)
             if isinstance(reply, api.Offered):
                 known.offer = wanted
@@ -236,7 +298,7 @@ class Server:
         return positions
 
     def _wait_ms(self) -> int:
-        deadlines = (runner.state.next_deadline_ms() for runner in self._living())
+        deadlines = (runner.deadline_ms for runner in self._living())
         known = [deadline for deadline in deadlines if deadline is not None]
         if not known:
             return WAIT_MS

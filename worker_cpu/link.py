@@ -290,12 +290,20 @@ class Attempt:
             self._live.ply(ply)
 
     def _write_ply(self, ply: int, payload: str) -> bool:
-        reply = self._ledger.write_ply(
-            self._settings.hall, self._token, self._claim.attempt, ply, payload
-        )
+        """Write a ply, and before it those that a Redis which came back has lost."""
+        reply = self._send_ply(ply, payload)
         if isinstance(reply, api.Gap):
             log.error("ply.gap", ply=ply, last=reply.last)
+            for lost in self._plies:
+                if reply.last < lost.ply < ply:
+                    self._send_ply(lost.ply, lost.encode())
+            reply = self._send_ply(ply, payload)
         return isinstance(reply, api.Written)
+
+    def _send_ply(self, ply: int, payload: str) -> api.Written | api.Gap | api.Fenced:
+        first = self._plies[0].ply if self._plies else ply
+        place, attempt = self._settings.hall, self._claim.attempt
+        return self._ledger.write_ply(place, self._token, attempt, ply, payload, first)
 
     def _persist(self, write: Callable[[], bool]) -> bool:
         """Write, and try again while Redis is away; both clocks stand meanwhile.

@@ -1,5 +1,8 @@
 """Settle what a hall's past left on this host: spools go to the ledger, a dead attempt is given up.
 
+A Redis that has lost its last writes gets back from here what only this host still has: the
+record of a game whose result it knows, and the last plies of the dead attempt.
+
 Called under the hall's lock, so that nothing of an earlier attempt is alive (DESIGN §3.6, §3.7).
 Invariants: a spool is deleted only when the journal's mirror has passed its entry; one that the
 ledger refuses, or that nobody can read, is kept aside for the operator.
@@ -11,8 +14,8 @@ import pathlib
 
 import structlog
 
-from orchestrator import errors
-from orchestrator.ledger import api, attempts
+from orchestrator import contract, errors
+from orchestrator.ledger import api, attempts, files
 from worker_cpu import hall, settings
 
 log = structlog.get_logger()
@@ -31,6 +34,7 @@ def settle(
     slot = ledger.slot(configured.hall)
     if slot is None or slot.host != configured.host:
         return
+    _give_back_plies(slot, directory, ledger)
     end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
     ledger.give_up(configured.hall, slot.token, slot.season, end)
     log.warning("attempt.given_up", game=slot.game, attempt=slot.attempt, ply=end.ply)
@@ -52,6 +56,38 @@ def _submit(path: pathlib.Path, directory: hall.HallDirectory, ledger: api.Ledge
     elif ledger.mirrored(spooled.season) >= reply.seq:
         path.unlink()
         directory.forget_attempt(spooled.finished.attempt)
+    elif ledger.record(spooled.finished.attempt) is None:
+        _give_back_record(spooled, reply.seq, ledger)
+
+
+def _give_back_record(spooled: hall.Spooled, seq: int, ledger: api.Ledger) -> None:
+    """Let the archive have the record that Redis has lost, unless it was archived just now."""
+    attempt = spooled.finished.attempt
+    ledger.give_back(attempt, spooled.record, ())
+    log.warning("record.given_back", game=spooled.finished.game, attempt=attempt)
+    if ledger.mirrored(spooled.season) >= seq:
+        ledger.archived(attempt)
+
+
+def _give_back_plies(slot: api.Slot, directory: hall.HallDirectory, ledger: api.Ledger) -> None:
+    """Write what the hall's own log has of the dead attempt's plies beyond those in Redis."""
+    try:
+        lines = files.lines(directory.ply_log(slot.attempt))
+    except FileNotFoundError:
+        return
+    journaled = ledger.plies(slot.attempt)
+    last = journaled[-1][0] if journaled else 0
+    for line in lines:
+        try:
+            ply = contract.PlyRecord.decode(line).ply
+        except ValueError:
+            return  # the end of a log that was torn
+        if ply <= last:
+            continue
+        reply = ledger.write_ply(slot.hall, slot.token, slot.attempt, ply, line)
+        if not isinstance(reply, api.Written):
+            return
+        log.warning("ply.given_back", game=slot.game, attempt=slot.attempt, ply=ply)
 
 
 def _last_words(directory: hall.HallDirectory, attempt: str) -> str:

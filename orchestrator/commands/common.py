@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from orchestrator import contract, embedded, errors
+from orchestrator import archive, contract, embedded, errors
 from orchestrator.commands import completing, output
 from orchestrator.ledger import address, api, store
 from orchestrator.season import choice, entries, state
@@ -101,6 +101,8 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
     """Fold all seasons that are not over, else the latest; one that is damaged is passed over."""
     seasons = ledger.seasons()
     if not seasons:
+        for name, reason in (ledger.alarms() or emptied(seasons)).items():
+            raise errors.LedgerDamagedError(f"season {name}: {reason}")
         raise errors.RefusedError("no season has been launched; see `farm launch --help`")
     found = []
     for name in seasons:
@@ -119,6 +121,25 @@ def _over(ledger: api.Ledger, season: str) -> bool:
     """Say whether a journal's last entry ends its season: nothing of it has to be folded then."""
     last = ledger.read(season, ledger.last(season) - 1, 1)
     return bool(last) and last[0].kind in entries.ENDS
+
+
+def emptied(known: Sequence[str]) -> dict[str, str]:
+    """Return the seasons that this host's archive has and Redis has not, with what to do.
+
+    ``farm serve`` publishes the same as an alarm; this is for the time when it does not run.
+    """
+    if address.url() and "FARM_DATA" not in os.environ:
+        return {}  # a farm elsewhere: what is in this folder may be another one's
+    folder = data_directory() / "archive"
+    try:
+        gone = [name for name in archive.journals(folder) if name not in {*known, api.FARM}]
+    except OSError:
+        return {}  # it is another host's, or another user's
+    reason = (
+        f"{folder} has this season, Redis does not know it: Redis was emptied, or is another one."
+        " Stop `farm serve` if it runs, then `farm restore` brings it back"
+    )
+    return dict.fromkeys(gone, reason)
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ def start(
     paused: bool = False,
 ) -> None:
     """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
+    if gone := {**common.emptied(ledger.seasons()), **ledger.alarms()}.get(season):
+        raise errors.RefusedError(f"season {season!r} is no new one: {gone}")
     drafts = operations.launch(loaded, season, seed, hall, version.VERSION, reason)
     effects: list[api.Effect] = []
     if paused:

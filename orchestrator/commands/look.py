@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from orchestrator import errors
 from orchestrator.commands import common, completing, tables
 from orchestrator.ledger import api, vitals
 from orchestrator.season import graph as season_graph
@@ -23,24 +24,50 @@ from orchestrator.season import views
 def status(season: str | None, *, as_json: bool) -> None:
     """Show seasons, all or one, and halls: what is played, what stands in the way.
 
+    Exit code 3 when something is wrong that a person must put right, such as a Redis that has
+    lost entries: the line that begins with ALARM says what, and what to type.
+
     Example: farm status --json
     """
     with common.open_ledger() as ledger:
-        names = ledger.seasons() if season is None else [season]
-        seasons = [views.season(common.fold(ledger, name)) for name in names]
+        known = ledger.seasons()
+        alarms = ledger.alarms() or ({} if known else common.emptied(known))
+        names = known if season is None else [season]
+        seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
         hosts = vitals.read(ledger)
         failed = {one.hall for one in hosts.values() if one.problem and one.hall}
         halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
     if as_json:
-        common.print_json({"seasons": seasons, "halls": halls})
-        return
+        common.print_json({"seasons": seasons, "halls": halls, "alarms": alarms})
+    else:
+        _show(seasons, halls, alarms)
+    if alarms:
+        click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
+
+
+def _season(ledger: api.Ledger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:
+    """Return what is shown of a season; one that cannot be read is an alarm."""
+    try:
+        return views.season(common.fold(ledger, name))
+    except (errors.LedgerAwayError, errors.RefusedError):
+        raise
+    except Exception as error:
+        alarms.setdefault(name, f"its journal cannot be read: {error}; see `farm fsck`")
+        return None
+
+
+def _show(
+    seasons: list[dict[str, Any]], halls: list[dict[str, Any]], alarms: dict[str, str]
+) -> None:
     console = common.console()
-    if not seasons:
+    if not seasons and not alarms:
         console.print("No season has been launched yet; `farm launch demo` starts one.")
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:
         console.print(tables.hall(hall))
+    for name, reason in alarms.items():
+        console.print(f"ALARM, {name}: {reason}", style="bold red")
 
 
 def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> dict[str, Any]:

@@ -174,7 +174,9 @@ def restore(
         epoch = ledger.present_epoch()
         if not dry_run:
             author = common.author(ledger, by)
-            epoch = restoring.apply(ledger, sources, journals, plans, author, reason)
+            epoch = restoring.apply(
+                ledger, sources, journals, plans, author, reason, without_games=without_games
+            )
     facts = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
     if as_json:
         common.print_json(facts)
@@ -207,7 +209,14 @@ def _facts(
     ]
     ended = {one.journal.name: one.running.game for one in plans if one.running is not None}
     lost = {one.journal.name: list(one.lost) for one in plans if one.lost}
-    return {"epoch": epoch, "journals": rows, "interrupted": ended, "lost_games": lost}
+    spooled = {one.journal.name: list(one.spooled) for one in plans if one.spooled}
+    return {
+        "epoch": epoch,
+        "journals": rows,
+        "interrupted": ended,
+        "lost_games": lost,
+        "spooled_games": spooled,
+    }
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -219,6 +228,11 @@ def _show(facts: dict[str, Any]) -> None:
     console.print(table)
     for season, game in facts["interrupted"].items():
         console.print(f"{season}: {game} was in flight; it is judged as interrupted")
+    for season, games in facts["spooled_games"].items():
+        console.print(
+            f"{season}: the records of {', '.join(games[:8])} are on the disk of their hall; they"
+            " come when its worker starts (--without-games waits for none)"
+        )
     for season, games in facts["lost_games"].items():
         console.print(f"{season}: the moves of {len(games)} games are lost, their results stand")
     if facts["dry_run"]:

@@ -19,6 +19,7 @@ from orchestrator.contract.engines import (
     SeatRequest,
 )
 from orchestrator.contract.findings import Finding
+from orchestrator.contract.ids import is_name
 from orchestrator.contract.journal import (
     AttemptEnded,
     AttemptStarted,
@@ -104,6 +105,7 @@ __all__ = [
     "Timeouts",
     "Token",
     "dumps",
+    "is_name",
     "loads",
     "table",
 ]

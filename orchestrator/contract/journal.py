@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
+
+import pydantic
 
 from orchestrator import errors
-from orchestrator.contract import codec, records
+from orchestrator.contract import codec, ids, records
 
 EXACT: Final = 1 << 53  # whole numbers below are exact in Redis' scripts and in JSON everywhere
 _TOKEN: Final = re.compile(r"([0-9]{1,15}\.[0-9]{1,15})?")
@@ -116,15 +118,18 @@ def table(value: Any) -> dict[str, Any]:
     return value
 
 
+FinitePoints: TypeAlias = Annotated[float, pydantic.Field(allow_inf_nan=False, ge=-1, le=2)]
+
+
 class AttemptStarted(codec.Message):
     """Journaled by ``claim``: an attempt at a game has the hall."""
 
-    game: str
-    attempt: str
-    hall: str
-    lane: str
-    host: str
-    worker: str
+    game: ids.Name
+    attempt: ids.Name
+    hall: ids.Name
+    lane: ids.NameOrNone
+    host: ids.Name
+    worker: ids.Worker
 
 
 class AttemptEnded(codec.Message):
@@ -135,11 +140,11 @@ class AttemptEnded(codec.Message):
     ``excused`` is counted against the event's ``interruptions.excused_flags``.
     """
 
-    game: str
-    attempt: str
-    hall: str
-    lane: str
-    host: str
+    game: ids.Name
+    attempt: ids.Name
+    hall: ids.Name
+    lane: ids.NameOrNone
+    host: ids.Name
     cause: str
     evidence: str = ""
     ply: int = 0
@@ -151,11 +156,11 @@ class AttemptEnded(codec.Message):
 class GameFinished(codec.Message):
     """Journaled by ``complete``: the one counted result of a game."""
 
-    game: str
-    attempt: str
-    hall: str
-    lane: str
-    host: str
+    game: ids.Name
+    attempt: ids.NameOrNone
+    hall: ids.NameOrNone
+    lane: ids.NameOrNone
+    host: ids.NameOrNone
     result: codec.Result
     ending: records.Ending
     loser: codec.Side | None = None
@@ -166,7 +171,7 @@ class GameFinished(codec.Message):
     started_ms: int
     ended_ms: int
     record_sha256: str
-    r_mobility: float | None = None  # White's r-mobility points; None: as the result
+    r_mobility: FinitePoints | None = None  # White's r-mobility points; None: as the result
     by_verdict: bool = False  # no hall told it: a verdict on an interruption (arbiter)
     white_files: Mapping[str, str] = {}  # SHA-256 of White's files that nobody had pinned yet
     black_files: Mapping[str, str] = {}

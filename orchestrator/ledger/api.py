@@ -271,6 +271,24 @@ class Ledger(Protocol):
     def set_mirrored(self, journal: str, seq: int) -> None:
         """Say that all entries up to ``seq`` are in the mirror; never goes back."""
 
+    # what was compared: Redis may come back without its last writes
+    def run_id(self) -> str:
+        """Return the name of the server process that answers: another after every restart."""
+
+    def set_checked(self, journal: str, run_id: str) -> bool:
+        """Let halls write to a journal that was compared with its mirror in this server.
+
+        Until then ``append``, ``claim``, ``complete``, ``give_up`` and ``revoke`` raise
+        ``LedgerUncheckedError`` and change nothing. A launch is checked by itself, a restore
+        takes all marks away. False when the server has been started again meanwhile.
+        """
+
+    def alarms(self) -> dict[str, str]:
+        """Return what ``serve`` finds wrong with a journal: its name to a sentence."""
+
+    def set_alarms(self, reasons: Mapping[str, str]) -> None:
+        """Publish what is wrong with journals, in place of what was before."""
+
     def record(self, attempt: str) -> bytes | None:
         """Return the finished game's record as it came with ``complete``."""
 
@@ -335,9 +353,19 @@ class Ledger(Protocol):
         """Take the hall for an attempt at its ready game; journals ``attempt_started``."""
 
     def write_ply(
-        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+        self,
+        hall: str,
+        token: contract.Token,
+        attempt: str,
+        ply: int,
+        payload: str,
+        first: int = 0,
     ) -> Written | Gap | Fenced:
-        """Write a completed ply under stream id ``0-<ply>``; the first may have any number."""
+        """Write a completed ply under stream id ``0-<ply>``.
+
+        The first that is written may have any number, but where the caller names the
+        attempt's ``first``: ``Gap(0)`` says then that Redis has lost all before.
+        """
 
     def renew(
         self, hall: str, token: contract.Token, attempt: str, ply: int, last_move_ms: int
@@ -403,6 +431,9 @@ class Ledger(Protocol):
         From now on nothing is written under a token of an older epoch. A wish that is
         not above the present epoch changes nothing.
         """
+
+    def forget_journal(self, journal: str) -> None:
+        """Delete a journal that a restore writes again, whole: the farm's own, when it parted."""
 
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> Appended | Stale:
         """Write entries of a mirror, as they are, to the end of a journal that they follow."""

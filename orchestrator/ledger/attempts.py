@@ -8,8 +8,7 @@ from orchestrator.ledger import api
 
 def ended(slot: api.Slot, ledger: api.Ledger, cause: str, evidence: str) -> contract.AttemptEnded:
     """Describe the end of the slot's attempt from its last journaled ply."""
-    plies = ledger.plies(slot.attempt)
-    last = contract.loads(plies[-1][1]) if plies else {}
+    last = _last(ledger, slot.attempt)
     return contract.AttemptEnded(
         game=slot.game,
         attempt=slot.attempt,
@@ -18,7 +17,17 @@ def ended(slot: api.Slot, ledger: api.Ledger, cause: str, evidence: str) -> cont
         host=slot.host,
         cause=cause,
         evidence=evidence,
-        ply=last.get("ply", 0),
-        white_clock_ns=last.get("white_clock_ns"),
-        black_clock_ns=last.get("black_clock_ns"),
+        ply=last.ply if last else 0,
+        white_clock_ns=last.white_clock_ns if last else None,
+        black_clock_ns=last.black_clock_ns if last else None,
     )
+
+
+def _last(ledger: api.Ledger, attempt: str) -> contract.PlyRecord | None:
+    """Return the last ply that can be read: what stands behind it is judged as unreadable."""
+    for _, payload in reversed(ledger.plies(attempt)):
+        try:
+            return contract.PlyRecord.decode(payload)
+        except ValueError:
+            continue
+    return None

@@ -142,7 +142,14 @@ class Server:
     def run(self, verb: str, names: Sequence[str], *words: str | int | bytes) -> Any:
         """Run the script of a verb on the keys that it names; return Redis' raw reply."""
         with self.asked():
-            return self.client.register_script(script_text(verb))(names, words)
+            raw: Any = self.client.register_script(script_text(verb))(names, words)
+        if replies.word(raw) == "unchecked":
+            raise errors.LedgerUncheckedError(
+                f"Redis at {self.name} was started since `farm serve` last compared its journals"
+                " with the archive's copies: nothing is added to them before it has. Start `farm"
+                " serve` (it needs a second); `farm status` says when Redis has lost entries"
+            )
+        return raw
 
     def table(self, key: str) -> dict[str, str]:
         """Return a hash, empty where there is none."""

@@ -12,6 +12,9 @@ key                    type    meaning; life
 ``vitals``             hash    host to the JSON of what it told of itself last; for ever
 ``services``           hash    service (serve, backup) to the JSON of its last report; for ever
 ``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
+``checked``            hash    ``<j>`` to the server (its run id) in which ``serve`` has
+                               compared it with its mirror; for ever
+``alarms``             hash    ``<j>`` to what ``serve`` finds wrong with it; until it is put right
 ``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
                                op (``op`` names the append it came with); for ever
 ``season:<s>:results`` hash    game to ``<seq> <attempt>`` of its one result; for ever
@@ -118,6 +121,16 @@ class Keys:
     def mirrored(self) -> str:
         """Name the hash of mirrored sequence numbers."""
         return f"{self.prefix}mirrored"
+
+    @property
+    def checked(self) -> str:
+        """Name the hash of the servers in which journals have been compared."""
+        return f"{self.prefix}checked"
+
+    @property
+    def alarms(self) -> str:
+        """Name the hash of what is wrong with journals."""
+        return f"{self.prefix}alarms"
 
     def journal(self, journal: str) -> str:
         """Name a journal's stream."""

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
-from orchestrator import contract
+from orchestrator import contract, errors
 from orchestrator.ledger import api, keys, lanes, requests, restoring
 
 P = ParamSpec("P")
@@ -110,6 +110,9 @@ class MemoryLedger:
         self._hall: defaultdict[str, _Hall] = defaultdict(_Hall)
         self._holds: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._mirrored: dict[str, int] = {}
+        self.server_run = "memory"  # a test gives it another name: the server was restarted
+        self._checked: dict[str, str] = {}
+        self._alarms: dict[str, str] = {}
         self._plies: dict[str, dict[int, str]] = {}
         self._records: dict[str, bytes] = {}
         self.lane_leases: defaultdict[str, dict[str, lanes.Lease]] = defaultdict(dict)
@@ -151,6 +154,8 @@ class MemoryLedger:
         requests.check_append(expected, drafts)
         op = requests.operation_id(journal, expected, drafts, by, effects)
         facts = self._journals[journal]
+        if expected and journal in self._checked:
+            self._require_checked(journal)
         if len(facts) != expected:
             if len(facts) > expected and facts[expected].op == op:
                 return api.Appended(expected + len(drafts))
@@ -159,6 +164,7 @@ class MemoryLedger:
             self._journalize(journal, draft.kind, contract.dumps(draft.data), by, op=op)
         if expected == 0 and journal != api.FARM:
             self._seasons.append(journal)
+            self._checked[journal] = self.server_run
         for effect in effects:
             self._apply(effect)
         return api.Appended(len(facts))
@@ -226,6 +232,32 @@ class MemoryLedger:
     def set_mirrored(self, journal: str, seq: int) -> None:
         """Say that all entries up to ``seq`` are in the mirror; never goes back."""
         self._mirrored[journal] = max(seq, self._mirrored.get(journal, 0))
+
+    def run_id(self) -> str:
+        """Return the name of this server, which a restart would change."""
+        return self.server_run
+
+    @_atomic
+    def set_checked(self, journal: str, run_id: str) -> bool:
+        """Let halls write to a journal that was compared with its mirror; see ``api``."""
+        if run_id != self.server_run:
+            return False
+        self._checked[journal] = run_id
+        return True
+
+    def _require_checked(self, journal: str) -> None:
+        if self._checked.get(journal) != self.server_run:
+            raise errors.LedgerUncheckedError(f"nobody has compared {journal} with its mirror")
+
+    @_atomic
+    def alarms(self) -> dict[str, str]:
+        """Return what ``serve`` finds wrong with a journal: its name to a sentence."""
+        return dict(self._alarms)
+
+    @_atomic
+    def set_alarms(self, reasons: Mapping[str, str]) -> None:
+        """Publish what is wrong with journals, in place of what was before."""
+        self._alarms = dict(reasons)
 
     @_atomic
     def record(self, attempt: str) -> bytes | None:
@@ -334,6 +366,7 @@ class MemoryLedger:
         lease = room.holder(end.attempt, token)
         if lease is None or lease.suspect != chain or not self._overdue(lease):
             return api.Alive()
+        self._require_checked(lease.claim.season)
         return self._end(room, lease, end, api.FARM)
 
     def _end_of(self, room: _Hall, attempt: str, token: contract.Token) -> api.Recorded | None:
@@ -386,6 +419,7 @@ class MemoryLedger:
             return api.Claimed(lease.token, lease.order)
         if room.host not in {None, claim.host}:
             return api.Foreign(room.host or "")
+        self._require_checked(claim.season)
         if lease:
             return api.Busy(lease.claim.attempt)
         tested = self._playing_in_lane(claim.hall)
@@ -433,9 +467,15 @@ class MemoryLedger:
 
     @_atomic
     def write_ply(
-        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+        self,
+        hall: str,
+        token: contract.Token,
+        attempt: str,
+        ply: int,
+        payload: str,
+        first: int = 0,
     ) -> api.Written | api.Gap | api.Fenced:
-        """Write a completed ply; the first may have any number."""
+        """Write a completed ply; see ``api``."""
         requests.check_ply(ply)
         if self._writer(hall, token, attempt) is None:
             return api.Fenced()
@@ -445,6 +485,8 @@ class MemoryLedger:
             return api.Written()
         if ply != last + 1:
             return api.Gap(last)
+        if not plies and first not in {0, ply}:
+            return api.Gap(0)
         plies[ply] = payload
         return api.Written()
 
@@ -473,6 +515,7 @@ class MemoryLedger:
         """Journal ``game_finished``, keep the record for the archive, free the slot."""
         game, attempt = finished.game, finished.attempt
         known, room = self._season[season], self._hall[hall]
+        self._require_checked(season)
         if game in known.results:
             seq, winner = known.results[game]
             return api.Recorded(seq) if winner == attempt else requests.refusal("result", winner)
@@ -499,6 +542,7 @@ class MemoryLedger:
     ) -> api.Recorded | api.Fenced:
         """Journal ``attempt_ended``, free the slot, take the offer back."""
         room = self._hall[hall]
+        self._require_checked(season)
         replay = self._end_of(room, end.attempt, token)
         if replay:
             return replay
@@ -566,10 +610,16 @@ class MemoryLedger:
         """Raise the epoch, free every hall; return the epoch that stands now."""
         if epoch > self.epoch:
             self.epoch = epoch
+            self._checked.clear()
             for hall in self._hall.values():
                 hall.lease = hall.ended = None
                 hall.offers.clear()
         return self.epoch
+
+    @_atomic
+    def forget_journal(self, journal: str) -> None:
+        """Delete a journal that a restore writes again, whole."""
+        self._journals[journal].clear()
 
     @_atomic
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:

@@ -95,6 +95,20 @@ def longest(journal: str, copies: Sequence[Copy]) -> Copy:
     return best
 
 
+def joined(mirror: Copy, redis: Copy) -> Copy:
+    """Return the farm's own journal after its copies have parted: what both tell, numbered again.
+
+    Nothing is built on it: operators write to it although Redis has lost its end, and both
+    parts have happened. A season's journal is never joined.
+    """
+    pairs = zip(mirror.entries, redis.entries, strict=False)
+    same = sum(1 for _ in itertools.takewhile(lambda two: two[0].line() == two[1].line(), pairs))
+    own = redis.entries[same:]
+    began = len(mirror.entries) + 1
+    rest = [dataclasses.replace(entry, seq=seq) for seq, entry in enumerate(own, began)]
+    return Copy(f"{mirror.place} and {redis.place}", [*mirror.entries, *rest])
+
+
 def next_epoch(present: int, now_ms: int, journals: Iterable[Sequence[contract.Entry]]) -> int:
     """Return an epoch greater than any before, also than one that these copies missed.
 

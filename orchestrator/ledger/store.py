@@ -84,7 +84,7 @@ class RedisLedger:
             ValueError: no draft, too many of them, or a negative ``expected``.
         """
         requests.check_append(expected, drafts)
-        names = [self._keys.journal(journal), self._keys.seasons]
+        names = [self._keys.journal(journal), self._keys.seasons, self._keys.checked]
         words: list[str | int] = [expected, by]
         words.append(requests.operation_id(journal, expected, drafts, by, effects))
         words += ["" if journal == api.FARM else journal, contract.SCHEMA, len(drafts)]
@@ -152,6 +152,31 @@ class RedisLedger:
     def set_mirrored(self, journal: str, seq: int) -> None:
         """Say that all entries up to ``seq`` are in the mirror; never goes back."""
         self.server.run("set_mirrored", [self._keys.mirrored], journal, seq)
+
+    def run_id(self) -> str:
+        """Return the name of the server process that answers; see ``api``."""
+        with self.server.asked():
+            told: Any = self.server.client.info("server")
+        return str(told["run_id"])
+
+    def set_checked(self, journal: str, run_id: str) -> bool:
+        """Let halls write to a journal that was compared with its mirror; see ``api``."""
+        raw = self.server.run("set_checked", [self._keys.checked], journal, run_id)
+        return replies.word(raw) == "checked"
+
+    def alarms(self) -> dict[str, str]:
+        """Return what ``serve`` finds wrong with a journal: its name to a sentence."""
+        return self.server.table(self._keys.alarms)
+
+    def set_alarms(self, reasons: Mapping[str, str]) -> None:
+        """Publish what is wrong with journals, in place of what was before."""
+        over = self.alarms().keys() - reasons.keys()
+        with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
+            if over:
+                pipe.hdel(self._keys.alarms, *over)
+            for journal, reason in reasons.items():
+                pipe.hset(self._keys.alarms, journal, reason)
+            pipe.execute()
 
     def record(self, attempt: str) -> bytes | None:
         """Return the finished game's record as it came with ``complete``."""
@@ -228,7 +253,7 @@ class RedisLedger:
         if season is None:
             return api.Alive()
         names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
-        names += [self._keys.offers(hall), self._keys.orders(hall)]
+        names += [self._keys.offers(hall), self._keys.orders(hall), self._keys.checked]
         words = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
         return replies.revoked(self.server.run("revoke", names, *words, contract.SCHEMA))
 
@@ -280,6 +305,7 @@ class RedisLedger:
             self._keys.tokens(hall),
             self._keys.journal(season),
             self._keys.leases(hall),
+            self._keys.checked,
         ]
         words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
         fact = requests.started(claim).encode()
@@ -287,13 +313,19 @@ class RedisLedger:
         return replies.claimed(raw)
 
     def write_ply(
-        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+        self,
+        hall: str,
+        token: contract.Token,
+        attempt: str,
+        ply: int,
+        payload: str,
+        first: int = 0,
     ) -> api.Written | api.Gap | api.Fenced:
-        """Write a completed ply under stream id ``0-<ply>``; the first may have any number."""
+        """Write a completed ply under stream id ``0-<ply>``; see ``api``."""
         requests.check_ply(ply)
         names = [self._keys.slot(hall), self._keys.epoch, self._keys.plies(attempt)]
         return replies.written(
-            self.server.run("write_ply", names, attempt, str(token), ply, payload)
+            self.server.run("write_ply", names, attempt, str(token), ply, payload, first)
         )
 
     def renew(
@@ -324,6 +356,7 @@ class RedisLedger:
             self._keys.epoch,
             self._keys.journal(season),
             self._keys.record(finished.attempt),
+            self._keys.checked,
         ]
         words = [season, finished.game, finished.attempt, str(token), finished.encode()]
         raw = self.server.run("complete", names, *words, record, contract.SCHEMA)
@@ -340,6 +373,7 @@ class RedisLedger:
             self._keys.journal(season),
             self._keys.offers(hall),
             self._keys.orders(hall),
+            self._keys.checked,
         ]
         words = [season, end.attempt, str(token), end.encode()]
         return replies.given_up(self.server.run("give_up", names, *words, contract.SCHEMA))
@@ -400,11 +434,16 @@ class RedisLedger:
 
     def raise_epoch(self, epoch: int) -> int:
         """Raise the epoch, free every hall; return the epoch that stands now."""
-        names = [self._keys.epoch]
+        names = [self._keys.epoch, self._keys.checked]
         for hall in self.halls():
             names += [self._keys.slot(hall), self._keys.offers(hall)]
             names += [self._keys.orders(hall), self._keys.ended(hall)]
         return int(self.server.run("raise_epoch", names, epoch)[1])
+
+    def forget_journal(self, journal: str) -> None:
+        """Delete a journal that a restore writes again, whole."""
+        with self.server.asked():
+            self.server.client.delete(self._keys.journal(journal))
 
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
         """Write entries of a mirror to the end of a journal that they follow."""

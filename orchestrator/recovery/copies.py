@@ -10,7 +10,7 @@ import dataclasses
 import pathlib
 from collections.abc import Sequence
 
-from orchestrator import contract, errors
+from orchestrator import archive, contract, errors
 from orchestrator.ledger import api, mirror, restoring
 from orchestrator.season import state as season_state
 
@@ -26,6 +26,7 @@ class Journal:
     whole: restoring.Copy
     in_redis: int
     on_disk: int
+    parted: bool = False  # the farm's own: Redis' copy is no beginning of ``whole``
 
     @property
     def entries(self) -> Sequence[contract.Entry]:
@@ -58,7 +59,7 @@ def from_disk(root: pathlib.Path, journal: str) -> list[contract.Entry]:
 
 def on_disk(root: pathlib.Path) -> list[str]:
     """Return the journals that an archive or a backup holds."""
-    return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))
+    return archive.journals(root)
 
 
 def survey(ledger: api.Ledger, roots: Sequence[pathlib.Path]) -> list[Journal]:
@@ -81,8 +82,15 @@ def survey(ledger: api.Ledger, roots: Sequence[pathlib.Path]) -> list[Journal]:
 def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Journal:
     disks = [restoring.Copy(str(root / name / FILE), from_disk(root, name)) for root in roots]
     redis = restoring.Copy("Redis", from_ledger(ledger, name))
-    whole = restoring.longest(name, [*disks, redis])
-    return Journal(name, whole, len(redis.entries), len(disks[0].entries))
+    in_redis, on_disk = len(redis.entries), len(disks[0].entries)
+    try:
+        whole = restoring.longest(name, [*disks, redis])
+    except errors.LedgerDamagedError:
+        if name != api.FARM:
+            raise
+        whole = restoring.joined(restoring.longest(name, disks), redis)
+        return Journal(name, whole, in_redis, on_disk, parted=True)
+    return Journal(name, whole, in_redis, on_disk)
 
 
 def fold(journal: Journal) -> season_state.SeasonState:

@@ -15,6 +15,7 @@ import dataclasses
 import pathlib
 from collections.abc import Sequence
 
+from orchestrator import archive as archives
 from orchestrator import contract, errors
 from orchestrator.arbiter import packing
 from orchestrator.ledger import api, mirror, restoring
@@ -33,6 +34,7 @@ class Plan:
     journal: copies.Journal
     state: season_state.SeasonState
     lost: tuple[str, ...]  # finished games whose moves are in no copy
+    spooled: tuple[str, ...]  # the same, but a hall has them: it keeps what was not archived
     waiting: tuple[contract.Entry, ...]  # of games and attempts that are not in the archive
 
     @property
@@ -76,7 +78,9 @@ def plan(ledger: api.Ledger, sources: Sources) -> tuple[list[copies.Journal], li
 
 def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:
     found = sources.leftovers(ledger, journal.name)
-    lost, waiting = [], []
+    lost: list[str] = []
+    spooled: list[str] = []
+    waiting: list[contract.Entry] = []
     for entry in journal.entries:
         if not _needs_archive(sources, journal.name, entry):
             continue
@@ -84,8 +88,9 @@ def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan
         if entry.kind == "game_finished" and not entry.data.get("by_verdict"):
             finished = contract.GameFinished.model_validate(entry.data)
             if found.record(finished) is None:
-                lost.append(finished.game)
-    return Plan(journal, copies.fold(journal), tuple(lost), tuple(waiting))
+                (spooled if entry.seq <= journal.on_disk else lost).append(finished.game)
+    known = copies.fold(journal)
+    return Plan(journal, known, tuple(lost), tuple(spooled), tuple(waiting))
 
 
 def _needs_archive(sources: Sources, season: str, entry: contract.Entry) -> bool:
@@ -111,8 +116,13 @@ def apply(
     plans: Sequence[Plan],
     by: str,
     reason: str = "",
+    *,
+    without_games: bool = False,
 ) -> int:
-    """Carry a restore out; return the new epoch. The caller holds the archive's lock."""
+    """Carry a restore out; return the new epoch. The caller holds the archive's lock.
+
+    ``without_games`` says that nobody is to wait for the records that were not found.
+    """
     wanted = restoring.next_epoch(
         ledger.present_epoch(), ledger.now_ms(), [journal.entries for journal in journals]
     )
@@ -124,6 +134,7 @@ def apply(
         _write_mirror(sources.archive, journal)
         _load(ledger, journal)
     for one in plans:
+        _mark_lost(sources, one, without_games=without_games)
         _give_back(ledger, sources, one)
         _reindex(ledger, one)
         _end_attempt(ledger, one, by)
@@ -138,8 +149,16 @@ def _write_mirror(archive: pathlib.Path, journal: copies.Journal) -> None:
             kept.extend(rest[start : start + copies.BATCH])
 
 
+def _mark_lost(sources: Sources, one: Plan, *, without_games: bool) -> None:
+    kept = archives.SeasonArchive(sources.archive, one.journal.name)
+    for game in (*one.lost, *(one.spooled if without_games else ())):
+        kept.mark_lost(game)
+
+
 def _load(ledger: api.Ledger, journal: copies.Journal) -> None:
-    rest = journal.entries[journal.in_redis :]
+    if journal.parted:
+        ledger.forget_journal(journal.name)
+    rest = journal.entries[0 if journal.parted else journal.in_redis :]
     for start in range(0, len(rest), copies.BATCH):
         reply = ledger.load(journal.name, rest[start : start + copies.BATCH])
         _require_still(journal.name, reply)

@@ -126,6 +126,9 @@ def test_a_lagging_redis_gets_what_it_lost_and_fences_its_workers(scene: Scene) 
     scene.serve()  # the mirror has the attempt's start, the lagging Redis has not
     scene.ledger = lagging
     scene.restore()
+    with pytest.raises(errors.LedgerUncheckedError):
+        scene.complete(*taken)
+    scene.ledger.set_checked("s", scene.ledger.run_id())
     refused = scene.complete(*taken)
     assert isinstance(refused, api.Refused)
     assert "epoch" in refused.reason
@@ -276,7 +279,7 @@ def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
     shutil.rmtree(scene.archive / "s" / "games" / finished.game)
     scene.ledger = memory.MemoryLedger()
     _, (plan,) = restore.plan(scene.ledger, restore.Sources(scene.archive))
-    assert plan.lost == (finished.game,)
+    assert (plan.lost, plan.spooled) == ((), (finished.game,)), "a hall keeps what is not archived"
 
 
 UNREADABLE = ("games/league.2/record.json", "games/league.2/game.pgn", "league.pgn")

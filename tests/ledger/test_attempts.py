@@ -96,7 +96,7 @@ def test_a_claim_for_what_is_not_ready_is_refused(ledger: Twin) -> None:
     assert ledger.claim(scene.a_claim()) == api.NotReady()
     scene.offer(ledger, "g2")
     assert ledger.claim(scene.a_claim()) == api.NotReady()
-    assert ledger.claim(scene.a_claim(game="")) == api.NotReady()
+    assert ledger.claim(scene.a_claim(game="g9")) == api.NotReady()
     assert ledger.slot("main") is None
     assert scene.kinds(ledger) == ["launched"]
 
@@ -319,6 +319,7 @@ def test_giving_up_leaves_the_offer_of_another_game(ledger: Twin) -> None:
 def test_a_token_that_was_never_given_finishes_nothing(ledger: Twin) -> None:
     """An unknown attempt, another token, another game or season are refused."""
     token = scene.playing(ledger)
+    scene.launch(ledger, "s9")
     wrong = [
         (token, "s1", scene.finished("a9")),
         (contract.Token(1, 9), "s1", scene.finished()),
@@ -345,14 +346,16 @@ def test_giving_up_frees_the_slot_and_takes_the_offer_back(ledger: Twin) -> None
     assert ledger.claim(scene.a_claim("a2")) == api.NotReady()
     assert scene.again(ledger, "a3") > token
     assert ledger.give_up("main", token, "s1", scene.ended()) == first
+    scene.launch(ledger, "s9")
     assert ledger.give_up("main", token, "s9", scene.ended("a2")) == api.Fenced()
 
 
 def test_giving_up_names_the_right_season(ledger: Twin) -> None:
     """The end of an attempt cannot be journaled in another season's journal."""
     token = scene.playing(ledger)
+    scene.launch(ledger, "s2")
     assert ledger.give_up("main", token, "s2", scene.ended()) == api.Fenced()
-    assert ledger.last("s2") == 0
+    assert ledger.last("s2") == 1
 
 
 def test_only_an_overdue_lease_is_suspected(ledger: Twin) -> None:

@@ -179,6 +179,9 @@ def test_a_ledger_works_again_after_a_restart(tmp_path: pathlib.Path) -> None:
         with pytest.raises(errors.LedgerUnreachableError):
             ledger.append("s1", 1, [scene.draft()], by="op")
         own.start()
+        with pytest.raises(errors.LedgerUncheckedError, match="farm serve"):
+            ledger.append("s1", 1, [scene.draft()], by="op")
+        assert ledger.set_checked("s1", ledger.run_id())
         assert ledger.append("s1", 1, [scene.draft()], by="op") == api.Appended(2)
         ledger.server.client.script_flush()
         assert ledger.append("s1", 2, [scene.draft()], by="op") == api.Appended(3)

@@ -23,6 +23,7 @@ def restored(entries: list[contract.Entry], into: scene.Twin, epoch: int = 2) ->
     assert into.raise_epoch(epoch) == epoch
     assert into.load("s1", entries) == api.Appended(len(entries))
     into.reindex(restoring.index("s1", entries, {"pause": "thunder"}, 2))
+    assert into.set_checked("s1", into.run_id())  # by ``serve``, when it has compared them
 
 
 def test_a_restored_ledger_goes_on(ledger: scene.Twin) -> None:
@@ -71,6 +72,9 @@ def test_a_restore_over_a_living_ledger_frees_the_halls(ledger: scene.Twin) -> N
     assert ledger.renew("main", token, "a2", 0, 0) == api.Fenced()
     ledger.reindex(restoring.index("s1", entries, {}, len(entries)))
     scene.offer(ledger, "g2")
+    with pytest.raises(errors.LedgerUncheckedError):
+        scene.claimed(ledger, "a3", "g2")
+    assert ledger.set_checked("s1", ledger.run_id())
     assert scene.claimed(ledger, "a3", "g2") == contract.Token(7, token.n + 1)
 
 

@@ -39,6 +39,17 @@ local function record_facts(journal, facts, version, by, token, op)
   return seq
 end
 
+-- What this server process is called: another one after every restart, also of the same data.
+local function run_id()
+  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+end
+
+-- Whether `farm serve` has compared a journal with its mirror since this server was started:
+-- one that came back without its last entries must not grow others in their place.
+local function is_checked(checked, journal)
+  return redis.call('HGET', checked, journal) == run_id()
+end
+
 local function epoch_of(token)
   return string.match(token, '^(%d+)%.')
 end

@@ -15,10 +15,12 @@
 --      13 tokens        string  counter of the hall
 --      14 journal       stream  the season's
 --      15 leases        hash    lane -> lease of a test game (JSON)
+--      16 checked       hash    journal -> server in which serve has compared it
 -- ARGV  1 hall  2 season  3 game  4 attempt  5 worker  6 host  7 lane  8 ttl (ms)
 --       9 attempt_started (JSON)  10 schema version
 -- Reply {'claimed', token, order}  now, or earlier by the same attempt
 --       {'foreign', host}  {'busy', attempt}  {'held', reason}  {'not-ready'}
+--       {'unchecked'}  serve has not compared the journal since Redis' start
 
 local hall, season, game, attempt = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local worker, host, ttl = ARGV[5], ARGV[6], tonumber(ARGV[8])
@@ -35,6 +37,7 @@ local holder = redis.call('HMGET', KEYS[1], 'attempt', 'token', 'order')
 if holder[1] == attempt then return {'claimed', holder[2], holder[3]} end
 local owner = redis.call('HGET', KEYS[2], 'host')
 if owner and owner ~= host then return {'foreign', owner} end
+if not is_checked(KEYS[16], season) then return {'unchecked'} end
 if holder[1] then return {'busy', holder[1]} end
 local tested = playing_in_lane(KEYS[15], current_epoch(KEYS[12]))
 if tested then return {'busy', tested} end

@@ -9,12 +9,15 @@
 --      7 epoch     string  the present epoch
 --      8 journal   stream  the season's
 --      9 record    string  the record as it came
+--     10 checked   hash    journal -> server in which serve has compared it
 -- ARGV 1 season  2 game  3 attempt  4 token  5 game_finished (JSON)  6 record
 --      7 schema version
 -- Reply {'recorded', seq}  now, or earlier by the same attempt
 --       {'refused', why, detail}  why: result, epoch, newer, unknown (requests.refusal)
+--       {'unchecked'}  serve has not compared the journal since Redis' start: try again
 
 local season, game, attempt, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if not is_checked(KEYS[10], season) then return {'unchecked'} end
 local result = redis.call('HGET', KEYS[4], game)
 if result then
   local seq, by = string.match(result, '^(%d+) (.*)$')

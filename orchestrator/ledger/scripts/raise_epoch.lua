@@ -1,7 +1,8 @@
 -- Raise the epoch: no token of an older one is accepted, and every hall is free.
 --
 -- KEYS 1 epoch   string  the present epoch
---      2… per hall: slot, offers, orders, ended
+--      2 checked hash    journal -> server; serve compares all journals again
+--      3… per hall: slot, offers, orders, ended
 -- ARGV 1 epoch   the new one
 -- Reply {'epoch', epoch}  the one that stands now; a lower wish changes nothing
 

@@ -5,12 +5,15 @@
 --      3 journal  stream  the season's
 --      4 offers   hash    season -> game
 --      5 orders   hash    season -> order
+--      6 checked  hash    journal -> server in which serve has compared it
 -- ARGV 1 season  2 attempt  3 token  4 chain  5 attempt_ended (JSON)  6 by
 --      7 schema version
 -- Reply {'recorded', seq}  now, or earlier for the same attempt
 --       {'alive'}  not overdue, not marked, or not the lease that was meant
+--       {'unchecked'}  serve has not compared the journal since Redis' start: try again
 
 local season, attempt, token = ARGV[1], ARGV[2], ARGV[3]
+if not is_checked(KEYS[6], season) then return {'unchecked'} end
 local ended = redis.call('HMGET', KEYS[2], 'attempt', 'token', 'seq')
 if ended[1] == attempt and ended[2] == token then return {'recorded', tonumber(ended[3])} end
 local slot = redis.call('HMGET', KEYS[1], 'season', 'deadline', 'suspect', 'game')

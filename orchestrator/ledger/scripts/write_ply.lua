@@ -3,7 +3,7 @@
 -- KEYS 1 slot   hash    the lease
 --      2 epoch  string  the present epoch
 --      3 plies  stream  the attempt's plies, ids 0-<ply>
--- ARGV 1 attempt  2 token  3 ply  4 payload
+-- ARGV 1 attempt  2 token  3 ply  4 payload  5 first (the attempt's first ply, 0 for any)
 -- Reply {'written'}    now, or earlier with the same bytes
 --       {'gap', last}  neither the next ply nor a repeat
 --       {'fenced'}
@@ -17,5 +17,6 @@ if newest and ply <= last then
   if written and field(written[2], 'p') == ARGV[4] then return {'written'} end
 end
 if newest and ply ~= last + 1 then return {'gap', last} end
+if not newest and ARGV[5] ~= '0' and ply ~= tonumber(ARGV[5]) then return {'gap', 0} end
 redis.call('XADD', KEYS[3], id, 'p', ARGV[4])
 return {'written'}
