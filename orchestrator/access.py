@@ -144,7 +144,7 @@ def _replacing(*patterns: str) -> str:
 
 def _beside_journals(names: keys.Keys) -> tuple[str, ...]:
     """Return the patterns of all keys of the ledger but the journals."""
-    own = (names.mirrored, names.services, names.wants("*"), names.kibitz("*"))
+    own = (names.mirrored, names.alarms, names.services, names.wants("*"), names.kibitz("*"))
     return (*(key for key in _of_hall(names) if key != names.journal("*")), *own)
 
 

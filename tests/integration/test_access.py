@@ -148,6 +148,7 @@ FORBIDDEN = [
     ),
     ("worker", ("HSET", KEYS.mirrored, "s", "9")),
     ("worker", ("HSET", KEYS.services, "serve", "x")),
+    ("worker", ("HSET", KEYS.alarms, "s", "x")),
     ("worker", ("GET", "something-else")),
     ("worker", ("KEYS", "*")),
     *(
@@ -221,7 +222,7 @@ def test_what_ends_a_journal_is_allowed_on_all_other_keys_of_the_role(user: str)
         parts = () if isinstance(member, property) else inspect.signature(member).parameters
         key = getattr(KEYS, name)(*["x"] * (len(parts) - 1)) if parts else getattr(KEYS, name)
         fits = any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
-        own = ("mirrored", "services", "kibitz")  # what a worker never writes
+        own = ("alarms", "mirrored", "services", "kibitz")  # what a worker never writes
         others = ("journal",) if user == "orchestrator" else (*own, "journal")
         assert fits is (name not in others), key
 
@@ -241,7 +242,7 @@ def test_every_key_of_playing_is_the_workers() -> None:
     """A new kind of key needs a pattern in the table, but for what only the orchestrator writes."""
     patterns = [pattern.removeprefix("~") for pattern in access.roles()["worker"].keys]
     for name, member in inspect.getmembers(keys.Keys):
-        if name.startswith("_") or name in ("prefix", "mirrored", "services", "kibitz"):
+        if name.startswith("_") or name in ("prefix", "alarms", "mirrored", "services", "kibitz"):
             continue
         parts = () if isinstance(member, property) else inspect.signature(member).parameters
         key = getattr(KEYS, name)(*["x"] * (len(parts) - 1)) if parts else getattr(KEYS, name)
