@@ -150,7 +150,8 @@ def replay(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
 def void(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
-    The season must be paused or held. A game of a Cup is replayed or adjudicated instead.
+    The season must be paused or held. A game of a match is played again in its place (S16-8a);
+    one of a Cup is replayed or adjudicated instead.
 
     Example: farm void l1.17 --reason "engine list was wrong"
     """
@@ -192,4 +193,9 @@ def _correct(
 ) -> None:
     """Correct a paused season, with a second operator where the season wants one."""
     agreed = act.seconded(name, drafts)
-    agreed.report(agreed.change(drafts, unoffered=True), facts, sentence, "; `farm resume` goes on")
+    done = agreed.change(drafts, unoffered=True)
+    voided = (draft.data for draft in done.drafts if draft.kind == entries.GAME_VOIDED)
+    again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
+    if again and name == "void":
+        again = f"; a match has all its games (S16-8a): it is played again{again}"
+    agreed.report(done, facts, sentence + again, "; `farm resume` goes on")

@@ -270,6 +270,25 @@ def test_the_organizers_take_a_crash_back_by_name(tmp_path: Path, verb: str) -> 
     assert played.state.events["league"].tally.scores["e1"].crashes == 1
 
 
+def test_a_void_game_of_a_superfinal_is_played_again(tmp_path: Path) -> None:
+    """S16-8a, S16-8b, S17-8b: all its games count, each opening with both colours."""
+    played = driver.Driver.launched(driver.load(tmp_path, driver.season_text(4)), by_id)
+    played.settle()
+    while played.state.events["final"].tally.games < 2:
+        played.play_one()
+        played.settle()
+    driver.paused(played)
+    first, *_, last = (played.state.game(game) for game in played.state.events["final"].order)
+    with pytest.raises(errors.RefusedError, match="S16-8a, S16-8b"):
+        corrections.void(played.state, last.id, *WHY)
+    played.append(corrections.void(played.state, first.id, *WHY))
+    final = driver.resumed(played).play().state.events["final"]
+    again = played.state.game(f"{first.id}.replay1")
+    assert (again.white, again.black, again.opening) == (first.white, first.black, first.opening)
+    assert final.tally.games == 4
+    assert [row.games for row in final.rows] == [4, 4]
+
+
 def test_a_result_that_is_set_twice_keeps_the_crash(tmp_path: Path) -> None:
     """S16-15d: also after a void, and a second word about the same game."""
     played = crashing(tmp_path, "e1")
