@@ -11,13 +11,15 @@ Invariants (DESIGN §3.4, §4):
   read; while a clock runs nothing is written to a disk;
 * it asks for each extension of its permission and counts it from the moment of asking
   (CLOCK_BOOTTIME); without one it writes down why, then kills the engine and all its own;
+* only the hall is heard: a channel says the seat's secret first, of which the box holds the
+  hash alone, and no process that the engine has started is listened to, whatever it says;
 * it runs nothing whose files are not the pinned ones, and nothing without the lock of each
   of its GPUs, which only agents of the same attempt share;
 * the engine dies with it (PDEATHSIG), and it leaves no process behind.
 
 Messages go both ways as ``KIND NUMBER STAMP LENGTH`` in a line, then the payload.
-To the agent: ``join`` (NUMBER: the last record that arrived), ``in``, ``go``, ``end``
-(NUMBER counts commands), ``grant`` (NUMBER as in ``join``, STAMP: the ask it answers),
+To the agent: ``join`` (NUMBER: the last record that arrived; payload: the secret), ``in``, ``go``,
+``end`` (NUMBER counts commands), ``grant`` (NUMBER as in ``join``, STAMP: the ask it answers),
 ``echo``, and from the box's own worker ``stop``. From the agent: ``joined`` (NUMBER: the last
 command done), ``ask``, ``echo``, ``gone`` (there is no agent, and why; NUMBER 1: this host
 cannot give one), and records, NUMBER counting and STAMP in monotonic ns: ``went`` (the search
@@ -35,6 +37,7 @@ import ctypes
 import fcntl
 import gc
 import hashlib
+import hmac
 import json
 import os
 import re
@@ -42,11 +45,12 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from typing import Any, NoReturn
 
-VERSION = 1  # of the messages
+VERSION = 2  # of the messages
 HOSTS_FAULT = 1  # the number of a ``gone`` that says: this host cannot give the seat
 SEAT = re.compile(r"seat ([a-z0-9][a-z0-9-]{0,99})")
 READ_BYTES = 1 << 16  # bytes: one read
@@ -56,6 +60,7 @@ LOG_BYTES = 32 << 20  # bytes of the log's newer half; the older one is as large
 UNSAVED_BYTES = 1 << 20  # bytes of records that wait for the disk while a clock runs
 HEAD_BYTES = 1 << 10  # bytes: no head of a message is longer
 PAYLOAD_BYTES = 16 << 20  # bytes: a longer message is a broken stream
+CALLERS = 4  # channels at once that have not said the secret yet
 CLIENT_BYTES = 16 << 20  # bytes a channel may be behind before it is cut off
 SETTLE_NS = 250_000_000  # ns: a shutdown reaches engines first; wait for its other signs
 MUTE_NS = 1_000_000_000  # ns: from the end of an engine's output to the end of its process
@@ -69,6 +74,7 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 NEVER_NS = 1 << 62  # ns: a deadline that is none
 MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_DUMPABLE = 4  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
 
@@ -91,6 +97,11 @@ class Parser:
 
     def __init__(self) -> None:
         self._bytes = b""
+
+    @property
+    def begun(self) -> bool:
+        """Say whether a part of a message is here."""
+        return bool(self._bytes)
 
     def feed(self, data: bytes) -> list[tuple[str, int, int, bytes]]:
         """Take bytes; return kind, number, stamp and payload of what is complete now."""
@@ -234,6 +245,7 @@ def be_agent(root: str, order: str, report: int) -> NoReturn:
     try:
         let_go_of_ssh(report)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_DUMPABLE, 0)  # its memory and descriptors are nobody's, the engine's neither
         run_at_once()
         with open(order, "rb") as file:  # noqa: PTH123 - as in serve
             seat = json.load(file)
@@ -340,6 +352,8 @@ class Agent:
         self.started = False  # a search, in this turn of the loop
         self.line = b""
         self.unsent = b""  # what the engine has not taken yet
+        self.secret_sha256 = str(seat["secret_sha256"])
+        self.callers: dict[int, tuple[socket.socket, Parser]] = {}
         self.client: socket.socket | None = None
         self.behind = bytearray()
         self.parser = Parser()
@@ -460,6 +474,8 @@ class Agent:
             self._note_end()
         elif fd == self.listener.fileno():
             self._accept()
+        elif fd in self.callers:
+            self._identify(fd)
         elif self.client is not None and fd == self.client.fileno():
             self._listen()
         elif fd == self.wake:
@@ -623,13 +639,52 @@ class Agent:
     # -- the channel -----------------------------------------------------------------------
 
     def _accept(self) -> None:
-        """Take a new channel; it replaces the one before, which is dead or a rival's."""
+        """Let a caller say who it is; one that the engine has started is not listened to."""
         with contextlib.suppress(BlockingIOError):
-            client, _ = self.listener.accept()
+            caller, _ = self.listener.accept()
+            if not may_speak(caller):
+                self.log.add(encode("refused", 0, time.monotonic_ns(), b"a caller of the engine's"))
+                caller.close()
+                return
+            caller.settimeout(0)
+            while len(self.callers) >= CALLERS:
+                self._dismiss(next(iter(self.callers)))
+            self.callers[caller.fileno()] = (caller, Parser())
+            self.poll.register(caller, select.POLLIN)
+
+    def _dismiss(self, fd: int) -> tuple[socket.socket, Parser]:
+        """Stop listening to a caller, close it unless it is the client now."""
+        caller, parser = self.callers.pop(fd)
+        self.poll.unregister(fd)
+        if caller is not self.client:
+            caller.close()
+        return caller, parser
+
+    def _identify(self, fd: int) -> None:
+        """Take a caller that says the secret for the hall's; it replaces the channel before."""
+        caller, parser = self.callers[fd]
+        try:
+            messages = parser.feed(caller.recv(READ_BYTES))
+        except BlockingIOError:
+            return
+        except (OSError, ValueError, UnicodeError):
+            messages = [("", 0, 0, b"")]
+        else:
+            if not messages and parser.begun:
+                return
+        kind, _, _, payload = messages[0] if messages else ("", 0, 0, b"")
+        said = hashlib.sha256(payload).hexdigest()
+        if kind == "join" and hmac.compare_digest(said, self.secret_sha256):
             self._hang_up()
-            client.settimeout(0)
-            self.client, self.parser, self.joined = client, Parser(), False
-            self.poll.register(client, select.POLLIN)
+            self.client, self.parser, self.joined = caller, parser, False
+            self._dismiss(fd)
+            self.poll.register(caller, select.POLLIN)
+            self._obey_all(messages)
+            return
+        if kind == "stop":  # from the box itself, which needs its GPU; it waits for the end
+            self._obey(*messages[0])
+            return
+        self._dismiss(fd)
 
     def _hang_up(self) -> None:
         if self.client is not None:
@@ -650,7 +705,13 @@ class Agent:
             self._hang_up()
             return
         try:
-            for message in self.parser.feed(data):
+            self._obey_all(self.parser.feed(data))
+        except (ValueError, UnicodeError):
+            self._hang_up()
+
+    def _obey_all(self, messages: list[tuple[str, int, int, bytes]]) -> None:
+        try:
+            for message in messages:
                 self._obey(*message)
         except (ValueError, KeyError, TypeError, UnicodeError):
             self._hang_up()
@@ -739,6 +800,20 @@ class Agent:
             self.poll.modify(self.client, events)
 
 
+def may_speak(caller: socket.socket) -> bool:
+    """Say whether a caller is this user's or root's, and no process that the agent has started."""
+    told = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", told)
+    if user not in (0, os.geteuid()):
+        return False
+    while pid > 1:
+        fields = read_if_there(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        if not fields or pid == os.getpid():
+            return False  # it is gone, or one of the engine's
+        pid = int(fields[1])
+    return True
+
+
 # -- what an engine needs ------------------------------------------------------------------
 
 
@@ -820,6 +895,7 @@ def be_engine(
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        prctl(PR_SET_DUMPABLE, 1)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)  # CAP_SYS_NICE is the agent's
         with contextlib.suppress(OSError):  # out of memory: the engine first, not the agent
             write_file("/proc/self/oom_score_adj", b"1000")
@@ -830,8 +906,9 @@ def be_engine(
         for name, value in seat.get("limits", {}).items():
             number = getattr(resource, "RLIMIT_" + name)
             resource.setrlimit(number, (value, value))  # both: it may not be raised again
-        if seat.get("cwd"):
-            os.chdir(seat["cwd"])
+        if seat.get("user") is not None:
+            become(int(seat["user"]), parent)
+        os.chdir(seat.get("cwd") or "/")
         moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (*pipes, report)]
         for target, fd in enumerate(moved):
             os.dup2(fd, target, inheritable=target < 3)
@@ -841,6 +918,16 @@ def be_engine(
     except BaseException as error:  # this copy must end here, whatever happened
         os.write(report, str(error).encode()[:4096] or b"unknown error")
     finally:
+        os._exit(127)
+
+
+def become(user: int, parent: int) -> None:
+    """Be another user, who owns nothing; the engine still dies with its agent."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user takes it away
+    if os.getppid() != parent:
         os._exit(127)
 
 
