@@ -71,6 +71,7 @@ LOOK_NS = 1_000_000_000  # ns: poll stands still while the host sleeps, CLOCK_BO
 WATCH_NS = 100_000_000  # ns: the same while an engine thinks, to see when this host stood still
 LATE_NS = 200_000_000  # ns: a process that is woken later than that was frozen with its host
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+KERNEL_LEVELS = 8  # a record of /dev/kmsg with a lower number is the kernel's own
 NEVER_NS = 1 << 62  # ns: a deadline that is none
 MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -370,6 +371,7 @@ class Agent:
         self.over = 0  # the number of the record that tells the end
         self.group = str(seat.get("cgroup") or "")
         self.oom_before = oom_kills(self.group)
+        self.kernel_log = open_kernel_log()
         self.cores = seat.get("cpus") or sorted(os.sched_getaffinity(0))
         self.poll = select.poll()
         self._hear_signals()
@@ -513,9 +515,10 @@ class Agent:
         """Tell what this host took from an engine that is late: it may be why."""
         told = {
             "before": search.before,
-            "after": counters(self.cores, self.pid),
+            "after": counters(self.cores, self.pid, self.group),
             "frozen_ns": search.frozen_ns,
-            "own_cores": bool(self.seat.get("cpus")),
+            # Load of others proves something only where all that the engine does is counted.
+            "own_cores": bool(self.seat.get("cpus")) and group_ns(self.group) is not None,
             "cpus": os.cpu_count() or 1,
         }
         self._tell("host", time.monotonic_ns(), json.dumps(told).encode())
@@ -600,13 +603,21 @@ class Agent:
             self._tell("out", time.monotonic_ns(), self.line)
         reason = self.killed_for
         killed = self.status == "signal SIGKILL" and not reason
-        if killed and oom_kills(self.group) > self.oom_before:
+        if killed and self._lacked_memory():
             reason = "out of memory: the kernel killed it"
         told = {"status": self.status, "by": "farm" if reason else "engine", "reason": reason}
         self._tell("over", time.monotonic_ns(), json.dumps(told).encode())
         self.over = self.number
         for lock in self.locks:
             os.close(lock)
+
+    def _lacked_memory(self) -> bool:
+        """Say whether the kernel itself killed the engine: not a child of it, and not itself."""
+        if oom_kills(self.group) <= self.oom_before:
+            return False
+        if self.group and read_if_there(self.group + "/memory.oom.group").strip() == b"1":
+            return True  # all of the group's processes at once
+        return named_as_killed(self.kernel_log, self.pid)
 
     def _kill(self, why: str) -> None:
         """Write down why, then kill the engine and all its processes."""
@@ -756,7 +767,7 @@ class Agent:
             self._write(payload)
         elif kind == "go":
             head, _, words = payload.partition(b"\n")
-            told, before = json.loads(head), counters(self.cores, self.pid)
+            told, before = json.loads(head), counters(self.cores, self.pid, self.group)
             at_ns = time.monotonic_ns()
             self._write(words)
             self.search = Search(at_ns, told, before)
@@ -934,7 +945,7 @@ def become(user: int, parent: int) -> None:
 # -- what this host takes from an engine ---------------------------------------------------
 
 
-def counters(cores: list[int], engine: int) -> dict[str, Any]:
+def counters(cores: list[int], engine: int, group: str = "") -> dict[str, Any]:
     """Return this host's counters in ns, by core, as ``worker_cpu/pulse.py`` reads them."""
     busy: dict[int, int] = {}
     steal: dict[int, int] = {}
@@ -944,13 +955,20 @@ def counters(cores: list[int], engine: int) -> dict[str, Any]:
             ticks = list(map(int, rest.split()))
             busy[int(name[3:])] = sum(ticks[:3]) * TICK_NS  # user, nice, system
             steal[int(name[3:])] = ticks[7] * TICK_NS
+    in_group = group_ns(group)
     return {
         "at_ns": time.monotonic_ns(),
         "busy": busy,
         "steal": steal,
         "throttled": {core: throttled_ns(core) for core in cores},
-        "engines_ns": processor_ns(engine),
+        "engines_ns": processor_ns(engine) if in_group is None else in_group,
     }
+
+
+def group_ns(group: str) -> int | None:
+    """Return the processor time of all that ever ran in a control group, None if it counts none."""
+    words = read_if_there(group + "/cpu.stat").split(None, 2) if group else []
+    return int(words[1]) * 1_000 if words[:1] == [b"usage_usec"] else None
 
 
 def throttled_ns(core: int) -> int:
@@ -1064,6 +1082,33 @@ def oom_kills(group: str = "") -> int:
             counters = read(path).split()
             return int(counters[counters.index(b"oom_kill") + 1])
     return 0
+
+
+def open_kernel_log() -> int:
+    """Open the kernel's log at its end, -1 where this process may not read it."""
+    try:
+        fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    os.lseek(fd, 0, os.SEEK_END)
+    return fd
+
+
+def named_as_killed(log: int, pid: int) -> bool:
+    """Say whether the kernel's log names a process among what it killed for want of memory."""
+    words = b"Killed process %d " % pid
+    while log >= 0:
+        try:
+            head, _, text = os.read(log, READ_BYTES).partition(b";")
+        except BrokenPipeError:
+            continue  # records that were overwritten; the next read goes on behind them
+        except OSError:
+            return False
+        level = head.partition(b",")[0]
+        kernels = level.isdigit() and int(level) < KERNEL_LEVELS
+        if kernels and b"ut of memory" in text and words in text:
+            return True
+    return False
 
 
 def boottime_ns() -> int:
