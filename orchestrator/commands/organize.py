@@ -43,6 +43,11 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         click.echo(f"  farm decide {question} --choose ANSWER {rest}")
     for one in asked:
         level = ", ".join(one["engines"])
+        if one["to"]:
+            click.echo(f"{one['decision']}: {one['about']}")
+            click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
+            click.echo(f"  farm decide {one['decision']} --choose ENGINE {rest}")
+            continue
         click.echo(f"{one['decision']}: level are {level} ({one['about']})")
         click.echo(f"  choose {one['choose']} of {level}, best first")
         names = ",".join(["ENGINE"] * one["choose"])  # nothing that could be pasted unread
