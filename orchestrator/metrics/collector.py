@@ -147,7 +147,10 @@ class FarmCollector(registry.Collector):
 
     def _out_of_service(self, sheet: families.Sheet, serve: services.Serve | None) -> None:
         damaged = {*self._damaged, *(serve.damaged if serve else ())}
-        for reason, names in (("damaged", damaged), ("disk", serve.stopped if serve else ())):
+        stopped = set(serve.stopped if serve else ())
+        lost = self._ledger.alarms().keys() - damaged - stopped  # what Redis had, and has no more
+        found = {"damaged": damaged, "disk": stopped, "lost": lost}
+        for reason, names in found.items():
             for name in sorted(names):
                 sheet.set("farm_season_out_of_service", 1, season=name, reason=reason)
 

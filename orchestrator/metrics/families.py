@@ -84,7 +84,7 @@ FARM: Final = {
     **_of(
         "gauge",
         ("season", "reason"),
-        season_out_of_service="1 for a season that nobody may go on with: damaged, or disk.",
+        season_out_of_service="1 for a season nobody may go on with: damaged, lost, disk.",
     ),
     **_of("gauge", ("season", "hall"), feed_followed="1 for the season that the feeds show."),
     **_of(

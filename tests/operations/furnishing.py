@@ -27,6 +27,7 @@ VARIABLES = """    base_sysfs: /srv/sysfs
     gpu_box_power_watts: 200
     gpu_box_agent_key: {play}
     gpu_box_push_key: {push}
+    monitoring_alert_webhook: http://127.0.0.1:9/alerts
     monitoring_docs_url: http://127.0.0.1:8080/docs
     engines_list:
       - {{id: patient, src: {work}/patient, sha256: {digest}, name: patient}}

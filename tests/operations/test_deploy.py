@@ -45,6 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         "opt/farm/venv/bin/farm",
         "opt/farm/venv/bin/celery",
         "usr/local/sbin/farm-quiet",
+        "usr/sbin/nft",
         "usr/local/sbin/farm-gpu-clocks",
     ):
         (made / program).parent.mkdir(parents=True, exist_ok=True)

@@ -193,6 +193,7 @@ def test_a_season_that_was_damaged_is_read_again_after_its_restore(
     ledger.server.client.delete(journal)
     ledger.server.client.xadd(journal, bad, id="1-0")  # type: ignore[arg-type]
     report = services.Serve(at_ms=1, damaged=("s", "t"), stopped=("u",))
+    ledger.set_alarms({"s": "why", "u": "why", "v": "why"})
     ledger.set_service(services.SERVE, report.encode())
     made = collector.FarmCollector(ledger, tmp_path, tmp_path)
     out = "farm_season_out_of_service"
@@ -202,12 +203,14 @@ def test_a_season_that_was_damaged_is_read_again_after_its_restore(
             f"{out}{{reason=damaged,season=s}}",
             f"{out}{{reason=damaged,season=t}}",
             f"{out}{{reason=disk,season=u}}",
+            f"{out}{{reason=lost,season=v}}",
         ]
         assert found["farm_scrape_errors_total{}"] == 1
     ledger.server.client.delete(journal)
     ledger.raise_epoch(7)
     ledger.load("s", whole)
     ledger.set_service(services.SERVE, services.Serve(at_ms=1).encode())
+    ledger.set_alarms({})
     found = scrape(made)
     assert not [name for name in found if name.startswith(out)]
     assert found["farm_season_journal_entries{season=s}"] == len(whole)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.broadcast import messages
-from orchestrator.common import text
 
 _VIEWERS: Final = 2  # methods of the plain protocol
 _MOVES: Final = 6
@@ -31,7 +30,7 @@ class Frames:
     def of(self, wire: Wire) -> bytes:
         """Return the text frame for a protocol."""
         if wire not in self._frames:
-            self._frames[wire] = text.visible(encode(wire, self._message).decode()).encode()
+            self._frames[wire] = encode(wire, self._message)
         return self._frames[wire]
 
 

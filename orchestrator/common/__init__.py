@@ -1,1 +1,0 @@
-"""What every part of the farm may use, and what knows none of them."""
