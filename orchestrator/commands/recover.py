@@ -160,16 +160,18 @@ def restore(
 
     Stop `farm serve` first. Every journal is taken from the copy that goes on the furthest:
     Redis, the archive's mirror, --from. They must be prefixes of each other, else nothing
-    is changed. The epoch is raised: no worker of before can write any more, and the game
-    that was in flight is judged as interrupted.
+    of that season is changed; others are restored, and the exit code is 3. The epoch is
+    raised: no worker of before can write any more, and the game that was in flight is
+    judged as interrupted.
 
     Example: farm restore --from /mnt/other/farm --reason "disk replaced"
     """
     if source is not None and not any(source.glob("*/journal.jsonl")):
         raise errors.UsageError(f"--from {source}: no journal.jsonl is in its folders")
     sources = restoring.Sources(archive, source, halls)
+    refused: dict[str, str] = {}
     with common.open_ledger() as ledger, archives.sole_writer(archive):
-        journals, plans = restoring.plan(ledger, sources)
+        journals, plans = restoring.plan(ledger, sources, refused)
         _refuse_lost(plans, without_games=without_games)
         epoch = ledger.present_epoch()
         if not dry_run:
@@ -178,10 +180,13 @@ def restore(
                 ledger, sources, journals, plans, author, reason, without_games=without_games
             )
     facts = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
+    facts["refused"] = refused
     if as_json:
         common.print_json(facts)
     else:
         _show(facts)
+    if refused:
+        click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
 
 
 def _refuse_lost(plans: list[restoring.Plan], *, without_games: bool) -> None:
@@ -235,6 +240,8 @@ def _show(facts: dict[str, Any]) -> None:
         )
     for season, games in facts["lost_games"].items():
         console.print(f"{season}: the moves of {len(games)} games are lost, their results stand")
+    for season, reason in facts["refused"].items():
+        console.print(f"NOT RESTORED, {season}: {reason}", style="bold red")
     if facts["dry_run"]:
         console.print("(nothing was changed)")
     else:

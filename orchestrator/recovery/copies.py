@@ -62,20 +62,31 @@ def on_disk(root: pathlib.Path) -> list[str]:
     return archive.journals(root)
 
 
-def survey(ledger: api.Ledger, roots: Sequence[pathlib.Path]) -> list[Journal]:
+def survey(
+    ledger: api.Ledger, roots: Sequence[pathlib.Path], refused: dict[str, str] | None = None
+) -> list[Journal]:
     """Read every journal wherever it is; the first of ``roots`` is the archive.
 
-    Seasons come in the order of their launch, the farm's own journal last.
+    Seasons come in the order of their launch, the farm's own journal last. With ``refused``
+    a damaged season is left out, and its reason is put there, so that the others can be helped.
 
     Raises:
         LedgerDamagedError: two copies part, one is damaged or stands under another season's
             name, or a season does not fold.
     """
     names = {api.FARM, *ledger.seasons(), *(name for root in roots for name in on_disk(root))}
-    found = [_journal(ledger, roots, name) for name in names]
-    known = [journal for journal in found if journal.entries]
-    for journal in known:
-        fold(journal)
+    known = []
+    for name in names:
+        try:
+            journal = _journal(ledger, roots, name)
+            fold(journal)
+        except errors.LedgerDamagedError as error:
+            if refused is None or name == api.FARM:
+                raise
+            refused[name] = str(error)
+            continue
+        if journal.entries:
+            known.append(journal)
     return sorted(known, key=lambda one: (not one.is_season, one.entries[0].at_ms, one.name))
 
 
@@ -95,7 +106,7 @@ def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Jo
 
 def fold(journal: Journal) -> season_state.SeasonState:
     """Fold a season's journal (the farm's own is not folded); raise ``LedgerDamagedError``."""
-    if not journal.is_season:
+    if not journal.is_season or not journal.entries:
         return season_state.SeasonState()
     try:
         folded = season_state.fold(journal.entries)

@@ -61,14 +61,21 @@ class Sources:
         return leftovers.Leftovers(ledger, [root / season for root in self.roots], self.halls)
 
 
-def plan(ledger: api.Ledger, sources: Sources) -> tuple[list[copies.Journal], list[Plan]]:
+def plan(
+    ledger: api.Ledger, sources: Sources, refused: dict[str, str] | None = None
+) -> tuple[list[copies.Journal], list[Plan]]:
     """Read and check every copy; return all journals, and what is to be done by season.
+
+    With ``refused`` a season whose copies part, or are damaged, is put there with the reason,
+    and nothing of it is changed; where no season is left, it is raised all the same.
 
     Raises:
         RefusedError: there is no journal anywhere.
         LedgerDamagedError: two copies part, or one is damaged.
     """
-    journals = copies.survey(ledger, sources.roots)
+    journals = copies.survey(ledger, sources.roots, refused)
+    if refused and not any(journal.is_season for journal in journals):
+        raise errors.LedgerDamagedError(next(iter(refused.values())))
     if not journals:
         places = ", ".join(map(str, sources.roots))
         raise errors.RefusedError(f"no journal is in Redis or in {places}: nothing to restore")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import pathlib
 import random
 import signal
-from collections.abc import Callable
-from typing import Literal
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import harness
 import namespaces
@@ -21,10 +23,36 @@ import redis
 import stage as stages
 
 from orchestrator import doorbell, errors
+from orchestrator.contract import bells
+from orchestrator.ledger import keys
 
 Stage = stages.Stage
 Target = Callable[[Stage], int | None]
 BELLS = 3  # rings too many
+ROOM = 6  # entries that a journal has before one strikes at its end
+TRIES = 50  # tries to give Redis back what was taken from it
+MISCHIEF = ("flood", "fork", "memory", "threads")
+GARBAGE = (
+    *("", "{", "null", "[]", "7", '"x"', '{"body":1}', "\xff\xfe", "[" * 5_000, "9" * 5_000),
+    *('{"__type__":"x","__value__":1}', '{"__type__":"decimal","__value__":"x"}'),
+    '{"properties":{"delivery_tag":"x"},"headers":{"task":"os.system"},"body":"W10="}',
+)
+ATTEMPT = {"game": "league.1", "hall": "hall-1", "lane": "", "host": "h", "worker": "w"}
+PAIRED = {"game": "league.99", "number": 99, "round": "1.1", "opening": 99_999}
+PLAYERS = {"white": "scripted-0", "black": "scripted-1"}
+ROUND = {"event": "league", "cycle": 0, "round": 1}
+POISON: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("games_paired", ROUND | {"games": [PAIRED | PLAYERS]}),
+    ("games_paired", ROUND | {"games": [PAIRED | PLAYERS | {"white": "nobody"}]}),
+    ("attempt_started", ATTEMPT | {"attempt": "../../../../../pwned"}),
+    ("attempt_started", ATTEMPT | {"attempt": "x\0y"}),
+    ("attempt_ended", ATTEMPT | {"attempt": "../../pwned", "cause": "x"}),
+    ("game_finished", {"game": "league.1", "r_mobility": math.nan}),
+    ("no_such_kind", {}),
+    ("season_finished", {"champion": 7}),
+    ("promoted", {"event": "league", "to": "nowhere", "engines": ["scripted-0"]}),
+    ("event_ranked", {"event": "league", "rows": []}),
+)
 STEP_SECONDS = 3 * 3600  # s: how far Redis' clock is stepped, there and back
 
 
@@ -34,6 +62,7 @@ class Held:
 
     seconds: float
     mend: Callable[[], None]
+    last: bool = False  # what it needs to be put right is what the others have broken
 
 
 Strike = Callable[[Stage, random.Random], Held | None]
@@ -46,7 +75,7 @@ class Fault:
 
     name: str
     strike: Strike
-    needs: Literal["", "root", "faketime", "proxy"] = ""
+    needs: Literal["", "root", "faketime", "skew", "proxy"] = ""
 
 
 TARGETS: dict[str, Target] = {
@@ -152,6 +181,119 @@ def _lose_host(farm: Stage, _dice: random.Random) -> Held | None:
     return None
 
 
+def _rolled_back(entries: int) -> Strike:
+    def strike(farm: Stage, _dice: random.Random) -> Held | None:
+        with contextlib.suppress(errors.LedgerAwayError):
+            if farm.ledger.last(farm.season) > ROOM and farm.roll_back(entries):
+                return Held(0.0, farm.put_right, last=True)
+        return None
+
+    return strike
+
+
+def _emptied(farm: Stage, _dice: random.Random) -> Held | None:
+    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+        if farm.ledger.last(farm.season) > ROOM:
+            client.flushall()
+            return Held(0.0, farm.put_right, last=True)
+    return None
+
+
+def _read_only(farm: Stage, dice: random.Random) -> Held | None:
+    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+        return Held(dice.choice([0.5, 2.0]), lambda: _writable(farm))
+    return None
+
+
+def _writable(farm: Stage) -> None:
+    for _ in range(TRIES):  # it may have been killed meanwhile, and is no replica then
+        farm.keep_alive()
+        with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+            client.execute_command("REPLICAOF", "NO", "ONE")
+            return
+        time.sleep(0.1)
+
+
+def _no_memory(farm: Stage, dice: random.Random) -> Held | None:
+    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+        client.config_set("maxmemory", "1")
+        return Held(dice.choice([0.5, 2.0]), lambda: _enough_memory(farm))
+    return None
+
+
+def _enough_memory(farm: Stage) -> None:
+    for _ in range(TRIES):
+        farm.keep_alive()
+        with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+            client.config_set("maxmemory", "0")
+            return
+        time.sleep(0.1)
+
+
+def _admin(farm: Stage) -> redis.Redis:
+    return redis.Redis.from_url(farm.redis.url, socket_timeout=2)
+
+
+def _skewed(farm: Stage, dice: random.Random) -> Held | None:
+    farm.skew("serve", dice.choice([-3600, -61, 61, 3600]))
+    return Held(dice.choice([1.0, 3.0]), lambda: farm.skew("serve", 0))
+
+
+def _poisoned_queue(farm: Stage, dice: random.Random) -> Held | None:
+    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
+        for garbage in dice.sample(GARBAGE, 3):
+            client.lpush(bells.KEYS + bells.queue(harness.HALL), garbage)
+        return OVER
+    return None
+
+
+def _poisoned_journal(farm: Stage, dice: random.Random) -> Held | None:
+    """Let another season's journal get an entry that no farm has written, as a worker could."""
+    season = f"poison-{dice.getrandbits(40):x}"
+    kind, data = dice.choice(POISON)
+    fields = {
+        "v": "1",
+        "kind": kind,
+        "at": "1",
+        "by": "x",
+        "token": "1.1",
+        "data": json.dumps(data),
+    }
+    with contextlib.suppress(errors.FarmError):
+        farm.launch(farm.season_file(final=False), season)
+    for _ in range(TRIES):  # `serve` pairs it meanwhile
+        time.sleep(0.05)
+        with contextlib.suppress(redis.RedisError, errors.FarmError), _admin(farm) as client:
+            last = farm.ledger.last(season)
+            if last > 2:
+                client.xadd(keys.Keys().journal(season), fields, id=f"{last + 1}-0")
+                return Held(0.0, lambda: _suspended(farm, season))
+    return None
+
+
+def _suspended(farm: Stage, season: str) -> None:
+    """Wait until the poisoned season is out of service, and take it out of sight."""
+    ends = time.monotonic() + stages.LOOK_SECONDS
+    while season not in farm.alarms() and time.monotonic() < ends:
+        farm.keep_alive()
+        time.sleep(0.05)
+
+
+def _mischief(word: str) -> Strike:
+    def strike(farm: Stage, dice: random.Random) -> Held | None:
+        if not harness.engines(farm):
+            return None
+        farm.mischief.write_text(word)
+        return Held(dice.choice([0.5, 1.5]), lambda: _well_behaved(farm))
+
+    return strike
+
+
+def _well_behaved(farm: Stage) -> None:
+    farm.mischief.write_text("")
+
+
 def _stepped(farm: Stage, dice: random.Random) -> Held | None:
     ahead = farm.offset.read_text() != "+0"
     farm.set_clock(0 if ahead else dice.choice([60, STEP_SECONDS]))
@@ -171,6 +313,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault("lose the hall's requests", _lost_requests, "root"),
     Fault("lose the hall's replies", _lost_replies, "root"),
     Fault("lose the hall's host", _lose_host),
+    Fault("roll Redis back by 1", _rolled_back(1)),
+    Fault("roll Redis back by 3", _rolled_back(3)),
+    Fault("empty Redis", _emptied),
+    Fault("read-only Redis", _read_only),
+    Fault("Redis without memory", _no_memory),
+    Fault("skew serve's clock", _skewed, "skew"),
+    Fault("poison the queue", _poisoned_queue),
+    Fault("poison a journal", _poisoned_journal),
+    *(Fault(f"{word} of the engines", _mischief(word)) for word in MISCHIEF),
     Fault("ring too often", _rung_too_often),
     Fault("purge the queues", _purged),
     Fault("drop replies and close", _dropped_replies("close"), "proxy"),
@@ -185,6 +336,8 @@ def possible(farm: Stage) -> list[Fault]:
         missing.add("root")
     if not farm.faketime:
         missing.add("faketime")
+    if not farm.skews:
+        missing.add("skew")
     return [fault for fault in FAULTS if fault.needs not in missing]
 
 

@@ -20,12 +20,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+import aof
 import harness
 import namespaces
 import redis
 
 from orchestrator import embedded, errors, processes
-from orchestrator.ledger import store
+from orchestrator.ledger import keys, store
 from worker_cpu import settings
 
 FAKETIME = "*/faketime/libfaketime.so.1"  # below /usr/lib
@@ -38,6 +39,8 @@ LEASES = {  # what FARM_CHAOS_LEASE names
         "FARM_LEASE_SECONDS": str(settings.LEASE_SECONDS),
     },
 }
+SKEWED = ("serve",)  # whose clocks can go wrong; a hall's would be its engines' too
+LOOK_SECONDS = 60.0  # s: so soon `serve` has compared every journal, on a busy machine
 RETURN_SECONDS = 30.0  # s: a lost host comes back so long after its lease, revoked or not
 SEASON = """schema = 1
 id = "test"
@@ -74,12 +77,15 @@ class Stage(harness.Farm):
         lease = LEASES[os.environ.get("FARM_CHAOS_LEASE", "short")]
         super().__init__(root, lease)
         self.lease_seconds = float(lease["FARM_LEASE_SECONDS"])
+        self.season = ""  # the one that a storm strikes
+        self.mischief = root / "mischief"  # what the engines are to do beside playing
         self.restored = 0.0  # monotonic second at which all that had ended was there again
         self._host_lost = False
         self.rooted = namespaces.available()
         # libfaketime and the jemalloc of Debian's redis-server call each other for ever;
         # the wheel's server has the C library's malloc.
         libraries = [*map(str, pathlib.Path("/usr/lib").glob(FAKETIME)), ""]
+        self.skews = libraries[0]  # of the farm's own processes: they have the C library's malloc
         self.faketime = libraries[0] if embedded.wheel_server() else ""
         if harness.TEST_REDIS == "debian":
             self.faketime = ""  # and so no fault of Redis' clock
@@ -101,6 +107,9 @@ class Stage(harness.Farm):
             self.nets.make()
             self._mount()
         self.offset.write_text("+0")
+        self.mischief.touch()
+        for name in SKEWED:
+            self._skew(name).write_text("+0")
         self._write_server()
         self._made.callback(self.redis.stop)
         self.redis.start()
@@ -152,13 +161,7 @@ class Stage(harness.Farm):
         if self.rooted:
             within = self.nets.within(namespaces.REDIS)
             words = [*within, *words, f"--port {namespaces.PORT} --protected-mode no"]
-        clock = {
-            "LD_PRELOAD": self.faketime,
-            "FAKETIME_TIMESTAMP_FILE": str(self.offset),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DISABLE_SHM": "1",
-        }
+        clock = {"LD_PRELOAD": self.faketime, **_faked(self.offset)}
         lines = ["#!/bin/sh"]
         if self.faketime:
             lines += [f"export {name}={shlex.quote(value)}" for name, value in clock.items()]
@@ -171,6 +174,8 @@ class Stage(harness.Farm):
     ) -> processes.Supervised:
         url = self._url(host, user)
         environment = processes.environment(url, self.root, harness.HALL) | self._extra
+        if name in SKEWED and self.skews:
+            environment |= {"LD_PRELOAD": self.skews, **_faked(self._skew(name))}
         within = self.nets.within(host) if self.rooted else []
         log = self.root / "logs" / f"{name}.log"
         return processes.Supervised(name, [*within, *command], environment, log)
@@ -216,6 +221,69 @@ class Stage(harness.Farm):
         fresh = self.offset.with_suffix(".new")
         fresh.write_text(f"{seconds:+d}")
         fresh.rename(self.offset)
+
+    def skew(self, name: str, seconds: int) -> None:
+        """Let the clock of `serve` go wrong by so many seconds, its monotonic clock right."""
+        fresh = self._skew(name).with_suffix(".new")
+        fresh.write_text(f"{seconds:+d}")
+        fresh.rename(self._skew(name))
+
+    def _skew(self, name: str) -> pathlib.Path:
+        return self.root / f"{name}-clock"
+
+    def roll_back(self, entries: int) -> bool:
+        """Let Redis come back without the season's last entries; False if that cannot be."""
+        pid = self.redis_pid()
+        if pid is None or not harness.kill(pid, signal.SIGKILL):
+            return False
+        while harness.alive(pid):
+            time.sleep(0.002)
+        gone = aof.cut(self._disk, self.season, entries)
+        self.keep_alive()
+        return gone == entries
+
+    def put_right(self) -> None:
+        """Do what an operator does: read `farm status`, and restore if it says so."""
+        self._wait_for_look()
+        if self.season not in self.ledger.alarms():
+            return  # `serve` had not seen what was lost, so nothing is missing
+        status = harness.celery_farm(self.environment(harness.OPERATOR), "status")
+        assert status.returncode == 3, status.stdout + status.stderr
+        assert "farm restore" in status.stdout, status.stdout
+        self.serve.stop(20)
+        words = ("restore", "--reason", "chaos")
+        done = harness.celery_farm(self.environment(harness.OPERATOR), *words)
+        refused = f"NOT RESTORED, {self.season}:" in done.stdout  # a poisoned one is, rightly
+        assert done.returncode in {0, 3}, done.stdout + done.stderr
+        assert "restored; epoch" in done.stdout, done.stdout + done.stderr
+        assert not refused, done.stdout
+        self.serve.start()
+        self.restored = time.monotonic()
+
+    def alarms(self) -> dict[str, str]:
+        """Return what `serve` finds wrong; nothing while Redis is away."""
+        with contextlib.suppress(errors.LedgerAwayError):
+            return self.ledger.alarms()
+        return {}
+
+    def _wait_for_look(self) -> None:
+        """Wait until `serve` has compared the season in the Redis that runs, or found it wrong."""
+        ends = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < ends:
+            self.keep_alive()
+            with contextlib.suppress(errors.LedgerAwayError), self._client() as client:
+                marked = client.hget(keys.Keys().checked, self.season)
+                run_id = client.info("server")["run_id"]
+                last = self.ledger.last(self.season)
+                if self.season in self.ledger.alarms():
+                    return
+                if marked == run_id and last and self.ledger.mirrored(self.season) >= last - 2:
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"serve has not looked for {LOOK_SECONDS} s: {self.serve.log_tail()}")
+
+    def _client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.redis.url, socket_timeout=5, decode_responses=True)
 
     def lose_replies(self, way: str) -> None:
         """Let the proxy lose replies: ``close``, ``silence``, a command's name, '' for no more."""
@@ -268,7 +336,8 @@ class Stage(harness.Farm):
 
     def season_file(self, *, final: bool = True, delay_ms: int = 0) -> pathlib.Path:
         """Write the season of a storm; without gates, whose times a stepped clock would move."""
-        words = ("--delay-ms", str(delay_ms)) if delay_ms else ()
+        words = ["--fault", f"mischief:{self.mischief}"]
+        words += ["--delay-ms", str(delay_ms)] if delay_ms else []
         roster = harness.roster(harness.scripted(self.life, number, *words) for number in range(4))
         promotion = 'promote = [{ top = 2, to = "final" }]' if final else ""
         book = harness.launch.SEASONS / "books" / "demo.pgn"
@@ -276,6 +345,16 @@ class Stage(harness.Farm):
         path = self.root / f"season-{final}.toml"
         path.write_text(text + (FINAL if final else ""), encoding="utf-8")
         return path
+
+
+def _faked(offset: pathlib.Path) -> dict[str, str]:
+    """Return the environment of a process whose clock a file sets."""
+    return {
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DISABLE_SHM": "1",
+    }
 
 
 @contextlib.contextmanager

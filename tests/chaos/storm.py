@@ -17,7 +17,7 @@ import pathlib
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import faults
 import harness
@@ -41,6 +41,7 @@ class Pace:
 
     share: float
     haste: float
+    companions: tuple[int, ...] = (0, 0, 1, 2)  # how many more strike at the same moment
 
 
 SHORT, LONG = Pace(0.25, 0.85), Pace(1.0, 0.3)
@@ -59,6 +60,7 @@ class Tally:
     mended: dict[str, list[float]] = dataclasses.field(
         default_factory=lambda: collections.defaultdict(list)
     )
+    together: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)
     seasons: int = 0
     games: int = 0
     attempts: int = 0
@@ -70,7 +72,7 @@ class Tally:
 
     def report(self, seed: int, seconds: float) -> str:
         """Write a line a fault, and the totals."""
-        names = dict.fromkeys(name for name, _ in self.struck)
+        names = dict.fromkeys([*(name for name, _ in self.struck), *self.recovered])
         heads = " ".join(f"{moment:>8}" for moment in MOMENTS)
         last = "(s, from fault, and from its end, to next move)"
         lines = [f"{'fault':26} {'all':>4} {heads}   p50     p99    p50     p99  {last}"]
@@ -79,10 +81,13 @@ class Tally:
             cells = " ".join(f"{count:8}" for count in counts)
             times = " ".join(quantiles(found[name]) for found in (self.recovered, self.mended))
             lines.append(f"{name:26} {sum(counts):4} {cells} {times}")
+        pairs = ", ".join(f"{count} x {size} at once" for size, count in self.together.items())
+        every = [seconds for found in self.recovered.values() for seconds in found]
+        lines.append(f"{pairs or 'each alone'}; recovery of all: {quantiles(every)}")
         lines.append(
             f"{self.injections} injections, seed {seed}, {seconds:.0f} s: {self.games} games in"
             f" {self.seasons} seasons, {self.attempts} attempts with engines,"
-            " 0 lost, 0 duplicated, 0 overlapping"
+            " 0 lost, 0 duplicated, 0 overlapping, 0 seasons stopped by another, 0 files outside"
         )
         return "\n".join(lines)
 
@@ -91,6 +96,7 @@ class Tally:
         struck = [[*key, count] for key, count in self.struck.items()]
         plain = {"struck": struck, "recovered": self.recovered, "mended": self.mended}
         plain |= {name: getattr(self, name) for name in ("seasons", "games", "attempts")}
+        plain["together"] = [*self.together.items()]
         path.write_text(json.dumps(plain))
 
     def add(self, path: pathlib.Path) -> None:
@@ -101,6 +107,7 @@ class Tally:
             self.recovered[name] += seconds
         for name, seconds in plain["mended"].items():
             self.mended[name] += seconds
+        self.together.update(dict(plain["together"]))
         for name in ("seasons", "games", "attempts"):
             setattr(self, name, getattr(self, name) + plain[name])
 
@@ -132,6 +139,7 @@ class Storm:
 
     def strike(self, season: str) -> None:
         """Strike until nothing is wanted any more or the season is over."""
+        self._farm.season = season
         moments, struck = Moments(self._farm, season), time.monotonic()
         while self._wanted:
             self._farm.keep_alive()
@@ -154,10 +162,15 @@ class Storm:
             return
         self._wanted.pop()
         self._tally.struck[fault.name, moment] += 1
+        all_held = [held, *self._companions(fault, moment)]
         try:
-            time.sleep(held.seconds * self._pace.share)
+            time.sleep(max(one.seconds for one in all_held) * self._pace.share)
         finally:
-            held.mend()
+            for one in sorted(all_held, key=lambda one: one.last):
+                one.mend()
+        if len(all_held) > 1:
+            self._tally.together[len(all_held)] += 1
+            fault = dataclasses.replace(fault, name=f"{len(all_held)} at once")
         if self._dice.random() < self._pace.haste:
             self._whole = False
             time.sleep(self._dice.uniform(0.0, 0.6))
@@ -168,6 +181,22 @@ class Storm:
             now, ended = time.monotonic(), max(ended, self._farm.restored)
             self._tally.recovered[fault.name].append(now - began)
             self._tally.mended[fault.name].append(now - ended)
+
+    def _companions(self, first: faults.Fault, moment: str) -> Iterator[faults.Held]:
+        """Strike up to two other wanted faults at the same moment; yield what holds of each."""
+        names = {first.name}
+        for _ in range(self._dice.choice(self._pace.companions)):
+            others = [at for at, (fault, _) in enumerate(self._wanted) if fault.name not in names]
+            if not others:
+                return
+            at = self._dice.choice(others)
+            fault = self._wanted[at][0]
+            names.add(fault.name)
+            held = fault.strike(self._farm, self._dice)
+            if held is not None:
+                del self._wanted[at]
+                self._tally.struck[fault.name, moment] += 1
+                yield held
 
     def _plays_on(self, watch: watches.Watch, began: float, season: str) -> bool:
         """Wait for the next moves; False when the season is over instead."""

@@ -4,6 +4,7 @@ The short form strikes each fault twice; ``make chaos`` (``KILLS=n``) strikes ea
 prints what happened and how soon the farm played on. ``FARM_CHAOS_HASTE`` is the share of
 faults that are followed by the next before the farm plays on, ``FARM_CHAOS_PART`` (``2/3``)
 the part of them that this process strikes: ``run_chaos.py`` lets storms rage side by side.
+Faults strike alone, in pairs and in threes; ``FARM_CHAOS_SECONDS`` ends a storm early.
 ``FARM_CHAOS_FAULTS`` (``kill *,restart Redis``) chooses faults by name. With
 ``FARM_CHAOS_LEASE=production`` leases last as in real halls, so that what waits for one shows.
 """
@@ -26,11 +27,13 @@ import storm
 
 from orchestrator.season import state
 
+WITHOUT_PROXY = 0.9  # of the time that a storm may last
 TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))
 HASTE = float(os.environ.get("FARM_CHAOS_HASTE", storm.LONG.haste))
 PACE = storm.SHORT if TIMES <= 2 else dataclasses.replace(storm.LONG, haste=HASTE)
 SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
 FAULTS = os.environ.get("FARM_CHAOS_FAULTS", "*").split(",")
+SECONDS = float(os.environ.get("FARM_CHAOS_SECONDS", "inf"))
 PART, PARTS = map(int, os.environ.get("FARM_CHAOS_PART", "1/1").split("/"))
 
 
@@ -61,7 +64,8 @@ def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
         for proxy in (False, True):
             farm.use_proxy(wanted=proxy)
             left = wanted(farm, dice, proxy=proxy)
-            while left:
+            until = began + SECONDS * (1.0 if proxy else WITHOUT_PROXY)
+            while left and time.monotonic() < until:
                 tally.seasons += 1
                 season = f"storm-{tally.seasons}"
                 farm.launch(file, season)
@@ -83,6 +87,11 @@ def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
 def _check(farm: stages.Stage, season: str, calm: state.SeasonState, tally: storm.Tally) -> None:
     farm.set_clock(0)
     farm.finish(season, 300)
+    places = {path.name for path in farm.archive.iterdir()}
+    strays = {name for name in places if not name.startswith(("calm", "storm-", "poison-"))}
+    assert strays <= {"farm", "serve.lock"}, f"files outside their place: {strays}"
+    pwned = [*farm.root.glob("*pwned*"), *farm.root.parent.glob("*pwned*")]
+    assert not pwned, f"files outside their place: {pwned}"
     after = checker.check_season(farm.archive, season)
     assert checker.table(after) == checker.table(calm)
     tally.games += len(after.games)

@@ -42,6 +42,8 @@ LIFE_BEAT = 0.02  # s: finer than any pause between two games
 BOUND = 300.0  # s: a deaf engine that nobody kills still ends
 FLOOD_LINES = 100_000
 LONG_LINE = 1 << 20
+FLOOD_BYTES, MEMORY_BYTES = 4 << 20, 64 << 20
+MANY, MISCHIEF_SECONDS = 40, 2.0  # children and threads of an engine's mischief, and how long
 INFO = b"info depth 1 seldepth 1 score cp 0 nodes 1 nps 1000 time 1 pv e2e4\n"
 XBOARD_INFO = b" 1 0 1 1000 e2e4\n"
 MATE, PIECE = 100_000, (0, 100, 300, 310, 500, 900, 0)
@@ -271,6 +273,9 @@ class Engine:
         time.sleep(self.options.delay_ms / 1000)
         burn(self.options.burn_ms / 1000)
         for fault in self.faults:
+            if fault.kind == "mischief":
+                misbehave(fault.argument)
+        for fault in self.faults:
             if fault.kind in PLAYBOOK and fault.due(self.ply):
                 PLAYBOOK[fault.kind](self, fault.argument)
                 return
@@ -401,6 +406,30 @@ class XboardEngine(Engine):
         """Print one line of thinking."""
         move, value = self.choice()
         self.say(f" 2 {value} 1 1000 3 1000000 0\t {move}")
+
+
+def misbehave(file: str) -> None:
+    """Do what a file asks for while it does, and play on: flood, fork, memory, threads."""
+    try:
+        with open(file, encoding="ascii") as asked:  # noqa: PTH123 - no pathlib here
+            words = asked.read().split()
+    except OSError:
+        return  # no sandbox shows it
+    if "flood" in words:
+        write(INFO * (FLOOD_BYTES // len(INFO)))
+    with contextlib.suppress(MemoryError, OSError, RuntimeError):  # the host's limits hold
+        if "fork" in words:
+            for _ in range(MANY):
+                if os.fork() == 0:
+                    os.setsid()
+                    time.sleep(MISCHIEF_SECONDS)
+                    die(0)
+        if "memory" in words:
+            eaten = bytearray(MEMORY_BYTES)
+            eaten[:: resource.getpagesize()] = b"x" * len(range(0, MEMORY_BYTES, 4096))
+        if "threads" in words:
+            for _ in range(MANY):
+                threading.Thread(target=time.sleep, args=(MISCHIEF_SECONDS,), daemon=True).start()
 
 
 def write(data: bytes) -> None:
@@ -628,6 +657,7 @@ PLAYBOOK: dict[str, Callable[[Engine, str], None]] = {
 STYLES = frozenset(
     {
         *("exit-before-uciok", "no-uciok", "no-readyok", "crlf", "ignore-quit"),
+        "mischief",  # its argument is a file that says what to do beside playing
         *("no-features", "no-board"),  # of XBoard
     }
 )
