@@ -91,7 +91,7 @@ class Strengths:
 @functools.cache
 def finished(result: int) -> contract.GameFinished:
     """Return a game that White won (0), drew (1) or lost (2) and of which no more is known."""
-    return verdict.untold(_RESULTS[result])
+    return verdict.untold(_RESULTS[result], "forecast")
 
 
 class Forecast:

@@ -184,7 +184,7 @@ def organizers(result: contract.Result) -> contract.Outcome:
     )
 
 
-def untold(outcome: contract.Outcome, game: str = "") -> contract.GameFinished:
+def untold(outcome: contract.Outcome, game: str) -> contract.GameFinished:
     """Return a result that no hall has told: without an attempt, plies and clocks."""
     return contract.GameFinished(
         game=game,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -132,6 +133,7 @@ class Event:
     out: set[str] = dataclasses.field(default_factory=set)
     choices: list[tuple[list[str], list[str]]] = dataclasses.field(default_factory=list)
     promoted: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    seats: dict[tuple[str, int], str] = dataclasses.field(default_factory=dict)
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
@@ -149,7 +151,11 @@ def read(lines: Iterable[str]) -> tuple[dict[str, Event], str]:
         elif kind == "decision_needed":
             asked[data["decision"]] = data["engines"]
         elif kind == "decided":
-            events[data["event"]].choices.append((asked[data["decision"]], data["choose"]))
+            seat = re.fullmatch(r".*:seat-(\d+)-(.+)", data["decision"])
+            if seat:  # of a disqualified engine: given to another, or to nobody
+                events[data["event"]].seats[seat[2], int(seat[1])] = data["choose"][0]
+            else:
+                events[data["event"]].choices.append((asked[data["decision"]], data["choose"]))
         elif kind == "season_finished":
             champion = data["champion"]
         elif kind in {"event_started", "event_ranked", "promoted"}:
@@ -198,8 +204,13 @@ def check(season: str, lines: Iterable[str]) -> dict[str, Event]:
     for name, rule in rules.items():
         event = found[name]
         order = {"cup": _cup_order, "match": _match_order}.get(rule.kind, _table_order)(event, rule)
-        promoted = {to: [order[place - 1] for place in places] for to, places in rule.goes}
-        assert event.promoted == promoted, name
+        for to, places in rule.goes:
+            out = {(to, place) for place in places if order[place - 1] in event.out}
+            assert {seat for seat in event.seats if seat[0] == to} == out, name
+            takers = [event.seats.get((to, place), order[place - 1]) for place in places]
+            assert event.promoted[to] == [engine for engine in takers if engine != "nobody"], name
+        promoted = event.promoted
+        assert set(promoted) == {to for to, _ in rule.goes}, name
         for to, engines in promoted.items():
             assert set(engines) <= set(found[to].entrants), f"{name}: who plays {to}"
     assert champion == order[0]
@@ -337,6 +348,8 @@ def _check_decisions(
     places = enumerate(ordered, start=1)
     for _, level in itertools.groupby(places, key=lambda item: keys[item[1]]):
         tied = list(level)
+        if tied[0][1] in event.out:
+            continue  # no claim to a promoted place
         if len({leads.get(place) for place, _ in tied}) > 1:
             assert {engine for _, engine in tied} <= asked
 
