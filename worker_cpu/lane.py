@@ -51,7 +51,8 @@ class LaneKeeper:
     def open(self) -> None:
         """Settle the lane's past and make it known, unless an official game has the hall.
 
-        Never raises for Redis; the worker rings itself until this was done.
+        Never raises for Redis; the worker rings itself until this was done. Raise
+        ``RefusedError`` for a lane that is another host's, or on cores of another lane.
         """
         self._enter(lambda _: None)
 
@@ -72,9 +73,24 @@ class LaneKeeper:
                 if isinstance(reply, api.Opened):
                     work(lock)
                 else:
-                    log.error("lane.refused", lane=self.lane.name, reply=str(reply))
+                    self._refused(reply)
         except errors.LedgerAwayError as error:
             log.warning("redis.away", error=str(error))
+
+    def _refused(self, reply: api.Foreign | lanes.Overlap) -> None:
+        """Raise ``RefusedError`` for what only the operator can change; else wait."""
+        place = f"{self.lane.hall}.{self.lane.name}"
+        if isinstance(reply, api.Foreign):
+            raise errors.RefusedError(
+                f"lane {place} is on {self.lane.host}, and hall {self.lane.hall} is {reply.host}'s:"
+                " a hall belongs to the host that opened it first"
+            )
+        if reply.lane != self.lane.name:
+            raise errors.RefusedError(
+                f"lane {place} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
+                f" or `farm lanes --close {self.lane.hall}.{reply.lane}` if that one is no more"
+            )
+        log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
 
     def _play_all(self, lock: int) -> None:
         while self._played_one(lock):

@@ -11,7 +11,7 @@ import harness
 import pytest
 
 from orchestrator import embedded, processes
-from orchestrator.ledger import store
+from orchestrator.ledger import lane_store, lanes, store
 
 
 @pytest.fixture
@@ -90,6 +90,20 @@ def test_a_hall_of_another_host_ends_its_worker(
     assert "hall hall-1 belongs to host old" in log
     assert "FARM_HOST=old" in log
     assert "belongs to host old" in harness.celery_farm(environment, "status").stdout
+
+
+def test_a_lane_on_cores_of_another_ends_its_worker(
+    redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path
+) -> None:
+    """It says which lane has them, and how one that is no more is forgotten."""
+    with store.connect(redis.url) as ledger:
+        known = lane_store.RedisLanes(ledger.server)
+        known.open_lane(lanes.Lane("hall-1", "old", "new", frozenset({0}), 64))
+    environment = told(redis, tmp_path)
+    environment |= {"FARM_SANDBOX": "plain", "FARM_LANE": "a", "FARM_ENGINE_CPUS": "0"}
+    code, log = ended(processes.worker_command("hall-1", "a"), environment, tmp_path)
+    assert code == 3, log
+    assert "farm lanes --close hall-1.old" in log
 
 
 @pytest.mark.parametrize(

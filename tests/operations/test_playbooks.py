@@ -228,6 +228,7 @@ def test_what_the_inventory_does_not_name_is_removed(two: Hosts) -> None:
     assert {path.name for path in settings.iterdir()} == kept, done.stdout
     assert "hall-9" in two.words("drain")
     assert "hall-7" not in two.words("drain")
+    assert "lanes --close hall-7.b" in (two.place / "words").read_text()
 
 
 def test_an_upgrade_that_was_cut_off_starts_the_new_version_when_it_is_run_again() -> None:
