@@ -20,8 +20,8 @@ from grafana_foundation_sdk.models import dashboard as models
 HERE = pathlib.Path(__file__).parent / "dashboards"
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 VARIABLES = {
-    "job": "label_values(farm_build_info, job)",
-    "instance": 'label_values(farm_build_info{job=~"$job"}, instance)',
+    "job": "label_values(up, job)",  # GPU exporters have a job of their own
+    "instance": 'label_values(up{job=~"$job"}, instance)',
     "season": 'label_values(farm_season_info{job=~"$job"}, season)',
     "hall": 'label_values(farm_hall_playing{job=~"$job"}, hall)',
     "host": 'label_values(farm_host_info{job=~"$job"}, host)',
@@ -34,7 +34,7 @@ def variable(name: str) -> dashboard.QueryVariable:
     made = dashboard.QueryVariable(name).label(name).datasource(SOURCE)
     made.query({"query": VARIABLES[name], "refId": name})
     made.refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).multi(True).include_all(True)  # noqa: FBT003 - the library's signature
-    return made.all_value(".*")
+    return made.all_value(".+")
 
 
 def panel(told: panels.Panel, number: int) -> object:
@@ -73,7 +73,9 @@ def board(told: panels.Board) -> models.Dashboard:
         .as_dropdown(True)  # noqa: FBT003 - the library's signature
         .keep_time(True)  # noqa: FBT003 - as above
     )
-    made.with_variable(dashboard.DatasourceVariable("datasource").type("prometheus"))
+    made.with_variable(
+        dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
+    )
     for name in ("job", "instance", *told.variables):
         made.with_variable(variable(name))
     number = 1

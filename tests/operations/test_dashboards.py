@@ -21,6 +21,7 @@ import pytest
 import watched_run as run
 
 from orchestrator import contract
+from orchestrator.metrics import families
 from orchestrator.season import orders
 from orchestrator.season import state as season_state
 
@@ -43,7 +44,7 @@ def expressions(panel: dict[str, Any]) -> list[str]:
         text = target["expr"]
         for name, value in INTERVAL.items():
             text = text.replace(name, value)
-        found.append(re.sub(r"\$(job|instance|season|hall|host)\b", ".*", text))
+        found.append(re.sub(r"\$(job|instance|season|hall|host)\b", ".+", text))
     return found
 
 
@@ -67,6 +68,10 @@ def test_dashboards_keep_the_linters_rules(path: pathlib.Path) -> None:
     assert names[:3] == ["datasource", "job", "instance"]
     queries = [one for one in board["templating"]["list"] if one["type"] == "query"]
     assert all(one["refresh"] == 2 for one in queries), "refreshed when the time range changes"
+    assert all(one["allValue"] == ".+" for one in queries), (
+        "a series without the label is not meant"
+    )
+    assert all(one["label"] for one in board["templating"]["list"])
     assert board["uid"] == path.stem
     assert not board["editable"]
     assert board["graphTooltip"] == 1
@@ -87,11 +92,20 @@ def _lint(told: str, expr: str) -> None:
     assert "or vector(" not in expr, told
     for window in re.findall(r"rate\([^[]*\[([^]]*)\]", expr):
         assert window == "$__rate_interval", told
-    for metric in re.findall(r"\bfarm_\w+", expr):
-        assert f"{metric}{{" in expr, f"{told}: {metric} without matchers"
+    for metric in re.findall(r"\bfarm_\w+|\bgpu:\w+:\w+", expr):
+        matchers = f'{metric}{{job=~"$job",instance=~"$instance"'
+        assert expr.count(f"{metric}{{") == expr.count(matchers) > 0, f"{told}: {metric}"
     for bare in re.findall(r"(\w+_bucket|farm_move_\w+_count)\{", expr):
         ranged = bare.startswith("farm_game_duration")  # a count over the journal, not a rate
         assert ranged or "rate(" in expr, f"{told}: {bare}"
+
+
+def test_every_metric_is_shown() -> None:
+    """What the exporter tells stands in a panel, or is recorded under a name that does."""
+    shown = "".join(path.read_text() for path in BOARDS)
+    shown += (run.PROMETHEUS / "rules" / "recording.yml").read_text()
+    told = [name for name in families.FAMILIES if not re.search(rf"\b{name}(_bucket)?\b", shown)]
+    assert told == []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +220,45 @@ def gpus(farm: float, smi: float, dcgm: float) -> Callable[[Samples, Truth], boo
 
 
 MOVER = {"white": "black", "black": "white"}
+# May have no data in the scene: it has no TLS, backup, notices or lanes, and maybe no sensors.
+RARE = {
+    *("Certificate ends in", "Age of the backup", "A backup takes", "Backup failed", "Notices"),
+    *("Notices looked at", "Lanes at work", "Leases of lanes that ran out", "Test games that wait"),
+    *("Out of service", "Next gate opens", "Waits for its hall", "Words of kibitzers", "Network"),
+    *("Temperature", "Frequency", "Throttled", "Hash", "Plies until a rule"),
+}
+PARTLY = {"Redis memory", "Ledger"}  # one of several queries: no limit, no backup
 EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
+    "Holds": only(0),
+    "Games expected": only(6),
+    "Launched": lambda s, t: near(numbers(s)[0], t.state.launched_ms, 1),
+    "Flagged engines": only(0),
+    "Hosts away": only(0),
+    "Seasons": labelled((run.SEASON, harness.HALL), labels=("season", "hall")),
+    "Status of events": lambda s, _: set(by(s, "event", "status")) >= {("second", "running")},
+    "Games expected in each event": lambda s, _: by(s, "event") == {("first",): 4, ("second",): 2},
+    "Rewrite of the append-only file": between(0, 60),
+    "Last rewrite": only(1),
+    "Redis runs since": lambda s, t: between(t.now * 1e3 - 3600e3, t.now * 1e3 + 60e3)(s, t),
+    "Last report of serve": between(-5, 120),
+    "Epoch": only(1),
+    "Ledger": lambda s, t: numbers(s)[0] > t.last_seq,
+    "What serve is": only(1),
+    "What the feeds show": labelled((run.SEASON, harness.HALL), labels=("season", "hall")),
+    "Halls held": only(0),
+    "Overdue leases": only(0),
+    "Time is kept": between(0, 1),
+    "Cores": between(1, 4096),
+    "Quiet": between(0, 1),
+    "Refused games": only(0),
+    "Swap": between(0, 1e13),
+    "Temperature": between(-50, 150),
+    "Frequency": between(1e8, 1e10),
+    "Throttled": between(0, 1e6),
+    "Speed of the host": only(0.99),
+    "Hash": between(0, 1),
+    "Plies until a rule": between(0, 1000),
+    "Network": between(0, 10),
     "Progress": only(4 / 6),
     "Games played": only(4),
     "Estimated end": lambda s, t: between(t.now * 1e3 - 60e3, t.now * 1e3 + 20_000e3)(s, t),
@@ -263,7 +315,7 @@ EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
     "GPU clock": gpus(1.2e9, 1.98e9, 1.41e9),
     "GPU temperature": gpus(48, 55, 61),
     "GPU power": gpus(100, 143.2, 287.5),
-    "GPU memory": gpus(2**30, 2**31, 2**32),
+    "GPU memory": lambda s, t: gpus(2**30, 2**31, 2**32)(s, t) or numbers(s) == [40 << 30],
     "GPU slowed down": gpus(0, 1, 0),
     "Redis": only(1),
     "Durable": only(1),
@@ -351,7 +403,9 @@ def test_every_panel_shows_what_happened(seen: Seen) -> None:
         wrong.update(
             (one, samples)
             for one, samples in found.items()
-            if not samples or not EXPECTED[one[0]](samples, truth)
+            if not (
+                EXPECTED[one[0]](samples, truth) if samples else one[0] in RARE or one[0] in PARTLY
+            )
         )
         return not wrong
 
@@ -367,7 +421,7 @@ def test_every_variable_lists_something(seen: Seen) -> None:
             if one["type"] == "query":
                 found = re.fullmatch(r"label_values\((.*), (\w+)\)", one["query"]["query"])
                 assert found is not None, one["name"]
-                series = re.sub(r"\$job", ".*", found[1])
+                series = re.sub(r"\$job", ".+", found[1])
                 labels = [sample["metric"].get(found[2]) for sample in seen[0].query(series)]
                 assert all(labels), one["name"]
                 assert labels, one["name"]
