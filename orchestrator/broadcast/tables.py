@@ -37,7 +37,17 @@ COLOURS: Final = {
 }
 _TO_COME: Final = frozenset({events.Status.WAITING, events.Status.GATE, events.Status.OPEN})
 _PUBLIC: Final = (
-    *("season", "name", "status", "reason", "launched_ms", "seed_sha256", "seed", "champion"),
+    *(
+        "season",
+        "name",
+        "status",
+        "reason",
+        "launched_ms",
+        "seed_sha256",
+        "seed",
+        "champion",
+        "title",
+    ),
     *("games", "remaining_seconds", "next_gate_ms", "decisions", "next", "waits"),
 )
 

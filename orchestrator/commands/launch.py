@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import secrets
 from typing import Any
@@ -11,7 +12,7 @@ import click
 from orchestrator import contract, errors, version
 from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.ledger import api, store
-from orchestrator.season import entries, files, lots, operations, plan
+from orchestrator.season import entries, files, lots, operations, plan, titles
 
 SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
 PAUSED = "launched paused"  # the reason of such a pause
@@ -48,7 +49,7 @@ def start(
     """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
     if gone := {**common.emptied(ledger.seasons()), **ledger.alarms()}.get(season):
         raise errors.RefusedError(f"season {season!r} is no new one: {gone}")
-    drafts = operations.launch(loaded, season, seed, hall, version.VERSION, reason)
+    drafts = operations.launch(titled(ledger, loaded), season, seed, hall, version.VERSION, reason)
     effects: list[api.Effect] = []
     if paused:
         drafts.append(contract.Draft.of(entries.PAUSED, entries.Paused(reason=PAUSED, name="")))
@@ -57,6 +58,22 @@ def start(
     if isinstance(reply, api.Stale):
         raise _taken(season)
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
+
+
+def titled(ledger: api.Ledger, loaded: files.Loaded) -> files.Loaded:
+    """Return the season with the holder of its title, as the farm's last season of it says.
+
+    Raise ``SeasonFileError`` where the file names another one (CUP-1e, FRC-1e).
+    """
+    title = loaded.season.title
+    if title is None:
+        return loaded
+    alarms = ledger.alarms()  # of seasons that Redis has lost
+    folded = (common.fold(ledger, name) for name in ledger.seasons() if name not in alarms)
+    winner = titles.last_winner(title.name, folded)
+    season = titles.settled(loaded.season, winner, loaded.file)
+    engines = titles.seeded(season.title, loaded.engines)
+    return dataclasses.replace(loaded, season=season, engines=engines)
 
 
 def _taken(season: str) -> errors.RefusedError:
@@ -103,6 +120,7 @@ def launch(
         _require_durable(ledger, insist=insist)
         if chosen in ledger.seasons():
             raise _taken(chosen)
+        loaded = titled(ledger, loaded)
         if not dry_run:
             who = common.author(ledger, by)
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)

@@ -113,8 +113,12 @@ def _how_far(view: Mapping[str, Any]) -> list[str]:
     played = f"{games['played']} of {games['total']} games"
     if view["status"] == "abandoned":
         return [played]
+    title = view["title"]
     if view["champion"]:
-        return [played, f"champion: {view['champion']}"]
+        won = title["name"] if title else "champion"
+        return [played, f"{won}: {view['champion']}"]
+    if title and title["holder"]:
+        played += f"; {title['name']}, until there is a winner: {title['holder']}"
     return [played, f"about {wording.duration(view['remaining_seconds'])} left"]
 
 

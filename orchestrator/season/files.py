@@ -19,7 +19,7 @@ import pydantic
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import builds, openings
-from orchestrator.season import checks, model, problems, roster
+from orchestrator.season import checks, model, problems, roster, titles
 
 GZIP = b"\x1f\x8b"  # how a compressed book begins
 _KINDS: Final = {  # what each is made of
@@ -51,6 +51,7 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     _require_kind(file, raw, "a season file")
     season = _with_roster_file(path, _validate(file, raw, model.Season))
     engines, wrong = roster.assemble(season.roster, find)
+    engines = titles.seeded(season.title, engines)
     ids = [engine.id for engine in engines]
     known = [*checks.references(season, ids), *checks.settings(season, engines)]
     problems.refuse(file, [*wrong, *known])

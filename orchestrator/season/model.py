@@ -380,6 +380,18 @@ class Event(contract.Message):
         return None if self.break_ is None else values.duration_ms(self.break_)
 
 
+class Title(contract.Message):
+    """What the season's winner is called until the next winner of it is found (S16-9a, S17-9a).
+
+    ``holder`` is who holds it at the launch, by id, name or family; '': the winner of the farm's
+    last season of this title. With ``first_seed`` the holder is seed 1, if it takes part.
+    """
+
+    name: values.Text
+    holder: str = ""
+    first_seed: bool = False  # CUP-1e, FRC-1e
+
+
 Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify", "abandon"]
 
 
@@ -395,6 +407,7 @@ class Season(contract.Message):
     sandbox: Literal["", "bubblewrap"] = ""  # a hall that cannot give it must not play
     rating_floor: int = 0  # `farm check` warns of entrants below it (S16-1a, S17-1a)
     updates: Updates = Updates()  # until when engines may be updated, where an event says nothing
+    title: Title | None = None
     roster: Roster
     books: Mapping[str, Book] = {}
     events: tuple[Event, ...] = pydantic.Field(alias="event", min_length=1)

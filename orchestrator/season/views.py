@@ -20,6 +20,7 @@ from orchestrator.season import (
     progress,
     provisional,
     tiebreaks,
+    titles,
     wording,
 )
 from orchestrator.season import state as season_state
@@ -53,6 +54,7 @@ def status(state: season_state.SeasonState) -> str:
 def season(state: season_state.SeasonState) -> dict[str, Any]:
     """Return where a season stands."""
     whole, running = progress.of_season(state), state.running
+    title = state.launched.season.title
     return {
         "season": state.launched.id,
         "name": state.launched.season.name,
@@ -63,6 +65,7 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "seed_sha256": state.launched.seed_sha256,
         "seed": state.launched.seed if state.over else None,
         "champion": name(state, state.champion) if state.finished else None,
+        "title": None if title is None else {"name": title.name, "holder": titles.holder(state)},
         "journal_entries": state.seq,
         "games": {"played": whole.played, "total": whole.total},
         "remaining_seconds": round(whole.remaining_seconds, 1),

@@ -42,7 +42,13 @@ async function standings(context) {
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
     chain.map((name) => tiebreak(row, name)),
     decidedBy(row, told.final)))
-  return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows)]
+  return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows), titleHolder(context.season)].filter(Boolean)
+}
+
+/** Who holds the title: the season's winner, until then that of the one before. */
+function titleHolder({ title, champion }) {
+  if (!title?.holder) return null
+  return h("p", { class: "quiet note", id: "title-holder" }, `${title.name}${champion ? "" : ", until there is a winner"}: ${title.holder}`)
 }
 
 /** A number of the chain; direct encounter counts among those still level, so not every engine has it. */
