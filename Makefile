@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: embedded recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit forecast chaos bench clock lock clean help
+.PHONY: embedded recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit tcec forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,11 @@ archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by 
 
 audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit` (of ../shared/data; else skipped)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
+
+ARCHIVE ?= ../tcecgames
+tcec: $(VENV)/.dev ## Compare TCEC's archive with its season files 25 to 29 (ARCHIVE=a checkout of TCEC-Chess/tcecgames)
+	$(BIN)/farm audit $(foreach n,25 26 27 28 29,--season season$(n)) \
+	  $(sort $(wildcard $(ARCHIVE)/master-archive/TCEC_Season_2[5-9]_-_*.pgn $(ARCHIVE)/master-archive/TCEC_Cup_1[2-6]_*.pgn))
 
 forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true
 	FARM_LONG=1 $(BIN)/python -m pytest tests/forecast -s

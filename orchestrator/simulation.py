@@ -192,7 +192,9 @@ def facts(played: Simulation) -> dict[str, Any]:
         "games": sum(event.tally.games for event in state.events.values()),
         "virtual_days": round((state.at_ms - state.launched_ms) / _DAY_MS, 2),
         "journal_sha256": hashlib.sha256(journal_bytes(played.journal)).hexdigest(),
-        "decisions": kinds.count(entries.DECIDED),
+        "decisions": sum(  # by the organizers: a playoff's answer has no name
+            entry.kind == entries.DECIDED and bool(entry.data["name"]) for entry in played.journal
+        ),
         "disqualifications": kinds.count(entries.ENGINE_EXCLUDED),
         "interruptions": kinds.count(entries.ATTEMPT_ENDED),
         "events": [

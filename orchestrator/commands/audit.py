@@ -1,4 +1,4 @@
-"""The command audit: hold a PGN archive against the rulebook."""
+"""The command audit: compare a PGN archive with the rulebook, or with season files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, get_args
 import click
 
 from orchestrator import errors
-from orchestrator.audit import reading, report, rules
-from orchestrator.commands import common, output
+from orchestrator.audit import reading, record, report, rules, season
+from orchestrator.commands import common, launch, output
+from orchestrator.season import files
 
 _FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
 _COUNT = click.IntRange(min=1)
@@ -18,7 +19,8 @@ _BOUND = click.IntRange(min=0)
 
 @click.command()
 @click.argument("pgn", nargs=-1, required=True, type=click.Path(path_type=pathlib.Path))
-@click.option("--rules", "name", type=click.Choice(rules.NAMES), required=True, help="Rule text.")
+@click.option("--rules", "name", type=click.Choice(rules.NAMES), help="Rule text.")
+@click.option("--season", "seasons", multiple=True, help="Season file; the PGN are its events.")
 @click.option(
     "--format",
     "kind",
@@ -42,15 +44,26 @@ _BOUND = click.IntRange(min=0)
 @click.option("--tb-men", type=click.IntRange(3, 7), help="Men at which tablebases end a game.")
 @click.option("--no-tablebase", is_flag=True, help="No tablebase ended games.")
 @common.json_option
-def audit(pgn: tuple[pathlib.Path, ...], *, as_json: bool, **options: Any) -> None:
+def audit(
+    pgn: tuple[pathlib.Path, ...], *, seasons: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
     """Recompute from PGN archives all that the rulebook says; report what disagrees.
 
     PGN is plain or gzip; several are read as one archive. Needs no Redis. Disagreements are
     the report, not an error. A broken game is named and counts nowhere, the others are
     judged: exit code 2 says that something could not be read.
 
+    With --season, each file is an event of that season file (give the option again for another
+    one), or a record of such events: its field, pairings, openings, clocks and playoffs are
+    predicted from the file and compared.
+
     Example: farm audit TCEC_Season_19_-_League_3.pgn.gz --rules s17 --draw-cp 15
     """
+    if seasons:
+        _seasons(pgn, seasons, as_json=as_json)
+        return
+    if options["name"] is None:
+        raise errors.UsageError("--rules or --season is needed: what to compare with")
     games, broken = reading.survey(pgn)
     found = report.report(games, _rules(options), broken)
     if as_json:
@@ -60,6 +73,27 @@ def audit(pgn: tuple[pathlib.Path, ...], *, as_json: bool, **options: Any) -> No
     if broken:
         text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
         raise errors.UsageError(f"{text}; they count nowhere: mend them and audit again")
+
+
+def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: bool) -> None:
+    """Compare events with season files, each by itself."""
+    loaded = [files.load(launch.season_file(name), find=lambda _: []) for name in names]
+    games: dict[str, list[reading.Game]] = {}
+    played: list[record.Event] = []
+    for path in pgn:
+        if ".jsonl" in path.name:
+            played += record.read(path)
+        else:
+            games[path.name] = reading.archive([path])
+            played.append(record.of_games(games[path.name], path.name))
+    found = [
+        season.with_ends(one, games.get(one.event.source, ()))
+        for one in season.compare(loaded, played)
+    ]
+    if as_json:
+        common.print_json(season.plain(found))
+    else:
+        click.echo(output.plain("\n".join(season.sentences(found))))
 
 
 def _rules(options: dict[str, Any]) -> rules.Rules:

@@ -92,6 +92,9 @@ def _listed(
             yield problems.Problem(where, found, f"engines of {event.competition} (S17-2)")
     if len(set(named)) < len(named):
         yield problems.Problem(where, "an engine twice", "each engine once")
+    for engine in event.odds:
+        if engine not in engines:
+            yield problems.Problem(f"[event {event.id}] odds", repr(engine), ", ".join(engines))
 
 
 def _chain(event: model.Event) -> Iterator[problems.Problem]:

@@ -350,6 +350,7 @@ class Event(contract.Message):
     entrants: Entrants = ()
     seeding: Literal["entry", "rating", "score", "lot"] | Groups | tuple[str, ...] = "entry"
     time_control: values.Control
+    odds: Mapping[values.Id, values.Control] = {}  # time controls of single engines, by id
     time_margin_ms: int = pydantic.Field(default=0, ge=0)
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"

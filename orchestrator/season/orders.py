@@ -22,8 +22,8 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         game=game.id,
         number=game.number,
         round=game.round,
-        white=engine_in(pinned(state, event, game.white), spec.id),
-        black=engine_in(pinned(state, event, game.black), spec.id),
+        white=_seated(state, event, game, game.white),
+        black=_seated(state, event, game, game.black),
         time_control=game.time_control or spec.time_control,
         time_margin_ms=spec.time_margin_ms,
         opening=openings.of_game(state, game),
@@ -46,6 +46,18 @@ def _excuses(event: events.EventState, game: events.Game) -> dict[contract.Side,
         return {}
     sides: dict[contract.Side, str] = {"white": game.white, "black": game.black}
     return {side: max(0, allowed - event.excused.get(sides[side], 0)) for side in sides}
+
+
+def _seated(
+    state: season_state.SeasonState, event: events.EventState, game: events.Game, engine: str
+) -> contract.EngineSpec:
+    """Return an engine as it plays a game, with the odds that the event gives it.
+
+    A set of a match with a time control of its own is played without odds.
+    """
+    found = engine_in(pinned(state, event, engine), event.id)
+    control = event.spec.odds.get(engine) if game.time_control is None else None
+    return found if control is None else found.model_copy(update={"time_control": control})
 
 
 def pinned(

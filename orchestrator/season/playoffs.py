@@ -52,8 +52,9 @@ def _created(state: season_state.SeasonState) -> list[contract.Draft]:
             continue
         for asked, leads in reversed(list(decisions.level(state.launched.season, event))):
             if asked.decision not in event.asked and _plays_off(event):
-                spec = _spec(state, root, asked)
-                fact = entries.EventAdded(event=event.id, playoff=spec, asked=asked, leads=leads)
+                number = sum(1 for _ in _of(state, root)) + 1
+                playoff = spec(root.spec, len(asked.engines), number)
+                fact = entries.EventAdded(event=event.id, playoff=playoff, asked=asked, leads=leads)
                 return [contract.Draft.of(entries.EVENT_ADDED, fact)]
     return []
 
@@ -82,22 +83,19 @@ def _free(state: season_state.SeasonState, root: events.EventState) -> bool:
     return all(playoff.status in unplayed for playoff in _of(state, root))
 
 
-def _spec(
-    state: season_state.SeasonState, root: events.EventState, asked: entries.DecisionNeeded
-) -> model.Event:
-    """Return the playoff of a tie as an event: the tied event's settings, a format of its own."""
-    spec, number = root.spec, sum(1 for _ in _of(state, root)) + 1
-    wanted = spec.playoff
-    return spec.model_copy(
+def spec(root: model.Event, engines: int, number: int) -> model.Event:
+    """Return a playoff of so many engines as an event: settings of the tied one, its own format."""
+    wanted = root.playoff
+    return root.model_copy(
         update={
-            "id": f"{spec.id}-tiebreak-{number}",
-            "name": f"{spec.name} Tiebreak {number}",
-            "format": _format(wanted, len(asked.engines)),
+            "id": f"{root.id}-tiebreak-{number}",
+            "name": f"{root.name} Tiebreak {number}",
+            "format": _format(wanted, engines),
             "entrants": (),
             "seeding": wanted.seeding,
-            "time_control": wanted.time_control or spec.time_control,
-            "book": wanted.book or spec.book,
-            "double_random": spec.double_random and wanted.double_random,
+            "time_control": wanted.time_control or root.time_control,
+            "book": wanted.book or root.book,
+            "double_random": root.double_random and wanted.double_random,
             "tiebreaks": (model.Criterion.PLAYOFF,),
             "promote": (),
             "relegate": 0,
