@@ -534,7 +534,7 @@ def _finished(game: record.Game) -> contract.GameFinished:
     outcome = contract.Outcome(
         result=game.result or "1/2-1/2", ending=ending, loser=loser, details=game.ended
     )
-    return verdict.untold(outcome, "")
+    return verdict.untold(outcome, "recorded")
 
 
 def _starts(spec: model.Event) -> frozenset[record.Start]:
