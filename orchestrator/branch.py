@@ -27,6 +27,7 @@ from orchestrator.season import (
     seeding,
     standings,
     tally,
+    vacancies,
 )
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import base, round_robin
@@ -115,7 +116,7 @@ class Branch:
             event.asked.pop(asked.decision, None)
         for promotion in event.spec.promote:
             if promotion.to not in event.promoted:
-                engines = tuple(event.rows[place - 1].engine for place in promotion.places)
+                engines = vacancies.promoted(event, promotion)
                 arrivals = self.state.events[promotion.to].arrivals
                 arrivals[event.id] = events.Arrival(engines, self.state.at_ms)
                 event.promoted.add(promotion.to)

@@ -30,7 +30,7 @@ LINE = 26  # characters of a room's modules beside each other
 # Modules that lie beside each other in a package, by package and room.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "orchestrator": {
-        "contract": "contract errors",
+        "contract": "contract errors common",
         "common": "version logs players",
         "doorbell": "celery doorbell access processes embedded watchdog",
         "forecast": "ratinglist forecast branch chances simulation importing",

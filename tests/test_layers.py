@@ -15,11 +15,12 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import structure  # type: ignore[import-not-found]  # noqa: E402 - a script
 
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
-FOUNDATION = {"orchestrator.contract", "orchestrator.errors"}
+FOUNDATION = {"orchestrator.common", "orchestrator.contract", "orchestrator.errors"}
 PURE = {"redis", "celery", "kombu", "time", "subprocess", "socket", "threading", "os", "random"}
 
 # Layer: the parts of the farm its modules may import (itself and the foundation always).
 ALLOWED = {
+    "orchestrator.common": set(),
     "orchestrator.contract": {"orchestrator.errors"},
     "orchestrator.errors": set(),
     "orchestrator.arbiter": set(),

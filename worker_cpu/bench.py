@@ -96,7 +96,9 @@ def of_box(name: str, box: boxes.BoxAddress, places: seating.Places, hall: str) 
     wished = places.of(hall, attempt, None)
     try:
         answer = wished.bench(name, box)
-        echoes = _echoes(box.seat(name, answer.seats["white"]))
+        echoes = _echoes(
+            box.seat(name, answer.seats["white"], secret=answer.secrets.get("white", ""))
+        )
     finally:
         wished.free()
     assert answer.bench is not None
@@ -117,7 +119,7 @@ def _echoes(seat: contract.SeatAddress) -> list[tuple[int, int]]:
     """Return round trips and clock offsets (ns), one after the other."""
     try:
         with contextlib.closing(ssh.Connection(seat, ECHO_SECONDS)) as connection:
-            found = list(_measured(connection))
+            found = list(_measured(connection, seat.secret))
             _say(connection, records.Message("end", 1, 0, b'{"quit":"","quit_ms":0}'))
             _await_end(connection)
             return found
@@ -135,9 +137,9 @@ def _await_end(connection: ssh.Connection) -> None:
                     _say(connection, records.Message("grant", message.number, 0))
 
 
-def _measured(connection: ssh.Connection) -> Iterator[tuple[int, int]]:
+def _measured(connection: ssh.Connection, secret: str) -> Iterator[tuple[int, int]]:
     parser = records.Parser()
-    _say(connection, records.Message("join", 0, 0))
+    _say(connection, records.Message("join", 0, 0, secret.encode()))
     for number in range(1, ECHOES + 1):
         asked_ns, wall_ns = time.monotonic_ns(), time.time_ns()
         _say(connection, records.Message("echo", number, 0))

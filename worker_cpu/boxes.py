@@ -44,7 +44,9 @@ class BoxAddress(contract.Message):
             raise ValueError("grace_seconds holds four beats or more")
         return self
 
-    def seat(self, box: str, seat: str, gpus: tuple[str, ...] = ()) -> contract.SeatAddress:
+    def seat(
+        self, box: str, seat: str, gpus: tuple[str, ...] = (), secret: str = ""
+    ) -> contract.SeatAddress:
         """Return how the referee reaches a seat of this box."""
         return contract.SeatAddress(
             box=box,
@@ -57,6 +59,7 @@ class BoxAddress(contract.Message):
             grace_ms=round(self.grace_seconds * 1000),
             beat_ms=round(self.beat_seconds * 1000),
             gpus=gpus,
+            secret=secret,
         )
 
 

@@ -90,7 +90,9 @@ class Seating:
             box = self._box(name)
             answer = self._answered(name, box, self._request(order, box, wanted), meanwhile)
             for side, seat in answer.seats.items():
-                found[side] = box.seat(name, seat, answer.gpus.get(side, ()))
+                found[side] = box.seat(
+                    name, seat, answer.gpus.get(side, ()), answer.secrets.get(side, "")
+                )
             files.update(answer.files)
         return Seated(order.model_copy(update={"seats": found}), files)
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from orchestrator import errors
 from orchestrator.ledger import address
-from worker_cpu.seats import sandbox
+from worker_cpu.seats import sandbox, visible
 
 BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
 DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
@@ -47,6 +47,8 @@ class HallSettings:
     engine_scratch_mb: int = sandbox.Confinement.scratch_mb
     keep_attempts_days: float = KEEP_ATTEMPTS_DAYS
     boxes: pathlib.Path | None = None  # how the GPU boxes are reached: ``boxes.load``
+    data: pathlib.Path | None = None  # the farm's data directory
+    farm_places: tuple[str, ...] = ()  # what of this host no engine may see
 
     def __post_init__(self) -> None:
         """Refuse numbers with which an engine could outlive its lease."""
@@ -69,7 +71,8 @@ class HallSettings:
             memory_mb=self.engine_memory_mb,
             processes=self.engine_processes,
             scratch_mb=self.engine_scratch_mb,
-            hidden=(str(self.directory),),
+            hidden=(str(self.directory), *self.farm_places),
+            data=str(self.data or ""),
         )
 
 
@@ -99,6 +102,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),
         keep_attempts_days=_seconds(env, "FARM_KEEP_ATTEMPTS_DAYS", KEEP_ATTEMPTS_DAYS),
         boxes=pathlib.Path(env["FARM_BOXES"]) if env.get("FARM_BOXES") else None,
+        data=data,
+        farm_places=visible.farm_places(env, data, url),
         referee_cpus=_cpus(env, "FARM_REFEREE_CPUS"),
         engine_cpus=_cpus(env, "FARM_ENGINE_CPUS"),
         engine_sandbox=sandbox.wish(env.get("FARM_SANDBOX") or "auto", "FARM_SANDBOX"),

@@ -258,8 +258,11 @@ def lost(
 def told(words: Mapping[str, Any]) -> Loss:
     """Return what a GPU box took from an engine, as its agent tells it."""
     before, after = (_sample(words[when]) for when in ("before", "after"))
-    own_cores = bool(words["own_cores"])
-    return lost(before, after, int(words["frozen_ns"]), "", own_cores=own_cores)
+    frozen_ns, window_ns = int(words["frozen_ns"]), after.at_ns - before.at_ns
+    # A box on which the engine ran meanwhile did not stand still: it kept all cores busy itself.
+    ran_ns = max(0, after.used[""] - before.used[""]) // max(1, int(words["cpus"]))
+    frozen_ns -= min(frozen_ns, max(0, ran_ns - max(0, window_ns - frozen_ns)))
+    return lost(before, after, frozen_ns, "", own_cores=bool(words["own_cores"]))
 
 
 def _sample(words: Mapping[str, Any]) -> Sample:

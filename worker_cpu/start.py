@@ -157,7 +157,7 @@ class Start:
         name = kept.free_name(self._table.seats.values(), side)
         seat = remote.RemoteSeat(side, address, self._order, name)
         spec = self._order.engine(side)
-        given = remote.environment(environment)
+        given = remote.environment(environment, address)
         words = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
         problem = self._table.dead_man.spawn(seat, spec, given, None, words)
         if problem:

@@ -11,13 +11,15 @@ Invariants (DESIGN §3.4, §4):
   read; while a clock runs nothing is written to a disk;
 * it asks for each extension of its permission and counts it from the moment of asking
   (CLOCK_BOOTTIME); without one it writes down why, then kills the engine and all its own;
+* only the hall is heard: a channel says the seat's secret first, of which the box holds the
+  hash alone, and no process that the engine has started is listened to, whatever it says;
 * it runs nothing whose files are not the pinned ones, and nothing without the lock of each
   of its GPUs, which only agents of the same attempt share;
 * the engine dies with it (PDEATHSIG), and it leaves no process behind.
 
 Messages go both ways as ``KIND NUMBER STAMP LENGTH`` in a line, then the payload.
-To the agent: ``join`` (NUMBER: the last record that arrived), ``in``, ``go``, ``end``
-(NUMBER counts commands), ``grant`` (NUMBER as in ``join``, STAMP: the ask it answers),
+To the agent: ``join`` (NUMBER: the last record that arrived; payload: the secret), ``in``, ``go``,
+``end`` (NUMBER counts commands), ``grant`` (NUMBER as in ``join``, STAMP: the ask it answers),
 ``echo``, and from the box's own worker ``stop``. From the agent: ``joined`` (NUMBER: the last
 command done), ``ask``, ``echo``, ``gone`` (there is no agent, and why; NUMBER 1: this host
 cannot give one), and records, NUMBER counting and STAMP in monotonic ns: ``went`` (the search
@@ -35,6 +37,7 @@ import ctypes
 import fcntl
 import gc
 import hashlib
+import hmac
 import json
 import os
 import re
@@ -42,11 +45,12 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from typing import Any, NoReturn
 
-VERSION = 1  # of the messages
+VERSION = 2  # of the messages
 HOSTS_FAULT = 1  # the number of a ``gone`` that says: this host cannot give the seat
 SEAT = re.compile(r"seat ([a-z0-9][a-z0-9-]{0,99})")
 READ_BYTES = 1 << 16  # bytes: one read
@@ -56,6 +60,7 @@ LOG_BYTES = 32 << 20  # bytes of the log's newer half; the older one is as large
 UNSAVED_BYTES = 1 << 20  # bytes of records that wait for the disk while a clock runs
 HEAD_BYTES = 1 << 10  # bytes: no head of a message is longer
 PAYLOAD_BYTES = 16 << 20  # bytes: a longer message is a broken stream
+CALLERS = 4  # channels at once that have not said the secret yet
 CLIENT_BYTES = 16 << 20  # bytes a channel may be behind before it is cut off
 SETTLE_NS = 250_000_000  # ns: a shutdown reaches engines first; wait for its other signs
 MUTE_NS = 1_000_000_000  # ns: from the end of an engine's output to the end of its process
@@ -66,9 +71,11 @@ LOOK_NS = 1_000_000_000  # ns: poll stands still while the host sleeps, CLOCK_BO
 WATCH_NS = 100_000_000  # ns: the same while an engine thinks, to see when this host stood still
 LATE_NS = 200_000_000  # ns: a process that is woken later than that was frozen with its host
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+KERNEL_LEVELS = 8  # a record of /dev/kmsg with a lower number is the kernel's own
 NEVER_NS = 1 << 62  # ns: a deadline that is none
 MAX_FD = 1 << 16  # descriptors are closed up to here
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_DUMPABLE = 4  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4  # linux/prctl.h
 
@@ -91,6 +98,11 @@ class Parser:
 
     def __init__(self) -> None:
         self._bytes = b""
+
+    @property
+    def begun(self) -> bool:
+        """Say whether a part of a message is here."""
+        return bool(self._bytes)
 
     def feed(self, data: bytes) -> list[tuple[str, int, int, bytes]]:
         """Take bytes; return kind, number, stamp and payload of what is complete now."""
@@ -234,6 +246,7 @@ def be_agent(root: str, order: str, report: int) -> NoReturn:
     try:
         let_go_of_ssh(report)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_DUMPABLE, 0)  # its memory and descriptors are nobody's, the engine's neither
         run_at_once()
         with open(order, "rb") as file:  # noqa: PTH123 - as in serve
             seat = json.load(file)
@@ -340,6 +353,8 @@ class Agent:
         self.started = False  # a search, in this turn of the loop
         self.line = b""
         self.unsent = b""  # what the engine has not taken yet
+        self.secret_sha256 = str(seat["secret_sha256"])
+        self.callers: dict[int, tuple[socket.socket, Parser]] = {}
         self.client: socket.socket | None = None
         self.behind = bytearray()
         self.parser = Parser()
@@ -356,6 +371,7 @@ class Agent:
         self.over = 0  # the number of the record that tells the end
         self.group = str(seat.get("cgroup") or "")
         self.oom_before = oom_kills(self.group)
+        self.kernel_log = open_kernel_log()
         self.cores = seat.get("cpus") or sorted(os.sched_getaffinity(0))
         self.poll = select.poll()
         self._hear_signals()
@@ -460,6 +476,8 @@ class Agent:
             self._note_end()
         elif fd == self.listener.fileno():
             self._accept()
+        elif fd in self.callers:
+            self._identify(fd)
         elif self.client is not None and fd == self.client.fileno():
             self._listen()
         elif fd == self.wake:
@@ -497,9 +515,10 @@ class Agent:
         """Tell what this host took from an engine that is late: it may be why."""
         told = {
             "before": search.before,
-            "after": counters(self.cores, self.pid),
+            "after": counters(self.cores, self.pid, self.group),
             "frozen_ns": search.frozen_ns,
-            "own_cores": bool(self.seat.get("cpus")),
+            # Load of others proves something only where all that the engine does is counted.
+            "own_cores": bool(self.seat.get("cpus")) and group_ns(self.group) is not None,
             "cpus": os.cpu_count() or 1,
         }
         self._tell("host", time.monotonic_ns(), json.dumps(told).encode())
@@ -584,13 +603,21 @@ class Agent:
             self._tell("out", time.monotonic_ns(), self.line)
         reason = self.killed_for
         killed = self.status == "signal SIGKILL" and not reason
-        if killed and oom_kills(self.group) > self.oom_before:
+        if killed and self._lacked_memory():
             reason = "out of memory: the kernel killed it"
         told = {"status": self.status, "by": "farm" if reason else "engine", "reason": reason}
         self._tell("over", time.monotonic_ns(), json.dumps(told).encode())
         self.over = self.number
         for lock in self.locks:
             os.close(lock)
+
+    def _lacked_memory(self) -> bool:
+        """Say whether the kernel itself killed the engine: not a child of it, and not itself."""
+        if oom_kills(self.group) <= self.oom_before:
+            return False
+        if self.group and read_if_there(self.group + "/memory.oom.group").strip() == b"1":
+            return True  # all of the group's processes at once
+        return named_as_killed(self.kernel_log, self.pid)
 
     def _kill(self, why: str) -> None:
         """Write down why, then kill the engine and all its processes."""
@@ -623,13 +650,52 @@ class Agent:
     # -- the channel -----------------------------------------------------------------------
 
     def _accept(self) -> None:
-        """Take a new channel; it replaces the one before, which is dead or a rival's."""
+        """Let a caller say who it is; one that the engine has started is not listened to."""
         with contextlib.suppress(BlockingIOError):
-            client, _ = self.listener.accept()
+            caller, _ = self.listener.accept()
+            if not may_speak(caller):
+                self.log.add(encode("refused", 0, time.monotonic_ns(), b"a caller of the engine's"))
+                caller.close()
+                return
+            caller.settimeout(0)
+            while len(self.callers) >= CALLERS:
+                self._dismiss(next(iter(self.callers)))
+            self.callers[caller.fileno()] = (caller, Parser())
+            self.poll.register(caller, select.POLLIN)
+
+    def _dismiss(self, fd: int) -> tuple[socket.socket, Parser]:
+        """Stop listening to a caller, close it unless it is the client now."""
+        caller, parser = self.callers.pop(fd)
+        self.poll.unregister(fd)
+        if caller is not self.client:
+            caller.close()
+        return caller, parser
+
+    def _identify(self, fd: int) -> None:
+        """Take a caller that says the secret for the hall's; it replaces the channel before."""
+        caller, parser = self.callers[fd]
+        try:
+            messages = parser.feed(caller.recv(READ_BYTES))
+        except BlockingIOError:
+            return
+        except (OSError, ValueError, UnicodeError):
+            messages = [("", 0, 0, b"")]
+        else:
+            if not messages and parser.begun:
+                return
+        kind, _, _, payload = messages[0] if messages else ("", 0, 0, b"")
+        said = hashlib.sha256(payload).hexdigest()
+        if kind == "join" and hmac.compare_digest(said, self.secret_sha256):
             self._hang_up()
-            client.settimeout(0)
-            self.client, self.parser, self.joined = client, Parser(), False
-            self.poll.register(client, select.POLLIN)
+            self.client, self.parser, self.joined = caller, parser, False
+            self._dismiss(fd)
+            self.poll.register(caller, select.POLLIN)
+            self._obey_all(messages)
+            return
+        if kind == "stop":  # from the box itself, which needs its GPU; it waits for the end
+            self._obey(*messages[0])
+            return
+        self._dismiss(fd)
 
     def _hang_up(self) -> None:
         if self.client is not None:
@@ -650,7 +716,13 @@ class Agent:
             self._hang_up()
             return
         try:
-            for message in self.parser.feed(data):
+            self._obey_all(self.parser.feed(data))
+        except (ValueError, UnicodeError):
+            self._hang_up()
+
+    def _obey_all(self, messages: list[tuple[str, int, int, bytes]]) -> None:
+        try:
+            for message in messages:
                 self._obey(*message)
         except (ValueError, KeyError, TypeError, UnicodeError):
             self._hang_up()
@@ -695,7 +767,7 @@ class Agent:
             self._write(payload)
         elif kind == "go":
             head, _, words = payload.partition(b"\n")
-            told, before = json.loads(head), counters(self.cores, self.pid)
+            told, before = json.loads(head), counters(self.cores, self.pid, self.group)
             at_ns = time.monotonic_ns()
             self._write(words)
             self.search = Search(at_ns, told, before)
@@ -737,6 +809,20 @@ class Agent:
         elif self.client is not None:
             events = select.POLLIN | (select.POLLOUT if self.behind else 0)
             self.poll.modify(self.client, events)
+
+
+def may_speak(caller: socket.socket) -> bool:
+    """Say whether a caller is this user's or root's, and no process that the agent has started."""
+    told = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", told)
+    if user not in (0, os.geteuid()):
+        return False
+    while pid > 1:
+        fields = read_if_there(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        if not fields or pid == os.getpid():
+            return False  # it is gone, or one of the engine's
+        pid = int(fields[1])
+    return True
 
 
 # -- what an engine needs ------------------------------------------------------------------
@@ -820,6 +906,7 @@ def be_engine(
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        prctl(PR_SET_DUMPABLE, 1)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)  # CAP_SYS_NICE is the agent's
         with contextlib.suppress(OSError):  # out of memory: the engine first, not the agent
             write_file("/proc/self/oom_score_adj", b"1000")
@@ -830,8 +917,9 @@ def be_engine(
         for name, value in seat.get("limits", {}).items():
             number = getattr(resource, "RLIMIT_" + name)
             resource.setrlimit(number, (value, value))  # both: it may not be raised again
-        if seat.get("cwd"):
-            os.chdir(seat["cwd"])
+        if seat.get("user") is not None:
+            become(int(seat["user"]), parent)
+        os.chdir(seat.get("cwd") or "/")
         moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (*pipes, report)]
         for target, fd in enumerate(moved):
             os.dup2(fd, target, inheritable=target < 3)
@@ -844,10 +932,20 @@ def be_engine(
         os._exit(127)
 
 
+def become(user: int, parent: int) -> None:
+    """Be another user, who owns nothing; the engine still dies with its agent."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user takes it away
+    if os.getppid() != parent:
+        os._exit(127)
+
+
 # -- what this host takes from an engine ---------------------------------------------------
 
 
-def counters(cores: list[int], engine: int) -> dict[str, Any]:
+def counters(cores: list[int], engine: int, group: str = "") -> dict[str, Any]:
     """Return this host's counters in ns, by core, as ``worker_cpu/pulse.py`` reads them."""
     busy: dict[int, int] = {}
     steal: dict[int, int] = {}
@@ -857,13 +955,20 @@ def counters(cores: list[int], engine: int) -> dict[str, Any]:
             ticks = list(map(int, rest.split()))
             busy[int(name[3:])] = sum(ticks[:3]) * TICK_NS  # user, nice, system
             steal[int(name[3:])] = ticks[7] * TICK_NS
+    in_group = group_ns(group)
     return {
         "at_ns": time.monotonic_ns(),
         "busy": busy,
         "steal": steal,
         "throttled": {core: throttled_ns(core) for core in cores},
-        "engines_ns": processor_ns(engine),
+        "engines_ns": processor_ns(engine) if in_group is None else in_group,
     }
+
+
+def group_ns(group: str) -> int | None:
+    """Return the processor time of all that ever ran in a control group, None if it counts none."""
+    words = read_if_there(group + "/cpu.stat").split(None, 2) if group else []
+    return int(words[1]) * 1_000 if words[:1] == [b"usage_usec"] else None
 
 
 def throttled_ns(core: int) -> int:
@@ -977,6 +1082,33 @@ def oom_kills(group: str = "") -> int:
             counters = read(path).split()
             return int(counters[counters.index(b"oom_kill") + 1])
     return 0
+
+
+def open_kernel_log() -> int:
+    """Open the kernel's log at its end, -1 where this process may not read it."""
+    try:
+        fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    os.lseek(fd, 0, os.SEEK_END)
+    return fd
+
+
+def named_as_killed(log: int, pid: int) -> bool:
+    """Say whether the kernel's log names a process among what it killed for want of memory."""
+    words = b"Killed process %d " % pid
+    while log >= 0:
+        try:
+            head, _, text = os.read(log, READ_BYTES).partition(b";")
+        except BrokenPipeError:
+            continue  # records that were overwritten; the next read goes on behind them
+        except OSError:
+            return False
+        level = head.partition(b",")[0]
+        kernels = level.isdigit() and int(level) < KERNEL_LEVELS
+        if kernels and b"ut of memory" in text and words in text:
+            return True
+    return False
 
 
 def boottime_ns() -> int:

@@ -8,6 +8,7 @@ there, free of foreign processes, cool and not throttled; an answer says why it 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import pathlib
 import secrets
@@ -22,6 +23,9 @@ from worker_gpu import cgroups, files, gpus, settings, speed, sweeping
 
 log = structlog.get_logger()
 
+SECRET_BYTES = 16  # bytes of a seat's secret
+USERS = 100  # numbers that engines are given one after the other: far more than run at once
+
 
 class Box:
     """One GPU box."""
@@ -35,6 +39,7 @@ class Box:
         self._busy = threading.Lock()
         self._running: dict[str, tuple[seats.Seating, contract.SeatAnswer]] = {}
         self._resumed = False
+        self._users = 0
 
     def look(self) -> None:
         """Answer all that is wanted and not answered yet; never raises for Redis."""
@@ -110,10 +115,10 @@ class Box:
 
     def _bench(self, request: contract.SeatRequest) -> contract.SeatAnswer:
         """Measure this host, and give a seat that runs nothing, for the way to it."""
-        name = f"{request.attempt}-bench"
+        name, secret = f"{request.attempt}-bench", secrets.token_hex(SECRET_BYTES)
         idle = contract.EngineSpec(id="idle", name="Idle", command=("cat",))
         found = files.Found("cat", {}, {}, {})
-        self._runs.write(name, self._order(name, request, idle, found, ()))
+        self._runs.write(name, self._order(name, request, idle, found, (), secret))
         nps, signature = speed.measure()
         shown = self._inventory()
         told = contract.HostBench(
@@ -126,7 +131,9 @@ class Box:
                 if uuid in shown
             ),
         )
-        return contract.SeatAnswer(state="ready", seats={"white": name}, bench=told)
+        return contract.SeatAnswer(
+            state="ready", seats={"white": name}, secrets={"white": secret}, bench=told
+        )
 
     def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
         """Look at the GPUs, take them, then end what earlier attempts left on them.
@@ -153,15 +160,19 @@ class Box:
         shown: Mapping[str, gpus.Gpu],
     ) -> contract.SeatAnswer:
         names: dict[contract.Side, str] = {}
+        words: dict[contract.Side, str] = {}
         labels: dict[contract.Side, tuple[str, ...]] = {}
         for number, (side, spec) in enumerate(sorted(request.engines.items(), reverse=True)):
             own = self._share(request, number)
             name = f"{request.attempt}-{side}-{secrets.token_hex(3)}"
-            self._runs.write(name, self._order(name, request, spec, found[side], own))
-            names[side] = name
+            secret = secrets.token_hex(SECRET_BYTES)
+            self._runs.write(name, self._order(name, request, spec, found[side], own, secret))
+            names[side], words[side] = name, secret
             labels[side] = tuple(shown[uuid].label for uuid in own)
         fresh = {side: one.fresh for side, one in found.items()}
-        return contract.SeatAnswer(state="ready", seats=names, gpus=labels, files=fresh)
+        return contract.SeatAnswer(
+            state="ready", seats=names, secrets=words, gpus=labels, files=fresh
+        )
 
     def _share(self, request: contract.SeatRequest, number: int) -> tuple[str, ...]:
         """Return the GPUs of a game's first or second engine here."""
@@ -179,9 +190,11 @@ class Box:
         spec: contract.EngineSpec,
         found: files.Found,
         own: tuple[str, ...],
+        secret: str,
     ) -> dict[str, object]:
-        """Return what the agent needs to start an engine."""
-        scratch = str(self._runs.scratch(name))
+        """Return what the agent needs to start an engine; of its secret only the hash."""
+        user = self._user()
+        scratch = str(self._runs.scratch(name, others=user is not None))
         handed = {key: os.environ[key] for key in ("PATH", "LANG", "TZ") if key in os.environ}
         cuda = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(own)}
         mine = {"HOME": scratch, "TMPDIR": scratch, "FARM_SEAT": name, "FARM_GAME": request.game}
@@ -196,9 +209,19 @@ class Box:
             "cgroup": self._cgroup(name),
             "limits": {"CORE": 0, "RTPRIO": 0},  # real-time priority is the agent's alone
             "checksums": found.checksums,
+            "secret_sha256": hashlib.sha256(secret.encode()).hexdigest(),
+            "user": user,
             "grace_ms": request.grace_ms,
             "beat_ms": request.beat_ms,
         }
+
+    def _user(self) -> int | None:
+        """Return another user for each engine that runs at once, None where it is the agent's."""
+        first = self._settings.engine_users
+        if first is None:
+            return None
+        self._users = (self._users + 1) % USERS
+        return first + self._users
 
     def _cgroup(self, name: str) -> str:
         """Return the control group that bounds an engine's memory; '' where none is wished."""

@@ -31,6 +31,8 @@ def bounded(parent: pathlib.Path, seat: str, limit_mb: int) -> pathlib.Path:
         legacy = (group / _LEGACY[0]).exists()
         memory, swap = _LEGACY if legacy else _UNIFIED
         (group / memory).write_text(limit)
+        with contextlib.suppress(OSError):  # version 2: who is killed for memory, is killed whole
+            (group / "memory.oom.group").write_text("1")
         with contextlib.suppress(OSError):  # a host without swap has no such file
             (group / swap).write_text(limit if legacy else "0")
     except OSError as error:

@@ -22,7 +22,8 @@ class BoxSettings:
     """The settings of one GPU box.
 
     ``gpu_uuids`` are in their order of use, None for all that the driver shows.
-    ``engines`` is the one directory into which files are put.
+    ``engines`` is the one directory into which files are put. ``engine_users`` is the first of 100
+    user numbers that belong to nobody: engines run as these, where agents may change their user.
     """
 
     box: str
@@ -36,6 +37,7 @@ class BoxSettings:
     cgroup: pathlib.Path | None = None
     max_celsius: float = gpus.MAX_CELSIUS
     sample_seconds: float = 5.0
+    engine_users: int | None = None
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> BoxSettings:
@@ -51,6 +53,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> BoxSetting
     memory = env.get("FARM_BOX_MEMORY_MB", "")
     if memory and not memory.isdigit():
         raise errors.UsageError(f"FARM_BOX_MEMORY_MB: found {memory!r}; allowed: a whole number")
+    users = env.get("FARM_BOX_ENGINE_USERS", "")
+    if users and not (users.isdigit() and int(users) > 0):
+        raise errors.UsageError(
+            f"FARM_BOX_ENGINE_USERS: found {users!r}; allowed: the first of 100 free user numbers"
+        )
     return BoxSettings(
         box=env.get("FARM_BOX", host),
         directory=directory,
@@ -63,6 +70,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> BoxSetting
         cgroup=pathlib.Path(env["FARM_BOX_CGROUP"]) if env.get("FARM_BOX_CGROUP") else None,
         max_celsius=_number(env, "FARM_BOX_MAX_CELSIUS", gpus.MAX_CELSIUS),
         sample_seconds=_number(env, "FARM_BOX_SAMPLE_SECONDS", BoxSettings.sample_seconds),
+        engine_users=int(users) if users else None,
     )
 
 

@@ -37,6 +37,8 @@ class Runs:
         self._root = root
         for name in ("seats", "run", "gpus", "incoming", "scratch"):
             (root / name).mkdir(parents=True, exist_ok=True)
+            # Engines that run as other users find their own scratch, and nothing else.
+            (root / name).chmod(0o711 if name == "scratch" else 0o700)
 
     def write(self, seat: str, order: dict[str, object]) -> None:
         """Prepare a seat: from now on its agent can be started."""
@@ -45,10 +47,15 @@ class Runs:
         part.write_text(json.dumps(order), encoding="utf-8")
         part.replace(path)
 
-    def scratch(self, seat: str) -> pathlib.Path:
-        """Make the directory that an engine may write to."""
+    def scratch(self, seat: str, *, others: bool = False) -> pathlib.Path:
+        """Make the directory that an engine may write to; ``others``: as another user.
+
+        Its name ends with what nobody guesses, so it is no other engine's to find.
+        """
         path = self._root / "scratch" / seat
         path.mkdir(exist_ok=True)
+        if others:
+            path.chmod(0o777)
         return path
 
     def engines(self) -> set[int]:

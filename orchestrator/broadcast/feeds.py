@@ -17,6 +17,7 @@ from typing import Any
 
 from orchestrator.broadcast import chronicle, tables
 from orchestrator.broadcast.tcec import cup, index, names, schedule
+from orchestrator.common import text
 from orchestrator.season import events
 from orchestrator.season import state as season_state
 
@@ -25,7 +26,8 @@ State = season_state.SeasonState
 
 def encode(value: Any) -> bytes:
     """Return a feed's JSON; keys stay in the order that viewers show them in."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    told = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.visible(told).encode() + b"\n"
 
 
 def shown_event(state: State) -> events.EventState | None:

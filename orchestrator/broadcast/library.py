@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator import contract
+from orchestrator.common import text
 
 JSON: Final = "application/json"
 _WORTH_PACKING: Final = 1_000  # bytes: below, packing makes answers longer
@@ -41,8 +42,8 @@ class Document:
 
 
 def of_json(value: Any) -> Document:
-    """Return plain data as a document."""
-    return Document(contract.dumps(value).encode())
+    """Return plain data as a document, without characters that turn the words around them."""
+    return Document(text.visible(contract.dumps(value)).encode())
 
 
 class Library:

@@ -43,6 +43,11 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         click.echo(f"  farm decide {question} --choose ANSWER {rest}")
     for one in asked:
         level = ", ".join(one["engines"])
+        if one["to"]:
+            click.echo(f"{one['decision']}: {one['about']}")
+            click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
+            click.echo(f"  farm decide {one['decision']} --choose ENGINE {rest}")
+            continue
         click.echo(f"{one['decision']}: level are {level} ({one['about']})")
         click.echo(f"  choose {one['choose']} of {level}, best first")
         names = ",".join(["ENGINE"] * one["choose"])  # nothing that could be pasted unread
@@ -150,7 +155,8 @@ def replay(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
 def void(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
-    The season must be paused or held. A game of a Cup is replayed or adjudicated instead.
+    The season must be paused or held. A game of a match is played again in its place (S16-8a);
+    one of a Cup is replayed or adjudicated instead.
 
     Example: farm void l1.17 --reason "engine list was wrong"
     """
@@ -192,4 +198,9 @@ def _correct(
 ) -> None:
     """Correct a paused season, with a second operator where the season wants one."""
     agreed = act.seconded(name, drafts)
-    agreed.report(agreed.change(drafts, unoffered=True), facts, sentence, "; `farm resume` goes on")
+    done = agreed.change(drafts, unoffered=True)
+    voided = (draft.data for draft in done.drafts if draft.kind == entries.GAME_VOIDED)
+    again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
+    if again and name == "void":
+        again = f"; a match has all its games (S16-8a): it is played again{again}"
+    agreed.report(done, facts, sentence + again, "; `farm resume` goes on")

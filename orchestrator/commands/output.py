@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from orchestrator.common import text as common_text
+
 if TYPE_CHECKING:
     import rich.console
 
@@ -23,12 +25,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PIPE_WIDTH = 400  # columns of tables that go into a file or pipe: a Cup's round of 32 fits
 _KEPT = "\n\t"
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in _KEPT}
-_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}  # JSON escapes the first 32
+# JSON escapes the first 32
+_ESCAPED = {ord(letter): json.dumps(letter)[1:-1] for letter in common_text.UNSEEN if letter > "~"}
 
 
 def plain(text: str) -> str:
-    """Return text without control characters: no colour, no title, no moving cursor."""
-    return text.translate(_CONTROL)
+    """Return text without control characters: no colour, no title, no turned words."""
+    return common_text.visible(text.translate(_CONTROL))
 
 
 def json_option(function: Function) -> Function:

@@ -54,6 +54,7 @@ class SeatAddress(codec.Message):
     grace_ms: int
     beat_ms: int
     gpus: tuple[str, ...] = ()
+    secret: str = ""  # the agent's: it hears nobody else
 
 
 class SeatRequest(codec.Message):
@@ -108,6 +109,7 @@ class SeatAnswer(codec.Message):
     state: Literal["ready", "missing", "refused"]
     reason: str = ""
     seats: Mapping[codec.Side, str] = {}
+    secrets: Mapping[codec.Side, str] = {}
     gpus: Mapping[codec.Side, tuple[str, ...]] = {}
     missing: Mapping[str, str] = {}
     files: Mapping[codec.Side, Mapping[str, str]] = {}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import Literal
+from typing import Annotated, Literal
 
+import pydantic
+
+from orchestrator.common import text
 from orchestrator.contract import codec, engines, orders, played
 
 
@@ -44,6 +47,10 @@ class Outcome(codec.Message):
     note: str = ""
 
 
+# What an engine calls itself is a stranger's: one line, with nothing in it that is not seen.
+StrangersName = Annotated[str, pydantic.AfterValidator(text.one_line)]
+
+
 class OptionSetting(codec.Message):
     """What was asked of an engine option, what it offered, what was set."""
 
@@ -57,8 +64,8 @@ class OptionSetting(codec.Message):
 class EngineReport(codec.Message):
     """What an engine said of itself and how its process ended."""
 
-    id_name: str = ""
-    id_author: str = ""
+    id_name: StrangersName = ""
+    id_author: StrangersName = ""
     options: tuple[OptionSetting, ...] = ()
     pid: int | None = None
     sandbox: Literal["", "bubblewrap", "plain"] = ""  # what it was confined by

@@ -117,8 +117,18 @@ def _adjudication(event: model.Event) -> Iterator[problems.Problem]:
         yield problems.Problem(f"[event {event.id}] adjudication.{rule}", found, allowed)
 
 
+def unboxed(entry: model.EngineEntry) -> str:
+    """Say what is wrong with a GPU engine that would run in the hall (S17-2b), '' if nothing."""
+    if entry.competition == "cpu" or entry.box or entry.dropped:
+        return ""
+    return 'competition = "gpu" without a box'
+
+
 def _boxes(season: model.Season) -> Iterator[problems.Problem]:
     for entry in (*season.roster.engines, *season.roster.fill):
+        if wrong := unboxed(entry):
+            where = f"[roster.engine {roster.id_of(entry)}] box"
+            yield problems.Problem(where, wrong, "the name of the GPU box it runs on (S17-2b)")
         if entry.box and season.sandbox:
             where = f"[roster.engine {roster.id_of(entry)}] box"
             found = f"{entry.box!r} in a season with sandbox = {season.sandbox!r}"

@@ -90,7 +90,9 @@ def void(
 ) -> list[contract.Draft]:
     """Let a game count for nobody and be played by nobody; its PGN stays.
 
-    Not in a Cup: the pairs of its matches would lose their colours and openings (CUP-3a).
+    In a match of a fixed number of games it is played again in its place: all of them count, in
+    pairs of one opening (S16-8a, S16-8b, S17-8a, S17-8b). Not in a Cup: the pairs of its matches
+    would lose their colours and openings (CUP-3a).
     """
     game = _correctable(state, game_id, reason)
     if game.cancelled:
@@ -100,9 +102,19 @@ def void(
             f"{game_id} is of a Cup match, which is played in whole pairs (CUP-3a): have it"
             " played again (`farm replay`), or set its result (`farm adjudicate`)"
         )
+    again = ""
+    if state.events[game.event].spec.format.kind == "match":
+        if game.open:
+            raise errors.RefusedError(
+                f"{game_id} is of a match, whose games are all played and count (S16-8a, S16-8b):"
+                " set its result (`farm adjudicate`), or let it be played"
+            )
+        again = replay_id(state, game_id)
     stays = _crash_stays(game, uncrashed)
     undone = _undo(state, game, name, reason, cascade)
-    fact = entries.GameVoided(game=game_id, replay="", reason=reason, name=name, crash_stays=stays)
+    fact = entries.GameVoided(
+        game=game_id, replay=again, reason=reason, name=name, crash_stays=stays
+    )
     return [*undone, contract.Draft.of(entries.GAME_VOIDED, fact)]
 
 

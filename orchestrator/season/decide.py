@@ -26,6 +26,7 @@ from orchestrator.season import (
     plan,
     playoffs,
     seeding,
+    vacancies,
     windows,
 )
 from orchestrator.season import state as season_state
@@ -120,7 +121,7 @@ def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
         for promotion in event.spec.promote:
             waits = decisions.blocked(event, promotion)
             if promotion.to not in event.promoted and not waits:
-                engines = tuple(event.rows[place - 1].engine for place in promotion.places)
+                engines = vacancies.promoted(event, promotion)
                 fact = entries.Promoted(event=event.id, to=promotion.to, engines=engines)
                 return [contract.Draft.of(entries.PROMOTED, fact)]
     return []

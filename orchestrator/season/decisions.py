@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from orchestrator import contract, errors
-from orchestrator.season import entries, events, model, standings
+from orchestrator.season import entries, events, model, standings, vacancies
 from orchestrator.season import state as season_state
 
 
@@ -31,6 +31,7 @@ def destinations(season: model.Season, event: model.Event, place: int, size: int
 
 def questions(season: model.Season, event: events.EventState) -> Iterator[entries.DecisionNeeded]:
     """Yield the questions a journaled ranking leaves, in the order of its places."""
+    yield from vacancies.questions(event)
     if event.spec.tiebreaks[-1:] == (model.Criterion.ORGANIZERS,):
         yield from (asked for asked, _ in level(season, event))
 
@@ -68,7 +69,12 @@ def _leads(
     places = range(first, first + len(tied))
     if event.parts is not None:  # a playoff: its places are those of the tie
         return [event.leads[place - 1] for place in places]
-    return [destinations(season, event.spec, place, size) for place in places]
+    leads = [destinations(season, event.spec, place, size) for place in places]
+    if tied[0].engine in event.excluded and vacancies.may_be_empty(event):
+        # Who is disqualified has no claim to a promoted place: that is a question of its own.
+        ways = frozenset(f"to {promotion.to}" for promotion in event.spec.promote)
+        leads = [lead - ways for lead in leads]
+    return leads
 
 
 def _needed(leads: Sequence[frozenset[str]]) -> int:
@@ -98,6 +104,10 @@ def _without(leads: frozenset[str]) -> str:
 def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
     """Say whether a promotion waits for an open decision: on who goes on, or in which order."""
     for asked in event.asked.values():
+        if asked.to:
+            if asked.to == promotion.to:
+                return True
+            continue
         places = range(asked.place, asked.place + len(asked.engines))
         taken = [place for place in places if place in promotion.places]
         ordered = asked.place <= event.spec.seeding_places
@@ -138,6 +148,8 @@ def decide(
     if asked is None:
         known = ", ".join(one.decision for one in outstanding(state)) or "none"
         raise errors.RefusedError(f"no decision {decision!r} is awaited; awaited: {known}")
+    if asked.to:
+        return vacancies.decide(state, asked, choose, name, reason)
     _check_answer(asked, choose, reason)
     order = (*choose, *(engine for engine in asked.engines if engine not in choose))
     fact = entries.Decided(

@@ -249,7 +249,8 @@ class GamesCancelled(contract.Message):
 class DecisionNeeded(contract.Message):
     """The organizers must say who of a tie takes which place; ``choose`` is how many at least.
 
-    ``place`` is the first of the tied places; ``about`` says what each of them leads to.
+    ``place`` is the first of the tied places; ``about`` says what each of them leads to. ``to`` is
+    the event that a place leads to which only a disqualified engine is left for (``vacancies``).
     """
 
     decision: str
@@ -258,6 +259,7 @@ class DecisionNeeded(contract.Message):
     engines: tuple[str, ...]
     choose: int
     about: str
+    to: str = ""
 
 
 class EventAdded(contract.Message):

@@ -100,6 +100,26 @@ def require_competition(spec: model.Event, entry: model.EngineEntry) -> None:
         raise errors.RefusedError(f"{text} {spec.competition} (S17-2)")
 
 
+def require_seat(
+    state: season_state.SeasonState, event: events.EventState, engine: str, *, besides: str
+) -> None:
+    """Raise ``RefusedError`` for an engine that cannot come into an event from another.
+
+    ``besides`` is the event that it would come from: ways through it are not asked about.
+    """
+    entry = updating.entries_of(state).get(engine)
+    if entry is not None:
+        require_competition(event.spec, entry)
+    season = state.launched.season
+    for name in _reached(season, event.id):
+        own = set(plan.listed(season.event(name), [one.id for one in state.launched.engines]))
+        coming = _coming(state, name, without=besides) if name == event.id else own
+        if engine in coming:
+            raise errors.RefusedError(
+                f"{engine} may come into {name} by another way, and no engine enters an event twice"
+            )
+
+
 def _require_coming(state: season_state.SeasonState, event: events.EventState, engine: str) -> None:
     if engine not in state.engines:
         raise errors.RefusedError(

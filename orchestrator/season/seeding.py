@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.season import entries, events, lots, model, plan
+from orchestrator.season import entries, events, lots, model, plan, vacancies
 from orchestrator.season import state as season_state
 from orchestrator.season.formats import knockout
 
@@ -72,7 +72,8 @@ def _seeded(
         case model.Groups(groups=groups):
             return by_groups(field, groups)
         case places:
-            by_place = [_at(state, place) for place in places]
+            takers = (_at(state, event, place) for place in places)
+            by_place = [engine for engine in takers if engine]
             return [*by_place, *(engine for engine in field if engine not in by_place)]
 
 
@@ -98,10 +99,10 @@ def _scores(
     }
 
 
-def _at(state: season_state.SeasonState, place: str) -> str:
-    """Return who took a place such as ``league-a.1``."""
-    event, _, number = place.rpartition(".")
-    return state.events[event].rows[int(number) - 1].engine
+def _at(state: season_state.SeasonState, event: events.EventState, place: str) -> str:
+    """Return who took a place such as ``league-a.1``, '' where it was left empty."""
+    source, _, number = place.rpartition(".")
+    return vacancies.taker(state.events[source], event.id, int(number))
 
 
 def _ranks(

@@ -155,6 +155,8 @@ def _require_rules(
 def _listed_wrong(
     state: season_state.SeasonState, entry: model.EngineEntry, engine: contract.EngineSpec
 ) -> str:
+    if wrong := checks.unboxed(entry):
+        return f"{wrong}; allowed: the name of the GPU box that it runs on (S17-2b)"
     if entry.dropped:
         return "its entry says that it is dropped; `farm withdraw` takes an engine out"
     if any(other.name == engine.name and i != engine.id for i, other in state.engines.items()):
@@ -162,8 +164,8 @@ def _listed_wrong(
     unknown = sorted(set(engine.settings) - state.events.keys())
     if unknown:
         return f"settings for {', '.join(unknown)}, but there is no such event"
-    for wrong in checks.frozen(state.launched.season, [engine]):
-        return f"{wrong.where}: {wrong.found}; allowed: {wrong.allowed}"
+    for problem in checks.frozen(state.launched.season, [engine]):
+        return f"{problem.where}: {problem.found}; allowed: {problem.allowed}"
     return ""
 
 

@@ -9,16 +9,16 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import builds
+from orchestrator.common import text
 
 TIME_CONTROL: Final = (
     "minutes+seconds such as 30+5, or with units: 2s+50ms; the time above 0, at most 10 days"
 )
 DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
-OPTION: Final = "a line of text, a whole number, true or false"
-ONE_LINE: Final = "one line of text that is not blank"
+OPTION: Final = "a line of text without invisible characters, a whole number, true or false"
+ONE_LINE: Final = "one line of text that is not blank, without invisible characters"
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -46,13 +46,13 @@ def _duration(value: str) -> str:
 
 
 def _option(value: Any) -> Any:
-    if not isinstance(value, str | int) or (isinstance(value, str) and _CONTROL.search(value)):
+    if not isinstance(value, str | int) or (isinstance(value, str) and text.has_unseen(value)):
         raise ValueError(OPTION)
     return value
 
 
 def _one_line(value: str) -> str:
-    if _CONTROL.search(value) or not value.strip():
+    if text.has_unseen(value) or not value.strip():
         raise ValueError(ONE_LINE)
     return value
 

@@ -23,13 +23,13 @@ class Client:
     def __init__(self, root: pathlib.Path) -> None:
         self._app = applications.Starlette(routes=manual.Manual(root).routes())
 
-    def get(self, path: str) -> httpx.Response:
-        """Return the answer to one question."""
+    def get(self, path: str, address: str = "127.0.0.1", **headers: str) -> httpx.Response:
+        """Return the answer to one question from an address."""
 
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app)
+            transport = httpx.ASGITransport(self._app, client=(address, 1))
             async with httpx.AsyncClient(transport=transport, base_url="http://farm") as asked:
-                return await asked.get(path)
+                return await asked.get(path, headers=headers)
 
         return asyncio.run(ask())
 
@@ -53,6 +53,24 @@ def test_a_document_has_the_addresses_of_the_built_site_and_of_its_file() -> Non
     told = (ROOT / "docs" / "runbooks" / "index.md").read_text()
     for path in ("/docs/runbooks", "/docs/runbooks/", "/docs/runbooks/index.md"):
         assert asked.get(path).text == told, path
+
+
+def test_runbooks_are_for_private_networks_only() -> None:
+    """The world reads what spectators and authors need; operators' pages it does not get."""
+    asked = Client(ROOT / "docs")
+    for path in ("/docs/runbooks/FarmRedisDown/", "/docs", "/docs/security", "/docs/operating.md"):
+        for inside in ("127.0.0.1", "10.1.2.3", "192.168.7.7", "::1", "fd00::1", "::ffff:10.0.0.1"):
+            assert asked.get(path, inside).status_code == 200, (path, inside)
+        for outside in ("192.0.2.7", "8.8.8.8", "2001:db8::1", "172.32.0.1"):
+            answer = asked.get(path, outside)
+            assert answer.status_code == 403, (path, outside)
+            assert "operators" in answer.text
+        through_a_stranger = asked.get(path, "10.0.0.5", **{"X-Forwarded-For": "8.8.8.8"})
+        assert through_a_stranger.status_code == 403, "a proxy that nobody trusts, in our network"
+    for name in manual.PUBLIC:
+        there = ROOT / "docs" / name
+        assert there.is_dir() or there.with_suffix(".md").is_file() or name == "rules/", name
+    assert asked.get("/docs/engines", "8.8.8.8").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -436,12 +436,34 @@ def hoard() -> dict[str, Any]:
     return {"mb": HOARD, "refused": False}
 
 
+def twins(path: str) -> dict[str, Any]:
+    """Speak to a twin through a file that both see: locks on it, and watching who opens it."""
+    first, second = (os.open(path, os.O_RDONLY) for _ in range(2))
+    libc = ctypes.CDLL(None, use_errno=True)
+    fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return {
+        # what the first descriptor holds, the second must not notice
+        "flock": not _allowed(fcntl.flock, second, fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "lease": _allowed(fcntl.fcntl, first, fcntl.F_SETLEASE, fcntl.F_RDLCK),
+        "dnotify": _allowed(fcntl.fcntl, os.open("/usr", os.O_RDONLY), fcntl.F_NOTIFY, 1),
+        "inotify": libc.inotify_init1(0) >= 0,
+        "fanotify": libc.fanotify_init(0, 0) >= 0,
+    }
+
+
+def busy() -> dict[str, Any]:
+    """Read what the kernel says of the whole machine's work."""
+    names = ("stat", "loadavg", "interrupts", "softirqs", "diskstats", "vmstat", "schedstat")
+    files = [f"/proc/{name}" for name in (*names, "locks", "zoneinfo", "pressure/cpu")]
+    return {"read": [path for path in files if _reads(path)]}
+
+
 DEEDS: dict[str, Callable[..., dict[str, Any]]] = {
     deed.__name__: deed
     for deed in (
         *(swarm, disk, memory, sockets, read, write, signals, trace),
         *(survive, leave, holes, flood, close, end, litter, look),
-        *(families, share, keyring, calls, terminal, devices, elevate, hoard),
+        *(families, share, keyring, calls, terminal, devices, elevate, hoard, twins, busy),
     )
 }
 

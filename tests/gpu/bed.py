@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -142,6 +143,7 @@ class Box:
     grace_ms: int = 5_000
     ordinary: bool = False  # without the right to real-time priority
     python: str = sys.executable  # the agent runs by it
+    agent: pathlib.Path = AGENT
 
     def __post_init__(self) -> None:
         """Make keys and configuration, and start sshd."""
@@ -155,7 +157,7 @@ class Box:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         self.host_key = " ".join((self.root / "host.pub").read_text().split()[:2])
         less = "setpriv --bounding-set -sys_nice " if self.ordinary else ""
-        serve = f"{less}{self.python} -I -S {AGENT} --serve --root {self.farm}"
+        serve = f"{less}{self.python} -I -S {self.agent} --serve --root {self.farm}"
         lines = [
             f'restrict,command="{serve}" {(self.root / "play.pub").read_text()}',
             f'restrict,command="internal-sftp" {(self.root / "push.pub").read_text()}',
@@ -192,7 +194,7 @@ class Box:
         self, command: list[str], gpus: tuple[str, ...] = (), attempt: str = "a-1", **more: Any
     ) -> contract.SeatAddress:
         """Prepare a seat as the GPU worker does, and return how the hall finds it."""
-        name = f"{attempt}-{secrets.token_hex(4)}"
+        name, secret = f"{attempt}-{secrets.token_hex(4)}", secrets.token_hex(16)
         order = {
             "attempt": attempt,
             "argv": command,
@@ -200,6 +202,7 @@ class Box:
             "env": {"PATH": os.environ["PATH"], "FARM_SEAT": name},
             "gpus": list(gpus),
             "checksums": {},
+            "secret_sha256": hashlib.sha256(secret.encode()).hexdigest(),
             "grace_ms": self.grace_ms,
             "beat_ms": self.beat_ms,
         }
@@ -214,6 +217,7 @@ class Box:
             host_key=self.host_key,
             grace_ms=self.grace_ms,
             beat_ms=self.beat_ms,
+            secret=secret,
         )
 
     def identity(self, seat: contract.SeatAddress) -> dict[str, Any]:

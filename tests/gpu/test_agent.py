@@ -60,7 +60,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bed.Box]:
 def first_message(seat: contract.SeatAddress, kind: str = "") -> records.Message:
     """Join a seat and return the first thing that is said, or the first of its kind."""
     with contextlib.closing(ssh.Connection(seat, SECONDS)) as connection:
-        connection.send(records.Message("join", 0, 0).encode())
+        connection.send(records.Message("join", 0, 0, seat.secret.encode()).encode())
         parser, deadline = records.Parser(), time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             for message in parser.feed(connection.receive() or b""):
@@ -366,11 +366,15 @@ def test_only_an_answers_stamp_ends_the_charge() -> None:
     seat = remote.RemoteSeat("white", place, hall.order(far, near))
     said = [("went", 1_000, b"1"), ("ans", 2_000, b"bestmoves: none yet\n")]
     said += [("out", 9_000, b"bestmove e2e4\n")]
+    read, seat.stdin = os.pipe()
     seat.arm(10**9, b"stop\n")
+    seat.write(b"go\n")
     for number, (kind, stamp, payload) in enumerate(said, start=1):
         seat._take(records.Message(kind, number, stamp, payload))
     assert seat.charged_ns(0, 20_000) == 8_000
     assert seat.network_ns == 12_000
+    os.close(read)
+    seat.close()
 
 
 @pytest.mark.parametrize(

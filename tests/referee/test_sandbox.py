@@ -21,6 +21,7 @@ import hostile_hall as hostile
 import pytest
 
 from orchestrator import contract, errors
+from worker_cpu import settings
 from worker_cpu.seats import sandbox, visible
 
 
@@ -120,6 +121,125 @@ def test_opponents_within_an_own_directory_are_covered(
     hidden = str(place.hall / "redis.password")
     found = hostile.told(boxed("read", own, other, str(place.hall), hidden))
     assert found == {own: True, other: False, str(place.hall): False, hidden: False}
+
+
+class SharedFolder:
+    """A person's folder: an engine's program beside the farm's data, a season file and books.
+
+    The hall's confinement is made from its environment, as `farm up` gives it.
+    """
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.root = root
+        root.chmod(0o755)
+        data = root / ".farm"
+        self.private = [
+            self._write(".farm/redis/appendonlydir/farm.aof"),
+            self._write(".farm/archive/s/journal.jsonl"),
+            self._write(".farm/halls/hall-1/spool/x"),
+            self._write("old-farm/archive/s/journal.jsonl"),
+            self._write("season.toml", '[season]\nid = "s"\n'),
+            self._write("lists/roster.toml", '[[engine]]\nid = "a"\n'),
+            self._write("book.pgn"),
+            self._write("openings/final.EPD.gz"),
+            self._write(".git/HEAD"),
+        ]
+        (root / "link.txt").symlink_to(root / "book.pgn")
+        self.private.append(root / "link.txt")
+        self.network = self._write("hostile.nnue")
+        self.program = root / "hostile.py"
+        source = (hostile.ENGINES / "hostile.py").read_text()
+        self.program.write_text(f"#!{visible.interpreter()} -ISu\n{source}")
+        self.program.chmod(0o755)
+        self.socket = data / "redis" / "redis.sock"
+        self.confinement = settings.from_environment(
+            {"FARM_DATA": str(data), "FARM_REDIS_URL": f"unix://{self.socket}"}
+        ).confinement()
+
+    def _write(self, name: str, text: str = "secret") -> pathlib.Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def play(self, directory: str | None, *deed: str) -> dict[str, Any]:
+        """Let the engine do a deed in a game; return what came of it."""
+        spec = contract.EngineSpec(
+            id="hostile", name="hostile", command=(str(self.program), *deed), directory=directory
+        )
+        mating = str(hostile.ENGINES / "mating.py")
+        other = contract.EngineSpec(
+            id="mating", name="mating", command=(sys.executable, "-ISu", mating, "bad")
+        )
+        with hall.opened(self.root / "hall", confinement=self.confinement) as opened:
+            return hostile.told(opened.play(hall.order(spec, other)))
+
+
+@pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.parametrize("named", [False, True], ids=["program", "directory"])
+def test_the_farms_files_are_hidden_beside_an_engine(
+    tmp_path: pathlib.Path, *, named: bool
+) -> None:
+    """`farm up` in the folder of an engine: it sees its program and network, nothing of the farm's.
+
+    Neither Redis' socket, journals, season files nor books, whether its folder is granted for
+    its program or by its entry's `directory`.
+    """
+    folder = SharedFolder(tmp_path)
+    (tmp_path / "hall").mkdir()
+    directory = str(tmp_path) if named else None
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(folder.socket))
+        unix.listen()
+        reached = folder.play(directory, "sockets", f"@{folder.socket}", "none", "1")
+    assert not reached["unix"]
+    own = [folder.program, folder.network]
+    seen = folder.play(directory, "read", *(f"@{path}" for path in [*own, *folder.private]))
+    assert {path for path in own if not seen[str(path)]} == set()
+    assert {path for path in folder.private if seen[str(path)]} == set()
+
+
+def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) -> None:
+    """Files that an engine makes or loads later are seen there, as before."""
+    program = tmp_path / "engine"
+    program.touch(0o755)
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "engine.toml").write_text("threads = 4\n[search]\ndepth = 3\n")
+    spec = contract.EngineSpec(id="a", name="a", command=(str(program),))
+    other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
+    assert str(tmp_path) in visible.grants(spec, other, "")
+    (tmp_path / "games.pgn").touch()
+    assert visible.grants(spec, other, "") == [str(program)]
+
+
+def test_a_book_that_the_entry_names_is_the_engines_own(tmp_path: pathlib.Path) -> None:
+    """What an option or argument names is granted, whatever it looks like; its neighbour is not."""
+    for name in ("engine", "own.pgn", "other.pgn"):
+        (tmp_path / name).touch(0o755)
+    spec = contract.EngineSpec(
+        id="a",
+        name="a",
+        command=(str(tmp_path / "engine"),),
+        directory=str(tmp_path),
+        options={"Book File": str(tmp_path / "own.pgn")},
+    )
+    other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
+    assert set(visible.grants(spec, other, "")) == {
+        str(tmp_path / "engine"),
+        str(tmp_path / "own.pgn"),
+    }
+
+
+def test_a_directory_with_too_much_in_it_is_refused(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not looked through for ever; the message names it and says what to do."""
+    monkeypatch.setattr(visible, "ENTRIES", 10)
+    for number in range(11):
+        (tmp_path / f"file-{number}").touch()
+    spec = contract.EngineSpec(id="a", name="a", command=("./x",), directory=str(tmp_path))
+    with pytest.raises(errors.HostError, match=f"{tmp_path} holds more than 10 files"):
+        visible.grants(spec, spec, "")
 
 
 def test_nothing_that_runs_can_be_written_to(
@@ -323,6 +443,7 @@ def test_where_bubblewrap_fails_it_is_plain_and_told(monkeypatch: pytest.MonkeyP
 # A process that may not name its host, as systemd's ProtectHostname= and @system-service have it.
 PROTECTED = """
 import ctypes, struct, sys
+from worker_cpu import settings
 from worker_cpu.seats import sandbox, visible
 one = lambda code, value, yes=0, no=0: struct.pack("=HBBI", code, yes, no, value)
 refusal = 0x00050001  # SECCOMP_RET_ERRNO, EPERM

@@ -270,6 +270,25 @@ def test_the_organizers_take_a_crash_back_by_name(tmp_path: Path, verb: str) -> 
     assert played.state.events["league"].tally.scores["e1"].crashes == 1
 
 
+def test_a_void_game_of_a_superfinal_is_played_again(tmp_path: Path) -> None:
+    """S16-8a, S16-8b, S17-8b: all its games count, each opening with both colours."""
+    played = driver.Driver.launched(driver.load(tmp_path, driver.season_text(4)), by_id)
+    played.settle()
+    while played.state.events["final"].tally.games < 2:
+        played.play_one()
+        played.settle()
+    driver.paused(played)
+    first, *_, last = (played.state.game(game) for game in played.state.events["final"].order)
+    with pytest.raises(errors.RefusedError, match="S16-8a, S16-8b"):
+        corrections.void(played.state, last.id, *WHY)
+    played.append(corrections.void(played.state, first.id, *WHY))
+    final = driver.resumed(played).play().state.events["final"]
+    again = played.state.game(f"{first.id}.replay1")
+    assert (again.white, again.black, again.opening) == (first.white, first.black, first.opening)
+    assert final.tally.games == 4
+    assert [row.games for row in final.rows] == [4, 4]
+
+
 def test_a_result_that_is_set_twice_keeps_the_crash(tmp_path: Path) -> None:
     """S16-15d: also after a void, and a second word about the same game."""
     played = crashing(tmp_path, "e1")
@@ -286,6 +305,76 @@ def test_a_crash_in_a_game_that_a_substitute_plays_again_stays(tmp_path: Path) -
     rival = next(engine for engine in game.players if engine != "e1")
     played.append(replacing.replace(played.state, "league", rival, NEW, "replay", *WHY))
     assert played.state.events["league"].tally.scores["e1"].crashes == 2
+
+
+VACANT: Final = """
+[[event]]
+id = "second"
+name = "Second"
+format = { kind = "round-robin" }
+entrants = ["e5", "e6"]
+time_control = "30+5"
+promote = [{ ranks = [1, 2], to = "final" }]
+"""
+
+
+def vacant(tmp_path: Path, to: str = "second") -> driver.Driver:
+    """Play a league of e1 to e4 whose first two go on and that all but e1 leave by a crash."""
+
+    def results(game: events.Game) -> driver.Verdict:
+        crashed = game.white if game.white != "e1" else game.black
+        if game.event != "league" or crashed == "e1":
+            return by_id(game)
+        return ("0-1" if crashed == game.white else "1-0"), Ending.DISCONNECT
+
+    text = driver.season_text(7).replace('"roster"', '["e1", "e2", "e3", "e4"]', 1)
+    text = text.replace(
+        "promote = [{ top = 2", f"disqualify_after = 1\n{CHAIN}promote = [{{ top = 2"
+    )
+    if to == "second":
+        head, mark, tail = text.rpartition("[[event]]")
+        text = head.replace('to = "final"', 'to = "second"') + VACANT + mark + tail
+    return driver.Driver.launched(driver.load(tmp_path, text), results).play()
+
+
+def test_a_place_that_only_a_disqualified_engine_is_left_for_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    """S16-15c, S17-15c: the organizers leave it empty; the next event is that much smaller."""
+    played = vacant(tmp_path)
+    league_ = played.state.events["league"]
+    (asked,) = decisions.outstanding(played.state)
+    assert (asked.place, asked.to, len(league_.excluded)) == (2, "second", 3)
+    assert asked.engines == (league_.rows[1].engine,)
+    with pytest.raises(errors.UsageError, match="--reason"):
+        decisions.decide(played.state, asked.decision, ["nobody"], "ann", "")
+    played.append(decisions.decide(played.state, asked.decision, ["nobody"], *WHY))
+    again = driver.Driver.replayed(played.play().journal)
+    assert again.state.events["second"].entrants == ("e5", "e6", "e1")
+    assert again.state.finished
+
+
+@pytest.mark.parametrize("named", ["e7", "e3"])
+def test_the_organizers_name_another_engine_for_the_place(tmp_path: Path, named: str) -> None:
+    """S16-15c: one that played nowhere, or a disqualified one; none that is there already."""
+    played = vacant(tmp_path)
+    (asked,) = decisions.outstanding(played.state)
+    for engine, why in (("e1", "already"), ("e5", "another way"), ("e9", "no engine")):
+        with pytest.raises(errors.RefusedError, match=why):
+            decisions.decide(played.state, asked.decision, [engine], *WHY)
+    played.append(decisions.decide(played.state, asked.decision, [named], *WHY))
+    assert played.play().state.events["second"].entrants == ("e5", "e6", "e1", named)
+    assert played.state.finished
+
+
+def test_a_match_is_not_left_without_a_player(tmp_path: Path) -> None:
+    """S16-15c, S16-8a: the Superfinal has two, so somebody is named."""
+    played = vacant(tmp_path, to="final")
+    (asked,) = decisions.outstanding(played.state)
+    with pytest.raises(errors.RefusedError, match="final would have a field of 1"):
+        decisions.decide(played.state, asked.decision, ["nobody"], *WHY)
+    played.append(decisions.decide(played.state, asked.decision, ["e7"], *WHY))
+    assert played.play().state.events["final"].entrants == ("e1", "e7")
 
 
 def test_a_disqualification_takes_questions_about_its_games_with_it(tmp_path: Path) -> None:

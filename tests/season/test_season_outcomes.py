@@ -227,7 +227,9 @@ def test_who_joined_is_relegated_to_its_own_competition(
         return ("1-0" if first else "0-1"), driver.Ending.CHECKMATE
 
     played = driver.Driver.launched(season17, results)
-    entry = model.EngineEntry(id="late", name="Late", command=("late",), competition="gpu")
+    entry = model.EngineEntry(
+        id="late", name="Late", command=("late",), competition="gpu", box="gpu-1"
+    )
     if entered:
         played.append(updating.add(played.state, entry, "", played.now_ms, *WHY))
     late = played.state.engines.get("late") or contract.EngineSpec(

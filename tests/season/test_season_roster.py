@@ -15,7 +15,7 @@ from click import testing
 from orchestrator import commands, contract, errors
 from orchestrator.arbiter import builds
 from orchestrator.commands import rosters
-from orchestrator.season import engines_toml, files, model, operations, roster
+from orchestrator.season import engines_toml, files, model, operations, roster, updating
 
 SHA = "0" * 63 + "1"
 ENGINES = f"""
@@ -46,6 +46,7 @@ dropped = "no release for three years"
 name = "Allie"
 command = {{ cpu = ["allie-cpu"], gpu = ["allie-cuda"] }}
 competition = "gpu"
+box = "gpu-1"
 neural = {{ training = "Own", network = "N1", engine = "Allie" }}
 """
 
@@ -104,6 +105,16 @@ def test_an_engine_of_the_gpu_competition_plays_its_gpu_build(tmp_path: Path) ->
     allie = load(tmp_path).engines[1]
     assert (allie.command, dict(allie.builds)) == (("allie-cuda",), {})
     assert builds.best(allie, {"avx2", "popcnt", "lm"}).command == ("allie-cuda",)
+
+
+def test_a_gpu_engine_without_a_box_is_refused(tmp_path: Path) -> None:
+    """S17-2b: it would play in the hall, on the host of the CPU competition."""
+    with pytest.raises(errors.SeasonFileError, match=r"engine allie\] box.*S17-2b"):
+        load(tmp_path, ENGINES.replace('box = "gpu-1"\n', ""))
+    played = driver.Driver.launched(load(tmp_path))
+    entry = updating.entries_of(played.state)["allie"].model_copy(update={"box": None})
+    with pytest.raises(errors.RefusedError, match=r"without a box.*S17-2b"):
+        updating.update(played.state, entry, None, played.now_ms, "ann", "moved")
 
 
 def test_processor_flags_are_read_from_the_kernel_text() -> None:

@@ -402,7 +402,7 @@ def test_an_update_that_breaks_a_rule_is_refused(changes: dict[str, Any], found:
 def test_an_update_keeps_the_competition_and_stays_unique() -> None:
     """S17-2, S16-16: no engine changes sides, no update copies another's parts."""
     now = at("season17", entries.LAUNCHED)
-    gpu = newer(now, "l2-1", competition="gpu")
+    gpu = newer(now, "l2-1", competition="gpu", box="gpu-1")
     with pytest.raises(errors.RefusedError, match=r"l2 is for cpu \(S17-2\)"):
         updating.update(now, gpu, None, now.at_ms, "ann", WHY)
     parts = model.NeuralParts(training="Zero", network="T40", engine="Lc0")

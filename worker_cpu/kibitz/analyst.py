@@ -47,7 +47,7 @@ class LostEngineError(errors.HostError):
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """The engine to start: ``reveal`` are further files and folders that it may read."""
+    """The engine to start: it may read ``reveal``, too, and never what is ``hidden``."""
 
     command: tuple[str, ...]
     options: Mapping[str, str]
@@ -55,12 +55,13 @@ class Engine:
     hash_mb: int = 256
     kind: sandbox.Kind = "plain"
     reveal: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
         """Return the command line, within its sandbox where there is one."""
         if self.kind == "plain":
             return list(self.command)
-        return sandbox.alone(self.command, [*self.options.values(), *self.reveal])
+        return sandbox.alone(self.command, [*self.options.values(), *self.reveal], self.hidden)
 
 
 @dataclasses.dataclass(frozen=True)

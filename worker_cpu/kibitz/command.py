@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import shlex
 import signal
 import socket
@@ -131,6 +132,7 @@ def kibitz(
         hash_mb=hash_mb,
         kind=sandbox.choose(sandbox.wish(wish, "--sandbox")),
         reveal=reveal,
+        hidden=_farm_places(),
     )
     host = os.environ.get("FARM_HOST", socket.gethostname())
     seat = service.Seat(hall, desk, host, name, description)
@@ -162,6 +164,11 @@ def _redis_url() -> str:
             " Redis, best as its user `kibitzer` (docs/security.md)"
         )
     return found
+
+
+def _farm_places() -> tuple[str, ...]:
+    data = pathlib.Path(os.environ.get("FARM_DATA", ".farm")).absolute()
+    return (str(data), *visible.farm_places(os.environ, data, address.url()))
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ library stands beside its clock. Invariants:
   many connections;
 * it grants the agent's asks as long as it lives itself: referee, dead man and lease stand
   behind it;
+* it measures the round trip to the agent all the time, and tells the referee the longest of late
+  before each answer: more the network cannot have taken of that search;
 * a connection that is silent is given up and made anew until the grace is over; then the
   referee is told why (``lost``), and the game is an interruption, never a verdict.
 """
@@ -32,6 +34,8 @@ RETRY_SECONDS = 0.25  # s: between two tries
 SILENT_BEATS = 3  # beats without a word: the connection is dead
 JOIN_SECONDS = 10.0  # s: the same before the first word: an agent starts, and reads its network
 POLL_MS = 50  # ms: between two tries to send what the channel did not take
+ECHO_NS = 250_000_000  # ns: between two measurements of the round trip
+TRIPS = 100  # measurements that a search's round trip is judged by
 LAST_SECONDS = 1.0  # s: for the last words to the agent
 LINK, HOST = "link", "host"  # causes of interruptions
 _NS = 1_000_000_000
@@ -55,6 +59,11 @@ class Bridge:
         self._over = False
         self._orphaned = False
         self._problem = ""
+        self._trips: collections.deque[int] = collections.deque(maxlen=TRIPS)
+        self._echo = 0  # the last that was asked for
+        self._echo_ns = 0  # since when it is waited for, 0 where it has come
+        self._echo_due_ns = 0
+        self._away_ns = 0  # how long the link was away in this search
 
     def run(self) -> None:
         """Serve until the engine's end was told or the referee is gone."""
@@ -86,7 +95,8 @@ class Bridge:
                 self._problem = str(error) or type(error).__name__
             else:
                 self._joined, self._from_agent = False, records.Parser()
-                self._unsent = records.Message("join", self._last, 0).encode()
+                joining = records.Message("join", self._last, 0, self._seat.secret.encode())
+                self._unsent = joining.encode()
                 return connection
             self._look_for_orphanage(RETRY_SECONDS)
 
@@ -103,6 +113,7 @@ class Bridge:
         poll.register(connection.fileno(), select.POLLIN)
         begun_ns = time.monotonic_ns()
         while not (self._over or self._orphaned):
+            self._measure()
             self._push(connection)
             ready = dict(poll.poll(POLL_MS if self._unsent else 250))
             if connection.fileno() in ready:
@@ -113,6 +124,28 @@ class Bridge:
             if silence_ns > self._patience_ns():
                 raise ConnectionError(f"nothing heard for {silence_ns / _NS:.1f} s")
         self._say_last(connection)
+
+    def _measure(self) -> None:
+        """Ask for an echo when one is due; being late with that counts, too."""
+        now = time.monotonic_ns()
+        if self._joined and not self._echo_ns and now >= self._echo_due_ns:
+            self._ask_echo(self._echo_due_ns or now)
+
+    def _ask_echo(self, since_ns: int) -> None:
+        self._echo += 1
+        self._echo_ns = since_ns
+        self._say(records.Message("echo", self._echo, 0))
+
+    def _measured(self, number: int) -> None:
+        if number == self._echo and self._echo_ns:
+            now = time.monotonic_ns()
+            self._trips.append(now - self._echo_ns)
+            self._echo_ns, self._echo_due_ns = 0, now + ECHO_NS
+
+    def _longest_ns(self) -> int:
+        """Return the longest round trip of late, one that is not over yet included."""
+        waited_ns = time.monotonic_ns() - self._echo_ns if self._echo_ns else 0
+        return max([waited_ns, self._away_ns, *self._trips])
 
     def _patience_ns(self) -> int:
         """Return how long a connection may be silent; longer, within the grace, until it joined."""
@@ -149,6 +182,8 @@ class Bridge:
             return
         if not data:
             raise ConnectionError("the channel was closed")
+        if not self._joined:  # it was away, or has not been there yet
+            self._away_ns = max(self._away_ns, time.monotonic_ns() - self._heard_ns)
         self._heard_ns = time.monotonic_ns()
         for message in self._from_agent.feed(data):
             self._take(message)
@@ -160,6 +195,8 @@ class Bridge:
                 self._lose(cause, message.payload.decode(errors="replace"))
             case "joined":
                 self._rejoin(message.number)
+            case "echo":
+                self._measured(message.number)
             case "ask":
                 self._say(records.Message("grant", self._last, message.number))
             case "cut":
@@ -173,6 +210,7 @@ class Bridge:
         """Send again what the last connection took with it."""
         self._forget_commands(done)
         self._joined = True
+        self._echo_ns = self._echo_due_ns = 0
         for _, command in self._commands:
             self._unsent += command
         if self._problem:
@@ -186,7 +224,10 @@ class Bridge:
             return
         if message.kind == "went":
             self._forget_commands(int(message.payload))
-        _write(1, message.encode())
+        before = b""
+        if message.kind in ("ans", "late"):
+            before = records.Message("trip", 0, self._longest_ns()).encode()
+        _write(1, before + message.encode())
         if message.kind == "over":
             self._say(records.Message("grant", self._last, 0))
             self._over = True
@@ -214,8 +255,12 @@ class Bridge:
         self._next = message.number + 1
         command = message.encode()
         self._commands.append((message.number, command))
+        if message.kind == "go":
+            self._away_ns = 0 if self._joined else self._away_ns
         if self._joined:
             self._unsent += command
+            if message.kind == "go" and not self._echo_ns:  # it goes the same way
+                self._ask_echo(time.monotonic_ns())
 
     def _note(self, text: str) -> None:
         _write(2, f"[link: {text}]\n".encode())
@@ -238,7 +283,8 @@ def _write(fd: int, data: bytes) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the bridge of the seat in the one argument."""
-    Bridge(contract.SeatAddress.decode(arguments[0])).run()
+    seat = contract.SeatAddress.decode(arguments[0])
+    Bridge(seat.model_copy(update={"secret": os.environ.pop(records.SECRET, "")})).run()
     return 0
 
 

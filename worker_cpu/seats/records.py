@@ -2,7 +2,8 @@
 
 ``KIND NUMBER STAMP LENGTH`` in a line, then the payload; which kinds there are, and what
 their numbers mean, stands in ``worker_gpu/agent.py``, whose codec is the same one (the
-agent is one file and imports nothing). The bridge adds ``lost``: the game is interrupted.
+agent is one file and imports nothing). The bridge adds ``lost``: the game is interrupted, and
+``trip``: the longest round trip of late, in ns.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import NamedTuple
 
 from orchestrator import errors
 
+# The bridge's environment has a seat's secret by this name: a command line is everybody's to read.
+SECRET = "FARM_SEAT_SECRET"  # noqa: S105 - the name
 HEAD_BYTES = 1 << 10  # bytes: no head of a message is longer
 PAYLOAD_BYTES = 16 << 20  # bytes: a longer message is a broken stream
 

@@ -7,6 +7,9 @@ the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
   on the engine's own clock; what remains of the referee's time is the network's, recorded
   and never charged. An answer is what the referee's finder takes for one, not what the agent
   does: else a word that looks like one would stop the clock of an engine that thinks on;
+* only the first stamp of the search that this referee has started counts, and what the agent
+  charges is held to the referee's own time: the network cannot have taken more than the link's
+  measured round trips allow. A charge that does not fit is an interruption with the figures;
 * the deadline is enforced by the agent; the referee's own, ``slack_ns`` later, only interrupts a
   game whose bridge is frozen: what nobody has heard is no verdict;
 * of an answer beyond the flag, or none, the agent tells what its host took from the engine
@@ -36,6 +39,9 @@ _FINDERS: Mapping[contract.ProtocolName, Callable[[], base.Finder]] = {
     "uci": uci.MoveFinder,
     "xboard": xboard.AnswerFinder,
 }
+TRIPS = 2  # round trips that a search may take: its way there and back, each at its worst
+SENT_AGAIN_NS = 250_000_000  # ns: a packet that is lost is sent again after 200 ms and more
+DRIFT = 1e-3  # of a search: two monotonic clocks run apart by less
 _QUIT = b"quit\n"
 _NS = 1_000_000  # ns per ms
 
@@ -66,11 +72,14 @@ class RemoteSeat(local.LocalSeat):
         self._went_ns = 0
         self._answered_ns = 0
         self._heard_ns = 0
+        self._go = 0  # the number of the command that started the search
+        self._trip_ns = 0  # the longest round trip of late
 
     @property
     def command(self) -> list[str]:
         """Return the bridge's command line."""
-        return [sys.executable, "-m", "worker_cpu.seats.bridge", self.address.encode()]
+        shown = self.address.model_copy(update={"secret": ""})
+        return [sys.executable, "-m", "worker_cpu.seats.bridge", shown.encode()]
 
     def arm(self, allowance_ns: int, stop: bytes) -> None:
         """Give the agent the deadline of the search that the next write starts."""
@@ -96,6 +105,8 @@ class RemoteSeat(local.LocalSeat):
             told = {"quit": data.decode(), "quit_ms": self._quit_ms}
             kind, payload = "end", contract.dumps(told).encode()
         self._number += 1
+        if kind == "go":
+            self._go = self._number
         return super().write(records.Message(kind, self._number, 0, payload).encode())
 
     def resume(self) -> bool:
@@ -128,7 +139,9 @@ class RemoteSeat(local.LocalSeat):
                     self._answered_ns = self._answered_ns or message.stamp
                 return message.payload
             case "went":
-                self._went_ns = message.stamp
+                self._note_went(message)
+            case "trip":
+                self._trip_ns = message.stamp
             case "late":
                 self._heard_ns = message.stamp
                 self.gave_up = True
@@ -140,6 +153,17 @@ class RemoteSeat(local.LocalSeat):
                 told = contract.loads(message.payload)
                 raise interrupted.InterruptedGameError(told["cause"], told["evidence"])
         return b""
+
+    def _note_went(self, message: records.Message) -> None:
+        """Take the stamp of this search's start, once; any other search is nobody's here."""
+        number = int(message.payload)
+        if number != self._go or self._went_ns:
+            evidence = (
+                f"{self.address.box}: the agent tells of a search that the hall has not started"
+                f" (command {number}; the hall's was {self._go})"
+            )
+            raise interrupted.InterruptedGameError(LINK, evidence)
+        self._went_ns = message.stamp
 
     def confirm_silence(self) -> None:
         """Raise ``InterruptedGameError`` unless the agent told that the engine did not answer."""
@@ -153,8 +177,22 @@ class RemoteSeat(local.LocalSeat):
         if not self._went_ns or until_ns < self._went_ns:
             raise interrupted.InterruptedGameError(LINK, "an answer without the agent's stamps")
         charged_ns = until_ns - self._went_ns
+        self._hold_to(stop_ns - start_ns, charged_ns)
         self.network_ns = stop_ns - start_ns - charged_ns
         return charged_ns
+
+    def _hold_to(self, waited_ns: int, charged_ns: int) -> None:
+        """Raise ``InterruptedGameError`` where a charge does not fit the referee's own time."""
+        drift_ns = round(waited_ns * DRIFT) + _NS
+        most_ns = TRIPS * self._trip_ns + SENT_AGAIN_NS + drift_ns
+        if -drift_ns <= waited_ns - charged_ns <= most_ns:
+            return
+        evidence = (
+            f"{self.address.box}: the agent charges {charged_ns / _NS:.1f} ms, the referee waited"
+            f" {waited_ns / _NS:.1f} ms; the link's round trips took {self._trip_ns / _NS:.1f} ms"
+            f" at most, which explains {most_ns / _NS:.1f} ms"
+        )
+        raise interrupted.InterruptedGameError(LINK, evidence)
 
     def end(self, bridge: deadman_client.EngineEnd) -> deadman_client.EngineEnd:
         """Return how the engine is; its bridge's end alone says nothing of it."""
@@ -165,10 +203,10 @@ class RemoteSeat(local.LocalSeat):
         raise interrupted.InterruptedGameError(LINK, evidence)
 
 
-def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the bridge's environment: an engine's, and where this program lies."""
+def environment(given: Mapping[str, str], address: contract.SeatAddress) -> dict[str, str]:
+    """Return the bridge's environment: an engine's, where this program lies, and the secret."""
     own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    return {**given, **own}
+    return {**given, **own, records.SECRET: address.secret}
 
 
 def _end(told: dict[str, str]) -> deadman_client.EngineEnd:

@@ -38,6 +38,12 @@ WISHES: tuple[Wish, ...] = ("auto", "bubblewrap", "plain")
 INIT = pathlib.Path(__file__).with_name("sandbox_init.py")
 INIT_INSIDE = "/run/farm/init.py"
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# In /proc: how busy the machine is, and with what.
+OTHERS_WORK = (
+    *("buddyinfo", "diskstats", "interrupts", "kcore", "key-users", "keys", "latency_stats"),
+    *("loadavg", "locks", "pagetypeinfo", "pressure", "sched_debug", "schedstat", "slabinfo"),
+    *("softirqs", "stat", "timer_list", "vmallocinfo", "vmstat", "zoneinfo"),
+)
 FILES_OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
 PROBE_SECONDS = 20.0  # s: a sandbox starts within 50 ms
 FIRST_USER = 64_000  # of the numbers that are given to nobody: two for each game
@@ -57,7 +63,8 @@ class Confinement:
 
     ``memory_mb`` bounds the private memory of each process (``None``: the host's),
     ``processes`` its processes and threads, ``scratch_mb`` each file it writes, and in a
-    bubblewrap all of them together. ``hidden`` are directories no engine may see. ``groups`` is
+    bubblewrap all of them together. ``hidden`` are files and directories no engine may see;
+    of ``data``, the farm's data directory, it sees what it is granted by name. ``groups`` is
     where each engine gets a control group, '' for none (``cgroups``).
     """
 
@@ -67,6 +74,7 @@ class Confinement:
     scratch_mb: int = 256
     hidden: tuple[str, ...] = ()
     groups: str = ""
+    data: str = ""
 
     def encode(self) -> str:
         """Write one word for a command line."""
@@ -190,18 +198,18 @@ def confined(
     other = order.black if side == "white" else order.white
     tables = [path for path in visible.tables(order.limits) if pathlib.Path(path).exists()]
     search = environment.get("PATH", os.defpath)
-    granted = visible.grants(spec, other, search) + tables
+    covered = [*confinement.hidden, *([confinement.data] if confinement.data else [])]
+    granted = visible.grants(spec, other, search, covered) + tables
     own = [
         path for path in granted if not any(visible.within(path, one) for one in confinement.hidden)
     ]
     if os.geteuid() == 0:
         _check_readable(own)
-    others = (path for path in visible.grants(other, spec, search) if not visible.of_system(path))
-    hidden = [*confinement.hidden, *others]
+    hidden = [*covered, *visible.claims(other, spec, search)]
     inside = {"HOME": visible.SCRATCH, "TMPDIR": visible.SCRATCH}
     init = {
         **plain,
-        "cwd": spec.directory or visible.SCRATCH,
+        "cwd": _start_in(spec.directory, own),
         "env": {**environment, **inside},
         "user": _user(side) if os.geteuid() == 0 else None,
     }
@@ -212,16 +220,23 @@ def confined(
     return {**plain, "sandbox": words, "filter": filtered.hex()}
 
 
-def alone(command: Sequence[str], paths: Sequence[str]) -> list[str]:
+def _start_in(directory: str | None, own: Sequence[str]) -> str:
+    """Return where an engine starts: its directory, if any of it can be seen."""
+    if directory and any(visible.within(path, directory) for path in own):
+        return directory
+    return visible.SCRATCH
+
+
+def alone(command: Sequence[str], paths: Sequence[str], hidden: Sequence[str] = ()) -> list[str]:
     """Return the command line of an engine that plays no game, in a bubblewrap of its own.
 
-    It sees its program's directory, and what its arguments and ``paths`` name. Started by
-    root it stays root in there: give it a user.
+    It sees its program's directory, and what its arguments and ``paths`` name, but nothing
+    ``hidden``. Started by root it stays root in there: give it a user.
     """
     named = {str(number): path for number, path in enumerate(paths)}
     spec = contract.EngineSpec(id="alone", name="alone", command=tuple(command), options=named)
-    own = visible.grants(spec, spec, os.environ.get("PATH", os.defpath))
-    return [*wrapper(describe().program, Confinement("bubblewrap"), own, ()), *command]
+    own = visible.grants(spec, spec, os.environ.get("PATH", os.defpath), hidden)
+    return [*wrapper(describe().program, Confinement("bubblewrap"), own, hidden), *command]
 
 
 def _check_readable(paths: Sequence[str]) -> None:
@@ -268,11 +283,29 @@ def wrapper(
         *("--perms", "0755", "--dir", "/run", "--perms", "0755", "--dir", "/run/farm"),
         *("--ro-bind", str(INIT), INIT_INSIDE),
         *("--proc", "/proc", "--dev", "/dev"),
+        *_covers_of_kernel(),
         *("--size", size, "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
         *("--remount-ro", "/dev"),
         *("--size", size, "--perms", "1777", "--tmpfs", visible.SCRATCH),
         *("--chdir", "/", "--remount-ro", "/"),
     ]
+
+
+def _covers_of_kernel() -> Iterator[str]:
+    """Yield covers of what the kernel says of other processes, and make /proc read-only.
+
+    An engine could read its opponent's work there, and could lower its own ``oom_score_adj``,
+    by which it is the first that the kernel ends for lack of memory.
+    """
+    for name in OTHERS_WORK:
+        path = pathlib.Path("/proc", name)
+        if path.is_dir():
+            yield from ("--perms", "0555", "--tmpfs", str(path), "--remount-ro", str(path))
+        elif path.exists():
+            yield from ("--ro-bind", "/dev/null", str(path))
+    for path in sorted(pathlib.Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpuidle")):
+        yield from ("--perms", "0555", "--tmpfs", str(path), "--remount-ro", str(path))
+    yield from ("--remount-ro", "/proc")
 
 
 def _rights() -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 Namespaces hide files, processes and the network; the kernel itself is still there. No
 engine needs what is refused here: tracing, keyrings, namespaces and mounts of its own, rings
-of kernel work, sockets that no namespace holds (``AF_VSOCK`` speaks to a hypervisor).
+of kernel work, sockets that no namespace holds (``AF_VSOCK`` speaks to a hypervisor), locks and
+watches on files that the opponent sees too.
 Bubblewrap hands the program to the kernel. Invariants:
 
 * what is refused is an error number, never a kill: a library that only asks plays on;
@@ -16,7 +17,7 @@ from __future__ import annotations
 import errno
 import pathlib
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 # seccomp_data of linux/seccomp.h: the number at 0, the architecture at 4, arguments from 16
@@ -95,8 +96,18 @@ MISSING: Final[Mapping[str, _Numbers]] = {
     "fsmount": (432, 432, 432),
     "fspick": (433, 433, 433),
     "mount_setattr": (442, 442, 442),
+    # who opens a library or reads a table is the opponent, seen through a file that both see
+    "inotify_init": (253, 291, None),
+    "inotify_init1": (294, 332, 26),
+    "fanotify_init": (300, 338, 262),
 }
+# Said to be done, and not done: a lock on a file that two engines see carries words from one
+# to the other, and an engine that is alone with its own files needs none.
+PRETENDED: Final[Mapping[str, _Numbers]] = {"flock": (73, 143, 32)}
+LOCKS: Final = (6, 7, 13, 14, 37, 38)  # fcntl: F_SETLK, _SETLKW, the 64-bit and OFD ones
+WATCHES: Final = (1024, 1026)  # fcntl: F_SETLEASE, F_NOTIFY
 _CLONE: Final[_Numbers] = (56, 120, 220)
+_FCNTL: Final[tuple[_Numbers, ...]] = ((72, 55, 25), (None, 221, None))
 _IOCTL: Final[_Numbers] = (16, 54, 29)
 _SOCKET: Final[_Numbers] = (41, 359, 198)
 _SOCKETCALL = 102  # i386 only: all of the above in one call, whose arguments cannot be seen
@@ -141,7 +152,7 @@ def _section(kind: Machine) -> Iterator[bytes]:
     if kind is _X86_64:
         yield _one(_AT_LEAST, _X32, 0, 1)
         yield _refuse(errno.ENOSYS)
-    for table, error in ((REFUSED, errno.EPERM), (MISSING, errno.ENOSYS)):
+    for table, error in ((REFUSED, errno.EPERM), (MISSING, errno.ENOSYS), (PRETENDED, 0)):
         for numbers in table.values():
             number = numbers[kind.column]
             if number is not None:
@@ -155,13 +166,25 @@ def _by_arguments(kind: Machine) -> Iterator[bytes]:
     """Yield what is decided by an argument: flags of clone, requests of ioctl, families."""
     column = kind.column
     yield from _when(_CLONE[column], [_argument(0), _one(_ANY_BIT, NAMESPACES, 0, 1)], errno.EPERM)
-    asked = [_argument(1), _one(_EQUAL, TERMINAL[0], 1, 0), _one(_EQUAL, TERMINAL[1], 0, 1)]
-    yield from _when(_IOCTL[column], asked, errno.EPERM)
+    yield from _when(_IOCTL[column], _one_of(TERMINAL), errno.EPERM)
+    for numbers in _FCNTL:
+        if numbers[column] is not None:
+            yield from _when(numbers[column], _one_of(LOCKS), 0)
+            yield from _when(numbers[column], _one_of(WATCHES), errno.EPERM)
     known = [_one(_EQUAL, family, len(FAMILIES) - at, 0) for at, family in enumerate(FAMILIES)]
     yield from _when(_SOCKET[column], [_argument(0), *known], errno.EAFNOSUPPORT)
     if kind is _I386:
         yield _one(_EQUAL, _SOCKETCALL, 0, 1)
         yield _refuse(errno.EAFNOSUPPORT)
+
+
+def _one_of(values: Sequence[int]) -> list[bytes]:
+    """Return a look whether the second argument is one of these."""
+    last = len(values) - 1
+    found = [_argument(1)]
+    for at, value in enumerate(values):
+        found.append(_one(_EQUAL, value, last - at, int(at == last)))
+    return found
 
 
 def _when(number: int | None, look: list[bytes], error: int) -> Iterator[bytes]:

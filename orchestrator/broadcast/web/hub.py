@@ -23,6 +23,7 @@ from typing import Final
 from orchestrator import contract, errors
 from orchestrator.broadcast import library, messages
 from orchestrator.broadcast.web import streams, tcecwire
+from orchestrator.common import text
 
 QUEUE: Final = 256  # frames a listener may be behind
 SPARING: Final = 32  # behind by more, it is told nothing volatile
@@ -187,7 +188,8 @@ class Hub:
         self._tell_pages(streams.Batch(streams.Piece(whole), streams.Piece(lasting)))
 
     def _render(self, message: messages.Delta) -> bytes:
-        data = contract.dumps(message.data | {"now_ms": self._shelf.now_ms()}).encode()
+        told = contract.dumps(message.data | {"now_ms": self._shelf.now_ms()})
+        data = text.visible(told).encode()
         if message.volatile:
             return _frame(message.kind, data, "")
         self._number += 1

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.broadcast import messages
+from orchestrator.common import text
 
 _VIEWERS: Final = 2  # methods of the plain protocol
 _MOVES: Final = 6
@@ -30,7 +31,7 @@ class Frames:
     def of(self, wire: Wire) -> bytes:
         """Return the text frame for a protocol."""
         if wire not in self._frames:
-            self._frames[wire] = encode(wire, self._message)
+            self._frames[wire] = text.visible(encode(wire, self._message).decode()).encode()
         return self._frames[wire]
 
 

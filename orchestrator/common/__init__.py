@@ -1,0 +1,1 @@
+"""What every part of the farm may use, and what knows none of them."""
