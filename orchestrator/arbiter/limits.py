@@ -37,6 +37,7 @@ class Role(enum.Enum):
     LARGE_PAGES = "large pages"  # off (N1 Large Pages)
     KEEP_HASH = "keep hash tables"  # on, unless the author says otherwise
     CHESS960 = "Chess960"  # as the game is
+    OPPONENT = "opponent"  # whom it plays, where the event tells it; never the author's
     CONTEMPT = "contempt"  # as it is, unless the author says otherwise (N1 Contempt: never)
     SPLIT_DEPTH = "split depth"  # as it is, unless the author says otherwise (N1 Split Depth)
     OTHER = "other"  # its default, unless the author says otherwise
@@ -60,6 +61,7 @@ _NAMES: Final[Mapping[Role, str]] = {
     Role.LARGE_PAGES: r"(use|try|enable)?(large|huge)(memory)?pages?",
     Role.KEEP_HASH: r"(neverclear|keep|preserve|persistent)(the)?hash(tables?)?|preserveanalysis",
     Role.CHESS960: r"ucichess960",
+    Role.OPPONENT: r"uci(opponent|ratingadv)",
     Role.CONTEMPT: r".*contempt.*|draw(score|penalty)",
     Role.SPLIT_DEPTH: r"(min(imum)?)?split(point)?depth",
 }
@@ -152,7 +154,7 @@ def _broken(name: str, value: Value, limits: contract.Limits) -> str | None:
             return None if whole(value) is not None else "a whole number"
         case (Role.OWN_BOOK | Role.PONDER | Role.LARGE_PAGES) as kind:
             return None if text(value) == "false" else f"false ({kind.value} off)"
-        case Role.CHESS960:
+        case Role.CHESS960 | Role.OPPONENT:
             return "the farm sets it, as the game is"
         case kind:
             if may_set(limits, kind):

@@ -355,6 +355,7 @@ class Event(contract.Message):
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"
     double_random: bool = False  # each side's start position is drawn by itself (DFRC)
+    tell_opponent: bool = False  # UCI_Opponent and UCI_RatingAdv, to engines that offer them
     agreed_draws: bool = False  # both engines in a row offer a draw: the game ends
     start_position: bool = False  # one of the openings is the start position (S16-8a)
     limits: contract.Limits = contract.Limits()

@@ -30,6 +30,7 @@ def game_order(state: season_state.SeasonState, game_id: str) -> contract.GameOr
         limits=spec.limits,
         timeouts=spec.timeouts,
         variant=spec.variant,
+        tell_opponent=spec.tell_opponent,
         agreed_draws=spec.agreed_draws,
         adjudication=spec.adjudication,
         progress=game.progress,

@@ -307,3 +307,37 @@ def test_chess960_is_off_in_standard_games() -> None:
     assert command in options.plan(offered, order, engine).commands
     free = order.model_copy(update={"variant": "fischerandom"})
     assert command not in options.plan(offered, free, engine).commands
+
+
+ASKING = (
+    uci.Option("UCI_Opponent", "string", ""),
+    uci.Option("UCI_RatingAdv", "spin", "0", -400, 400),
+)
+
+
+@pytest.mark.parametrize(
+    ("rating", "told", "ahead"),
+    [
+        (3100, "none 3100 computer Rival 2.1", "400"),
+        (3700, "none 3700 computer Rival 2.1", "-99"),
+        (None, "none none computer Rival 2.1", None),
+    ],
+)
+def test_an_engine_that_asks_is_told_whom_it_plays(
+    rating: int | None, told: str, ahead: str | None
+) -> None:
+    """Name and ratings go to those options alone, on either side, and only where the event says."""
+    own = contract.EngineSpec(id="own", name="Own", command=("x",), rating=3601)
+    rival = contract.EngineSpec(
+        id="rival", name="Rival", version="2.1", command=("x",), rating=rating
+    )
+    for white, black in ((own, rival), (rival, own)):
+        order = hall.order(white, black, limits=contract.Limits(threads=1))
+        silent = options.plan(ASKING, order, own)
+        assert not any(one.name in {"UCI_Opponent", "UCI_RatingAdv"} for one in silent.settings)
+        telling = options.plan(ASKING, order.model_copy(update={"tell_opponent": True}), own)
+        assert setting(telling, "UCI_Opponent").set == told
+        advantage = [one.set for one in telling.settings if one.name == "UCI_RatingAdv"]
+        assert advantage == ([] if ahead is None else [ahead])
+        unasked = options.plan((), order.model_copy(update={"tell_opponent": True}), own)
+        assert not any(one.name.startswith("UCI_") for one in unasked.settings)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from orchestrator import errors
 from orchestrator.audit import record
-from orchestrator.season import model, openings, seeding, tally
+from orchestrator.season import model, openings, orders, seeding, tally
 from orchestrator.season.formats import base, encounters, registry, round_robin, tcec_swiss
 
 NOBODY = base.History()
@@ -232,3 +232,21 @@ def test_seeds_by_lot_and_by_groups(tmp_path: Path) -> None:
     assert sorted(field) == [f"e{number}" for number in range(1, 9)] != list(field)
     grouped = bonus(tmp_path, '{ kind = "round-robin" }', "seeding = { groups = 3 }", 8).state
     assert grouped.events["bonus"].entrants == ("e1", "e4", "e7", "e2", "e5", "e8", "e3", "e6")
+
+
+def test_an_event_gives_odds_tells_opponents_and_has_tcecs_limits(tmp_path: Path) -> None:
+    """A game's order has the odds of one engine, whom both play, 176 threads and 256 GB."""
+    more = (
+        'odds = { e2 = "60+5.3" }\ntell_opponent = true\n'
+        "limits = { threads = 176, hash_mb = 262144 }"
+    )
+    state = bonus(tmp_path, '{ kind = "round-robin" }', more, 3).state
+    for game in state.games.values():
+        order = orders.game_order(state, game.id)
+        clocks = {order.white.id: order.control("white"), order.black.id: order.control("black")}
+        for engine, control in clocks.items():
+            assert str(control) == ("3600+5.3" if engine == "e2" else "1800+3")
+        assert order.tell_opponent
+        assert (order.limits.threads, order.limits.hash_mb) == (176, 262144)
+    with pytest.raises(errors.SeasonFileError, match="odds"):
+        bonus(tmp_path, '{ kind = "round-robin" }', 'odds = { e9 = "60+5" }')

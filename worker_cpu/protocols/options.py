@@ -58,7 +58,7 @@ def plan(
     spec: contract.EngineSpec,
 ) -> Plan:
     """Decide what is set on a UCI engine that offers these options."""
-    return _plan(wishes.Offer(offered, spec.options), order, _write_uci)
+    return _plan(wishes.Offer(offered, spec.options), order, _write_uci, spec)
 
 
 def plan_xboard(
@@ -79,10 +79,15 @@ def plan_xboard(
     return _plan(wishes.Offer([*extra, *offered], spec.options), untold, _write_xboard)
 
 
-def _plan(offer: wishes.Offer, order: contract.GameOrder, write: Writer) -> Plan:
+def _plan(
+    offer: wishes.Offer,
+    order: contract.GameOrder,
+    write: Writer,
+    own: contract.EngineSpec | None = None,
+) -> Plan:
     settings: list[contract.OptionSetting] = []
     commands: list[bytes] = []
-    for wish in wishes.wishes(offer, order):
+    for wish in wishes.wishes(offer, order, own):
         choice = _Choice(wish.value, MISSING)
         if wish.option is not None:
             choice = _Choice(None) if wish.value is None else _choose(wish.option, wish.value)

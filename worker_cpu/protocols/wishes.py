@@ -22,7 +22,7 @@ _PATH_NAMES = {
     limits.Role.SCORPIO: "Bitbases Path",
 }
 LIMITED = limits.SIZES | {limits.Role.THREADS}  # an author's value is in the event's wish
-_FIXED = frozenset({*limits.OFF, limits.Role.CHESS960})
+_FIXED = frozenset({*limits.OFF, limits.Role.CHESS960, limits.Role.OPPONENT})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,11 +64,15 @@ class Offer:
 # -- what is wished ------------------------------------------------------------------------
 
 
-def wishes(offer: Offer, order: contract.GameOrder) -> Iterator[Wish]:
-    """Yield all that is set and recorded, in the order of setting."""
+def wishes(
+    offer: Offer, order: contract.GameOrder, own: contract.EngineSpec | None = None
+) -> Iterator[Wish]:
+    """Yield all that is set and recorded, in the order of setting; ``own`` is the engine."""
     event = order.limits
     handled: set[str] = set()
     first = [*(_events(offer, event) if not event.free else ()), *_chess960(offer, order)]
+    if own is not None and order.tell_opponent:
+        first += _opponent(offer, order, own)
     for wish in first:
         yield wish
         handled.add(wish.name.lower())
@@ -102,6 +106,22 @@ def _chess960(offer: Offer, order: contract.GameOrder) -> Iterator[Wish]:
         yield Wish(option.name, option, "true", "true")
     if not options:
         yield Wish("UCI_Chess960", None, "true", None)
+
+
+def _opponent(offer: Offer, order: contract.GameOrder, own: contract.EngineSpec) -> Iterator[Wish]:
+    """Yield whom an engine plays, and by how much it is rated higher, where it asks for that.
+
+    The protocol's form is ``title Elo computer name``; nobody here has a title.
+    """
+    rival = order.black if own.id == order.white.id else order.white
+    elo = "none" if rival.rating is None else str(rival.rating)
+    told = {"UCI_Opponent": f"none {elo} computer {rival.name} {rival.version}".strip()}
+    if own.rating is not None and rival.rating is not None:
+        told["UCI_RatingAdv"] = str(own.rating - rival.rating)
+    for name, value in told.items():
+        option = offer.known(name)
+        if option is not None:
+            yield Wish(option.name, option, value, value)
 
 
 def _limited(offer: Offer, role: limits.Role, most: int, unit: str) -> Iterator[Wish]:
