@@ -127,6 +127,8 @@ def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
     left = "" if over else wording.duration(event["remaining_seconds"])
     if event["status"] == "gate":
         left = f"opens {moment(event['opens_at_ms'])}"
+        if event["opens_at_ms"] is None:
+            left = f"`farm open-gate {event['event']}`"
     played = f"{event['games']['played']}/{event['games']['total']}"
     state = word(event["status"])
     return [event["event"], event["name"], state, played, event["time_control_words"], left]

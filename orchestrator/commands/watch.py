@@ -172,6 +172,8 @@ class Screen:
             left = "" if event.rows else f", about {wording.duration(done.remaining_seconds)} left"
             if event.status is events.Status.GATE:
                 left = f", opens {tables.moment(event.opens_at_ms)}"
+                if event.opens_at_ms is None:
+                    left = f", `farm open-gate {event_id}` begins it"
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
         if asked := ", ".join(awaited.decision for awaited in decisions.outstanding(seen)):
             parts.append(f"the organizers must decide {asked} (`farm decisions`)")

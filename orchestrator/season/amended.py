@@ -80,7 +80,7 @@ def _book_mended(state: season_state.SeasonState, fact: amendments.BookMended, _
 def _gate_moved(state: season_state.SeasonState, fact: amendments.GateMoved, _at_ms: int) -> None:
     event = state.events[fact.event]
     shut = event.status in {events.Status.WAITING, events.Status.GATE}
-    gated = event.spec.break_ms is not None or event.opens_at_ms is not None
+    gated = event.spec.gated or event.opens_at_ms is not None
     require(shut and gated, "no gate is shut")
     event.moved_to_ms = fact.opens_at_ms
     if event.status is events.Status.GATE:

@@ -111,7 +111,7 @@ def move_gate(
     state.require_unfinished()
     event = state.event(event_id)
     movable = event.status in {events.Status.WAITING, events.Status.GATE}
-    gated = event.spec.break_ms is not None or event.opens_at_ms is not None
+    gated = event.spec.gated or event.opens_at_ms is not None
     if not gated or not movable:
         raise errors.RefusedError(operations.why_no_gate(state, event))
     if opens_at_ms <= now_ms:

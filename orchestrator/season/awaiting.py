@@ -21,7 +21,8 @@ def waits(state: State) -> list[dict[str, Any]]:
     """Return what is waited for; ``for`` is one of the kinds below, in their order.
 
     ``hold`` (the farm), ``pause`` (the operator), ``verdict`` on an interruption, ``hall``,
-    ``organizers``, ``host`` that is away, ``gate`` before an event: it opens at ``until_ms``.
+    ``organizers``, ``host`` that is away, ``gate`` before an event: it opens at ``until_ms``
+    (None: when the operator says so).
     """
     if state.over or state.running is not None:
         return []
@@ -83,7 +84,12 @@ def _coming(event: events.EventState, game: str, round_: str, engines: list[str]
 def _coming_event(state: State) -> events.EventState | None:
     """Return the event that begins next: of those behind a gate the first to open."""
     gates = [event for event in state.events.values() if event.status is events.Status.GATE]
-    return min(gates, key=lambda event: event.opens_at_ms or 0, default=None)
+    never = float("inf")  # of a gate that only the operator opens
+    return min(
+        gates,
+        key=lambda event: never if event.opens_at_ms is None else event.opens_at_ms,
+        default=None,
+    )
 
 
 def _players(state: State, event: events.EventState) -> list[str]:

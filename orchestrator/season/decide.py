@@ -130,31 +130,33 @@ def _promotion(state: season_state.SeasonState) -> list[contract.Draft]:
 def _gates(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
     for event in state.events.values():
         if event.status is events.Status.WAITING:
-            opens_at_ms = _opens_at_ms(state, event, now_ms)
-            if opens_at_ms is not None:
-                fact = entries.GateSet(event=event.id, opens_at_ms=opens_at_ms)
+            fact = _gate_set(state, event, now_ms)
+            if fact is not None:
                 return [contract.Draft.of(entries.GATE_SET, fact)]
-        if event.status is events.Status.GATE and now_ms >= (event.opens_at_ms or 0):
+        opens_at_ms = event.opens_at_ms if event.status is events.Status.GATE else None
+        if opens_at_ms is not None and now_ms >= opens_at_ms:
             opened = entries.GateOpened(event=event.id, cause="deadline")
             return [contract.Draft.of(entries.GATE_OPENED, opened)]
     return []
 
 
-def _opens_at_ms(
+def _gate_set(
     state: season_state.SeasonState, event: events.EventState, now_ms: int
-) -> int | None:
+) -> entries.GateSet | None:
     """Return when the gate of an event opens, None where there is none or it is not set yet.
 
     The director's deadline for submissions holds an event, also one that has no break before
-    it (S16-13c, S17-13c).
+    it (S16-13c, S17-13c). What an event follows may be no part of its season, as the Swiss
+    before a Cup: only the operator knows then (CUP-2a).
     """
     deadline_ms = windows.latest_deadline_ms(state, event)
-    if event.spec.break_ms is None and deadline_ms <= now_ms:
-        return None
     done_ms = _awaited_done_ms(state, event)
-    if done_ms is None:
+    if done_ms is None or (not event.spec.gated and deadline_ms <= now_ms):
         return None
-    return max(event.moved_to_ms or done_ms + (event.spec.break_ms or 0), deadline_ms)
+    if event.spec.gated and event.spec.break_ms is None and event.moved_to_ms is None:
+        return entries.GateSet(event=event.id, opens_at_ms=None)
+    opens_at_ms = event.moved_to_ms or done_ms + (event.spec.break_ms or 0)
+    return entries.GateSet(event=event.id, opens_at_ms=max(opens_at_ms, deadline_ms))
 
 
 def _awaited_done_ms(state: season_state.SeasonState, event: events.EventState) -> int | None:
@@ -188,7 +190,7 @@ def next_event(state: season_state.SeasonState) -> list[contract.Draft]:
 
 
 def _may_start(event: events.EventState) -> bool:
-    ungated = event.status is events.Status.WAITING and event.spec.break_ms is None
+    ungated = event.status is events.Status.WAITING and not event.spec.gated
     return ungated or event.status is events.Status.OPEN
 
 

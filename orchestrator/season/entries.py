@@ -127,10 +127,13 @@ class Promoted(contract.Message):
 
 
 class GateSet(contract.Message):
-    """What the gate before an event waits for has happened; it opens by itself later."""
+    """What the gate before an event waits for has happened; it opens by itself later.
+
+    ``opens_at_ms`` is None for a gate that only the operator opens.
+    """
 
     event: str
-    opens_at_ms: int
+    opens_at_ms: int | None
 
 
 class GateOpened(contract.Message):

@@ -117,7 +117,9 @@ def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
         f"{most}, about {_about(row['hours'])}{gap}; openings: {row['openings']}"
     )
     if row["break"]:
-        yield f"  before it a break of {row['break']}"
+        opened = row["break"] == "operator"  # and by nothing else
+        wait = f"`farm open-gate {row['event']}`" if opened else f"a break of {row['break']}"
+        yield f"  before it {wait}"
     if row["promotions"] or row["relegated"]:
         down = [f"last {row['relegated']} relegate"] if row["relegated"] else []
         yield f"  {'; '.join([*row['promotions'], *down])}"

@@ -123,7 +123,7 @@ def _done(done: bool) -> NodeState:  # noqa: FBT001 - a condition, not a switch
 def _chain(
     state: season_state.SeasonState, event: events.EventState, *, by_round: bool
 ) -> Iterator[Node]:
-    if event.spec.break_ms is not None or event.opens_at_ms is not None:
+    if event.spec.gated or event.opens_at_ms is not None:
         yield _gate(event)
     planned = pairing.remaining(state, event)
     label = f"{event.spec.name}: pairings"
@@ -156,6 +156,8 @@ def _gate(event: events.EventState) -> Node:
         case _:
             gate_state = NodeState.DONE
     label = f"Break of {event.spec.break_}" if event.spec.break_ else "Submission deadline"
+    if event.spec.break_ == "operator":
+        label = "Gate of the operator"
     return Node(f"{event.id}:gate", Kind.GATE, event.id, label, gate_state)
 
 

@@ -374,12 +374,19 @@ class Event(contract.Message):
     max_engines: int | None = pydantic.Field(default=None, ge=2)  # S16-3b, S17-3c, S17-5f
     # Crashes (S16-15c, S17-15c); 0: never, a crash is a loss (S16-15f, S17-15f, CUP-7a, FRC-7a).
     disqualify_after: int = pydantic.Field(default=0, ge=0)
-    break_: values.Duration | None = pydantic.Field(default=None, alias="break")
+    break_: values.Duration | Literal["operator"] | None = pydantic.Field(
+        default=None, alias="break"
+    )  # "operator": a gate that only `farm open-gate` opens (CUP-2a)
 
     @property
     def break_ms(self) -> int | None:
-        """Return how long the gate before this event stays shut, None without a gate."""
-        return None if self.break_ is None else values.duration_ms(self.break_)
+        """Return how long the gate before this event stays shut by itself, None for no time."""
+        return None if self.break_ in {None, "operator"} else values.duration_ms(self.break_ or "")
+
+    @property
+    def gated(self) -> bool:
+        """Say whether a gate is before this event."""
+        return self.break_ is not None
 
 
 class Title(contract.Message):

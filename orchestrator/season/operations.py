@@ -106,7 +106,7 @@ def open_gate(
 
 def why_no_gate(state: season_state.SeasonState, event: events.EventState) -> str:
     """Say why no gate before an event is shut."""
-    if event.spec.break_ms is None:
+    if not event.spec.gated:
         return f"event {event.id!r} has no gate before it"
     if event.status is not events.Status.WAITING:
         return f"the gate before {event.id!r} is open already"

@@ -194,6 +194,9 @@ class Driver:
         """Journal all that can be decided, a jump to the next gate included."""
         while True:
             drafts, at_ms = judgement.judge(self.state, ()) or self.undelayed(), 0
+            shut = [e for e in self.state.events.values() if e.status is events.Status.GATE]
+            if not drafts and shut and all(event.opens_at_ms is None for event in shut):
+                drafts = operations.open_gate(self.state, shut[0].id, "ann", "it may begin")
             if not drafts and self.state.ready_game() is None:
                 at_ms = self.state.next_deadline_ms() or 0
                 drafts = decide.decide(self.state, max(at_ms, self.now_ms))

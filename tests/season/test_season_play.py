@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 import orchestrator
 from orchestrator import contract, errors
-from orchestrator.season import decide, events, files, judgement, lots, operations, orders, state
+from orchestrator.season import (
+    amending,
+    awaiting,
+    decide,
+    events,
+    files,
+    judgement,
+    lots,
+    operations,
+    orders,
+    state,
+)
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 
@@ -367,3 +378,34 @@ def test_the_cost_of_a_result_does_not_grow(tmp_path: Path) -> None:
     assert folded.finished
     assert folded.events["league"].tally.games == 7080
     assert max(len(e.data["games"]) for e in big.journal if e.kind == "games_paired") == 30
+
+
+# -- a gate that only the operator opens ------------------------------------------------
+
+
+def test_a_cup_waits_for_its_operator() -> None:
+    """CUP-2a: after the TCEC Swiss, which is another season: no time opens the gate by itself."""
+    cup = driver.Patient.launched(driver.shipped("cup"))
+    cup.play()
+    first = cup.state.events["round-32"]
+    assert (first.status, first.opens_at_ms) == (events.Status.GATE, None)
+    assert decide.decide(cup.state, cup.now_ms + 10 * 365 * 86_400_000) == []
+    assert cup.state.next_deadline_ms() is None
+    (wait,) = awaiting.waits(cup.state)
+    assert (wait["for"], wait["event"], wait["until_ms"]) == ("gate", "round-32", None)
+    cup.append(operations.open_gate(cup.state, "round-32", "ann", "the Swiss is over"))
+    assert cup.play(1).state.ready_game() == "round-32.2"
+
+
+def test_an_operator_s_gate_may_be_given_a_time(tmp_path: Path) -> None:
+    """CUP-2a: before it is set, and after."""
+    text = driver.season_text().replace('break = "10m"', 'break = "operator"')
+    season = driver.Patient.launched(driver.load(tmp_path, text))
+    season.play()
+    assert season.state.events["final"].opens_at_ms is None
+    at_ms = season.now_ms + 3_600_000
+    moved = amending.move_gate(season.state, "final", at_ms, season.now_ms, "ann", "agreed")
+    season.append(moved)
+    assert season.state.next_deadline_ms() == at_ms
+    season.append(decide.decide(season.state, at_ms), at_ms=at_ms)
+    assert season.play().state.finished

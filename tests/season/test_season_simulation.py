@@ -181,7 +181,7 @@ def _check_gates(played: simulation.Simulation) -> None:
     }
     for event in played.state.events.values():
         opened = times.get((entries.GATE_OPENED, event.id))
-        assert (opened is None) == (event.spec.break_ms is None)
+        assert (opened is None) == (not event.spec.gated)
         if opened is not None:
             assert (event.opens_at_ms or 0) <= opened <= times[entries.EVENT_STARTED, event.id]
 

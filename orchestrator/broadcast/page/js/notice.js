@@ -40,6 +40,7 @@ function wait(season, one, now) {
 function gate(season, { event, until_ms }, now) {
   const name = season.events.find((one) => one.event === event)?.name ?? event
   const players = season.next?.event === event ? season.next.engines.join(" – ") : ""
+  if (until_ms === null) return `${name}${players && `: ${players},`} starts when its organizers say so.`
   return `${name}${players && `: ${players},`} starts ${until_ms > now ? `about ${format.moment(until_ms)}` : "at any moment"}.`
 }
 
