@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: embedded recount release licences structure reference pictures gpu web hosts docs games seasons demo test lint types check system tables archive audit tcec forecast chaos bench clock lock clean help
+.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system tables archive audit tcec forecast chaos bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -104,8 +104,8 @@ web: system $(VENV)/.dev ## Look at every panel of the live page at every stage,
 	mkdir -p build/web
 	FARM_LONG=1 FARM_SHOTS=$(CURDIR)/build/web $(BIN)/python -m pytest tests/browser tests/broadcast -s
 
-hosts: system $(VENV)/.dev ## Run the playbooks against a host in a namespace, twice; let it play (root)
-	FARM_LONG=1 $(BIN)/python -m pytest tests/operations/test_hosts.py -s
+lab: system $(VENV)/.dev ## Make real hosts under systemd by the how-to pages; let them play, fail, change (root; SHORT=1 UNDO=n|all)
+	$(BIN)/python tests/lab/lab.py $(if $(SHORT),--short) $(if $(UNDO),--undo $(UNDO))
 
 docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet it counts no warning

@@ -1,6 +1,6 @@
 """The playbooks: linted, specified, and refused beside a game in flight.
 
-They are run for real in ``test_hosts``.
+They are run for real, on whole hosts, in ``tests/lab``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,427 @@
+"""The steps of the laboratory: what an operator or the world does, then a look at the farm.
+
+Commands on hosts are those of the pages (``Desk.follow``); what the pages leave to the reader,
+names, addresses and cores, is set here.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import threading
+from typing import Any
+
+import desk
+import host
+import season
+
+SITE = "site.yml -i inventory/production\n"
+HALL = "farm-hall@hall-1.service"
+SMALL = {  # what the page's "set cores" means on a machine of any size
+    "hall_threads": 1,
+    "hall_hash_mb": 16,
+    "hall_margin_mb": 0,
+    "hall_referee_cpus": "",
+    "hall_engine_cpus": "",
+    "base_housekeeping_cpus": "",
+    "base_hall_cpus": "",
+}
+
+
+class Lab:
+    """The hosts of a laboratory, the desk, and what an operator there sees of the farm."""
+
+    def __init__(self, hosts: host.Hosts, log: pathlib.Path) -> None:
+        """Begin with a desk and no host."""
+        self.hosts = hosts
+        self.desk = desk.Desk(hosts, log)
+
+    def __getitem__(self, name: str) -> host.Host:
+        """Return a host by its name."""
+        return self.hosts.up[name]
+
+    def status(self) -> dict[str, Any]:
+        """Return seasons and halls; empty while the farm does not answer."""
+        return dict(self.desk.ask("status") or {})
+
+    def hall(self, name: str = "hall-1") -> dict[str, Any]:
+        """Return what the status says of a hall; empty if nothing."""
+        return next((one for one in self.status().get("halls", []) if one["hall"] == name), {})
+
+    def season(self, name: str) -> dict[str, Any]:
+        """Return what the status says of a season; empty if nothing."""
+        found = self.status().get("seasons", [])
+        return next((one for one in found if one["season"] == name), {})
+
+    def story(self) -> str:
+        """Return what somebody who looks for a fault would read first."""
+        told = [json.dumps(self.status(), indent=1)]
+        for one in self.hosts.up.values():
+            units = one.ask(
+                "systemctl", "--no-legend", "--no-pager", "list-units", "--all", "farm-*"
+            )
+            told.append(
+                f"-- {one.name}\n{units}\n{one.ask('systemctl', '--failed', '--no-legend')}"
+            )
+            units = ("farm-serve", "farm-hall@*", "farm-gpu", "redis-server")
+            told += [f"-- {one.name}: {unit}\n{one.journal(unit, 12)}" for unit in units]
+        return "\n".join(told)
+
+    def wait(self, condition: Any, what: str, seconds: float = host.PATIENCE) -> None:
+        """Wait for a fact; fail with the farm's story."""
+        host.wait(condition, what, seconds, self.story)
+
+
+def check(fact: object, what: str, more: object = "") -> None:
+    """Fail with words where something is not so."""
+    if not fact:
+        raise AssertionError(f"{what}\n{more}")
+
+
+# -- hosts and what is installed on them ---------------------------------------------------
+
+
+def the_page_makes_files(lab: Lab) -> None:
+    """Make archive, users, notices and certificates: the page's first commands."""
+    lab.desk.follow("operate-hosts", "make-source-archive", "farm acl")
+    lab.desk.follow("operate-hosts", "make-certificates")
+    mode = lab.desk.files.joinpath("redis", "worker.password").stat().st_mode
+    check(mode & 0o077 == 0, "others may read the passwords at the desk")
+
+
+def names_are_set(lab: Lab, **groups: list[str]) -> None:
+    """Name hosts, addresses and cores in the inventory."""
+    everything = ("control", "halls", "gpu_boxes", "kibitzers", "monitoring")
+    lab.desk.groups({group: groups.get(group, []) for group in everything})
+    control = groups["control"][0]
+    address = lab.hosts.network.addresses[lab[control].full]
+    lab.desk.set("all", program_wheels="/srv/wheels")
+    lab.desk.set("control", redis_bind=f"127.0.0.1 {address}")
+    lab.desk.set("halls", **SMALL, hall_boxes_src="", hall_lanes=[], syzygy_checksums_src="")
+    watched = [f"{lab[control].full}:9464"]
+    lab.desk.set("monitoring", monitoring_farm_targets=watched)
+    lab.desk.set("monitoring", monitoring_node_targets=[], monitoring_gpu_targets=[])
+    patient = lab.desk.files / "patient"
+    patient.write_text(season.PATIENT)
+    engine = {"id": "patient", "src": str(patient), "sha256": season.DIGEST, "name": "patient"}
+    lab.desk.set("halls", engines_list=[engine])
+
+
+def bare_hosts_are_looked_at(lab: Lab) -> None:
+    """Look before anything is done: the page's check mode, on hosts with nothing of the farm."""
+    told = lab.desk.follow("operate-hosts", "site.yml", "--check --diff")
+    check(told.total("failed") == 0, "something failed", told.tail())
+    for one in lab.hosts.up.values():
+        check(not one.ask("ls", "-d", "/opt/farm"), f"check mode has changed {one.name}")
+
+
+def a_run_fails_in_the_middle(lab: Lab) -> None:
+    """Let a file be missing that the control side wants after Redis: the run fails there."""
+    kept = lab.desk.files / "notify.toml"
+    away = kept.rename(kept.with_suffix(".away"))
+    told = lab.desk.follow("operate-hosts", SITE, expect=2)
+    away.rename(kept)
+    counts = told.counts()
+    check(counts[lab["control"].full]["failed"] == 1, "the control host did not fail", told.tail())
+    others = {name: one for name, one in counts.items() if name != lab["control"].full}
+    wrong = {name: one for name, one in others.items() if one["failed"] or one["ok"] < 20}
+    check(not wrong, "hosts were left out because another one failed", (wrong, told.tail()))
+
+
+def site_is_run(lab: Lab) -> None:
+    """Make the hosts: the page's site.yml."""
+    told = lab.desk.follow("operate-hosts", SITE)
+    check(told.total("failed") == 0, "something failed", told.tail())
+    lab.desk.as_operator("anna")
+    lab.wait(lambda: bool(lab.status()), "Redis to answer an operator at the desk, over TLS")
+
+
+def nothing_is_left_to_do(lab: Lab) -> None:
+    """Run site.yml again: nothing is changed, in check mode neither."""
+    for words in (SITE, "--check --diff"):
+        told = lab.desk.follow("operate-hosts", words)
+        changed, failed = told.total("changed"), told.total("failed")
+        check((changed, failed) == (0, 0), f"changed={changed}, failed={failed}", told.tail(20000))
+
+
+def services_run(lab: Lab, *, restarts: bool = False) -> None:
+    """Look at every service that roles enable: each is active, none has failed and come back."""
+    for one in lab.hosts.up.values():
+        failed = one.ask("systemctl", "--failed", "--no-legend", "--plain")
+        check(not failed, f"{one.name} has failed units", failed)
+        units = one.ask("systemctl", "list-unit-files", "--state=enabled", "--no-legend", "farm-*")
+        wanted = [line.split()[0] for line in units.splitlines()]
+        for unit in wanted:
+            if one.ask("systemctl", "show", "-P", "Type", unit) == "oneshot":
+                continue  # done when its program was
+            lab.wait(lambda o=one, u=unit: o.active(u) == "active", f"{unit} on {one.name}")
+            number = one.ask("systemctl", "show", "-P", "NRestarts", unit)
+            check(
+                restarts or number in {"0", ""},
+                f"{unit} restarted {number} times",
+                one.journal(unit),
+            )
+
+
+# -- play --------------------------------------------------------------------------------
+
+
+def halls_get_engines(lab: Lab, *names: str) -> None:
+    """Install Debian's engine in halls, as an operator may; it moves without delay."""
+    for name in names:
+        words = ("install", "-y", "-q", "--no-install-recommends", "stockfish")
+        lab[name].run("apt-get", *words)
+        pace(lab, 0, name)
+
+
+def pace(lab: Lab, seconds: float, *names: str) -> None:
+    """Set how long a move takes in the halls of these hosts."""
+    for name in names:
+        lab[name].write(f"{season.FOLDER}/pace", f"{seconds}\n")
+
+
+def launched(lab: Lab, name: str, games: int, hall: str = "hall-1") -> None:
+    """Launch a match from the desk."""
+    path = lab.hosts.folder / f"{name}.toml"
+    path.write_text(season.text(name, games))
+    lab.desk.farm("launch", str(path), "--hall", hall)
+
+
+def in_play(lab: Lab, hall: str = "hall-1", plies: int = 2) -> dict[str, Any]:
+    """Wait until a game of the hall is well under way; return what the status says of it."""
+    lab.wait(lambda: lab.hall(hall).get("ply", 0) >= plies, f"a game in {hall} to be under way")
+    return lab.hall(hall)
+
+
+def goes_on(lab: Lab, before: dict[str, Any], plies: int = 2) -> None:
+    """Wait until the same attempt of the same game has more plies than before."""
+
+    def further() -> bool:
+        now = lab.hall(before["hall"])
+        check(now.get("attempt") in {before["attempt"], None}, "another attempt", (before, now))
+        return bool(now.get("ply", 0) >= before["ply"] + plies)
+
+    lab.wait(further, f"{before['game']} in {before['hall']} to go on")
+
+
+def over(lab: Lab, name: str, seconds: float = 600) -> None:
+    """Wait until a season is finished."""
+    lab.wait(lambda: lab.season(name).get("status") == "finished", f"the end of {name}", seconds)
+
+
+def sandboxed(lab: Lab, name: str) -> None:
+    """Look at the hall's processes: the engines are bubblewrap's, in the unit's own group."""
+    shown = lab[name].run("systemctl", "status", "--no-pager", "--full", "-n", "0", HALL)
+    check(shown.count("bwrap") >= 2, "no two engines in bubblewrap below the hall's unit", shown)
+
+
+def redis_is_restarted(lab: Lab) -> None:
+    """Restart Redis in mid-game: no entry is lost, and the same game goes on."""
+    _redis_goes_down(lab, "systemctl", "restart", "redis-server")
+
+
+def redis_is_killed(lab: Lab) -> None:
+    """Kill Redis in mid-game: no entry is lost, and the same game goes on."""
+    _redis_goes_down(lab, "systemctl", "kill", "-s", "KILL", "redis-server")
+
+
+def _redis_goes_down(lab: Lab, *words: str) -> None:
+    before = in_play(lab)
+    entries = lab.season(before["season"])["journal_entries"]
+    born = lab["control"].ask("systemctl", "show", "-P", "MainPID", "redis-server")
+    lab["control"].run(*words)
+    lab.wait(
+        lambda: (
+            lab["control"].ask("systemctl", "show", "-P", "MainPID", "redis-server")
+            not in {born, "0", ""}
+        ),
+        "another Redis process",
+    )
+    lab.wait(lambda: bool(lab.status()), "Redis to answer again")
+    now = lab.season(before["season"]).get("journal_entries", 0)
+    check(
+        now >= entries,
+        f"{entries} entries before, {now} after",
+        lab["control"].ask("tail", "-n", "20", "/var/log/redis/redis-server.log"),
+    )
+    goes_on(lab, before)
+
+
+def the_copies_agree(lab: Lab, name: str) -> None:
+    """Compare a finished season's journal in Redis with its mirror and archive: `farm fsck`."""
+    entries = lab.season(name)["journal_entries"]
+    path = f"/var/lib/farm/archive/{name}/journal.jsonl"
+    lab.wait(
+        lambda: lab["control"].ask("sh", "-c", f"wc -l < {path}") == str(entries),
+        f"all {entries} entries of {name} in the mirror",
+    )
+
+
+# -- what happens to hosts in mid-game -------------------------------------------------------
+
+
+def the_hall_is_rebooted(lab: Lab, name: str) -> None:
+    """Reboot a hall's host in mid-game: the game is finished first, then the next is played."""
+    before = in_play(lab)
+    pace(lab, 0.1, name)
+    lab[name].reboot()
+    pace(lab, 1, name)
+    played = lab.season(before["season"])["interruptions"]
+    check(not played, "the reboot has interrupted a game", played)
+    after = in_play(lab, plies=2)
+    check(after["game"] != before["game"], "the same game is played", (before, after))
+    governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+    check(lab[name].run("cat", governor).strip() == "performance", "a noisy host after its reboot")
+
+
+def an_operator_is_added(lab: Lab) -> None:
+    """Add an operator in mid-game: she can log in, Redis is not restarted, the game goes on."""
+    before, born = in_play(lab), _main(lab["control"], "redis-server")
+    acl = "farm acl --passwords inventory/production/files/redis --operator anna --operator boris"
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible; {acl} > inventory/production/files/users.acl")
+    lab.desk.follow("operate-hosts", SITE)
+    lab.desk.as_operator("boris")
+    check(lab.status(), "the new operator is refused")
+    lab.desk.as_operator("anna")
+    check(_main(lab["control"], "redis-server") == born, "Redis was restarted for a new operator")
+    goes_on(lab, before)
+
+
+def _main(one: host.Host, unit: str) -> str:
+    return one.ask("systemctl", "show", "-P", "MainPID", unit)
+
+
+def secrets_are_rotated(lab: Lab) -> None:
+    """Rotate the worker's password and Redis' certificate in mid-game, by the page.
+
+    The game goes on in the same attempt; the old password is refused at the end; nobody of the
+    farm is left with it; what is asked over TLS shows the new certificate.
+    """
+    before, born = in_play(lab), _main(lab["control"], "redis-server")
+    old = lab.desk.files.joinpath("redis", "worker.password").read_text()
+    shown = _certificate(lab)
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    lab.desk.follow("rotate-secrets", "rotate.yml")
+    new = lab.desk.files.joinpath("redis", "worker.password").read_text()
+    check(new != old, "the page has not made a new password")
+    check(_certificate(lab) != shown, "Redis shows the old certificate")
+    check(_main(lab["control"], "redis-server") == born, "Redis was restarted")
+    goes_on(lab, before)
+    services_run(lab, restarts=True)
+    secret = lab.hosts.folder / "old.password"
+    secret.write_text(old)
+    as_worker = {"FARM_REDIS_USER": "worker", "FARM_REDIS_PASSWORD_FILE": str(secret)}
+    lab.desk.environment |= as_worker
+    check(not lab.status(), "the old password is still good")
+    lab.desk.as_operator("anna")
+
+
+def _certificate(lab: Lab) -> str:
+    command = "openssl s_client -connect control.example.org:6379 </dev/null 2>/dev/null"
+    return lab.desk.sh(f"{command} | openssl x509 -noout -serial -fingerprint").text
+
+
+# -- hosts that come and go ------------------------------------------------------------------
+
+
+def a_hall_is_added(lab: Lab, name: str, hall: str) -> None:
+    """Add a host with a hall of its own, by the page, while the first one plays."""
+    before = in_play(lab)
+    lab.hosts.add(name)
+    lab.desk.set(lab["cpu1"].full, hall_name="hall-1")
+    lab.desk.set(lab[name].full, hall_name=hall)
+    lab.desk.groups({"control": ["control"], "halls": ["cpu1", name], "monitoring": ["watch"]})
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.follow("add-and-remove-halls", f"--limit {lab[name].full}")
+    lab.wait(lambda: lab.hall(hall).get("worker"), f"{hall} to be open")
+    halls_get_engines(lab, name)
+    launched(lab, f"in-{hall}", 1, hall)
+    in_play(lab, hall)
+    goes_on(lab, before)
+    over(lab, f"in-{hall}")
+
+
+def a_hall_is_replaced(lab: Lab, name: str) -> None:
+    """Lose a hall's host in mid-game, and make another one under its name, by the page.
+
+    The game is judged or played again by the event's rules; the season goes on.
+    """
+    before = in_play(lab)
+    lab.hosts.drop(name)
+    lab.desk.farm("pause", "--season", before["season"], "--reason", "new host")
+    lab.hosts.add(name)
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.follow("replace-a-host", "--limit halls")
+    halls_get_engines(lab, name)
+    lab.desk.farm("resume", "--season", before["season"])
+    in_play(lab)
+
+
+def an_upgrade_fails_to_build(lab: Lab) -> None:
+    """Upgrade to a version that cannot be built, in mid-game: nothing is changed, all play on."""
+    before = in_play(lab)
+    release = _releases(lab)
+    broken = lab.desk.clone / "orchestrator" / "version.py"
+    kept = broken.read_text()
+    broken.write_text("raise RuntimeError('a version that cannot be imported')\n")
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    with lab.desk.without_source():
+        told = lab.desk.follow("upgrade", "upgrade.yml", expect=2)
+    broken.write_text(kept)
+    check("drained" not in told.text.lower() or _releases(lab) == release, "it was switched")
+    check(_releases(lab) == release, "hosts have another release", (release, _releases(lab)))
+    goes_on(lab, before)
+
+
+def _releases(lab: Lab) -> dict[str, str]:
+    told = {name: one.ask("readlink", "/opt/farm/current") for name, one in lab.hosts.up.items()}
+    return {name: release for name, release in told.items() if release}
+
+
+def an_upgrade_is_made(lab: Lab, *halls: str) -> None:
+    """Upgrade while a game is played: it is waited for, and counts; then all run the new one."""
+    before = in_play(lab)
+    release = _releases(lab)
+    (lab.desk.clone / "docs" / "new.md").write_text("# A page of the new version\n")
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    upgrade = threading.Thread(target=lab.desk.follow, args=("upgrade", "upgrade.yml"))
+    upgrade.start()
+    lab.wait(lambda: lab.hall().get("drained"), "the hall to be drained", 1200)
+    check(lab.hall().get("attempt") == before["attempt"], "the game was ended by the upgrade")
+    pace(lab, 0.1, *halls)
+    upgrade.join()
+    after = _releases(lab)
+    check(all(after[name] != release[name] for name in release), "an old release", (release, after))
+    check(not lab.season(before["season"])["interruptions"], "a game was interrupted")
+    pace(lab, 3, *halls)
+    check(in_play(lab)["game"] != before["game"], "the same game again", before)
+
+
+def the_way_back(lab: Lab) -> None:
+    """Go back to the version of before, in the older version's folder: the same lines."""
+    release = _releases(lab)
+    (lab.desk.clone / "docs" / "new.md").unlink()
+    pace(lab, 0.1, "cpu1")
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    lab.desk.follow("upgrade", "upgrade.yml")
+    pace(lab, 3, "cpu1")
+    now = _releases(lab)
+    check(all(now[name] != release[name] for name in release), "not gone back", (release, now))
+    in_play(lab)
+
+
+def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
+    """Take a lane and a hall out of the inventory: `remove.yml` stops and removes both."""
+    lane = "farm-lane@hall-1.a.service"
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.set("halls", hall_lanes=[{"name": "a", "cpus": "0-1"}])
+    lab.desk.follow("operate-hosts", SITE)
+    lab.wait(lambda: lab["cpu1"].active(lane) == "active", "the lane's worker")
+    lab.desk.set("halls", hall_lanes=[])
+    lab.desk.groups({"control": ["control"], "halls": ["cpu1"], "monitoring": ["watch", hall_host]})
+    lab.desk.follow("add-and-remove-halls", "remove.yml")
+    check(lab["cpu1"].active(lane) != "active", "the lane's worker still runs")
+    unit = f"farm-hall@{hall}.service"
+    check(lab[hall_host].active(unit) != "active", "the hall's worker still runs")
+    check(lab[hall_host].ask("systemctl", "is-enabled", unit) != "enabled", "it is still enabled")
+    check(lab["cpu1"].active(HALL) == "active", "the other hall was stopped")
