@@ -24,7 +24,7 @@ def destinations(season: model.Season, event: model.Event, place: int, size: int
         leads.add("relegated")
     if place == 1 and event.id == season.events[-1].id:
         leads.add("champion")
-    if place <= event.seeding_places:
+    if place <= event.seeding_places and event.seeding_ties == "organizers":
         leads.add(f"place {place}")
     return frozenset(leads)
 
@@ -110,7 +110,8 @@ def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
             continue
         places = range(asked.place, asked.place + len(asked.engines))
         taken = [place for place in places if place in promotion.places]
-        ordered = asked.place <= event.spec.seeding_places
+        asks = event.spec.seeding_ties == "organizers"
+        ordered = asks and asked.place <= event.spec.seeding_places
         if taken and (len(taken) < len(places) or ordered):
             return True
     return False

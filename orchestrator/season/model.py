@@ -370,6 +370,7 @@ class Event(contract.Message):
     gpus: Literal["shared", "each"] = "shared"  # of a box: both think in turn on all, or one each
     relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
     seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
+    seeding_ties: Literal["organizers", "lot"] = "organizers"  # who parts those who are level there
     updates: Updates | None = None  # None: the season's
     max_engines: int | None = pydantic.Field(default=None, ge=2)  # S16-3b, S17-3c, S17-5f
     # Crashes (S16-15c, S17-15c); 0: never, a crash is a loss (S16-15f, S17-15f, CUP-7a, FRC-7a).

@@ -6,6 +6,7 @@ its first round and stay to its end; CUP-2c: all but the placed are drawn by lot
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from orchestrator.season import entries, events, lots, model, plan, vacancies
@@ -51,7 +52,7 @@ def _entrants(state: season_state.SeasonState, event: events.EventState) -> tupl
         arrival = event.arrivals.get(source.event)
         if arrival is None:
             return None
-        field += arrival.engines
+        field += _drawn(state, state.events[source.event], arrival.engines)
     return tuple(_seeded(state, event, field))
 
 
@@ -75,6 +76,25 @@ def _seeded(
             takers = (_at(state, event, place) for place in places)
             by_place = [engine for engine in takers if engine]
             return [*by_place, *(engine for engine in field if engine not in by_place)]
+
+
+def _drawn(
+    state: season_state.SeasonState, before: events.EventState, engines: Sequence[str]
+) -> Sequence[str]:
+    """Return the promoted of an event; those who are level at its seeding places by lot.
+
+    Their seeds say who has White in a match, or the side of a bracket (FRC-2b, CUP-3b).
+    """
+    if before.spec.seeding_ties == "organizers":
+        return engines
+    ranks, order = {row.engine: row.rank for row in before.rows}, list[str]()
+    for rank, same in itertools.groupby(engines, key=lambda engine: ranks.get(engine, 0)):
+        level = list(same)
+        if 0 < rank <= before.spec.seeding_places:
+            node = f"{before.id}:place-{rank}"
+            level = [level[n] for n in lots.shuffle(state.launched.seed, node, len(level))]
+        order += level
+    return order
 
 
 def by_groups(field: Sequence[str], groups: int) -> list[str]:

@@ -21,6 +21,7 @@ from orchestrator.ledger import memory
 from orchestrator.season import (
     corrections,
     decisions,
+    draw_check,
     entries,
     events,
     exclusion,
@@ -188,6 +189,28 @@ def test_seeding_places_are_decided_one_by_one(tmp_path: Path) -> None:
     assert asked.about == "place 1: its seed, to final; place 2: its seed, to final"
     season.append(decisions.decide(season.state, asked.decision, ["e2"], "ann", "rating"))
     assert season.play().state.events["final"].entrants == ("e2", "e1")
+
+
+def test_seeds_of_level_engines_are_drawn_where_the_file_says_so(tmp_path: Path) -> None:
+    """S16-12f, FRC-2b: the seed says who has White; by lot nobody is asked, and it is verified."""
+    more = CHAIN + 'seeding_places = 2\nseeding_ties = "lot"\n'
+    loaded = driver.load(tmp_path, text(more))
+    firsts = set()
+    for seed in range(12):
+        season = driver.Driver.launched(loaded, ordered("e1", "e2"), seed=str(seed)).play()
+        assert not kinds(season, entries.DECISION_NEEDED)
+        firsts.add(season.state.events["final"].entrants)
+        assert draw_check.verify(season.journal).mismatches == ()
+    assert firsts == {("e1", "e2"), ("e2", "e1")}
+
+
+@pytest.mark.parametrize(
+    ("season", "event"),
+    [("season16", "divp"), ("season17", "divp"), ("frc", "final-league"), ("ntcec1", "stage-4")],
+)
+def test_the_seeds_of_a_final_are_asked_in_the_bundled_seasons(season: str, event: str) -> None:
+    """S16-8a, S17-8a, FRC-2b, N1: not the order of the list gives White in its first game."""
+    assert driver.shipped(season).season.event(event).seeding_places == 2
 
 
 def test_a_relegation_tie_holds_the_end_alone(tmp_path: Path) -> None:
