@@ -99,7 +99,8 @@ def members(case: Case, side: contract.Side) -> Iterator[Member]:
     for ended in case.ended:
         yield from _attempt(case, ended, side)
     for attempt in (*(ended.attempt for ended in case.ended), record.attempt):
-        yield from _scratch(case, attempt, side)
+        if contract.is_name(attempt):  # else a pattern that finds other games' files
+            yield from _scratch(case, attempt, side)
 
 
 def write(path: pathlib.Path, packed: Iterable[Member], at_ms: int) -> list[str]:
@@ -241,6 +242,8 @@ def _lines(path: pathlib.Path, side: contract.Side) -> bytes:
 
 
 def _attempt(case: Case, ended: contract.AttemptEnded, side: contract.Side) -> Iterator[Member]:
+    if not contract.is_name(ended.attempt):
+        return
     place = f"attempts/{ended.attempt}"
     kept = case.folder / "given-up" / f"{ended.attempt}.jsonl"
     if kept.is_file():

@@ -13,7 +13,7 @@ import pathlib
 import socket
 from collections.abc import Mapping
 
-from orchestrator import errors
+from orchestrator import contract, errors
 from orchestrator.ledger import address
 from worker_cpu.seats import sandbox, visible
 
@@ -51,7 +51,12 @@ class HallSettings:
     farm_places: tuple[str, ...] = ()  # what of this host no engine may see
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which an engine could outlive its lease."""
+        """Refuse names that are none, and numbers with which an engine could outlive its lease."""
+        for variable, name in (("FARM_HALL", self.hall), ("FARM_HOST", self.host)):
+            if not contract.is_name(name):
+                raise errors.UsageError(
+                    f"{variable}: found {name[:80]!r}; allowed: {contract.ids.ALLOWED}"
+                )
         if not 0 < 2 * self.beat_seconds <= self.dead_man_seconds < self.lease_seconds:
             raise errors.UsageError(
                 f"hall {self.hall}: the lease needs 2 x beat <= dead man < lease, got"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from orchestrator import contract, errors
+from orchestrator.arbiter import chess960
 from orchestrator.season import (
     abandoning,
     amended,
@@ -24,6 +25,8 @@ from orchestrator.season import (
     submitted,
     tally,
 )
+
+STARTS = chess960.POSITIONS + chess960.DOUBLE  # start positions that a game may be given
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -271,6 +274,11 @@ class SeasonState:
         event = self.events[fact.event]
         _require(event.status in {events.Status.WAITING, events.Status.OPEN}, "cannot start")
         _require(self.current is None, "another event is being played")
+        known = set(fact.entrants)
+        _require(len(known) == len(fact.entrants) > 1, "an engine twice, or fewer than two")
+        _require(known <= self.engines.keys(), "an engine that is not in the roster")
+        _require(known >= {engine for engine in fact.bracket if engine}, "no entrant")
+        _require(len(fact.engines) in {0, len(known)}, "not each of them is pinned")
         event.status = events.Status.RUNNING
         event.entrants, event.ranks, event.bracket = fact.entrants, fact.ranks, fact.bracket
         event.tally = tally.Tally(fact.entrants)
@@ -282,6 +290,10 @@ class SeasonState:
         for paired in fact.games:
             _require(paired.game not in self.games, f"{paired.game} is paired already")
             _require({paired.white, paired.black} <= event.tally.scores.keys(), "no entrant")
+            _require(paired.white != paired.black, "an engine against itself")
+            book = self.books.get(paired.book or event.spec.book or "", ())
+            drawn = paired.opening is None or 0 <= paired.opening < len(book)
+            _require(drawn and 0 <= (paired.start or 0) < STARTS, "no such opening")
             self.games[paired.game] = _game(fact, paired)
             event.order.append(paired.game)
         for engine in fact.byes:
@@ -368,12 +380,15 @@ class SeasonState:
         event = self.events[fact.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         _require(event.all_played, "games are missing")
+        ranked = [row.engine for row in fact.rows]
+        _require(sorted(ranked) == sorted(event.entrants), "the table is not that of its entrants")
         event.status, event.rows, event.ranked_ms = events.Status.RANKED, fact.rows, at_ms
 
     def _promoted(self, fact: entries.Promoted, at_ms: int) -> None:
         event, to = self.events[fact.event], self.events[fact.to]
         _require(event.status is events.Status.RANKED, "the event is not ranked")
         _require(fact.to not in event.promoted, "they have gone on already")
+        _require(set(fact.engines) <= self.engines.keys(), "an engine that is not in the roster")
         event.promoted.add(fact.to)
         to.arrivals[fact.event] = events.Arrival(fact.engines, at_ms)
 
@@ -409,6 +424,7 @@ class SeasonState:
         self.running = dataclasses.replace(running, abort=reason, then=fact.then)
 
     def _season_finished(self, fact: entries.SeasonFinished, _at_ms: int) -> None:
+        _require(fact.champion in self.engines, "a champion that is not in the roster")
         self.champion = fact.champion
 
     # -- organizers ------------------------------------------------------------------
@@ -476,6 +492,8 @@ class SeasonState:
         event = self.events[fact.event]
         _require(fact.decision in event.asked, "nobody asked")
         del event.asked[fact.decision]
+        ranked = [row.engine for row in fact.rows]
+        _require(sorted(ranked) == sorted(event.entrants), "the table is not that of its entrants")
         event.answers[fact.decision] = fact
         event.rows = fact.rows
 

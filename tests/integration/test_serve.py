@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import harness
 import pytest
 
-from orchestrator import archive, contract, errors, serve
+from orchestrator import archive, contract, errors, season_runner, serve
 from orchestrator.arbiter import packing
 from orchestrator.commands import launch
 from orchestrator.ledger import memory
@@ -157,6 +157,51 @@ def test_a_journal_that_lost_entries_is_not_written_to(
     assert poorer.last("s") == 1
     assert poorer.offered(harness.HALL) == {}
     assert (tmp_path / "archive" / "s" / "journal.jsonl").read_bytes() == mirror
+
+
+def test_whatever_is_wrong_with_a_season_concerns_no_other(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault that nobody foresaw suspends its season with the reason; the other plays on."""
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(2)]
+    other = files.load(harness.league(tmp_path / "other.toml", engines, final_games=2))
+    launch.start(ledger, other, "other", harness.HALL, "00", "test")
+    rightly = season_runner.decide.decide
+
+    def stumble(folded: state.SeasonState, now_ms: int) -> list[contract.Draft]:
+        if folded.launched.id == "s" and len(folded.games) > 4:
+            raise IndexError("tuple index out of range")
+        return rightly(folded, now_ms)
+
+    monkeypatch.setattr(season_runner.decide, "decide", stumble)
+    hall, server = Hall(ledger), serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    for number in range(60):
+        server.once()
+        hall.play(f"attempt-{number}")
+    assert "IndexError" in ledger.alarms()["s"]
+    assert state.fold(ledger.read("other", 0, 1_000)).finished
+    server.close()
+
+
+@pytest.mark.parametrize("name", ["../../pwned", "x\0y", "*", "a/b"])
+def test_a_name_that_is_a_path_is_none(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, name: str
+) -> None:
+    """What a hall's user could write as an attempt, or as a season, makes no file."""
+    archive_ = tmp_path / "archive"
+    server = serve.Server(ledger, archive_, lambda _: None)
+    server.once()
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for kind in ("attempt_started", "attempt_ended"):
+        fact = {"game": "league.1", "attempt": name, "hall": harness.HALL, "lane": "", "host": "h"}
+        fact |= {"worker": "w"} if kind == "attempt_started" else {"cause": "x"}
+        ledger.append("s", ledger.last("s"), [contract.Draft(kind, fact)], "x")
+    ledger.append(name, 0, [contract.Draft("season_launched", {})], "x")
+    server.once()
+    assert {"s", name} <= ledger.alarms().keys()
+    journal = archive_ / "s" / "journal.jsonl"
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} - before <= {journal}
+    server.close()
 
 
 @contextlib.contextmanager
