@@ -21,6 +21,7 @@ log = structlog.get_logger()
 
 SERVE = "serve"  # who journals what the rules decide
 BATCH = 1_000  # entries read at once: bounds memory, not work
+STEPS = 20  # decisions of one pass: a season that has many more lets the others have theirs
 KEPT = 1_000  # archived games whose records may still be in Redis: more than one pass archives
 REARRANGING = frozenset(  # the event's PGN is written anew
     {"game_voided", "events_undone", "engine_replaced", "games_imported"}
@@ -50,7 +51,8 @@ class SeasonRunner:
     """One season: its state, its mirror, its archive.
 
     ``hall``, ``ready`` (the game to be played next) and ``deadline_ms`` are what the state says
-    since the last ``advance``; ``missing`` are finished games whose record is to come.
+    since the last ``advance``, ``busy`` that more is to be decided at once; ``missing`` are
+    finished games whose record is to come.
     """
 
     def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
@@ -58,6 +60,7 @@ class SeasonRunner:
         self.state = state.SeasonState()
         self.hall = ""
         self.ready: str | None = None
+        self.busy = False
         self.deadline_ms: int | None = None
         self.missing: set[str] = set()
         self.bell = ringing.Bell()  # the hall's, for its spools
@@ -115,10 +118,12 @@ class SeasonRunner:
         return orders.game_order(self.state, game).encode()
 
     def _decide(self, now_ms: int) -> None:
-        while True:
+        self.busy = True
+        for _ in range(STEPS):
             drafts, effects = interrupted_games.verdict(self._ledger, self._archive, self.state)
             drafts = drafts or decide.decide(self.state, now_ms)
             if not drafts:
+                self.busy = False
                 return
             effects = [*effects, *_holds(self.season, drafts)]
             reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE, effects)

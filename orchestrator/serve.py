@@ -300,6 +300,8 @@ class Server:
     def _wait_ms(self) -> int:
         deadlines = (runner.deadline_ms for runner in self._living())
         known = [deadline for deadline in deadlines if deadline is not None]
+        if any(runner.busy for runner in self._living()):
+            return 1
         if not known:
             return WAIT_MS
         return max(1, min(WAIT_MS, min(known) - self._ledger.now_ms()))

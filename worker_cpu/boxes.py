@@ -14,12 +14,12 @@ given to somebody else (DESIGN §3.4).
 from __future__ import annotations
 
 import pathlib
-import tomllib
 from collections.abc import Mapping
 
 import pydantic
 
 from orchestrator import contract, errors
+from orchestrator.common import bounds
 
 GRACE_SECONDS = 30.0  # s: a link may be away for so long before a game is interrupted
 BEAT_SECONDS = 2.0  # s: agents ask for their permission
@@ -74,10 +74,10 @@ def load(path: pathlib.Path | None, dead_man_seconds: float) -> Mapping[str, Box
     if path is None:
         return {}
     try:
-        told = BoxesFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        told = BoxesFile.model_validate(bounds.toml(path))
     except OSError as error:
         raise errors.UsageError(f"FARM_BOXES: {path} cannot be read: {error}") from error
-    except (tomllib.TOMLDecodeError, pydantic.ValidationError) as error:
+    except ValueError as error:  # no TOML, too large, or wrong
         raise errors.UsageError(f"{path}: {error}") from error
     for name, box in told.boxes.items():
         if box.grace_seconds >= dead_man_seconds:

@@ -16,6 +16,7 @@ import chess
 
 from orchestrator import contract, errors
 
+PLIES = 1_000  # of an opening: the longest known has 60
 Kind: TypeAlias = Literal["pgn", "epd"]
 
 _FULL_FEN = re.compile(r"((?:\S+\s+){4}\d+\s+\d+)(?:[\s;]+(.*))?")
@@ -28,6 +29,11 @@ def parse(text: str, kind: Kind, plies: int | None, source: str) -> list[contrac
     hold positions, so ``plies`` means nothing there. Raise ``BookError``.
     """
     exits = list(_games(text, plies, source) if kind == "pgn" else _epd(text, source))
+    longest = max((len(one.moves) for one in exits), default=0)
+    if longest > PLIES:
+        raise errors.BookError(
+            f"{source}: an opening of {longest} plies; allowed: at most {PLIES}; cut them (plies)"
+        )
     if not exits:
         raise errors.BookError(f"{source}: holds no opening (read as {kind})")
     return exits

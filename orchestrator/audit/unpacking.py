@@ -6,14 +6,12 @@ Apart from ``reading`` because the rating list needs no chess.
 from __future__ import annotations
 
 import codecs
-import gzip
 import pathlib
-import zlib
 from typing import Final
 
 from orchestrator import errors
+from orchestrator.common import bounds
 
-_GZIP = b"\x1f\x8b"
 _FOREIGN: Final = (
     (b"PK\x03\x04", "zip"),
     (b"7z\xbc\xaf", "7-Zip"),
@@ -26,11 +24,10 @@ _FOREIGN: Final = (
 def content(path: pathlib.Path) -> bytes:
     """Return a file's bytes, gzip unpacked, never in UTF-16; raise ``UsageError``."""
     try:
-        raw = path.read_bytes()
-        plain = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
+        plain = bounds.content(path, bounds.ARCHIVE_BYTES)
     except FileNotFoundError:
         raise errors.UsageError(f"{path}: no such PGN file") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except bounds.DAMAGED as error:
         raise errors.UsageError(f"{path}: cannot be read: {error}") from None
     for head, name in _FOREIGN:
         if plain.startswith(head):

@@ -18,6 +18,7 @@ import rich.table
 from orchestrator import contract, errors
 from orchestrator.arbiter import cutechess
 from orchestrator.commands import common, completing, engine_changes, engine_trial, rosters
+from orchestrator.common import bounds
 from orchestrator.season import (
     engines_toml,
     files,
@@ -195,7 +196,7 @@ def import_(source: str, output: str | None, *, pin: bool) -> None:
 
 def _imported(source: str) -> list[model.EngineEntry]:
     try:
-        listed = cutechess.parse(pathlib.Path(source).read_bytes())
+        listed = cutechess.parse(bounds.content(pathlib.Path(source), bounds.SETTINGS_BYTES))
     except (OSError, ValueError) as error:
         allowed = "a JSON list of engines, each with name and command"
         raise errors.UsageError(f"{source}: found {error}; allowed: {allowed}") from error

@@ -9,6 +9,7 @@ import click
 from orchestrator import contract, errors, players
 from orchestrator.arbiter import chess960, openings
 from orchestrator.commands import common, completing, output, rosters, trials
+from orchestrator.common import bounds
 from orchestrator.season import model, orders, state, windows
 
 OWN = contract.EngineSpec(
@@ -147,7 +148,7 @@ def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
     if rules is not None and rules.variant == "fischerandom":
         return chess960.opening(pair % chess960.POSITIONS)
     book = trials.DEMO_BOOK
-    exits = openings.parse(book.read_text(encoding="utf-8"), "pgn", trials.PLIES, str(book))
+    exits = openings.parse(bounds.text(book, bounds.BOOK_BYTES), "pgn", trials.PLIES, str(book))
     return exits[pair % len(exits)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ import click
 from orchestrator import errors
 from orchestrator.audit import unpacking
 from orchestrator.commands import output
+from orchestrator.common import bounds
 from orchestrator.rating import curve, headers, lists, ordo, pairings, spread
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -140,7 +140,7 @@ def families_of(path: pathlib.Path | None) -> dict[str, str]:
         return {}
     allowed = 'lines such as Houdini = ["Houdini 3", "Houdini 4"]'
     try:
-        listed = tomllib.loads(path.read_text(encoding="utf-8"))
+        listed = bounds.toml(path)
     except (OSError, ValueError) as error:
         raise errors.UsageError(f"--families {path}: {error}; allowed: {allowed}") from None
     named: dict[str, str] = {}

@@ -54,6 +54,8 @@ def _checksum(listed: model.EngineEntry, name: str) -> str:
     bare = "/" not in name and name != listed.network
     found = shutil.which(name, path=programs.search_path()) if bare else None
     path = pathlib.Path(found or pathlib.Path(listed.directory or ".") / name)
+    if not path.is_file():
+        return ""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,6 +21,7 @@ import click
 from orchestrator import contract, doorbell, errors, testmatches
 from orchestrator.arbiter import chess960, openings, testmatch
 from orchestrator.commands import common, rosters, trials
+from orchestrator.common import bounds
 from orchestrator.ledger import lane_store, store
 from orchestrator.rating import elo, sprt
 from orchestrator.season import orders
@@ -143,8 +144,8 @@ def _openings(
     path = book or trials.DEMO_BOOK
     kind: openings.Kind = "epd" if path.suffix in {".epd", ".fen"} else "pgn"
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
+        text = bounds.text(path, bounds.BOOK_BYTES)
+    except bounds.DAMAGED as error:
         raise errors.BookError(f"--book {path}: cannot be read: {error}") from error
     return tuple(openings.parse(text, kind, plies or (None if book else trials.PLIES), str(path)))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 import pydantic
 
 from orchestrator.contract import codec
+
+MEMORY_MB: Final = 16 << 20  # MiB: 16 TiB, beyond any host
+Milliseconds: TypeAlias = Annotated[int, pydantic.Field(ge=0, le=864_000_000)]  # at most 10 days
 
 
 class Limits(codec.Message):
@@ -15,12 +18,14 @@ class Limits(codec.Message):
     ``None`` for a size is no limit, for a path no tablebases of that kind.
     """
 
-    threads: int = pydantic.Field(default=1, ge=1)
-    hash_mb: int = pydantic.Field(default=16, ge=1)
+    threads: int = pydantic.Field(default=1, ge=1, le=65_536)
+    hash_mb: int = pydantic.Field(default=16, ge=1, le=MEMORY_MB)
     syzygy_path: str | None = None
     free: bool = False  # `farm match`: nothing is set but what each author asks
-    minor_hash_mb: int | None = pydantic.Field(default=None, ge=0)  # all of them together
-    tablebase_cache_mb: int | None = pydantic.Field(default=None, ge=0)  # likewise
+    minor_hash_mb: int | None = pydantic.Field(
+        default=None, ge=0, le=MEMORY_MB
+    )  # all of them together
+    tablebase_cache_mb: int | None = pydantic.Field(default=None, ge=0, le=MEMORY_MB)  # likewise
     nalimov_path: str | None = None
     gaviota_path: str | None = None
     scorpio_path: str | None = None
@@ -31,14 +36,16 @@ class Limits(codec.Message):
 class Timeouts(codec.Message):
     """Time-outs off the clock, and how long after its flag an engine is waited for."""
 
-    start_ms: int = 60_000  # process start to uciok: big networks load here
-    ready_ms: int = 120_000  # readyok: hash allocation and tablebase loading
-    stop_ms: int = 1_000  # `stop` goes out this long after the flag (DESIGN §4)
-    stall_ms: int = 10_000  # nothing this long after `stop` is a stalled connection
-    quit_ms: int = 2_000  # `quit` to exit, then the dead man kills
-    features_ms: int = 8_000  # XBoard: `protover 2` to the end of the features, if none is told
-    settle_ms: int = 1_000  # XBoard engines without `ping`: from the last command to ready
-    move_ms: int = 600_000  # the longest move of an engine that plays without a clock
+    start_ms: Milliseconds = 60_000  # process start to uciok: big networks load here
+    ready_ms: Milliseconds = 120_000  # readyok: hash allocation and tablebase loading
+    stop_ms: Milliseconds = 1_000  # `stop` goes out this long after the flag (DESIGN §4)
+    stall_ms: Milliseconds = 10_000  # nothing this long after `stop` is a stalled connection
+    quit_ms: Milliseconds = 2_000  # `quit` to exit, then the dead man kills
+    features_ms: Milliseconds = (
+        8_000  # XBoard: `protover 2` to the end of the features, if none is told
+    )
+    settle_ms: Milliseconds = 1_000  # XBoard engines without `ping`: from the last command to ready
+    move_ms: Milliseconds = 600_000  # the longest move of an engine that plays without a clock
 
 
 class EvalDraw(codec.Message):
@@ -150,6 +157,6 @@ class Interruptions(codec.Message):
     tablebase_men: int | None = pydantic.Field(default=None, ge=3, le=7)
     syzygy_path: str | None = None
     otherwise: Literal["resume", "restart"] = "resume"
-    compensation_ms: int | None = pydantic.Field(default=None, ge=0)
+    compensation_ms: Milliseconds | None = None
     when: Literal["at-once", "end-of-round"] = "at-once"  # CUP-7c, FRC-7c
     excused_flags: int | None = pydantic.Field(default=5, ge=0)

@@ -48,6 +48,8 @@ class Checksums:
     def of(self, path: pathlib.Path) -> str:
         """Return a file's SHA-256, '' for one that cannot be read."""
         try:
+            if not path.is_file():
+                return ""  # a device would never end
             with path.open("rb") as file:
                 seen = os.fstat(file.fileno())
                 key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)

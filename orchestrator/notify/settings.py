@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
 from typing import Annotated, Literal
 
 import pydantic
 
 from orchestrator import contract, errors
+from orchestrator.common import bounds
 from orchestrator.notify import notices
 
 EXAMPLE = """\
@@ -96,17 +96,17 @@ class Settings(contract.Message):
 def load(path: pathlib.Path) -> Settings:
     """Read the file; raise ``UsageError`` with the place that is wrong."""
     try:
-        return Settings.model_validate(tomllib.loads(path.read_text("utf-8")))
+        return Settings.model_validate(bounds.toml(path))
     except FileNotFoundError as error:
         raise errors.UsageError(
             f"{path} does not exist; `farm notify example > {path}` writes one to begin with"
         ) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise errors.UsageError(f"{path} cannot be read: {error}") from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise errors.UsageError(f"{path}: {where}: {first['msg']}") from error
+    except bounds.DAMAGED as error:  # also what is no TOML, or no UTF-8
+        raise errors.UsageError(f"{path} cannot be read: {error}") from error
 
 
 def secret(path: pathlib.Path | None) -> str:

@@ -150,6 +150,19 @@ def _circle(season: model.Season) -> Iterator[problems.Problem]:
         yield problems.Problem(where, found, "promotions that never lead back")
 
 
+def size(season: model.Season, engines: int) -> Iterator[problems.Problem]:
+    """Yield the event with which a season has more games than one can have."""
+    games = 0
+    for event_id, schedule in plan.schedules(season, engines).items():
+        games += schedule.games
+        if games > model.GAMES:
+            allowed = f"at most {model.GAMES:,} games in a season"
+            yield problems.Problem(
+                f"[event {event_id}] format", f"{schedule.games:,} games", allowed
+            )
+            return
+
+
 def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Problem]:
     """Yield fields that are too small, or that one engine could enter twice."""
     sizes, ways = plan.fields(season, len(engines)), routes.Routes(season, engines)

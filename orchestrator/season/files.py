@@ -7,10 +7,8 @@ found there and what is allowed, and one reading step reports all it has found.
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import json
 import tomllib
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -19,9 +17,9 @@ import pydantic
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import builds, openings
+from orchestrator.common import bounds
 from orchestrator.season import checks, model, problems, roster, titles
 
-GZIP = b"\x1f\x8b"  # how a compressed book begins
 _KINDS: Final = {  # what each is made of
     "a season file": "[roster] and [[event]] tables",
     "a roster file": "[[engine]] tables alone",
@@ -56,6 +54,7 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     known = [*checks.references(season, ids), *checks.settings(season, engines)]
     problems.refuse(file, [*wrong, *known])
     settings = [*checks.limits(season, engines), *checks.frozen(season, engines)]
+    problems.refuse(file, list(checks.size(season, len(ids))))
     problems.refuse(file, [*checks.fields(season, ids), *settings])
     books = {name: _book(file, path, name, book) for name, book in season.books.items()}
     problems.refuse(file, list(checks.openings(season, len(ids), books)))
@@ -84,12 +83,15 @@ def _with_roster_file(path: Path, season: model.Season) -> model.Season:
 
 def _parse(file: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors of Windows mark it
+        return bounds.toml(path)
     except OSError as error:
         raise errors.SeasonFileError(file, "the file", str(error), "a TOML file") from error
     except UnicodeDecodeError as error:
         found = f"a letter that is not UTF-8 (byte {error.start + 1})"
         raise errors.SeasonFileError(file, "the file", found, "TOML, saved as UTF-8") from error
+    except bounds.TooLargeError as error:
+        limit = f"a TOML file of at most {bounds.SETTINGS_BYTES >> 20} MiB"
+        raise errors.SeasonFileError(file, "the file", str(error), limit) from error
     except tomllib.TOMLDecodeError as error:
         text, _, position = str(error).rpartition(" (at ")
         where, why = (position.rstrip(")"), text) if text else ("the file", str(error))
@@ -139,10 +141,8 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
     where = f"[books.{name}] file"
     source = path.parent / book.file
     try:
-        content = source.read_bytes()
-        if content.startswith(GZIP):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a NUL in the name
+        content = bounds.content(source, bounds.BOOK_BYTES)
+    except bounds.DAMAGED as error:  # ValueError: too large, or a NUL in the name
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         found = f"{book.file!r} ({why}; looked for in {path.parent.absolute()})"
         raise errors.SeasonFileError(file, where, found, "a PGN or EPD file") from error

@@ -19,6 +19,9 @@ from orchestrator.arbiter import builds
 from orchestrator.season import adjudications, values
 from orchestrator.season import interruptions as interruption_rules
 
+GAMES: Final = 100_000  # of a season: two years of bullet, day and night
+FIELD: Final = 10_000  # engines of a season
+RATING: Final = 100_000
 ENTRANTS: Final = '"roster", a list of engine ids, or { first = 1, every = 4 }'
 
 
@@ -43,8 +46,8 @@ class Share(contract.Message):
     Of 4 leagues A holds ``first = 1``, C 2, B 3, D 4, all ``every = 4``.
     """
 
-    first: int = pydantic.Field(ge=1)
-    every: int = pydantic.Field(ge=1)
+    first: int = pydantic.Field(ge=1, le=FIELD)
+    every: int = pydantic.Field(ge=1, le=FIELD)
 
 
 Entrants: TypeAlias = Annotated[
@@ -68,7 +71,7 @@ class Criterion(enum.StrEnum):
     ORGANIZERS = "organizers"  # S16-12f, S17-12f: decide where it matters (``decisions``)
 
 
-Seed: TypeAlias = Annotated[int, pydantic.Field(ge=1)]
+Seed: TypeAlias = Annotated[int, pydantic.Field(ge=1, le=FIELD)]
 
 
 class NeuralParts(contract.Message):
@@ -100,7 +103,7 @@ class EngineEntry(contract.Message):
     builds: Mapping[values.HostClass, values.Command] = {}
     directory: str | None = None
     options: Mapping[str, values.OptionValue] = {}
-    rating: int | None = None
+    rating: int | None = pydantic.Field(default=None, ge=-RATING, le=RATING)
     provisional: bool = False  # its rating comes from tests (S16-14e)
     network: values.Text | None = None
     checksums: Mapping[str, values.Sha256] = {}  # by file, as ``command`` and ``network`` name it
@@ -145,7 +148,7 @@ class Roster(contract.Message):
     """
 
     file: values.Text | None = None
-    size: int | None = pydantic.Field(default=None, ge=2)
+    size: int | None = pydantic.Field(default=None, ge=2, le=FIELD)
     even: bool = False  # `farm check` warns of an odd number (FRC-1c)
     find: tuple[values.Text, ...] = ()
     fill: tuple[EngineEntry, ...] = ()
@@ -161,9 +164,11 @@ class Book(contract.Message):
 
     file: values.Text
     kind: Literal["pgn", "epd"] | None = None  # None: as the file's name ends
-    plies: int | None = pydantic.Field(default=None, ge=1)
+    plies: int | None = pydantic.Field(default=None, ge=1, le=GAMES)
     order: Literal["random", "sequential"] = "random"
-    start: int = pydantic.Field(default=1, ge=1)  # first exit of a sequential book, from 1
+    start: int = pydantic.Field(
+        default=1, ge=1, le=GAMES
+    )  # first exit of a sequential book, from 1
     repeat: bool = False
     shorter: bool = False
 
@@ -177,7 +182,7 @@ class RoundRobin(contract.Message):
     """
 
     kind: Literal["round-robin"]
-    double_rounds: int = pydantic.Field(default=1, ge=1)
+    double_rounds: int = pydantic.Field(default=1, ge=1, le=GAMES)
     table: Literal["berger", "circle", "cutechess"] = "berger"
     reverse: Literal["next-cycle", "at-once"] = "next-cycle"
     first_white: Literal["berger", "lower-seed"] = "berger"
@@ -193,7 +198,7 @@ class Swiss(contract.Message):
     """
 
     kind: Literal["swiss"]
-    rounds: int = pydantic.Field(ge=1)
+    rounds: int = pydantic.Field(ge=1, le=GAMES)
     pairing: Literal["dutch", "tcec"] = "dutch"
     games: Literal[1, 2] = 1
     ranking: Literal["seed", "opponents-score"] = "seed"
@@ -216,8 +221,8 @@ class Gauntlet(contract.Message):
     """
 
     kind: Literal["gauntlet"]
-    hubs: int = pydantic.Field(default=1, ge=1)
-    double_rounds: int = pydantic.Field(default=1, ge=1)
+    hubs: int = pydantic.Field(default=1, ge=1, le=FIELD)
+    double_rounds: int = pydantic.Field(default=1, ge=1, le=GAMES)
     first_white: Literal["hub", "opponent"] = "hub"
 
 
@@ -229,7 +234,7 @@ class Encounters(contract.Message):
 
     kind: Literal["encounters"]
     meetings: tuple[tuple[Seed, Seed], ...] = pydantic.Field(min_length=1)
-    games: int = pydantic.Field(default=2, ge=1)
+    games: int = pydantic.Field(default=2, ge=1, le=GAMES)
 
     @pydantic.model_validator(mode="after")
     def _two_engines(self) -> Encounters:
@@ -248,7 +253,7 @@ class Knockout(contract.Message):
     """
 
     kind: Literal["knockout"]
-    pairs: int = pydantic.Field(ge=1)
+    pairs: int = pydantic.Field(ge=1, le=GAMES)
     bracket: Literal["listed", "equal-distance"] = "listed"
     placed: Literal[0, 2, 4, 8] = 8
     first_white: Literal["lower-seed", "higher-seed", "later-match", "earlier-match"] = "lower-seed"
@@ -257,7 +262,7 @@ class Knockout(contract.Message):
 class Extension(contract.Message):
     """Games that follow a drawn match: one set, or sets until one has a winner."""
 
-    games: int = pydantic.Field(ge=2, multiple_of=2)
+    games: int = pydantic.Field(ge=2, multiple_of=2, le=GAMES)
     time_control: values.Control | None = None  # None: the event's
     openings: Literal["book", "season"] = "book"  # season: played earlier in it (S16-8c)
     repeat: bool = False
@@ -270,7 +275,7 @@ class Match(contract.Message):
     """
 
     kind: Literal["match"]
-    games: int = pydantic.Field(ge=2, multiple_of=2)
+    games: int = pydantic.Field(ge=2, multiple_of=2, le=GAMES)
     first_white: Literal["higher-seed", "lower-seed"] = "higher-seed"
     extensions: tuple[Extension, ...] = ()
 
@@ -291,14 +296,14 @@ class Groups(contract.Message):
     groups are larger by one where the field does not divide.
     """
 
-    groups: int = pydantic.Field(ge=2)
+    groups: int = pydantic.Field(ge=2, le=FIELD)
 
 
 class Promotion(contract.Message):
     """The first ``top`` of the ranking, or those of the named ``ranks``, go on to ``to``."""
 
-    top: int = pydantic.Field(default=0, ge=0)
-    ranks: tuple[Annotated[int, pydantic.Field(ge=1)], ...] = ()
+    top: int = pydantic.Field(default=0, ge=0, le=FIELD)
+    ranks: tuple[Seed, ...] = ()
     to: values.Id
 
     @pydantic.model_validator(mode="after")
@@ -322,7 +327,7 @@ class Playoff(contract.Message):
 
     time_control: values.Control | None = None
     book: str | None = None
-    double_rounds: int = pydantic.Field(default=1, ge=1)  # of three engines and more
+    double_rounds: int = pydantic.Field(default=1, ge=1, le=GAMES)  # of three engines and more
     double_random: bool = True
     seeding: Literal["lot", "entry"] = "lot"  # entry: as the tied event has ranked them
 
@@ -351,7 +356,7 @@ class Event(contract.Message):
     seeding: Literal["entry", "rating", "score", "lot"] | Groups | tuple[str, ...] = "entry"
     time_control: values.Control
     odds: Mapping[values.Id, values.Control] = {}  # time controls of single engines, by id
-    time_margin_ms: int = pydantic.Field(default=0, ge=0)
+    time_margin_ms: int = pydantic.Field(default=0, ge=0, le=864_000_000)  # 10 days
     book: str | None = None
     variant: Literal["standard", "fischerandom"] = "standard"
     double_random: bool = False  # each side's start position is drawn by itself (DFRC)
@@ -368,13 +373,13 @@ class Event(contract.Message):
     tier: values.Id | None = None  # events of one tier are one step of the final standings
     competition: Literal["cpu", "gpu"] | None = None  # S17-2a, S17-2b; None: everybody
     gpus: Literal["shared", "each"] = "shared"  # of a box: both think in turn on all, or one each
-    relegate: int = pydantic.Field(default=0, ge=0)  # so many from below, into the next season
-    seeding_places: int = pydantic.Field(default=0, ge=0)  # the first places, decided one by one
+    relegate: int = pydantic.Field(default=0, ge=0, le=FIELD)  # from below, into the next season
+    seeding_places: int = pydantic.Field(default=0, ge=0, le=FIELD)  # the first, decided one by one
     seeding_ties: Literal["organizers", "lot"] = "organizers"  # who parts those who are level there
     updates: Updates | None = None  # None: the season's
-    max_engines: int | None = pydantic.Field(default=None, ge=2)  # S16-3b, S17-3c, S17-5f
+    max_engines: int | None = pydantic.Field(default=None, ge=2, le=FIELD)  # S16-3b, S17-3c, S17-5f
     # Crashes (S16-15c, S17-15c); 0: never, a crash is a loss (S16-15f, S17-15f, CUP-7a, FRC-7a).
-    disqualify_after: int = pydantic.Field(default=0, ge=0)
+    disqualify_after: int = pydantic.Field(default=0, ge=0, le=GAMES)
     break_: values.Duration | Literal["operator"] | None = pydantic.Field(
         default=None, alias="break"
     )  # "operator": a gate that only `farm open-gate` opens (CUP-2a)
@@ -412,10 +417,12 @@ class Season(contract.Message):
     id: values.Id
     name: values.Text
     site: str = ""
-    hold_after_attempts: int = pydantic.Field(default=3, ge=1)
+    hold_after_attempts: int = pydantic.Field(default=3, ge=1, le=GAMES)
     second_operator: tuple[Act, ...] = ()  # acts that one proposes and another one repeats
     sandbox: Literal["", "bubblewrap"] = ""  # a hall that cannot give it must not play
-    rating_floor: int = 0  # `farm check` warns of entrants below it (S16-1a, S17-1a)
+    rating_floor: int = pydantic.Field(
+        default=0, ge=-RATING, le=RATING
+    )  # `farm check` warns of entrants below it (S16-1a, S17-1a)
     updates: Updates = Updates()  # until when engines may be updated, where an event says nothing
     title: Title | None = None
     roster: Roster

@@ -31,6 +31,8 @@ def launch(
     if _SEASON_ID.fullmatch(season_id) is None or season_id == "farm":
         allowed = "small letters, digits and hyphens, and not 'farm'"
         raise errors.UsageError(f"season id {season_id!r}: allowed are {allowed}")
+    if hall and not contract.is_name(hall):
+        raise errors.UsageError(f"--hall {hall[:80]!r}: allowed: {contract.ids.ALLOWED}")
     if not seed or not hall:
         raise errors.UsageError("a season needs a random seed and a hall to be launched")
     needed = _exits_needed(loaded)

@@ -16,6 +16,7 @@ from orchestrator.season import state as season_state
 from orchestrator.season.formats import base, knockout, registry
 
 _BATCH: Final = 500  # games paired in one answer: huge events reach the journal in small steps
+_AHEAD: Final = 2_000  # games paired and not played yet: a larger event is paired as it is played
 
 
 def schedule(event: events.EventState) -> base.Format:
@@ -94,6 +95,8 @@ def pair(state: season_state.SeasonState, event: events.EventState) -> list[entr
     format_, played = schedule(event), history(state, event)
     lot = openings.Lot(state, event, format_)
     index, number = event.rounds_paired, len(event.order)
+    if number - event.cursor >= _AHEAD:
+        return []
     while number - len(event.order) < _BATCH and not format_.complete(index, played):
         pairing = format_.pair(index, played)
         if pairing is None:

@@ -14,7 +14,8 @@ from orchestrator.common import text
 TIME_CONTROL: Final = (
     "minutes+seconds such as 30+5, or with units: 2s+50ms; the time above 0, at most 10 days"
 )
-DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h"
+DURATION: Final = "a number with a unit (ms, s, m, h or d) such as 2s or 1.5h, at most 3650d"
+LONGEST_MS: Final = 3650 * 86_400_000  # ten years
 OPTION: Final = "a line of text without invisible characters, a whole number, true or false"
 ONE_LINE: Final = "one line of text that is not blank, without invisible characters"
 
@@ -37,7 +38,10 @@ def duration_ms(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(DURATION)
-    return round(float(match[1]) * _UNIT_MS[match[2]])
+    found_ms = float(match[1]) * _UNIT_MS[match[2]]
+    if found_ms > LONGEST_MS:
+        raise ValueError(DURATION)
+    return round(found_ms)
 
 
 def _duration(value: str) -> str:

@@ -18,6 +18,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import cutechess
+from orchestrator.common import bounds
 from worker_cpu.match import programs, words
 
 FLAGS = frozenset({"whitepov"})
@@ -143,7 +144,7 @@ def _places() -> list[pathlib.Path]:
 
 def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
     try:
-        return cutechess.parse(path.read_bytes())
+        return cutechess.parse(bounds.content(path, bounds.SETTINGS_BYTES))
     except ValueError as error:
         allowed = "a JSON list of engines, each with name and command"
         raise words.refuse(str(path), str(error), allowed) from None

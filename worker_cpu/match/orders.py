@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import pathlib
-import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from orchestrator import contract, errors
 from orchestrator.arbiter import chess960, dealing, openings
+from orchestrator.common import bounds
 from worker_cpu.match import arguments, engines, schedule, switches
 
 Deal: TypeAlias = Callable[[int], contract.Opening]
@@ -103,10 +102,8 @@ def read_book(path: pathlib.Path, kind: switches.Kind, plies: int | None) -> lis
 def read_text(path: pathlib.Path) -> str:
     """Read a text file, by gzip when it is compressed; raise ``BookError``."""
     try:
-        content = path.read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+        content = bounds.content(path, bounds.BOOK_BYTES)
+    except bounds.DAMAGED as error:
         raise errors.BookError(f"{path}: cannot be read: {error}") from error
     try:
         return content.decode("utf-8")

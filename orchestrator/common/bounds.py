@@ -1,0 +1,94 @@
+"""Files that other people wrote, read within bounds: no device, no bomb, no endless text.
+
+Invariant: what is returned is no longer than the limit, however small the file looked; nothing
+beyond it was held in memory. Every error names the file and the limit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pathlib
+import stat
+import tomllib
+import zlib
+from typing import Any, Final
+
+SETTINGS_BYTES: Final = 4 << 20  # a season, a roster, settings: a hundred times the largest known
+BOOK_BYTES: Final = 256 << 20  # an opening book, unpacked: the largest known has 180 MB
+ARCHIVE_BYTES: Final = 8 << 30  # an archive of games, unpacked
+RATIO: Final = 100  # times its packed size may a file have unpacked; PGN has 4 to 20
+SMALL_BYTES: Final = 16 << 20  # up to here nobody asks for the ratio
+DEPTH: Final = 32  # tables within tables of a TOML file; a season has 6
+_GZIP: Final = b"\x1f\x8b"
+_PIECE: Final = 1 << 20  # bytes: one read
+
+
+class TooLargeError(ValueError):
+    """A file is longer than it may be, packed like a bomb, nested too deeply, or no file at all."""
+
+
+def content(path: pathlib.Path, limit: int) -> bytes:
+    """Return a file's bytes, unpacked when gzip has packed them.
+
+    Raises:
+        TooLargeError: it is a device, or more than ``limit`` bytes.
+        OSError: it cannot be read; ``EOFError`` and ``zlib.error``: it is damaged.
+        ValueError: the name is none.
+    """
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)):
+            raise TooLargeError("no file: a device, a socket or a folder")
+        packed = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
+        if not packed:
+            return _bounded(file, limit, f"more than {_size(limit)}")
+        most = limit
+        if stat.S_ISREG(found.st_mode):
+            most = min(limit, max(SMALL_BYTES, RATIO * found.st_size))
+        with gzip.open(file, "rb") as unpacked:
+            return _bounded(unpacked, most, f"unpacks to more than {_size(most)}")
+
+
+def text(path: pathlib.Path, limit: int = SETTINGS_BYTES) -> str:
+    """Return a file's text in UTF-8, with or without a mark; raise as ``content`` does."""
+    return content(path, limit).decode("utf-8-sig")
+
+
+def toml(path: pathlib.Path, limit: int = SETTINGS_BYTES) -> dict[str, Any]:
+    """Return the tables of a TOML file; raise as ``content`` does, and ``TOMLDecodeError``."""
+    plain = text(path, limit).replace("\r\n", "\n")
+    try:
+        tables = tomllib.loads(plain)
+    except RecursionError:
+        raise TooLargeError(f"tables nested more than {DEPTH} deep") from None
+    if _depth(tables) > DEPTH:
+        raise TooLargeError(f"tables nested more than {DEPTH} deep")
+    return tables
+
+
+def _bounded(file: Any, limit: int, otherwise: str) -> bytes:
+    pieces, left = [], limit + 1
+    while left > 0 and (piece := file.read(min(_PIECE, left))):
+        pieces.append(piece)
+        left -= len(piece)
+    if left <= 0:
+        raise TooLargeError(otherwise)
+    return b"".join(pieces)
+
+
+def _size(limit: int) -> str:
+    return f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit} bytes"
+
+
+def _depth(tables: Any) -> int:
+    """Return how deeply lists and tables are nested, without a call for each level."""
+    level, depth = [tables], 0
+    while level and depth <= DEPTH:
+        depth += 1
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [value for one in inner for value in one if isinstance(value, dict | list)]
+    return depth
+
+
+DAMAGED: Final = (OSError, EOFError, zlib.error, ValueError)  # what ``content`` raises
