@@ -35,7 +35,9 @@ class SeasonArchive:
             raise errors.LedgerDamagedError(f"{season[:80]!r} is no id of a season")
         self.directory = root / season
         self.games = self.directory / "games"
-        self.games.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o750, parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o750, exist_ok=True)
+        self.games.mkdir(exist_ok=True)
         self.journal = self.directory / "journal.jsonl"
 
     def _folder(self, game: str) -> pathlib.Path:

@@ -39,7 +39,7 @@ def _line(content: bytes, at: int) -> tuple[bytes, int]:
 def cut(directory: pathlib.Path, season: str, entries: int) -> int:
     """Cut the last entries of a season's journal away, and all that was written since.
 
-    The server must be down. Return how many entries have gone: less where the file has no more.
+    The server must be down. Return how many entries have gone: none where the file has fewer.
     """
     path = newest(directory)
     content = path.read_bytes()
@@ -52,8 +52,8 @@ def cut(directory: pathlib.Path, season: str, entries: int) -> int:
             began = 0
         elif words[0].upper() == b"XADD" and words[1] == journal:
             places.append(began or offset)  # a script's writes are one transaction
-    gone = places[-entries:]
-    if gone:
-        with path.open("r+b") as file:
-            file.truncate(gone[0])
-    return len(gone)
+    if len(places) < entries:
+        return 0
+    with path.open("r+b") as file:
+        file.truncate(places[-entries])
+    return entries

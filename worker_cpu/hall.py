@@ -82,7 +82,8 @@ class HallDirectory:
         self.attempts = root / "attempts"
         self.scratch = root / "scratch"
         for directory in (self.spool, self.refused, self.attempts, self.scratch):
-            directory.mkdir(parents=True, exist_ok=True)
+            root.mkdir(mode=0o750, parents=True, exist_ok=True)
+            directory.mkdir(mode=0o750, exist_ok=True)
 
     @contextlib.contextmanager
     def locked(self, wait_seconds: float) -> Iterator[int | None]:
@@ -182,7 +183,8 @@ class AppendLog:
     """A log of lines, each on disk before ``append`` returns."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o640)
 
     def append(self, line: bytes) -> None:
         """Write one line and sync it."""

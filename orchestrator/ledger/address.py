@@ -36,6 +36,8 @@ def url(environment: Mapping[str, str] | None = None) -> str:
     found = env.get("FARM_REDIS_URL") or _file(env, "FARM_REDIS_URL_FILE")
     if not found:
         return ""
+    if problem := wrong(found):
+        raise errors.UsageError(f"FARM_REDIS_URL: {masked(found)}: {problem}")
     return _with_tls(_with_user(found, env), env)
 
 
@@ -46,6 +48,24 @@ def masked(url: str) -> str:
     # By text, not by parts: a password with an unescaped / or # would end up in other parts.
     shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", url)
     return re.sub(r"(password=)[^&]*", r"\1***", shown)
+
+
+def wrong(address: str) -> str:
+    """Say what is wrong with an address without a piece of it, '' where nothing is seen.
+
+    What a library says of a password with an unescaped letter shows a part of the password.
+    """
+    escaped = "a password's # / ? @ : % [ ] are written %23 %2F %3F %40 %3A %25 %5B %5D"
+    try:
+        parts = urllib.parse.urlsplit(address)
+        found = parts.port, parts.hostname
+    except ValueError:
+        return f"host or port cannot be read; {escaped}"
+    del found
+    behind = address.partition("://")[2]
+    if parts.scheme in {"redis", "rediss"} and "@" in behind and "@" not in parts.netloc:
+        return f"the part before the @ cannot be read; {escaped}"
+    return ""
 
 
 def tls(address: str) -> dict[str, Any] | None:

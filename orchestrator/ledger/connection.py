@@ -108,14 +108,14 @@ class Server:
     def __init__(self, url: str) -> None:
         """Prepare both clients; nothing is sent. Raise ``UsageError`` for a bad URL."""
         self.name = address.masked(url)
+        allowed = "write redis://host:6379/0, rediss://user:password@host:6379/0 or unix:///path/of/socket"
+        if problem := address.wrong(url):
+            raise errors.UsageError(f"not a Redis URL: {self.name}: {problem}; {allowed}")
         try:
             self.client = _client(url, SOCKET_TIMEOUT)
             self.blocking = _client(url, BLOCK_MS / 1000 + SOCKET_TIMEOUT)
         except ValueError as error:
-            raise errors.UsageError(
-                f"not a Redis URL: {self.name}: {error}; write redis://host:6379/0, "
-                "rediss://user:password@host:6379/0 or unix:///path/of/socket"
-            ) from error
+            raise errors.UsageError(f"not a Redis URL: {self.name}: {error}; {allowed}") from None
 
     @contextlib.contextmanager
     def asked(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from typing import Self
 from orchestrator import contract, errors
 from orchestrator.ledger import files
 
+MODE = 0o640  # it holds the seed and coming openings
 AWAY = "move the file away, and `farm restore` writes it again from Redis or a backup (--from)"
 
 
@@ -104,10 +105,12 @@ class Mirror:
         self.last = 0
         self.cut = b""
         self._agreed = (0, 0)  # offset and number of the last entry that a journal had, too
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         is_new = not path.exists()
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, MODE)
         try:
+            with contextlib.suppress(PermissionError):  # another user's, whose business it is
+                os.fchmod(self._fd, os.fstat(self._fd).st_mode & MODE)
             self._lock()
             if is_new:
                 files.sync_directory(path.parent)

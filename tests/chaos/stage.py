@@ -245,7 +245,7 @@ class Stage(harness.Farm):
     def put_right(self) -> None:
         """Do what an operator does: read `farm status`, and restore if it says so."""
         self._wait_for_look()
-        if self.season not in self.ledger.alarms():
+        if self.season not in self.alarms():
             return  # `serve` had not seen what was lost, so nothing is missing
         status = harness.celery_farm(self.environment(harness.OPERATOR), "status")
         assert status.returncode == 3, status.stdout + status.stderr
@@ -271,7 +271,8 @@ class Stage(harness.Farm):
         ends = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < ends:
             self.keep_alive()
-            with contextlib.suppress(errors.LedgerAwayError), self._client() as client:
+            away = (errors.LedgerAwayError, redis.RedisError, FileNotFoundError)
+            with contextlib.suppress(*away), self._client() as client:
                 marked = client.hget(keys.Keys().checked, self.season)
                 run_id = client.info("server")["run_id"]
                 last = self.ledger.last(self.season)

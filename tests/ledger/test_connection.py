@@ -7,7 +7,9 @@ import pathlib
 import selectors
 import socket
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -185,6 +187,30 @@ def test_a_ledger_works_again_after_a_restart(tmp_path: pathlib.Path) -> None:
         assert ledger.append("s1", 1, [scene.draft()], by="op") == api.Appended(2)
         ledger.server.client.script_flush()
         assert ledger.append("s1", 2, [scene.draft()], by="op") == api.Appended(3)
+
+
+UNESCAPED = [
+    "redis://farm:s3cret#x@host:6379/0",
+    "redis://farm:s3#cret@host",
+    "redis://farm:s3/cret@h",
+    "redis://:s3?cret@h:6379",
+    "redis://farm:73#cret@h",  # what stands before could be a port
+    "rediss://farm:s3cret]#x@host:6379/0",
+    "redis://farm:[s3cret@host",
+]
+
+
+@pytest.mark.parametrize("url", UNESCAPED)
+@pytest.mark.parametrize("by", ["environment", "hand"])
+def test_no_part_of_a_password_is_shown(url: str, by: str) -> None:
+    """A password with an unescaped letter ends in an error that shows how to write it."""
+    given = url if by == "hand" else {"FARM_REDIS_URL": url}
+    opened: Callable[[Any], object] = store.connect if by == "hand" else address.url
+    with pytest.raises(errors.UsageError) as raised:
+        opened(given)
+    told = "".join(traceback.format_exception(raised.value))
+    assert "%23" in told
+    assert not [part for part in ("s3", "cret", "73") if part in told.replace(url, "")]
 
 
 @pytest.mark.parametrize("url", ["http://here", "", "redis://host:port", "ftp:///x"])

@@ -35,6 +35,16 @@ def five(path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+def test_a_mirror_is_nobody_elses_to_read(path: pathlib.Path) -> None:
+    """It holds the seed and coming openings; one that others could read is closed."""
+    with mirror.Mirror(path):
+        assert path.stat().st_mode & 0o777 & ~0o640 == 0
+    path.chmod(0o644)
+    with mirror.Mirror(path):
+        assert path.stat().st_mode & 0o777 == 0o640
+    assert path.parent.stat().st_mode & 0o007 == 0
+
+
 def test_a_mirror_is_extended_and_read_back(path: pathlib.Path) -> None:
     """Batches add up over closings; what is read equals what was written."""
     with mirror.Mirror(path) as first:
