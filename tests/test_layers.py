@@ -22,7 +22,6 @@ PURE = {"redis", "celery", "kombu", "time", "subprocess", "socket", "threading",
 ALLOWED = {
     "orchestrator.common": set(),
     "orchestrator.contract": {"orchestrator.errors"},
-    "orchestrator.common": set(),
     "orchestrator.errors": set(),
     "orchestrator.arbiter": set(),
     "orchestrator.rating": set(),
