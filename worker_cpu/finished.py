@@ -84,6 +84,7 @@ def fact(game: contract.GameRecord) -> contract.GameFinished:
         loser=game.outcome.loser,
         details=game.outcome.details,
         note=game.outcome.note,
+        refused=game.outcome.refused,
         plies=last.ply if last else len(game.order.opening.moves),
         white_clock_ns=last.white_clock_ns if last else start_ns["white"],
         black_clock_ns=last.black_clock_ns if last else start_ns["black"],

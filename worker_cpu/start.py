@@ -215,6 +215,8 @@ class Start:
 
     def _refused(self) -> contract.Outcome | None:
         for side, hand in self._hands.items():
+            if hand.refusal and hand.unable:
+                return verdict.unable(side, hand.refusal)
             if hand.refusal:
                 return verdict.disconnect(side, f"cannot play this game: {hand.refusal}")
         return None

@@ -104,6 +104,15 @@ def disconnect(loser: contract.Side, note: str = "") -> contract.Outcome:
     return _loss(contract.Ending.DISCONNECT, loser, f"{side_name(loser)} disconnects", note)
 
 
+def unable(loser: contract.Side, why: str) -> contract.Outcome:
+    """End the game of an engine whose handshake says that it cannot play it (FRC-1c).
+
+    It is no crash: the season takes the engine out of the event.
+    """
+    outcome = disconnect(loser, f"cannot play this game: {why}")
+    return outcome.model_copy(update={"refused": True})
+
+
 def stall(loser: contract.Side, note: str = "") -> contract.Outcome:
     """End the game by an engine that no longer answers; ``note`` says to what."""
     details = f"{side_name(loser)}'s connection stalls"
@@ -207,7 +216,7 @@ def untold(outcome: contract.Outcome, game: str) -> contract.GameFinished:
 
 def is_crash(outcome: contract.Outcome) -> bool:
     """Say whether the loser crashed, which counts towards disqualification."""
-    return outcome.ending in CRASHES
+    return outcome.ending in CRASHES and not outcome.refused
 
 
 def is_adjudicated(ending: contract.Ending) -> bool:

@@ -178,5 +178,6 @@ class GameFinished(codec.Message):
     white_unsearched: int = 0  # moves out of the book played at once, without a node
     black_unsearched: int = 0
     imported: bool = False  # played elsewhere: the record is a PGN
+    refused: bool = False  # the loser cannot play such games, as its handshake says (FRC-1c)
     crashed: codec.Side | None = None  # who crashed in it, where the organizers set the result
     note: str = ""  # what a fault rests on: how a process ended, stamps, what was no move

@@ -45,6 +45,7 @@ class Outcome(codec.Message):
     loser: codec.Side | None = None
     details: str
     note: str = ""
+    refused: bool = False  # the loser's handshake says that it cannot play such a game: no crash
 
 
 # What an engine calls itself is a stranger's: one line, with nothing in it that is not seen.

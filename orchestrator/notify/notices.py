@@ -127,7 +127,7 @@ def _over(entry: contract.Entry) -> _Told:
 
 
 def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iterator[_Told]:
-    if fact.ending not in tally.CRASHES or fact.loser is None:
+    if tally.crashed(fact) is None or fact.loser is None:
         return
     game = state.game(fact.game)
     engine = game.white if fact.loser == "white" else game.black

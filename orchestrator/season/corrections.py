@@ -236,4 +236,6 @@ def _verdict(
     played = game.finished or verdict.untold(outcome, game.id).model_copy(update=nowhere)
     told = {name: getattr(outcome, name) for name in ("result", "ending", "loser", "details")}
     crashed = tally.crashed(played) if crash_stays else None
-    return played.model_copy(update=told | {"r_mobility": None, "crashed": crashed})
+    return played.model_copy(
+        update=told | {"r_mobility": None, "crashed": crashed, "refused": False}
+    )

@@ -40,6 +40,7 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         _planned_pause(state, now_ms)
         or hidden_books.flagged(state)
         or exclusion.disqualified(state)
+        or exclusion.refused(state)
         or exclusion.carried(state)
         or _playing(state)
         or playoffs.next_fact(state)

@@ -43,7 +43,7 @@ EVENTS_UNDONE: Final = "events_undone"
 ATTEMPT_JUDGED: Final = "attempt_judged"
 ENDS: Final = frozenset({SEASON_FINISHED, SEASON_ABANDONED})  # of a season: nothing is decided then
 
-ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification"]
+ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification", "refusal"]
 
 
 class Launched(contract.Message):

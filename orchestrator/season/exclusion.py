@@ -29,6 +29,24 @@ def disqualified(state: season_state.SeasonState) -> list[contract.Draft]:
     return []
 
 
+def refused(state: season_state.SeasonState) -> list[contract.Draft]:
+    """Return the fact of an engine whose handshake says that it cannot play an event (FRC-1c).
+
+    It has not crashed: it should not have been entered. In a match it loses its games, since
+    somebody has to win.
+    """
+    for event in state.events.values():
+        if event.status is events.Status.RUNNING and event.spec.format.kind != "match":
+            for engine, why in event.tally.refused.items():
+                if engine not in event.tally.excluded and _may_leave(event, engine):
+                    return [_excluded(state, event, engine, "refusal", f"it {why}")]
+    return []
+
+
+def _may_leave(event: events.EventState, engine: str) -> bool:
+    return event.spec.format.kind != "knockout" or bool(_rival(event, engine))
+
+
 def carried(state: season_state.SeasonState) -> list[contract.Draft]:
     """Return the fact of an engine that comes into a Cup's match from a round that it has left.
 

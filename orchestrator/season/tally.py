@@ -29,7 +29,10 @@ def crashed(finished: contract.GameFinished) -> contract.Side | None:
     """Return which side crashed in a game, also where the organizers have set its result since.
 
     A crash is a fact of its own (S16-12b, S16-15c, S16-15d): a result that is set does not undo it.
+    Who cannot play such games at all has not crashed (FRC-1c).
     """
+    if finished.refused:
+        return None
     return finished.loser if finished.ending in CRASHES else finished.crashed
 
 
@@ -66,6 +69,7 @@ class Tally:
         self.duration_ms = 0
         self.excluded = frozenset(excluded)
         self.crashed: dict[str, int] = {}
+        self.refused: dict[str, str] = {}  # who cannot play the event, and why
         self.tells_mobility = False
 
     def add(self, white: str, black: str, finished: contract.GameFinished) -> None:
@@ -73,6 +77,8 @@ class Tally:
         self.games += 1
         self.duration_ms += max(0, finished.ended_ms - finished.started_ms)
         self.add_annulled(white, black, finished)
+        if finished.refused and finished.loser is not None:
+            self.refused[white if finished.loser == "white" else black] = finished.note
         if not self.excluded.isdisjoint((white, black)):
             return
         white_halves, black_halves = halves(finished.result)

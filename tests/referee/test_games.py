@@ -15,6 +15,7 @@ import harness
 import pytest
 
 from orchestrator import contract
+from orchestrator.arbiter import verdict
 from orchestrator.contract import Ending
 from worker_cpu import frames
 
@@ -478,6 +479,16 @@ def test_secrets_of_the_farm_do_not_reach_engines(
     played = hall.play(tmp_path, hall.order(peek, hall.scripted()))
     assert "PATH" in played.report("white").stderr_tail
     assert "secret" not in played.report("white").stderr_tail
+
+
+def test_an_engine_without_chess960_is_refused_at_its_handshake(tmp_path: pathlib.Path) -> None:
+    """FRC-1c: it is no crash; the record says what it lacks."""
+    plain = answers('say("bestmove e2e4")', "uciok")
+    order = hall.order(plain, hall.scripted(), variant="fischerandom")
+    outcome = hall.play(tmp_path, order).outcome
+    assert (outcome.loser, outcome.refused) == ("white", True)
+    assert "UCI_Chess960" in outcome.note
+    assert not verdict.is_crash(outcome)
 
 
 def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> None:

@@ -307,6 +307,32 @@ def test_a_crash_in_a_game_that_a_substitute_plays_again_stays(tmp_path: Path) -
     assert played.state.events["league"].tally.scores["e1"].crashes == 2
 
 
+def test_who_cannot_play_the_event_is_out_and_has_not_crashed(tmp_path: Path) -> None:
+    """FRC-1c: refused at its first handshake; its other games are not played, nobody gains."""
+    played = league(tmp_path, f"{CHAIN}disqualify_after = 3\n", by_id)
+    played.settle()
+    while "e4" not in (game := played.state.game(played.state.ready_game() or "")).players:
+        played.play_one()
+        played.settle()
+    side: contract.Side = "white" if game.white == "e4" else "black"
+    fact = driver.finished(
+        game.id,
+        played.start(game.id),
+        ("0-1" if side == "white" else "1-0", Ending.DISCONNECT),
+        played.now_ms,
+    ).model_copy(
+        update={"refused": True, "note": "cannot play this game: it has no option UCI_Chess960"}
+    )
+    played.append([contract.Draft("game_finished", fact.model_dump(mode="json"))], "worker")
+    league_ = played.play().state.events["league"]
+    left = league_.excluded["e4"]
+    assert (left.cause, left.crashes) == ("refusal", 0)
+    assert "UCI_Chess960" in left.reason
+    assert league_.rows[-1].engine == "e4"
+    assert league_.rows[-1].tiebreaks[model.Criterion.CRASHES] == 0
+    assert played.state.finished
+
+
 VACANT: Final = """
 [[event]]
 id = "second"

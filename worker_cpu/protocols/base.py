@@ -119,6 +119,7 @@ class Handshake(Protocol):
     phase: Phase
     deadline_ns: int  # monotonic ns: when ``expire`` has to be asked
     refusal: str  # why this engine cannot play this game, '' while it can
+    unable: bool  # its handshake says so, whatever the position is
 
     @property
     def reusable(self) -> bool:

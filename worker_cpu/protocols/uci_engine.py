@@ -27,7 +27,7 @@ class UciHandshake:
     ) -> None:
         self.phase = base.Phase.STARTING
         self.deadline_ns = now_ns + order.timeouts.start_ms * base.NS_PER_MS
-        self.refusal = ""
+        self.refusal, self.unable = "", False
         self._spec, self._order = order.engine(side), order
         self._player = UciPlayer(game, side)
         self._names = {"name": "", "author": ""}
@@ -99,7 +99,7 @@ class UciHandshake:
         self._prepare(now_ns)
         offered = {option.name.lower() for option in self._offered}
         if self._order.variant == "fischerandom" and "uci_chess960" not in offered:
-            self.refusal = "it has no option UCI_Chess960"
+            self.refusal, self.unable = "it has no option UCI_Chess960", True
             return b""
         plan = options.plan(self._offered, self._order, self._spec)
         self._settings = plan.settings

@@ -42,7 +42,7 @@ class XboardHandshake:
         wait_ms = min(timeouts.features_ms, timeouts.start_ms)
         self.phase = base.Phase.STARTING
         self.deadline_ns = now_ns + wait_ms * base.NS_PER_MS
-        self.refusal = ""
+        self.refusal, self.unable = "", False
         self._start_ns = now_ns + timeouts.start_ms * base.NS_PER_MS
         self._order, self._side, self._game = order, side, game
         self._features: dict[str, str] = {}
@@ -154,6 +154,7 @@ class XboardHandshake:
         wait_ms = timeouts.ready_ms if self._has("ping") else timeouts.settle_ms
         self.deadline_ns = now_ns + wait_ms * base.NS_PER_MS
         self.refusal = self._inability()
+        self.unable = bool(self.refusal)
         if self.refusal:
             return b""
         spec = self._order.engine(self._side)
@@ -168,6 +169,7 @@ class XboardHandshake:
         self._resting = False
         self.deadline_ns = now_ns + self._order.timeouts.ready_ms * base.NS_PER_MS
         self.refusal = self._inability()
+        self.unable = bool(self.refusal)
         return b"" if self.refusal else b"".join(self._new_game())
 
     def _new_game(self) -> list[bytes]:
