@@ -51,7 +51,7 @@ class Place:
         """Run the script; return its last line."""
         words = [SCRIPT, "--source", self.source, "--prefix", self.prefix, "--python", self.python]
         words += more
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, umask=0o077)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout.strip()
 
@@ -79,6 +79,8 @@ def test_what_is_there_is_left_alone(place: Place) -> None:
     assert [place.install(), place.install()] == ["installed", "unchanged"]
     assert (place.prefix / "venv/bin/python3").exists()
     assert (place.prefix / "docs").is_dir()
+    made = place.current()
+    assert {path.stat().st_mode & 0o055 for path in (made, made / "venv/bin")} == {0o055}
 
 
 def test_a_build_that_fails_switches_nothing_and_leaves_nothing(place: Place) -> None:
