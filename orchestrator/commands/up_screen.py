@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from typing import Any
 
@@ -38,23 +39,32 @@ class Screen:
         self._awaited, self._environment = awaited, environment
         self._quiet = quiet
         self._states: dict[str, state.SeasonState] = {}
+        self._alarms: dict[str, str] = {}  # season to what was wrong with it last
         self._looked = False  # at what was there when this began
         self._measured = self._blamed = False  # others' load has been told: at the start, at a loss
 
     def look(self) -> None:
         """Print what has happened since the last look."""
         for season in self._ledger.seasons():
-            known = season in self._states
-            folded = self._states.setdefault(season, state.SeasonState())
-            while entries := self._ledger.read(season, folded.seq):
-                for entry in entries:
-                    folded.apply(entry)
-                    if known:
-                        self._tell(folded, entry.kind, entry.data)
+            with contextlib.suppress(errors.LedgerDamagedError):  # an alarm says so
+                self._follow(season)
+        for season, reason in self._ledger.alarms().items():
+            if self._alarms.get(season) != reason:
+                self._alarms[season] = reason
+                self._console.print(f"farm: ALARM, {season}: {reason}")
         if not self._looked:
             self._looked = True
             self._tell_rest()
         self._tell_load()
+
+    def _follow(self, season: str) -> None:
+        known = season in self._states
+        folded = self._states.setdefault(season, state.SeasonState())
+        while entries := self._ledger.read(season, folded.seq):
+            for entry in entries:
+                folded.apply(entry)
+                if known:
+                    self._tell(folded, entry.kind, entry.data)
 
     def _tell_load(self) -> None:
         """Say once, as soon as it has been measured, that others use what engines need."""
@@ -70,7 +80,7 @@ class Screen:
 
     def _tell_rest(self) -> None:
         """Say what there is to do where a farm has nothing to play from its start on."""
-        if not self._states:
+        if not self._states and not self._alarms and not common.emptied(()):
             self._console.print(f"farm: no season yet: {self._command('launch FILE')} begins one")
         elif all(folded.over for folded in self._states.values()):
             last = list(self._states.values())[-1]

@@ -53,6 +53,22 @@ class Leftovers:
         for spool in self._hall_files(f"spool/{attempt}.spool"):
             yield spool.read_bytes().partition(b"\n")[2]  # one line of its token, then the record
 
+    def spooled(self, entry: contract.Entry) -> tuple[contract.GameFinished, bytes] | None:
+        """Return the result that a hall has spooled of the attempt that an entry began."""
+        begun = contract.AttemptStarted.model_validate(entry.data)
+        for spool in self._hall_files(f"spool/{begun.attempt}.spool"):
+            header, _, record = spool.read_bytes().partition(b"\n")
+            try:
+                told = contract.table(contract.loads(header))
+                finished = contract.GameFinished.model_validate(told["finished"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            same = (finished.attempt, finished.game) == (begun.attempt, begun.game)
+            given = same and told.get("token") == entry.token
+            if given and is_whole(record, finished.record_sha256):
+                return finished, record
+        return None
+
     def plies(self, game: str, attempt: str) -> Plies:
         """Return an attempt's journaled plies, () where none are found."""
         kept = () if self._ledger is None else self._ledger.plies(attempt)

@@ -79,8 +79,35 @@ def plan(
     if not journals:
         places = ", ".join(map(str, sources.roots))
         raise errors.RefusedError(f"no journal is in Redis or in {places}: nothing to restore")
+    journals = [_with_spooled(ledger, sources, journal) for journal in journals]
     seasons = [journal for journal in journals if journal.is_season]
     return journals, [_plan(ledger, sources, journal) for journal in seasons]
+
+
+def _with_spooled(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> copies.Journal:
+    """Return a journal with the result that the hall of its game in flight has on its disk.
+
+    Redis went before it was recorded. It counts as it would have without that: no newer
+    attempt was given the game.
+    """
+    running = copies.fold(journal).running
+    if running is None:
+        return journal
+    starts = [entry for entry in journal.entries if entry.kind == "attempt_started"]
+    spooled = sources.leftovers(ledger, journal.name).spooled(starts[-1])
+    if spooled is None:
+        return journal
+    last = journal.entries[-1]
+    fact = contract.Entry(
+        seq=last.seq + 1,
+        at_ms=max(last.at_ms, ledger.now_ms()),
+        kind="game_finished",
+        by=running.worker,
+        data=spooled[0].model_dump(mode="json"),
+        token=starts[-1].token,
+    )
+    whole = restoring.Copy(f"{journal.whole.place} and a spool", [*journal.entries, fact])
+    return dataclasses.replace(journal, whole=whole)
 
 
 def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:

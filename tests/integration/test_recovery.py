@@ -282,6 +282,50 @@ def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
     assert (plan.lost, plan.spooled) == ((), (finished.game,)), "a hall keeps what is not archived"
 
 
+def test_a_result_that_was_not_recorded_yet_is_taken_from_the_spool(scene: Scene) -> None:
+    """A hall held its result while Redis forgot: the restore records it, it is not played again."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    claim, claimed = taken
+    scene.serve()  # the mirror has the attempt's start
+    order = contract.GameOrder.decode(claimed.order)
+    finished, record = harness.invented(order, claim, claimed.token)
+    told = {"v": 1, "hall": harness.HALL, "token": str(claimed.token), "season": "s"}
+    told |= {"finished": finished.model_dump(mode="json")}
+    spool = scene.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
+    spool.parent.mkdir(parents=True)
+    spool.write_bytes(contract.dumps(told).encode() + b"\n" + record)
+    lagging = memory.MemoryLedger()
+    lagging.load("s", scene.ledger.read("s")[:-1])
+    scene.ledger = lagging
+    scene.restore()
+    last = scene.ledger.read("s", 0, 10_000)[-1]
+    assert (last.kind, last.data["attempt"]) == ("game_finished", claim.attempt)
+    scene.serve()
+    late = scene.ledger.complete(harness.HALL, claimed.token, "s", finished, record)
+    assert late == api.Recorded(last.seq), "the hall hears that it is recorded, and forgets it"
+    scene.play()
+    assert scene.state().finished
+    assert scene.fsck() == []
+
+
+def test_a_damaged_season_keeps_no_other_from_its_restore(scene: Scene) -> None:
+    """One journal that does not fold is named and left; the others are restored."""
+    folder = scene.archive / "bad"
+    folder.mkdir()
+    (folder / "journal.jsonl").write_text('{"no": "entry"}\n')
+    refused: dict[str, str] = {}
+    scene.ledger = memory.MemoryLedger()
+    sources = restore.Sources(scene.archive)
+    journals, plans = restore.plan(scene.ledger, sources, refused)
+    assert [plan.journal.name for plan in plans] == ["s"]
+    assert "line 1 is damaged" in refused["bad"]
+    restore.apply(scene.ledger, sources, journals, plans, "op")
+    assert scene.ledger.seasons() == ("s",)
+    assert (folder / "journal.jsonl").read_text() == '{"no": "entry"}\n'
+
+
 UNREADABLE = ("games/league.2/record.json", "games/league.2/game.pgn", "league.pgn")
 
 
