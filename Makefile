@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system tables archive audit tcec forecast chaos bench clock lock clean help
+.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system tables archive audit tcec forecast chaos cheats bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came t
 
 chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each: half an hour (KILLS=n PARTS=n; as root for all)
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run_chaos.py $${KILLS:-25} $${PARTS:-3}
+
+cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against an honest engine, and with a host that stalls: two hours (FARM_CHEATS=n; as root for all)
+	FARM_CHEATS=$${FARM_CHEATS:-100} $(BIN)/python -m pytest tests/integration/test_cheating_engines.py -s
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s

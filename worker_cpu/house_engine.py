@@ -31,6 +31,8 @@ NAME = "Farmhand"
 MAX_HASH_MB = 4096
 MAX_NODES = 10_000_000
 RESERVE_MS = 150  # ms: kept for pipes, scheduling and garbage collection on a slow host
+PROCESSES_IN = 8  # tasks that are held, one is a process
+HELD_SECONDS = 120.0  # s: far beyond a probe, so that nothing of it stays
 MOVES_AHEAD = 30  # moves the time left is shared among when nothing else is said
 _NS_PER_MS = 1_000_000
 _CLOCK_WORDS = frozenset(
@@ -239,13 +241,30 @@ def _say(line: str) -> None:
     os.write(1, line.encode() + b"\n")
 
 
+def _hold_tasks(number: int) -> None:
+    """Start so many threads, one in eight a process, until the end; they do nothing.
+
+    Where the host has no room for them, the engine ends with the system's error.
+    """
+    wanted_processes = number // PROCESSES_IN
+    for _ in range(wanted_processes):
+        if os.fork() == 0:
+            os.closerange(0, 3)
+            time.sleep(HELD_SECONDS)
+            os._exit(0)
+    for _ in range(number - wanted_processes):
+        threading.Thread(target=time.sleep, args=(HELD_SECONDS,), daemon=True).start()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the engine on the standard input and output."""
     parser = argparse.ArgumentParser(prog="farm-engine", description="The farm's own UCI engine.")
     parser.add_argument("--name", default=NAME, help="the name it gives itself")
     parser.add_argument("--nodes", type=int, default=0, help="node limit per move, 0 for none")
+    parser.add_argument("--tasks", type=int, default=0, help="threads and processes it holds")
     options = parser.parse_args(arguments)
     try:
+        _hold_tasks(options.tasks)
         Engine(options.name, min(max(options.nodes, 0), MAX_NODES)).run()
     except BrokenPipeError:
         os._exit(1)  # nobody listens, and the reading thread cannot be woken

@@ -1,9 +1,11 @@
 """When an engine's fault may be the host's, and how that is found out (DESIGN §3.8).
 
 Suspicious are a crash before both engines were ready, and crashes of two different engines
-in consecutive games of this hall. Then the farm's own engine plays two moves in the same
-place: same referee, dead man, sandbox, cores. If that fails too it was the host: no crash
-is counted, the hall is held and the operator told. Otherwise the crash stands.
+in consecutive games of this hall, and any crash beside which the hall's control groups refused
+a process or thread. Then the farm's own engine plays two moves in the same place: same referee,
+dead man, sandbox, cores, with as many threads and processes as the suspected one had or was to
+have. If that fails too it was the host: no crash is counted, the hall is held and the operator
+told. Otherwise the crash stands.
 
 The last game's fault is kept in the hall's directory, so a restart forgets nothing.
 """
@@ -22,6 +24,8 @@ from orchestrator.arbiter import verdict
 from orchestrator.ledger import files
 from worker_cpu import frames, processes
 
+SPARE_TASKS = 16  # threads and processes that an engine has beside those that search
+MOST_TASKS = 256  # beyond its search threads an engine's own swarm is no measure of a host
 PROBE_SECONDS = 60.0  # s: far beyond what a healthy host needs to start an engine
 POLL_SECONDS = 0.1  # s: how often the lease is looked after meanwhile
 _TIMEOUTS = contract.Timeouts(start_ms=20_000, ready_ms=20_000, move_ms=10_000)
@@ -33,11 +37,23 @@ class Memory:
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
 
-    def doubt(self, order: contract.GameOrder, outcome: contract.Outcome, *, ready: bool) -> str:
-        """Return why a fault may be the host's, '' where nothing speaks for it."""
+    def doubt(
+        self,
+        order: contract.GameOrder,
+        outcome: contract.Outcome,
+        *,
+        ready: bool,
+        refused: int = 0,
+    ) -> str:
+        """Return why a fault may be the host's, '' where nothing speaks for it.
+
+        ``refused`` is how many processes and threads the hall's groups refused meanwhile.
+        """
         engine = _crashed(order, outcome)
         if engine is None:
             return ""
+        if refused:
+            return f"the host refused {refused} processes or threads while {engine} ran"
         if not ready:
             return f"{engine} failed before it was ready"
         last = self._last()
@@ -71,6 +87,11 @@ def _crashed(order: contract.GameOrder, outcome: contract.Outcome) -> str | None
     return order.engine(outcome.loser).id
 
 
+def tasks_of(order: contract.GameOrder, seen: int) -> int:
+    """Return how many threads and processes a probe holds: those seen, and those to be expected."""
+    return min(max(seen, order.limits.threads) + SPARE_TASKS, order.limits.threads + MOST_TASKS)
+
+
 class Probe:
     """Lets the farm's own engine play two moves where the suspected one failed."""
 
@@ -87,10 +108,11 @@ class Probe:
         self._directory, self._lock = directory, lock
         self._command = command or (sys.executable, "-m", "worker_cpu.house_engine")
 
-    def run(self, meanwhile: Callable[[], None]) -> str:
+    def run(self, meanwhile: Callable[[], None], tasks: int = 0) -> str:
         """Play; return '' when the host can, else what went wrong.
 
-        ``meanwhile`` is called again and again: the lease goes on.
+        ``meanwhile`` is called again and again: the lease goes on. ``tasks`` is how many threads
+        and processes the engine holds.
         """
         referee = self._nursery.referee(self._cores)
         dead_man = processes.DeadMan(
@@ -101,7 +123,7 @@ class Probe:
             referee=referee,
         )
         try:
-            referee.channel.send(frames.Kind.ORDER, self._order().encode().encode())
+            referee.channel.send(frames.Kind.ORDER, self._order(tasks).encode().encode())
             return self._listen(referee.channel, meanwhile)
         except frames.ChannelClosedError as error:
             return f"the referee is gone: {error}"
@@ -127,8 +149,9 @@ class Probe:
                 return "" if played else f"{outcome.details}; {outcome.note}"
         return f"no end of two moves within {PROBE_SECONDS:g} s"
 
-    def _order(self) -> contract.GameOrder:
-        own = contract.EngineSpec(id="farm-engine", name="Farmhand", command=self._command)
+    def _order(self, tasks: int) -> contract.GameOrder:
+        command = (*self._command, "--tasks", str(tasks))
+        own = contract.EngineSpec(id="farm-engine", name="Farmhand", command=command)
         return contract.GameOrder(
             season="probe",
             season_name="Probe",

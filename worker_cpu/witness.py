@@ -10,13 +10,14 @@ Otherwise the verdict stands, and the record shows what was seen.
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from orchestrator import contract
-from worker_cpu import desk, stalls, suspicion
+from worker_cpu import cgroups, desk, stalls, suspicion
 
 log = structlog.get_logger()
 
@@ -49,12 +50,14 @@ class Witness:
     def begin(self) -> None:
         """Forget the last game's clocks and engines."""
         self._ready = False
+        self._refusals = cgroups.refusals()
+        self._groups: Mapping[contract.Side, str | None] = {}
 
     def engines_ready(
         self, referee: int, farm: Sequence[int], groups: Mapping[contract.Side, str | None]
     ) -> None:
         """Note that both engines run, and in which control groups (``stalls.Host.watch``)."""
-        self._ready = True
+        self._ready, self._groups = True, groups
         self._host.watch(referee, farm, groups)
 
     def clock_starts(self, start_ns: int) -> None:
@@ -116,7 +119,8 @@ class Witness:
         told: dict[str, Any],
         meanwhile: Callable[[], None],
     ) -> HostFault | None:
-        doubt = self._memory.doubt(order, outcome, ready=self._ready)
+        refused = cgroups.refusals() - self._refusals
+        doubt = self._memory.doubt(order, outcome, ready=self._ready, refused=refused)
         if not doubt:
             return None
         log.warning("host.doubted", reason=doubt)
@@ -125,7 +129,9 @@ class Witness:
             remark = f"{doubt}; it ran on GPU box {box}, where no probe is made"
             told["remarks"] = [*told.get("remarks", ()), remark]
             return None
-        failed = self._probe.run(meanwhile)
+        group = self._groups.get(outcome.loser) if outcome.loser else None
+        seen = 0 if group is None else cgroups.tasks(pathlib.Path(group))
+        failed = self._probe.run(meanwhile, suspicion.tasks_of(order, seen))
         if failed:
             evidence = f"{doubt}; the farm's own engine fails here, too: {failed}"
             self._memory.forget()
