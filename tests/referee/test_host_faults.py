@@ -198,8 +198,7 @@ CHURN = """
 import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 input()
-end = time.monotonic() + 1.0
-while time.monotonic() < end:
+for _ in range(25):
     if os.fork() == 0:
         stop = time.process_time() + 0.02
         while time.process_time() < stop: pass
@@ -233,7 +232,7 @@ def test_a_control_group_counts_children_that_nobody_waited_for() -> None:
             own_ns, all_ns = stalls.processor_ns([engine.pid]), cgroups.used_ns(group)
             engine.stdin.write(b"\n")
             engine.stdin.flush()
-        assert all_ns > own_ns + 100 * MS
+        assert all_ns > own_ns + 400 * MS
         assert pulse.usage_ns(str(group)) >= all_ns
     finally:
         group.rmdir()
