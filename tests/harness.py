@@ -242,8 +242,13 @@ def farm(*words: str, code: int = 0, env: Mapping[str, str] | None = None) -> st
 
 def celery_farm(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Run ``celery -A orchestrator farm …`` in a process of its own."""
+    return celery(environment, "farm", *words)
+
+
+def celery(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``celery -A orchestrator …`` in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", *words],
+        [sys.executable, "-m", "celery", "-A", "orchestrator", *words],
         env=dict(environment),
         capture_output=True,
         text=True,

@@ -175,7 +175,7 @@ def _ring_until_known(hall: settings.HallSettings) -> None:
             if lane.is_known(lanes, hall):
                 return
             queue = bells.queue(f"{hall.hall}.{hall.lane}")
-            play.apply_async(queue=queue, expires=LANE_RING_SECONDS)
+            play.apply_async(queue=queue)
         except (errors.LedgerAwayError, kombu.exceptions.OperationalError) as error:
             log.warning("redis.away", error=str(error))
         pause.wait(LANE_RING_SECONDS)

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import getpass
 import os
-import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -20,23 +19,18 @@ from orchestrator.season import choice, entries, state
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 APPEND_TRIES = 20  # a journal that grows between reading and writing is read again
-REDIS = "redis"  # the embedded Redis' folder in the data directory
-
-
-def data_directory() -> pathlib.Path:
-    """Return the farm's data directory: FARM_DATA, else ``.farm`` in this directory."""
-    return pathlib.Path(os.environ.get("FARM_DATA", ".farm")).absolute()
+REDIS = embedded.FOLDER
+data_directory = embedded.data_directory
 
 
 def redis_url() -> str:
     """Return the farm's Redis: that of the environment, else that of a running ``farm up``."""
     if url := address.url():
         return url
-    data = data_directory()
-    if (found := embedded.running_url(data / REDIS)) is not None:
+    if (found := embedded.running_here()) is not None:
         return found
     raise errors.LedgerUnreachableError(
-        f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data};"
+        f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data_directory()};"
         " start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
     )
 

@@ -18,6 +18,11 @@ def queue(hall: str) -> str:
     return f"{PLAY}.{hall}"
 
 
+def is_queue(name: str) -> bool:
+    """Say whether a name is the queue of a bell."""
+    return name.startswith((f"{PLAY}.", f"{PREPARE}."))
+
+
 def box_queue(box: str) -> str:
     """Return the queue of a GPU box's doorbell."""
     return f"{PREPARE}.{box}"

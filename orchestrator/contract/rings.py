@@ -1,15 +1,15 @@
-"""What a ring looks like on its way through Redis: whatever else is in a queue is no ring.
+"""What Celery's messages look like on their way through Redis: whatever else arrives is none.
 
 A ring says "look", and nothing more. Celery's messages could carry more: arguments, a time limit
 that kills the child, tasks to be called afterwards; and one that Celery cannot read ends the
-worker that takes it. Invariants: nothing but a plain ring passes, whoever has written it; it is
-made anew, so that Celery reads no word of a stranger's but a name that was checked.
+worker that takes it. Orders, replies and events of its remote control carry JSON, and are read by
+code that expects what Celery writes. Invariants: nothing but a message passes, whoever has written
+it; it is made again from what was checked, so that Celery reads no other word of a stranger's.
 """
 
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import re
 from typing import Any, Final
 
@@ -17,20 +17,37 @@ from orchestrator.contract import bells, codec
 
 _TASKS: Final = frozenset({bells.PLAY, bells.PREPARE})
 _NO_LIMITS: Final = (None, [None, None])
-_NAME: Final = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a ring, and of its delivery: UUIDs
-_YEARS: Final = range(2000, 3000)  # of an expiry: at the calendar's edges a time zone overflows
+_NAME: Final = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a message, and of its delivery: UUIDs
 _BODY: Final = base64.b64encode(  # no argument, nothing to be called behind
     b'[[], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]'
 ).decode()
+_BIGGEST: Final = 2**53  # of a number in a header: what every reader holds exactly
+_WORDS: Final = 256  # characters of a text in a header
+# Everything that bytes can do to their reader: kombu's own decoder raises other errors still.
+_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
-def plain(message: Any, queue: str) -> dict[str, Any] | None:
-    """Return the ring that a decoded message of a queue is, made anew; None where it is none."""
+def plain(raw: bytes, queue: str) -> bytes | None:
+    """Return the ring that the bytes of a queue are, made again; None where they are none."""
     try:
+        message = codec.loads(raw)
         if _is_envelope(message) and _is_call(message["headers"]) and _is_empty(message["body"]):
-            return _anew(message["headers"], message["properties"], queue)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            ring = _ring(message["headers"], message["properties"], queue)
+            return codec.dumps(ring).encode()
+    except _UNREADABLE:
         pass  # it has another shape
+    return None
+
+
+def plain_message(raw: bytes) -> bytes | None:
+    """Return the message of Celery's own that bytes are, made again; None where they are none."""
+    try:
+        message = codec.loads(raw)
+        if _is_envelope(message):
+            codec.loads(base64.b64decode(message["body"], validate=True))
+            return codec.dumps(_message(message)).encode()
+    except _UNREADABLE:
+        pass
     return None
 
 
@@ -60,8 +77,12 @@ def _is_empty(body: Any) -> bool:
     return arguments == [] and words == {} and not any(embedded.values())
 
 
-def _anew(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
-    """Return a ring's message; all that Celery reads of one stands in it."""
+def _ring(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
+    """Return a ring's message; all that Celery reads of one stands in it.
+
+    It never expires: that would compare the clocks of two hosts, and a ring that is late harms
+    nobody.
+    """
     name = headers["id"]
     return {
         "body": _BODY,
@@ -72,7 +93,7 @@ def _anew(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
             "task": headers["task"],
             "id": name,
             "root_id": name,
-            "expires": _expiry(headers["expires"]),
+            "expires": None,
             "eta": None,
             "timelimit": [None, None],
             "retries": 0,
@@ -90,11 +111,26 @@ def _anew(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
     }
 
 
-def _expiry(told: Any) -> str | None:
-    """Return an expiry as Celery reads it, in UTC; raise ``ValueError`` for one that is none."""
-    if told is None:
-        return None
-    at = dt.datetime.fromisoformat(told)
-    if at.year not in _YEARS:
-        raise ValueError(told)
-    return (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC).isoformat()
+def _message(message: Any) -> dict[str, Any]:
+    """Return a message with its body, and of its headers what is short and plain."""
+    headers, properties = message["headers"], message["properties"]
+    place = properties["delivery_info"]
+    return {
+        "body": message["body"],
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
+        "headers": {name: value for name, value in headers.items() if _is_short(value)},
+        "properties": {
+            "delivery_mode": 2,
+            "delivery_info": {name: str(place[name]) for name in ("exchange", "routing_key")},
+            "priority": 0,
+            "body_encoding": "base64",
+            "delivery_tag": properties["delivery_tag"],
+        },
+    }
+
+
+def _is_short(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _WORDS
+    return value is None or (isinstance(value, int | float) and abs(value) < _BIGGEST)

@@ -101,7 +101,7 @@ def _pool(
             *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker", "--pool", "threads"),
             *("--concurrency", str(THREADS), "--include", "simulated", "--queues", queues),
             *("--hostname", f"scale-{at}@%h", "--loglevel", "WARNING"),
-            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *("--without-gossip", "--without-mingle"),
         ]
         with (root / f"pool-{at}.log").open("wb") as log:
             pool.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
