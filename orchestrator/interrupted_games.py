@@ -60,10 +60,17 @@ def verdict(
     if state.lost is None:
         return [], []
     game = state.game(state.lost.ended.game)
-    plies, played = _plies(ledger, kept, game.id, state.lost.ended.attempt)
+    with structlog.contextvars.bound_contextvars(season=state.launched.id):
+        plies, played = _plies(ledger, kept, game.id, state.lost.ended.attempt)
     with _tables(state.events[game.event].spec) as prober:
         drafts = judgement.judge(state, plies, prober, played)
-    log.warning("attempt.judged", game=game.id, scenario=drafts[0].data["scenario"])
+    log.warning(
+        "attempt.judged",
+        season=state.launched.id,
+        game=game.id,
+        attempt=state.lost.ended.attempt,
+        scenario=drafts[0].data["scenario"],
+    )
     return drafts, effects(state, drafts)
 
 

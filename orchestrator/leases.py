@@ -53,7 +53,7 @@ class Lookout:
         """Mark an overdue lease; False when it has been renewed meanwhile."""
         if not self._chain:
             self._chain = secrets.token_hex(8)
-            log.warning("lease.overdue", hall=self.hall, game=slot.game, attempt=slot.attempt)
+            log.warning("lease.overdue", hall=self.hall, **_about(slot))
         if isinstance(ledger.suspect(self.hall, slot.token, self._chain), api.Alive):
             self.reset()
             return False
@@ -68,5 +68,9 @@ class Lookout:
         self.reset()
         if isinstance(reply, api.Alive):
             return False
-        log.error("lease.revoked", hall=self.hall, game=slot.game, attempt=slot.attempt)
+        log.error("lease.revoked", hall=self.hall, **_about(slot))
         return True
+
+
+def _about(slot: api.Slot) -> dict[str, str]:
+    return {"season": slot.season, "game": slot.game, "attempt": slot.attempt}

@@ -28,6 +28,7 @@ REARRANGING = frozenset(  # the event's PGN is written anew
 )
 
 
+ABOUT = ("game", "attempt", "event")  # of a fact: what a line of the log is found by
 RESTORE = "stop `farm serve`, run `farm restore`, start it again"
 
 
@@ -129,7 +130,8 @@ class SeasonRunner:
             reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE, effects)
             if isinstance(reply, api.Appended):
                 for draft in drafts:
-                    log.info("fact.decided", season=self.season, kind=draft.kind)
+                    about = {key: draft.data[key] for key in ABOUT if draft.data.get(key)}
+                    log.info("fact.decided", season=self.season, kind=draft.kind, **about)
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -204,10 +206,11 @@ class SeasonRunner:
         if packed is None and finished.by_verdict:
             packed = interrupted_games.packed(self.state, finished)
         if packed is None:
-            self._miss(finished.game)
+            self._miss(finished.game, finished.attempt)
             return
         if finished.game in self.missing:
-            log.info("record.found", season=self.season, game=finished.game)
+            about = {"game": finished.game, "attempt": finished.attempt}
+            log.info("record.found", season=self.season, **about)
             self.missing.discard(finished.game)
         known = self._archive.pgn(finished.game) is not None
         self._archive.keep_game(finished.game, packed)
@@ -215,7 +218,7 @@ class SeasonRunner:
             self._add_to_event(finished.game)
         self._kept.append(finished.attempt)
 
-    def _miss(self, game: str) -> None:
+    def _miss(self, game: str, attempt: str) -> None:
         """Wait for a record that Redis has lost: its hall's spool has it.
 
         A restore that could not find it either has said so, and its result counts alone.
@@ -225,7 +228,7 @@ class SeasonRunner:
         elif game not in self.missing:
             self.missing.add(game)
             self.bell.news()
-            log.error("record.missing", season=self.season, game=game)
+            log.error("record.missing", season=self.season, game=game, attempt=attempt)
 
     def _add_to_event(self, game: str) -> None:
         """Add a game to its event's PGN: behind the others, or, played again, in its place."""

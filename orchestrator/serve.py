@@ -42,7 +42,7 @@ from orchestrator import (
     season_runner,
     version,
 )
-from orchestrator.ledger import api, services
+from orchestrator.ledger import api, services, vitals
 
 log = structlog.get_logger()
 
@@ -147,8 +147,10 @@ class Server:
         now = time.monotonic()
         if now - self._reported < services.BEAT_SECONDS:
             return
+        now_ms, skew = vitals.now_and_skew(self._ledger)
         report = services.Serve(
-            at_ms=self._ledger.now_ms(),
+            at_ms=now_ms,
+            clock_skew_seconds=skew,
             version=version.build(),
             host=socket.gethostname(),
             unsafe=tuple(self._ledger.check_durability()),

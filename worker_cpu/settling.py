@@ -37,7 +37,8 @@ def settle(
     _give_back_plies(slot, directory, ledger)
     end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
     ledger.give_up(configured.hall, slot.token, slot.season, end)
-    log.warning("attempt.given_up", game=slot.game, attempt=slot.attempt, ply=end.ply)
+    about = {"season": slot.season, "game": slot.game, "attempt": slot.attempt}
+    log.warning("attempt.given_up", **about, ply=end.ply)
 
 
 def _submit(path: pathlib.Path, directory: hall.HallDirectory, ledger: api.Ledger) -> None:
@@ -52,7 +53,9 @@ def _submit(path: pathlib.Path, directory: hall.HallDirectory, ledger: api.Ledge
     )
     if isinstance(reply, api.Refused):
         directory.set_aside(path, reply.reason)
-        log.error("spool.refused", path=path.name, reason=reply.reason)
+        finished = spooled.finished
+        about = {"season": spooled.season, "game": finished.game, "attempt": finished.attempt}
+        log.error("spool.refused", path=path.name, reason=reply.reason, **about)
     elif ledger.mirrored(spooled.season) >= reply.seq:
         path.unlink()
         directory.forget_attempt(spooled.finished.attempt)
@@ -64,7 +67,8 @@ def _give_back_record(spooled: hall.Spooled, seq: int, ledger: api.Ledger) -> No
     """Let the archive have the record that Redis has lost, unless it was archived just now."""
     attempt = spooled.finished.attempt
     ledger.give_back(attempt, spooled.record, ())
-    log.warning("record.given_back", game=spooled.finished.game, attempt=attempt)
+    about = {"season": spooled.season, "game": spooled.finished.game, "attempt": attempt}
+    log.warning("record.given_back", **about)
     if ledger.mirrored(spooled.season) >= seq:
         ledger.archived(attempt)
 
@@ -87,7 +91,8 @@ def _give_back_plies(slot: api.Slot, directory: hall.HallDirectory, ledger: api.
         reply = ledger.write_ply(slot.hall, slot.token, slot.attempt, ply, line)
         if not isinstance(reply, api.Written):
             return
-        log.warning("ply.given_back", game=slot.game, attempt=slot.attempt, ply=ply)
+        about = {"season": slot.season, "game": slot.game, "attempt": slot.attempt}
+        log.warning("ply.given_back", **about, ply=ply)
 
 
 def _last_words(directory: hall.HallDirectory, attempt: str) -> str:

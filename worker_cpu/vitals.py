@@ -178,7 +178,8 @@ def _existing(path: pathlib.Path) -> pathlib.Path:
 def tell(ledger: api.Ledger, sample: Callable[[int], vitals.Vitals]) -> None:
     """Publish one sample; an away Redis and an unreadable kernel file are logged alone."""
     try:
-        told = sample(ledger.now_ms())
+        now_ms, skew = vitals.now_and_skew(ledger)
+        told = sample(now_ms).model_copy(update={"clock_skew_seconds": skew})
         ledger.set_vitals(told.host, told.encode())
     except (errors.LedgerAwayError, OSError, ValueError) as error:
         log.debug("vitals.failed", error=str(error))

@@ -279,9 +279,11 @@ class Box:
                     del self._running[attempt]  # the game is over
 
     def _tell_vitals(self, shown: Mapping[str, gpus.Gpu]) -> None:
+        now_ms, skew = vitals.now_and_skew(self._ledger)
         told = vitals.Vitals(
             host=self._settings.host,
-            at_ms=self._ledger.now_ms(),
+            at_ms=now_ms,
+            clock_skew_seconds=skew,
             version=version.build(),
             role="gpu",
             cpus=os.cpu_count() or 0,

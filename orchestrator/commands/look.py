@@ -13,7 +13,7 @@ import click
 
 from orchestrator import errors
 from orchestrator.commands import common, completing, tables
-from orchestrator.ledger import api, vitals
+from orchestrator.ledger import api, services, vitals
 from orchestrator.season import graph as season_graph
 from orchestrator.season import views
 
@@ -36,13 +36,34 @@ def status(season: str | None, *, as_json: bool) -> None:
         seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
         hosts = vitals.read(ledger)
         failed = {one.hall for one in hosts.values() if one.problem and one.hall}
+        clocks = _clocks(ledger, hosts)
         halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
     if as_json:
-        common.print_json({"seasons": seasons, "halls": halls, "alarms": alarms})
+        common.print_json({"seasons": seasons, "halls": halls, "alarms": alarms, "clocks": clocks})
     else:
         _show(seasons, halls, alarms)
+        for host, skew in clocks.items():
+            common.console().print(f"Clock of {host}: {_skew(skew)}", style="yellow")
     if alarms:
         click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
+
+
+def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
+    """Return the hosts whose clock is not Redis', with the seconds that they are ahead of it."""
+    skews = {host: one.clock_skew_seconds for host, one in hosts.items()}
+    serve = services.read(ledger, services.SERVE, services.Serve)
+    if serve is not None:
+        skews.setdefault(serve.host, serve.clock_skew_seconds)
+    known = {host: skew for host, skew in skews.items() if skew is not None}
+    return {host: skew for host, skew in known.items() if abs(skew) > vitals.SKEW_SECONDS}
+
+
+def _skew(seconds: float) -> str:
+    where = "ahead of" if seconds > 0 else "behind"
+    return (
+        f"{abs(seconds):.0f} s {where} Redis' clock. Games and leases go on; "
+        "dates in logs and PGN are wrong: start chrony on that host"
+    )
 
 
 def _season(ledger: api.Ledger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:

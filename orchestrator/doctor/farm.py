@@ -104,11 +104,14 @@ def _host(name: str, seen: vitals.Vitals, now_ms: int) -> Iterator[contract.Find
     )
     offset, kept = seen.clock_offset_seconds, seen.clock_synchronized
     skewed = kept is False or (offset is not None and abs(offset) > SKEW_SECONDS)
+    apart = seen.clock_skew_seconds or 0.0
+    skewed = skewed or abs(apart) > vitals.SKEW_SECONDS
     yield contract.Finding(
         area="host",
         name=f"{name}: time of day",
-        status="unknown" if kept is None else "warning" if skewed else "ok",
-        found=f"offset {offset or 0:.4f} s, {'kept' if kept else 'not synchronized'}",
+        status="warning" if skewed else "unknown" if kept is None else "ok",
+        found=f"offset {offset or 0:.4f} s, {'kept' if kept else 'not synchronized'},"
+        f" {apart:+.1f} s from Redis' clock",
         why="dates in PGN and logs; no clock of a game depends on it",
         do="start chrony on that host",
     )

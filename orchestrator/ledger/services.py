@@ -22,7 +22,8 @@ class Serve(contract.Message):
     """One pass of ``farm serve`` that was completed.
 
     ``unsafe`` is what in Redis' settings can lose an acknowledged write: only the user of
-    ``serve`` may read all of them. ``damaged`` are seasons that it has taken out of service,
+    ``serve`` may read all of them. ``clock_skew_seconds`` is how far its host's time of day is
+    ahead of Redis'. ``damaged`` are seasons that it has taken out of service,
     ``stopped`` those whose archive does not take a file.
     """
 
@@ -30,6 +31,7 @@ class Serve(contract.Message):
     at_ms: int
     version: str = ""
     host: str = ""
+    clock_skew_seconds: float | None = None
     unsafe: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()

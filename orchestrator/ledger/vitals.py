@@ -6,6 +6,7 @@ Redis (``at_ms``), so that a host whose own clock is wrong is still seen to be a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -14,6 +15,8 @@ import pydantic
 from orchestrator import contract
 
 BEAT_SECONDS: Final = 10.0  # s: alarms wait for several of them
+SKEW_SECONDS: Final = 1.0  # s: a host's clock so far from Redis' is shown
+SURE_SECONDS: Final = 0.5  # s: a question that takes longer tells no skew
 
 
 class Gpu(contract.Message):
@@ -38,6 +41,7 @@ class Vitals(contract.Message):
     whatever name. ``cores`` are the hall's logical CPUs, none where it is bound to none.
     ``foreign_cpu_ratio`` is the use of the engines' cores by others than this hall's own
     processes, ``quiet`` whether governor, swap and load are as a clocked game wants them.
+    ``clock_skew_seconds`` is how far its time of day is ahead of Redis', negative for behind.
     ``problem`` says why the worker has ended without opening its hall, '' where it has opened it.
     """
 
@@ -65,12 +69,34 @@ class Vitals(contract.Message):
     throttles: int | None = None
     clock_offset_seconds: float | None = None
     clock_synchronized: bool | None = None
+    clock_skew_seconds: float | None = None
     quiet: bool | None = None
     bench_ratio: float | None = None
     spooled: int | None = None
     refused: int | None = None
     gpus: tuple[Gpu, ...] = ()
     problem: str = ""
+
+
+class Clock(Protocol):
+    """The ledger's clock."""
+
+    def now_ms(self) -> int:
+        """Return Redis' time of day in milliseconds."""
+
+
+def now_and_skew(ledger: Clock) -> tuple[int, float | None]:
+    """Return Redis' time in ms, and how many seconds this host's clock is ahead of it.
+
+    The skew is shown and alerted on, and no rule rests on it. Half the time of the question is its
+    error; after a long one it is unknown.
+    """
+    before = time.time()
+    now_ms = ledger.now_ms()
+    after = time.time()
+    if not 0 <= after - before < SURE_SECONDS:
+        return now_ms, None
+    return now_ms, round((before + after) / 2 - now_ms / 1000, 3)
 
 
 class Source(Protocol):

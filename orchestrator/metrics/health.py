@@ -28,6 +28,7 @@ def redis(
     """
     began = time.perf_counter()
     now_ms = ledger.now_ms()
+    sheet.set("farm_redis_time_seconds", now_ms / 1000)
     sheet.set("farm_redis_ping_seconds", time.perf_counter() - began)
     with ledger.server.asked():
         info: dict[str, Any] = ledger.server.client.info()
@@ -62,6 +63,7 @@ def _info(sheet: families.Sheet, info: dict[str, Any], now_ms: int) -> None:
 
 def _serve(sheet: families.Sheet, ledger: store.RedisLedger) -> services.Serve | None:
     serve = services.read(ledger, services.SERVE, services.Serve)
+    sheet.set("farm_serve_clock_skew_seconds", serve.clock_skew_seconds if serve else None)
     sheet.set("farm_serve_last_beat_timestamp_seconds", serve.at_ms / 1000 if serve else 0)
     if serve is not None:
         sheet.set("farm_serve_info", 1, version=serve.version, host=serve.host)

@@ -35,6 +35,7 @@ def _host(sheet: families.Sheet, host: str, seen: vitals.Vitals) -> None:
         "frequency_hertz": seen.frequency_hertz,
         "throttles_total": seen.throttles,
         "clock_offset_seconds": seen.clock_offset_seconds,
+        "clock_skew_seconds": seen.clock_skew_seconds,
         "clock_synchronized": seen.clock_synchronized,
         "quiet": seen.quiet,
         "bench_ratio": seen.bench_ratio,
