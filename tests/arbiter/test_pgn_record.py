@@ -190,6 +190,16 @@ def real_games() -> Iterator[tuple[chess.pgn.Game, boards.Variant]]:
                     yield game, variant
 
 
+@pytest.mark.parametrize(
+    ("elapsed_ms", "told"), [(0, "00:00:00"), (61_999, "00:01:01"), (3_725_000, "01:02:05")]
+)
+def test_a_game_s_duration_is_told_in_hours_minutes_seconds(elapsed_ms: int, told: str) -> None:
+    """The tag ``GameDuration``, which imports read where the times are missing."""
+    game = fools_mate()
+    timed = game.model_copy(update={"ended_ms": game.started_ms + elapsed_ms})
+    assert record.tags(timed)["GameDuration"] == told
+
+
 def moves_to_mate(value: str | None) -> str | None:
     """Turn mates in plies into moves: the archive's own parity is not always right."""
     match = re.fullmatch(r"(-?)M(\d+)", value or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import chess
 import driver
 import pytest
 
@@ -305,3 +306,16 @@ def test_an_answer_takes_no_other_games_verdict_away(tmp_path: Path) -> None:
     assert progress is not None
     assert list(progress.plies) == told
     assert season.play().state.finished
+
+
+def test_the_last_position_of_an_interrupted_game_is_that_after_its_plies(tmp_path: Path) -> None:
+    """It stands in the record of a game that a verdict has ended (``FinalFen``)."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
+    season.settle()
+    game = season.state.ready_game() or ""
+    order, told = orders.game_order(season.state, game), driver.plies(season, game, 6)
+    board = chess.Board(order.opening.fen or chess.STARTING_FEN)
+    for move in (*order.opening.moves, *(ply.move for ply in told)):
+        board.push_uci(move)
+    assert interruption.final_fen(order, told) == board.fen()
+    assert interruption.final_fen(order, told[:3]) not in {"", board.fen()}

@@ -153,6 +153,25 @@ def test_stage_1_keeps_what_held_in_the_real_event(results: list[tuple[int, int]
         assert abs(colours.count("w") - colours.count("b")) <= 3
 
 
+def test_a_round_without_a_game_scores_a_bye_or_nothing() -> None:
+    """FIDE C.04: the score that the next round is paired by: a bye is a win, an absence nothing."""
+    games = [base.Game(0, 2, 1, (2, 0)), base.Game(1, 3, 1, (1, 1))]
+    played = base.History(1, lambda: games, [(1, 4)], [])
+    scores = {player.number: player.score for player in swiss.ranking(6, "seed", played)}
+    assert scores == {0: 2, 1: 1, 2: 0, 3: 1, 4: 2, 5: 0}
+
+
+def test_a_bye_s_share_of_the_opponents_score_ranks_the_next_round() -> None:
+    """FIDE C.07: the bye counts as a game against an opponent like oneself."""
+    games = [
+        *(base.Game(0, 1, 1, (2, 0)), base.Game(2, 3, 1, (1, 1))),
+        *(base.Game(0, 2, 2, (2, 0)), base.Game(4, 1, 2, (2, 0))),
+    ]
+    played = base.History(2, lambda: games, [(1, 4), (2, 3)], [])
+    ranked = [player.number for player in swiss.ranking(5, "opponents-score", played)]
+    assert ranked[:2] == [4, 0]  # both have 4: 4 has 0 + 4 of its bye, 0 has 0 + 1
+
+
 def test_who_has_left_is_not_paired() -> None:
     """An engine that left meets nobody; its results no longer rank its opponents."""
     schedule = swiss.Swiss(8, 4)
