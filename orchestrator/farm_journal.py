@@ -49,7 +49,11 @@ class FarmMirror:
         """
         if run_id != self._run_id:
             self._run_id, self._broken = run_id, ""
-        last = self._ledger.last(api.FARM)
+        try:
+            last = self._ledger.last(api.FARM)
+        except errors.LedgerForeignError as error:
+            self._broken = str(error)
+            return 0
         if (last or self._path.exists()) and not self._broken:
             try:
                 self._extend(last)
@@ -59,7 +63,10 @@ class FarmMirror:
                 if self._refused != str(error):
                     log.error("farm_journal.stands", error=str(error))  # noqa: TRY400 - no bug
                 self._refused = str(error)
-            except (errors.LedgerDamagedError, errors.RefusedError, errors.HostError) as error:
+            except (
+                *(errors.LedgerDamagedError, errors.LedgerForeignError),
+                *(errors.RefusedError, errors.HostError),
+            ) as error:
                 self._broken = str(error)
                 self.close()
                 log.error("farm_journal.damaged", error=str(error))  # noqa: TRY400 - no bug: said

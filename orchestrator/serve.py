@@ -77,6 +77,7 @@ class Server:
         self._alive = alive
         self._runners: dict[str, season_runner.SeasonRunner] = {}
         self._run_id = ""  # the server that answered the last pass
+        self._compared: set[str] = set()  # halls whose journals were compared in this pass
         self._damaged: dict[str, str] = {}  # suspended seasons, with the reason
         self._standing: dict[str, str] = {}  # season to what its disk said last
         self._skipped: dict[str, str] = {}  # hall to why it could not be tended
@@ -129,6 +130,8 @@ class Server:
         now_ms = self._ledger.now_ms()
         for runner in self._living():
             self._guarded(runner.season, functools.partial(self._advance, runner, now_ms))
+        while self._compared:  # what they spooled may have waited for it
+            self._ring(self._compared.pop())
         for hall in self._halls():
             self._tended(hall, now_ms)
         for runner in self._living():
@@ -140,7 +143,7 @@ class Server:
 
     def _advance(self, runner: season_runner.SeasonRunner, now_ms: int) -> None:
         if runner.advance(now_ms, self._run_id):
-            self._ring(runner.hall)  # what it spooled may have waited for the comparison
+            self._compared.add(runner.hall)
 
     def _report(self) -> None:
         """Publish that a pass was completed, and what is wrong, for whoever watches."""

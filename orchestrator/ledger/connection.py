@@ -28,6 +28,8 @@ HEALTH_CHECK = 15  # s: a link idle for longer is pinged before it is used
 
 # DESIGN §6: what Redis must be told so that an acknowledged write is never lost.
 DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+# What Redis says of a key of another type, and of a stream that somebody has cut at its end.
+FOREIGN = ("WRONGTYPE", "equal or smaller than the target stream top item")
 # What the append-only file holds between MULTI and EXEC: the scripts' writes, and Celery's.
 REPLAYED = (
     *(("multi",), ("exec",), ("set", "farm:x", "y"), ("del", "farm:x"), ("incr", "farm:x")),
@@ -134,6 +136,11 @@ class Server:
                 "out: it is safe to repeat)"
             ) from error
         except redis_exceptions.RedisError as error:
+            if any(word in str(error) for word in FOREIGN):
+                raise errors.LedgerForeignError(
+                    f"a key of Redis at {self.name} is not as the farm writes it: {error};"
+                    " `farm fsck` looks for it"
+                ) from error
             raise errors.LedgerRefusedError(
                 f"Redis at {self.name} refused a command: {error}; see the server's log, "
                 "its memory and disk, and the rights of the user"

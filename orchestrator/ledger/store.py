@@ -452,7 +452,22 @@ class RedisLedger:
         for entry in entries:
             words += [entry.schema_version, entry.kind, entry.at_ms, entry.by, entry.token]
             words.append(contract.dumps(entry.data))
+        self._forget_end(journal, entries[0].seq - 1)
         return replies.appended(self.server.run("load", [self._keys.journal(journal)], *words))
+
+    def _forget_end(self, journal: str, last: int) -> None:
+        """Let a stream that ends at ``last`` forget later entries that somebody has deleted.
+
+        It would refuse their numbers. Only who restores may do this.
+        """
+        key = self._keys.journal(journal)
+        if self.last(journal) != last:
+            return
+        with self.server.asked():
+            if not last:
+                self.server.client.delete(key)
+            elif self.server.client.xinfo_stream(key)["last-generated-id"] != f"{last}-0".encode():
+                self.server.client.execute_command("XSETID", key, f"{last}-0")  # type: ignore[no-untyped-call]
 
     def reindex(self, index: restoring.Index) -> None:
         """Replace what is kept of a season beside its journal."""

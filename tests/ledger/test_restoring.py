@@ -6,7 +6,7 @@ import pytest
 import scene
 
 from orchestrator import contract, errors
-from orchestrator.ledger import api, memory, restoring, store
+from orchestrator.ledger import api, keys, memory, restoring, store
 
 
 def played(ledger: scene.Twin) -> contract.Token:
@@ -97,6 +97,28 @@ def test_entries_are_loaded_only_where_they_follow(ledger: scene.Twin) -> None:
     assert ledger.load("s1", entries[2:]) == api.Appended(len(entries))
     with pytest.raises(ValueError, match="follow"):
         ledger.load("s1", [entries[0], entries[2]])
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_what_somebody_has_cut_off_a_journal_is_loaded_again(
+    redis_ledger: store.RedisLedger, left: int
+) -> None:
+    """A stream remembers the numbers of entries that were deleted; they are loaded all the same."""
+    played(redis_ledger)
+    entries = redis_ledger.read("s1")
+    key = keys.Keys().journal("s1")
+    redis_ledger.server.client.xdel(key, *(f"{entry.seq}-0" for entry in entries[left:]))
+    with pytest.raises(errors.LedgerForeignError):
+        redis_ledger.append("s1", left, [scene.draft()], "op")
+    assert redis_ledger.load("s1", entries[left:]) == api.Appended(len(entries))
+    assert redis_ledger.read("s1") == entries
+
+
+def test_a_key_of_another_type_is_no_outage(redis_ledger: store.RedisLedger) -> None:
+    """It is one journal's trouble: what waits for Redis to come back would wait for ever."""
+    redis_ledger.server.client.hset(keys.Keys().journal("odd"), "a", "b")
+    with pytest.raises(errors.LedgerForeignError, match="WRONGTYPE"):
+        redis_ledger.last("odd")
 
 
 def test_record_and_plies_are_given_back(ledger: scene.Twin) -> None:
