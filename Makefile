@@ -62,6 +62,9 @@ chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times e
 cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against an honest engine, and with a host that stalls: two hours (FARM_CHEATS=n; as root for all)
 	FARM_CHEATS=$${FARM_CHEATS:-100} $(BIN)/python -m pytest tests/integration/test_cheating_engines.py -s
 
+fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half an hour (FUZZ="--seconds 60 --seed 7"); finds in build/fuzz
+	PYTHONPATH=tests:tests/fuzz:tests/season $(BIN)/python tests/fuzz/run_fuzz.py $(FUZZ)
+
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
 

@@ -7,6 +7,7 @@ same documents and files from the same journal; the season never waits for it (S
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 import time
@@ -94,18 +95,36 @@ class Projector:
         self._compare_clocks()
         looked = self._looked_at()
         for season in looked:
-            self._catch_up(season)
+            with self._guarded(season):
+                self._catch_up(season)
         shown = choice.shown(self._folded())
         front = shown.launched.id if shown else ""
         if front != self._shelf.shown:
             looked = list(self.seasons.values())
             self._shelf.shown = front
-            self._tell(self._front(self.seasons[front]) if front else [])
+            if front:
+                with self._guarded(self.seasons[front]):
+                    self._tell(self._front(self.seasons[front]))
         for season in looked:
-            if season.state.launch is not None:
-                for told in self._follower.follow(season, front=season.state is shown):
-                    self._tell(told)
+            if season.state.launch is not None and not season.failed:
+                with self._guarded(season):
+                    for told in self._follower.follow(season, front=season.state is shown):
+                        self._tell(told)
         self._due.clear()
+
+    @contextlib.contextmanager
+    def _guarded(self, season: watched.Season) -> Iterator[None]:
+        """Let no season keep the others from being shown: one that fails stays as it was.
+
+        It is looked at again when the page is started again, or Redis restored.
+        """
+        try:
+            yield
+        except errors.LedgerAwayError:
+            raise
+        except Exception:
+            log.exception("broadcast.season_failed", season=season.id)
+            season.failed = True
 
     def _tell(self, told: Sequence[messages.Message]) -> None:
         if told:
@@ -118,13 +137,17 @@ class Projector:
             if name not in self.seasons:
                 self.seasons[name] = watched.Season(name, self.album)
         found = [self.seasons[name] for name in launched]
-        looked = [season for season in found if not season.over or season.id in self._due]
+        looked = [
+            season
+            for season in found
+            if not season.failed and (not season.over or season.id in self._due)
+        ]
         self._due.update(season.id for season in looked)  # again, if this pass fails
         return looked
 
     def _folded(self) -> list[season_state.SeasonState]:
         """Return the states of all seasons that have been launched, in that order."""
-        states = (season.state for season in self.seasons.values())
+        states = (season.state for season in self.seasons.values() if not season.failed)
         return [state for state in states if state.launch is not None]
 
     def _compare_clocks(self) -> None:

@@ -64,7 +64,7 @@ class Season:
 
     ``bare`` are finished games whose records have not been seen yet, with the looks they had:
     ever fewer, as a record comes soon or not at all. ``damaged`` says that its journal cannot
-    be read by this farm.
+    be read by this farm; ``failed`` that it cannot be shown, for a reason nobody foresaw.
     """
 
     def __init__(self, season: str, kept: album.Album) -> None:
@@ -75,6 +75,7 @@ class Season:
         self.game: inflight.InFlight | None = None
         self.bare: dict[str, int] = {}
         self.damaged = False
+        self.failed = False
         self._album = kept
 
     @property

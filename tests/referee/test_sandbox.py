@@ -138,7 +138,7 @@ class SharedFolder:
             self._write(".farm/archive/s/journal.jsonl"),
             self._write(".farm/halls/hall-1/spool/x"),
             self._write("old-farm/archive/s/journal.jsonl"),
-            self._write("season.toml", '[season]\nid = "s"\n'),
+            self._write("season.toml", 'id = "s"\n\n[[event]]\nid = "league"\n'),
             self._write("lists/roster.toml", '[[engine]]\nid = "a"\n'),
             self._write("book.pgn"),
             self._write("openings/final.EPD.gz"),
@@ -204,7 +204,7 @@ def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) 
     program = tmp_path / "engine"
     program.touch(0o755)
     (tmp_path / "nets").mkdir()
-    (tmp_path / "engine.toml").write_text("threads = 4\n[search]\ndepth = 3\n")
+    (tmp_path / "engine.toml").write_text("[engine]\nthreads = 4\n[search]\ndepth = 3\n")
     spec = contract.EngineSpec(id="a", name="a", command=(str(program),))
     other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
     assert str(tmp_path) in visible.grants(spec, other, "")

@@ -34,7 +34,7 @@ FARM_FILES: Final = frozenset({"journal.jsonl", "serve.lock", "redis.sock", "use
 SECRETS: Final = ("FARM_REDIS_PASSWORD_FILE", "FARM_REDIS_URL_FILE", "FARM_BOXES")
 BOOK: Final = re.compile(r".*\.(pgn|epd)(\.(gz|bz2|xz|zst))?", re.IGNORECASE | re.DOTALL)
 SEASON_TABLE: Final = re.compile(
-    rb"^\s*\[{1,2}\s*(season|events?|engines?|openings?)\b|^\s*seed\s*=", re.MULTILINE
+    rb"^\s*(\[\[\s*(event|engine)s?\b|\[+\s*(roster|season|books?)\b)", re.MULTILINE
 )
 TOML_BYTES: Final = 1 << 20  # of a .toml file are read to see whether it is a season's
 # What lies beside a program that shares its folder with the farm's files, and is the program's.

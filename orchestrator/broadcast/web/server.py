@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import resource
 import socket
 from typing import Final
@@ -36,6 +37,7 @@ def make(app: types.ASGIApp, host: str, port: int, house: doors.Doors | None = N
     ``house`` says how many may come in, and which reverse proxies may say whose a request is.
     """
     _raise_limits()
+    _quieten()
     house = house or doors.Doors()
     config = uvicorn.Config(
         app,
@@ -56,6 +58,17 @@ def make(app: types.ASGIApp, host: str, port: int, house: doors.Doors | None = N
         lifespan="on",
     )
     return Server(config)
+
+
+def _quieten() -> None:
+    """Keep what strangers send from filling the log: uvicorn logs each bad letter's traceback."""
+    log = logging.getLogger("uvicorn.error")
+    if _of_strangers not in log.filters:
+        log.addFilter(_of_strangers)
+
+
+def _of_strangers(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Invalid UTF-8 sequence received from client")
 
 
 def _raise_limits() -> None:
