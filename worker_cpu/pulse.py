@@ -22,6 +22,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -260,6 +261,8 @@ def run_at_once() -> bool:
 
 def main(arguments: list[str]) -> int:
     """Run the pulse: ``--fd N --cores 1,2 --aside 3``; ``aside`` are cores to run on."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # it ends with its link
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     aside = [int(core) for core in options["--aside"].split(",") if core]
     if aside:

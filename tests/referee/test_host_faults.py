@@ -175,6 +175,18 @@ def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stalls.Hos
     settled(host)
 
 
+def test_a_signal_to_the_whole_group_ends_no_pulse(host: stalls.Host) -> None:
+    """Ctrl-C in the terminal of `farm up` reaches it too; it ends with its link."""
+    settled(host)
+    assert host._pulse is not None
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(host._pulse.pid, number)
+    settled(host)
+    assert host._pulse.poll() is None
+    host.end()
+    assert host._pulse is None
+
+
 def test_a_process_that_ends_while_it_is_counted_costs_no_game(tmp_path: pathlib.Path) -> None:
     """A child that ends between being found and being looked into counts as nothing."""
     proc = tmp_path / "proc"
