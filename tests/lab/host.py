@@ -315,6 +315,7 @@ class Hosts:
         made = Host(self.network, name, self.folder / name, public)
         self.up[name] = made
         made.start()
+        made.run("apt-get", "update", "-q")  # as an installer leaves it
         for other in self.up.values():
             other.write("/etc/hosts", self.network.hosts_file())
         known = [f"{one.full} {one.host_key}\n" for one in self.up.values()]

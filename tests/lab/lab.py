@@ -85,6 +85,26 @@ def short(run: Run, hosts: host.Hosts) -> None:
     run.step("journal and mirror agree", steps.the_copies_agree, lab, "match")
 
 
+def changes(run: Run, hosts: host.Hosts) -> None:
+    """One host, and what an operator changes on it in mid-game."""
+    run.step("a bare host boots", hosts.add, "control")
+    lab = run.begin(hosts)
+    run.step("the page makes its files", steps.the_page_makes_files, lab)
+    steps.names_are_set(lab, control=["control"], halls=["control"])
+    run.step("a run that fails in the middle", steps.a_run_fails_in_the_middle, lab)
+    run.step("site.yml again makes all hosts", steps.site_is_run, lab)
+    run.step("its services run", steps.services_run, lab)
+    run.step("Debian's engines are installed", steps.halls_get_engines, lab, "control")
+    steps.pace(lab, 5, "control")
+    run.step("a season is launched", steps.launched, lab, "match", 4)
+    run.step("a game is played", steps.in_play, lab)
+    run.step("a season queues behind another", steps.a_queued_season_alarms_nobody, lab)
+    run.step("a Redis that promises less is seen", steps.a_lazy_redis_is_seen, lab)
+    run.step("an operator is added in mid-game", steps.an_operator_is_added, lab)
+    run.step("secrets are rotated in mid-game", steps.secrets_are_rotated, lab)
+    run.step("an upgrade fails to build", steps.an_upgrade_fails_to_build, lab)
+
+
 def long(run: Run, hosts: host.Hosts) -> None:
     """Control, hall, GPU box and watch; everything that happens to them in a season's life."""
     names = ("control", "cpu1", "watch")
@@ -107,6 +127,8 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("Redis is killed in mid-game", steps.redis_is_killed, lab)
     run.step("the hall is rebooted in mid-game", steps.the_hall_is_rebooted, lab, "cpu1")
     steps.pace(lab, 10, "cpu1")
+    run.step("a season queues behind another", steps.a_queued_season_alarms_nobody, lab)
+    run.step("a Redis that promises less is seen", steps.a_lazy_redis_is_seen, lab)
     run.step("an operator is added in mid-game", steps.an_operator_is_added, lab)
     run.step("secrets are rotated in mid-game", steps.secrets_are_rotated, lab)
     run.step("a second hall is added", steps.a_hall_is_added, lab, "cpu2", "hall-2")
@@ -121,7 +143,7 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("journal and mirror agree", steps.the_copies_agree, lab, "match")
 
 
-FORMS = {"short": short, "long": long}
+FORMS = {"short": short, "changes": changes, "long": long}
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import threading
 from typing import Any
 
@@ -98,9 +99,9 @@ def names_are_set(lab: Lab, **groups: list[str]) -> None:
     lab.desk.set("all", program_wheels="/srv/wheels")
     lab.desk.set("control", redis_bind=f"127.0.0.1 {address}")
     lab.desk.set("halls", **SMALL, hall_boxes_src="", hall_lanes=[], syzygy_checksums_src="")
-    watched = [f"{lab[control].full}:9464"]
-    lab.desk.set("monitoring", monitoring_farm_targets=watched)
-    lab.desk.set("monitoring", monitoring_node_targets=[], monitoring_gpu_targets=[])
+    watch = [lab.hosts.network.addresses[lab[name].full] for name in groups.get("monitoring", [])]
+    lab.desk.set("all", watched_from=watch)
+    lab.desk.set("monitoring", monitoring_alert_webhook=f"http://desk.{host.DOMAIN}:9999/")
     patient = lab.desk.files / "patient"
     patient.write_text(season.PATIENT)
     engine = {"id": "patient", "src": str(patient), "sha256": season.DIGEST, "name": "patient"}
@@ -425,3 +426,35 @@ def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
     check(lab[hall_host].active(unit) != "active", "the hall's worker still runs")
     check(lab[hall_host].ask("systemctl", "is-enabled", unit) != "enabled", "it is still enabled")
     check(lab["cpu1"].active(HALL) == "active", "the other hall was stopped")
+
+
+# -- what is watched ---------------------------------------------------------------------------
+
+
+def _metrics(lab: Lab) -> str:
+    url = "http://127.0.0.1:9464/metrics"
+    ask = f"import urllib.request as r; print(r.urlopen({url!r}).read().decode())"
+    return lab["control"].ask("python3", "-c", ask)
+
+
+def a_queued_season_alarms_nobody(lab: Lab) -> None:
+    """Launch a season behind another one in its hall: it waits, and that is no fault."""
+    before = in_play(lab)
+    launched(lab, "queued", 1)
+    lab.wait(lambda: 'farm_season_status{season="queued"' in _metrics(lab), "the queued season")
+    for _ in range(2):  # the exporter's next look, too
+        late = re.findall(r"^farm_season_ready_since.*$", _metrics(lab), re.MULTILINE)
+        check(not late, "what waits behind another season is told as late", late)
+        goes_on(lab, before, plies=1)
+
+
+def a_lazy_redis_is_seen(lab: Lab) -> None:
+    """Let Redis promise less than the farm needs: the metric says so, until it is put right."""
+    for value, durable in (("everysec", "0.0"), ("always", "1.0")):
+        password = lab.desk.files.joinpath("redis", "admin.password").read_text().strip()
+        tls = ("--tls", "--cacert", "/etc/redis/ca.crt", "-h", lab["control"].full)
+        words = ("redis-cli", *tls, "--user", "admin", "config", "set", "appendfsync", value)
+        told = lab["control"].run("env", f"REDISCLI_AUTH={password}", *words)
+        check("OK" in told, "Redis refuses", told)
+        line = f"farm_redis_durable {durable}"
+        lab.wait(lambda wanted=line: wanted in _metrics(lab), f"`{line}` with appendfsync {value}")

@@ -33,6 +33,14 @@ ACCESS = "orchestrator/access.py"
 SANDBOX = "worker_cpu/seats/sandbox.py"
 HALL = "deploy/systemd/farm-hall@.service"
 
+SECRETS = "ansible/roles/program/tasks/secrets.yml"
+REDIS = "ansible/roles/redis/tasks/main.yml"
+NOTIFY = "  notify: Restart what keeps the password that it was started with\n"
+SITE = "ansible/playbooks/site.yml"
+INSTALL = "deploy/install/install-farm"
+SEASONS = "orchestrator/metrics/seasons.py"
+NOTHING = "  ansible.builtin.debug:\n    msg: nothing\n"
+
 FAULTS = {
     "1": Fault(
         "the default user may do nothing, so Redis drops transactions when it loads them",
@@ -57,6 +65,41 @@ FAULTS = {
         (Edit(HALL, "PATH=/opt/farm/venv/bin:", "PATH="),),
         "short",
         "a game is played",
+    ),
+    "4": Fault(
+        "what has kept a password is not restarted when there is a new one",
+        (
+            Edit(
+                SECRETS, "  notify: Restart what keeps the password that it was started with\n", ""
+            ),
+        ),
+        "changes",
+        "secrets are rotated in mid-game",
+    ),
+    "5": Fault(
+        "a run that fails leaves Redis with the configuration of before",
+        (
+            Edit(REDIS, "  ansible.builtin.meta: flush_handlers\n", NOTHING),
+            Edit(REDIS, "  ansible.builtin.import_tasks: running.yml\n", NOTHING),
+            Edit(SITE, "  force_handlers: true\n", ""),
+        ),
+        "changes",
+        "site.yml again makes all hosts",
+    ),
+    "6": Fault(
+        "a version that cannot be imported is switched to",
+        (Edit(INSTALL, 'works "$place" || {', "true || {"),),
+        "changes",
+        "an upgrade fails to build",
+    ),
+    "11": Fault(
+        "a season that waits behind another one in its hall is told as late",
+        (
+            Edit(SEASONS, "(name for name in halls if name not in busy)", "halls"),
+            Edit(SEASONS, "if ready and not any(one.state.running for one in here):", "if ready:"),
+        ),
+        "changes",
+        "a season queues behind another",
     ),
 }
 
