@@ -458,3 +458,22 @@ def a_lazy_redis_is_seen(lab: Lab) -> None:
         check("OK" in told, "Redis refuses", told)
         line = f"farm_redis_durable {durable}"
         lab.wait(lambda wanted=line: wanted in _metrics(lab), f"`{line}` with appendfsync {value}")
+
+
+def celery_names_the_hall(lab: Lab, worker: str) -> None:
+    """Ask Celery's own commands and Flower in mid-game: all name the worker that plays."""
+    in_play(lab)
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    for words in ("status", "inspect active"):
+        told = lab.desk.sh(f"celery -A orchestrator {words} --timeout 20").text
+        check(worker in told, f"`celery … {words}` does not name {worker}", told)
+    check("farm.play" in told, "no ring is active while a game is played", told)
+    flower = "celery -A orchestrator flower --address=127.0.0.1 --port=5555"
+    told = lab.desk.sh(
+        f"FLOWER_UNAUTHENTICATED_API=true {flower} > /dev/null 2>&1 & flower=$!\n"
+        "trap 'kill $flower' EXIT\n"
+        "for _ in $(seq 60); do\n"
+        "  curl -sf 'http://127.0.0.1:5555/api/workers?refresh=true' && break || sleep 2\n"
+        "done"
+    ).text
+    check(worker in told, f"Flower does not name {worker}", told)
