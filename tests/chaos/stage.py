@@ -244,8 +244,7 @@ class Stage(harness.Farm):
 
     def put_right(self) -> None:
         """Do what an operator does: read `farm status`, and restore if it says so."""
-        self._wait_for_look()
-        if self.season not in self.alarms():
+        if not self._is_alarmed():
             return  # `serve` had not seen what was lost, so nothing is missing
         status = harness.celery_farm(self.environment(harness.OPERATOR), "status")
         assert status.returncode == 3, status.stdout + status.stderr
@@ -266,7 +265,7 @@ class Stage(harness.Farm):
             return self.ledger.alarms()
         return {}
 
-    def _wait_for_look(self) -> None:
+    def _is_alarmed(self) -> bool:
         """Wait until `serve` has compared the season in the Redis that runs, or found it wrong."""
         ends = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < ends:
@@ -277,9 +276,9 @@ class Stage(harness.Farm):
                 run_id = client.info("server")["run_id"]
                 last = self.ledger.last(self.season)
                 if self.season in self.ledger.alarms():
-                    return
+                    return True
                 if marked == run_id and last and self.ledger.mirrored(self.season) >= last - 2:
-                    return
+                    return False
             time.sleep(0.05)
         raise AssertionError(f"serve has not looked for {LOOK_SECONDS} s: {self.serve.log_tail()}")
 
