@@ -28,7 +28,7 @@ REARRANGING = frozenset(  # the event's PGN is written anew
 )
 
 
-ABOUT = ("game", "attempt", "event")  # of a fact: what a line of the log is found by
+ABOUT = ("game", "attempt")  # of a fact: what a line of the log is found by
 RESTORE = "stop `farm serve`, run `farm restore`, start it again"
 
 
