@@ -85,8 +85,11 @@ class Loss:
         return self._enough(self.worst, think_ms, late_ms)
 
     def convicts(self, think_ms: float, late_ms: float) -> bool:
-        """Say whether it would have been in time without its opponent's work."""
-        return self._enough(min(self.window, self.opponent), think_ms, late_ms)
+        """Say whether it would have been in time without its opponent's work, and that of others.
+
+        Both are taken on the same cores, so they add up.
+        """
+        return self._enough(min(self.window, self.opponent + self.foreign), think_ms, late_ms)
 
     def _enough(self, taken_ms: float, think_ms: float, late_ms: float) -> bool:
         outside_ms = max(0.0, self.window - think_ms)

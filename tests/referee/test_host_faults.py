@@ -78,6 +78,10 @@ def test_what_the_opponent_took_is_told_apart() -> None:
     assert not loss.proves(5000, 1)
     assert loss.convicts(5000, 3000)
     assert not loss.convicts(5000, 3001)
+    both = lost(5000, busy_ms=4000, white=2000, black=2000)
+    assert (both.foreign, both.opponent) == (2000, 1000)
+    assert both.convicts(5000, 3000)
+    assert not both.proves(5000, 2001)
 
 
 def test_what_was_taken_outside_the_clock_proves_nothing() -> None:
