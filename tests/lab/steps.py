@@ -190,8 +190,15 @@ def launched(lab: Lab, name: str, games: int, hall: str = "hall-1") -> None:
 
 def in_play(lab: Lab, hall: str = "hall-1", plies: int = 2) -> dict[str, Any]:
     """Wait until a game of the hall is well under way; return what the status says of it."""
-    lab.wait(lambda: lab.hall(hall).get("ply", 0) >= plies, f"a game in {hall} to be under way")
-    return lab.hall(hall)
+    found: dict[str, Any] = {}
+
+    def under_way() -> bool:
+        found.clear()
+        found.update(lab.hall(hall))
+        return bool(found.get("ply", 0) >= plies)
+
+    lab.wait(under_way, f"a game in {hall} to be under way")
+    return found
 
 
 def goes_on(lab: Lab, before: dict[str, Any], plies: int = 2) -> None:
@@ -336,7 +343,7 @@ def a_hall_is_added(lab: Lab, name: str, hall: str) -> None:
     lab.desk.follow("add-and-remove-halls", f"--limit {lab[name].full}")
     lab.wait(lambda: lab.hall(hall).get("worker"), f"{hall} to be open")
     halls_get_engines(lab, name)
-    launched(lab, f"in-{hall}", 1, hall)
+    launched(lab, f"in-{hall}", 2, hall)
     in_play(lab, hall)
     goes_on(lab, before)
     over(lab, f"in-{hall}")
@@ -440,7 +447,7 @@ def _metrics(lab: Lab) -> str:
 def a_queued_season_alarms_nobody(lab: Lab) -> None:
     """Launch a season behind another one in its hall: it waits, and that is no fault."""
     before = in_play(lab)
-    launched(lab, "queued", 1)
+    launched(lab, "queued", 2)
     lab.wait(lambda: 'farm_season_status{season="queued"' in _metrics(lab), "the queued season")
     for _ in range(2):  # the exporter's next look, too
         late = re.findall(r"^farm_season_ready_since.*$", _metrics(lab), re.MULTILINE)
