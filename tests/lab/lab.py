@@ -123,6 +123,8 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("a season is launched", steps.launched, lab, "match", 12)
     run.step("a game is played", steps.in_play, lab)
     run.step("its engines are in bubblewrap, below the hall's unit", steps.sandboxed, lab, "cpu1")
+    told = ("Celery's own commands and Flower", steps.celery_names_the_hall)
+    run.step(*told, lab, "hall-1@cpu1.example.org")
     run.step("Redis is restarted in mid-game", steps.redis_is_restarted, lab)
     run.step("Redis is killed in mid-game", steps.redis_is_killed, lab)
     run.step("the hall is rebooted in mid-game", steps.the_hall_is_rebooted, lab, "cpu1")
