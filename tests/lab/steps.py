@@ -484,3 +484,4 @@ def celery_names_the_hall(lab: Lab, worker: str) -> None:
         "done"
     ).text
     check(worker in told, f"Flower does not name {worker}", told)
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
