@@ -26,6 +26,8 @@ from orchestrator.contract import bells
 RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
 RESTART_WINDOW_SECONDS = 60.0
 LOG_TAIL_LINES = 15
+LOG_BYTES = 32 << 20  # of a log, before it is put aside
+LOGS_KEPT = 3  # beside the one that is written: a season of months leaves no more
 LANE = re.compile(r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?")
 _SERVE_WEB: Final = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web")
 
@@ -150,8 +152,24 @@ class Supervised:
         """Say whether the process is alive."""
         return self.process is not None and self.process.poll() is None
 
+    def rotate(self) -> None:
+        """Put a log that has grown large aside; the process writes on at the file's new end."""
+        try:
+            if self.log.stat().st_size < LOG_BYTES:
+                return
+        except FileNotFoundError:
+            return
+        for number in range(LOGS_KEPT - 1, 0, -1):
+            older = self.log.with_name(f"{self.log.name}.{number}")
+            if older.exists():
+                older.replace(self.log.with_name(f"{self.log.name}.{number + 1}"))
+        # The process holds the file open for appending, so it is copied and emptied, not renamed.
+        shutil.copyfile(self.log, self.log.with_name(f"{self.log.name}.1"))
+        os.truncate(self.log, 0)
+
     def keep_alive(self) -> None:
         """Start the process again if it has ended; raise ``HostError`` if it keeps ending."""
+        self.rotate()
         if self.running:
             return
         recent = [t for t in self.started if t > time.monotonic() - RESTART_WINDOW_SECONDS]

@@ -78,6 +78,7 @@ COMMANDS = {
     "restore": "orchestrator.commands.recover:restore",
     "fsck": "orchestrator.commands.fsck:fsck",
     "evidence": "orchestrator.commands.evidence:evidence",
+    "trace": "orchestrator.commands.trace:trace",
     "rehearse": "orchestrator.commands.rehearse:rehearse",
 }
 ENTRY_POINTS = "farm.commands"
