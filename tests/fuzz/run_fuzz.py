@@ -139,4 +139,6 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with targets.OPEN:  # a thread that serves would keep this process alive
+        code = main(sys.argv[1:])
+    sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pathlib
 import random
+from collections.abc import Iterator
 
 import mutations
 import pytest
@@ -14,6 +15,13 @@ import targets
 FINDS = sorted((pathlib.Path(__file__).parent / "finds").glob("*/*.input"))
 SEED = 20261122
 INPUTS = 60  # of each target
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed() -> Iterator[None]:
+    """End what the targets have started."""
+    with targets.OPEN:
+        yield
 
 
 @pytest.mark.parametrize("name", sorted(targets.BY_NAME))
@@ -41,7 +49,8 @@ def test_the_seeds_are_read_without_an_error() -> None:
     assert len(targets.openings.parse(targets.EPD_TEXT, "epd", 16, "book")) == 2
     targets._game_order(mutations.as_json(targets._order()).encode())
     targets._boxes(targets.BOXES_TEXT.encode())
-    assert targets.rings.plain(targets.RING, "farm.play.hall-1") is not None
+    ring = mutations.as_json(targets.RING).encode()
+    assert targets.rings.plain(ring, "farm.play.hall-1") is not None
     assert set(targets.packing.unpack(targets._packed())) == set(targets.packing.MEMBERS)
 
 
