@@ -6,19 +6,40 @@ import pathlib
 
 import click
 
-from orchestrator import doorbell, logs, watchdog
+from orchestrator import doorbell, errors, logs, watchdog
 from orchestrator import serve as server
 from orchestrator.commands import common, places, services
+from orchestrator.ledger import services as reports
+
+SILENT_SECONDS = 60.0  # s: six of its beats
 
 
 @click.command()
 @places.archive
-def serve(archive: pathlib.Path) -> None:
+@click.option("--check", is_flag=True, help="Only look whether one is at work; exit 3 if none is.")
+def serve(archive: pathlib.Path, *, check: bool) -> None:
     """Drive all seasons: decide, offer games to the halls, ring, archive. Runs until ended.
 
     Example: celery -A orchestrator farm serve
     """
+    if check:
+        _check()
+        return
     logs.configure()
     ended = services.until_ended()
     with common.open_ledger() as ledger:
         server.Server(ledger, archive, doorbell.ring, watchdog.Watchdog().alive).run(ended)
+
+
+def _check() -> None:
+    """Raise ``RefusedError`` where no ``farm serve`` has reported for a minute."""
+    with common.open_ledger() as ledger:
+        report, now_ms = reports.read(ledger, reports.SERVE, reports.Serve), ledger.now_ms()
+    if report is None:
+        raise errors.RefusedError("no `farm serve` has ever reported here; start it")
+    silent = (now_ms - report.at_ms) / 1000
+    if silent > SILENT_SECONDS:
+        raise errors.RefusedError(
+            f"`farm serve` on {report.host} has reported nothing for {silent:.0f} s; start it again"
+        )
+    click.echo(f"farm serve on {report.host} reported {silent:.0f} s ago, build {report.version}")

@@ -46,7 +46,7 @@ def _tables(name: str, found: int, men: int) -> contract.Finding:
         status="ok" if missing <= 0 else "failed",
         found=f"{found} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
         why="tablebase adjudication and equal tables (S16-11d)",
-        do="fetch them and compare checksums: ansible role syzygy",
+        do="fetch and check them: role syzygy (syzygy_url, syzygy_checksums_src)",
     )
 
 

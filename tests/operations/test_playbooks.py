@@ -304,6 +304,155 @@ def test_a_host_is_made_quiet_as_far_as_it_can_be(tmp_path: pathlib.Path) -> Non
     assert (cpu / "smt/control").read_text() == "notsupported\n"
 
 
+def _quiet(**told: object) -> str:
+    """Return the program that makes a host quiet, with settings."""
+    role = playbooks.ANSIBLE / "roles" / "base"
+    settings = yaml.safe_load((role / "defaults/main.yml").read_text())
+    text = (role / "templates/farm-quiet.j2").read_text()
+    return jinja2.Template(text).render(settings | told)
+
+
+def test_the_kernel_works_on_the_housekeeping_cores(tmp_path: pathlib.Path) -> None:
+    """Interrupts, workqueues, idle states and huge pages are set once; what cannot be is left."""
+    files = {
+        "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
+        "sys/kernel/mm/transparent_hugepage/defrag": "always defer [madvise] never\n",
+        "sys/devices/virtual/workqueue/cpumask": "ffff,ffffffff\n",
+        "proc/irq/default_smp_affinity": "ffff,ffffffff\n",
+        "proc/irq/7/smp_affinity_list": "0-47\n",
+        "proc/irq/8/smp_affinity_list": "0-3,33\n",
+    }
+    for state, latency in (("state0", 0), ("state1", 2), ("state3", 133)):
+        files[f"sys/devices/system/cpu/cpu0/cpuidle/{state}/latency"] = f"{latency}\n"
+        files[f"sys/devices/system/cpu/cpu0/cpuidle/{state}/disable"] = "0\n"
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    fixed = tmp_path / "proc/irq/9/smp_affinity_list"  # an interrupt of one core: it cannot be set
+    fixed.mkdir(parents=True)
+    script = _quiet(
+        base_sysfs=tmp_path / "sys",
+        base_procfs=tmp_path / "proc",
+        base_housekeeping_cpus="0-3,33",
+        base_idle_latency_us=10,
+    )
+    words = ["sh", "-c", script]
+    first, second = (
+        subprocess.run(words, capture_output=True, text=True, check=False) for _ in range(2)
+    )
+    assert (first.returncode, first.stderr, second.stderr) == (0, "", "")
+    assert first.stdout.count("changed") == 5, first.stdout
+
+    def now(name: str) -> str:
+        return (tmp_path / name).read_text().strip()
+
+    assert now("sys/kernel/mm/transparent_hugepage/enabled") == "madvise"
+    assert now("sys/devices/virtual/workqueue/cpumask") == "00000002,0000000f"
+    assert now("proc/irq/default_smp_affinity") == "00000002,0000000f"
+    assert now("proc/irq/7/smp_affinity_list") == "0-3,33"
+    assert [now(f"sys/devices/system/cpu/cpu0/cpuidle/state{n}/disable") for n in (0, 1, 3)] == [
+        "0",
+        "0",
+        "1",
+    ]
+    assert second.stdout.count("changed") == 1, (
+        "a plain file does not show its choices as sysfs does"
+    )
+
+
+def test_each_card_has_its_own_clock_and_power(tmp_path: pathlib.Path) -> None:
+    """By its whole name: a 2080 is no 2080 Ti; a card that is not there is named."""
+    smi = tmp_path / "smi"
+    smi.write_text(
+        f"""#!/bin/sh
+case "$1" in
+  --query-gpu*) printf '0, NVIDIA GeForce RTX 2080 Ti\\n1, NVIDIA GeForce RTX 2080\\n' ;;
+  *) echo "$@" >> {tmp_path}/asked ;;
+esac
+"""
+    )
+    smi.chmod(0o755)
+    role = playbooks.ANSIBLE / "roles" / "gpu_box"
+    settings = yaml.safe_load((role / "defaults/main.yml").read_text())
+    example = playbooks.ANSIBLE / "inventory/example/group_vars/gpu_boxes.yml"
+    cards = yaml.safe_load(example.read_text())["gpu_box_cards"]
+    text = (role / "templates/farm-gpu-clocks.j2").read_text()
+
+    def run(told: list[dict[str, object]]) -> subprocess.CompletedProcess[str]:
+        more = {"gpu_box_nvidia_smi": smi, "gpu_box_cards": told}
+        script = jinja2.Template(text).render(settings | more)
+        return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+
+    assert run(cards).returncode == 0
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == [
+        "-pm 1",
+        *("-i 0 -lgc 1545,1545", "-i 0 -pl 250"),
+        *("-i 1 -lgc 1710,1710", "-i 1 -pl 215"),
+    ]
+    missing = run([{"name": "NVIDIA A100", "power_watts": 250}])
+    assert missing.returncode == 1
+    assert "there is no NVIDIA A100 here" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("cpus", "told", "fits"),
+    [
+        ("5-47", {"hall_engine_cpus": "5-47"}, True),
+        ("5-47", {"hall_engine_cpus": "5-40,44-47"}, False),
+        ("5-47", {"hall_engine_cpus": "6-48"}, False),
+        ("", {"hall_engine_cpus": ""}, True),
+    ],
+)
+def test_a_hall_has_the_cores_that_its_engines_are_given(
+    tmp_path: pathlib.Path, cpus: str, told: dict[str, str], fits: bool
+) -> None:
+    """43 threads need 43 cores of those that are named, and cores that the host has (0 to 47)."""
+    (check, *_) = tasks("hall")
+    play = tmp_path / "play.yml"
+    defaults = yaml.safe_load((playbooks.ANSIBLE / "roles/hall/defaults/main.yml").read_text())
+    facts = {"processor_vcpus": 48, "memtotal_mb": 257_000}
+    variables = defaults | told | {"ansible_facts": facts}
+    whole = {"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": [check]}
+    play.write_text(yaml.safe_dump([whole], width=10_000))
+    done = playbooks.tool("ansible-playbook", "-i", "localhost,", "-c", "local", play)
+    assert (done.returncode == 0) is fits, done.stdout
+    assert fits or "hall_engine_cpus" in done.stdout
+
+
+def test_tables_are_fetched_and_go_on_where_they_were_cut_off(tmp_path: pathlib.Path) -> None:
+    """From a mirror by a list of checksums: whole ones stay, parts go on, no wrong one is kept."""
+    there, here = tmp_path / "mirror", tmp_path / "tables"
+    there.mkdir()
+    here.mkdir()
+    content = {name: os.urandom(20_000) for name in ("KQvK.rtbw", "KRvK.rtbw", "KBvK.rtbz")}
+    for name, body in content.items():
+        (there / name).write_bytes(body)
+    lines = [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in content.items()]
+    (here / "SHA256SUMS").write_text("\n".join(lines) + "\n")
+    (here / "KQvK.rtbw").write_bytes(content["KQvK.rtbw"])
+    (here / "KRvK.rtbw.part").write_bytes(content["KRvK.rtbw"][:9_000])
+    (here / "KBvK.rtbz.part").write_bytes(b"wrong" * 100)
+    script = playbooks.ANSIBLE.parent / "deploy" / "syzygy" / "farm-fetch-syzygy"
+
+    def fetch() -> subprocess.CompletedProcess[str]:
+        words = [script, there.as_uri(), here]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    done = fetch()
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["KBvK.rtbz", "KRvK.rtbw", "fetched", "fetched"]
+    assert {name: (here / name).read_bytes() for name in content} == content
+    assert fetch().stdout == ""
+    (here / "KRvK.rtbw").unlink()
+    (there / "KRvK.rtbw").write_bytes(b"another table")
+    refused = fetch()
+    assert refused.returncode == 1
+    assert "does not agree with SHA256SUMS" in refused.stderr
+    assert "not fetched: KRvK.rtbw" in refused.stderr
+    assert not (here / "KRvK.rtbw").exists()
+
+
 def test_tables_are_read_again_only_when_one_has_changed(tmp_path: pathlib.Path) -> None:
     """150 GB are not read at every run; a table that has changed since is, and is told."""
     shell = "ansible.builtin.shell"
