@@ -20,7 +20,7 @@ from orchestrator import contract
 from orchestrator.arbiter import builds
 
 GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
-NAMED: Final = 5  # engines in one warning; the shipped seasons have only placeholders
+NAMED: Final = 5  # engines in one warning; the bundled seasons name programs that few halls have
 
 
 def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:

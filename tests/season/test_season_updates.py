@@ -292,6 +292,11 @@ def test_a_started_event_has_no_deadline_left() -> None:
 # -- pins ---------------------------------------------------------------------------------
 
 
+def _bundled(engine: str) -> str:
+    """Return an engine's version in the season file."""
+    return next(e.version for e in driver.shipped("season16").engines if e.id == engine)
+
+
 def test_an_update_plays_from_the_next_event_on() -> None:
     """What plays is pinned at an event's start; the running one never changes (S16-13e)."""
     played = rulebook.Organized.replayed(
@@ -309,7 +314,7 @@ def test_an_update_plays_from_the_next_event_on() -> None:
     )
     pinned = {engine["id"]: engine["version"] for engine in started.data["engines"]}
     assert pinned["l2-1"] == "2"
-    assert pinned["l2-2"] == ""
+    assert pinned["l2-2"] == _bundled("l2-2")
     game = next(g for g in played.state.events["l2"].order if "l2-1" in _pair(played.state, g))
     assert "2" in _versions(played.state, game)
 
@@ -376,7 +381,7 @@ def test_an_unpinned_engine_is_pinned_by_its_update() -> None:
     now = state.fold([*head[:-1], old])
     extended(now, ask(now, "ql-1", event="l2"))
     assert now.engines["ql-1"].version == "2"
-    assert orders.pinned(now, now.events["ql"], "ql-1").version == ""
+    assert orders.pinned(now, now.events["ql"], "ql-1").version == _bundled("ql-1")
 
 
 # -- the rules of a roster ----------------------------------------------------------------
@@ -388,7 +393,7 @@ def test_an_unpinned_engine_is_pinned_by_its_update() -> None:
         ({"options": {"Threads": 64}}, "Threads = 64 in event .*S16 Engine configuration"),
         ({"settings": {"l2": {"Hash": 99999}}}, "Hash = 99999 in event l2.*S16"),
         ({"settings": {"l9": {"Hash": 1}}}, "no such event"),
-        ({"name": "Invited 1"}, "another engine's"),
+        ({"name": "Stoofvlees"}, "another engine's"),
         ({"dropped": "gone"}, "farm withdraw"),
     ],
 )
