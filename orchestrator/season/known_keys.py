@@ -26,6 +26,7 @@ SEASON: Final[Tables] = {
     ("roster", "fill"): model.EngineEntry,
     ("roster", "fill", "neural"): model.NeuralParts,
     ("updates",): model.Updates,
+    ("title",): model.Title,
     ("books",): model.Book,
     ("event",): model.Event,
     ("event", "format", "round-robin"): model.RoundRobin,
