@@ -19,7 +19,8 @@ import pydantic
 from orchestrator import contract
 from orchestrator.arbiter import interruption
 
-BOUNDS = ("win_cp", "draw_cp", "tablebase_men", "excused_flags")  # what `false` takes away
+BOUNDS = ("win_cp", "draw_cp", "tablebase_men")  # where a game that is interrupted is decided
+_TAKEN_AWAY = (*BOUNDS, "excused_flags")  # by `false`
 
 
 def _chosen(value: Any) -> Any:
@@ -31,7 +32,7 @@ def _chosen(value: Any) -> Any:
         allowed = ", ".join(interruption.PRESETS)
         raise ValueError(f"rules: {allowed}, or no name but keys of its own")
     preset = interruption.PRESETS[name].model_dump() if name else {}
-    gone = {key: None for key in BOUNDS if table.get(key) is False}
+    gone = {key: None for key in _TAKEN_AWAY if table.get(key) is False}
     return preset | table | gone
 
 
