@@ -120,7 +120,7 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("its services run", steps.services_run, lab)
     run.step("Debian's engines are installed", steps.halls_get_engines, lab, "cpu1")
     steps.pace(lab, 3, "cpu1")
-    run.step("a season is launched", steps.launched, lab, "match", 12)
+    run.step("a season is launched", steps.launched, lab, "match", 60)
     run.step("a game is played", steps.in_play, lab)
     run.step("its engines are in bubblewrap, below the hall's unit", steps.sandboxed, lab, "cpu1")
     told = ("Celery's own commands and Flower", steps.celery_names_the_hall)
