@@ -28,6 +28,8 @@ def read(text: str, now_ms: int) -> int:
 def _moment_ms(text: str, now_ms: int) -> int | None:
     try:
         return now_ms + values.duration_ms(text.removeprefix("+"))
+    except values.TooLongError:
+        return now_ms + FARTHEST_MS + 1
     except ValueError:
         pass
     try:

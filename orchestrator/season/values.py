@@ -24,6 +24,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
+class TooLongError(ValueError):
+    """A duration that is one, and longer than any of a season."""
+
+
 def _time_control(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -34,13 +38,13 @@ def _time_control(value: Any) -> Any:
 
 
 def duration_ms(text: str) -> int:
-    """Read a duration such as ``2s`` or ``1.5h``; raise ``ValueError``."""
+    """Read a duration such as ``2s`` or ``1.5h``; raise ``ValueError``, ``TooLongError``."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(DURATION)
     found_ms = float(match[1]) * _UNIT_MS[match[2]]
     if found_ms > LONGEST_MS:
-        raise ValueError(DURATION)
+        raise TooLongError(DURATION)
     return round(found_ms)
 
 

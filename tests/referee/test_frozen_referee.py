@@ -33,12 +33,18 @@ class Freezing(store.RedisLedger):
         super().set_live(hall, payload, ttl_ms)
 
     def write_ply(
-        self, hall: str, token: contract.Token, attempt: str, ply: int, payload: str
+        self,
+        hall: str,
+        token: contract.Token,
+        attempt: str,
+        ply: int,
+        payload: str,
+        first: int = 0,
     ) -> api.Written | api.Gap | api.Fenced:
         """Write the ply; the referee, which waits for that, may not hear of it."""
         if self.at_ply:
             self._freeze()
-        return super().write_ply(hall, token, attempt, ply, payload)
+        return super().write_ply(hall, token, attempt, ply, payload, first)
 
     def _freeze(self) -> None:
         self.frozen = True

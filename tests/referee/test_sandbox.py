@@ -199,6 +199,13 @@ def test_the_farms_files_are_hidden_beside_an_engine(
     assert {path for path in folder.private if seen[str(path)]} == set()
 
 
+def test_a_hall_without_redis_hides_no_folder_for_its_socket(tmp_path: pathlib.Path) -> None:
+    """The address of no Redis names no file, and so not the folder that one stands in."""
+    places = visible.farm_places({}, tmp_path, "unix://")
+    assert str(pathlib.Path.cwd()) not in places
+    assert str(tmp_path / "archive") in places
+
+
 def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) -> None:
     """Files that an engine makes or loads later are seen there, as before."""
     program = tmp_path / "engine"

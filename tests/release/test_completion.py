@@ -84,7 +84,7 @@ def offered(
         (["amend", "ga"], ["gate"]),
         (["standings", "--ev"], ["--event"]),
         (["completion", ""], list(completion.SHELLS)),
-        (["check", "se"], ["season16", "season17"]),
+        (["check", "season1"], ["season16", "season17"]),
         (["check", "my-"], ["my-season.toml"]),
         (["check", "folder/"], ["files"]),
         (["no-such-command", "x"], []),

@@ -89,7 +89,7 @@ def test_what_was_imported_stands_whatever_a_hall_tells_later(tmp_path: Path) ->
     played = paused(tmp_path, games=2)
     played.append(planned(played, due(played, ["0-1"])).drafts)
     before = views.standings(played.state, "league")
-    played.finish("league.3", "the hall's", ("1-0", contract.Ending.CHECKMATE))
+    played.finish("league.3", "the-halls", ("1-0", contract.Ending.CHECKMATE))
     assert views.standings(played.state, "league") == before
     assert views.game(played.state, "league.3")["result"] == "0-1"
 

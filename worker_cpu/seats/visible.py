@@ -55,7 +55,7 @@ def farm_places(
     if credentials := environment.get("CREDENTIALS_DIRECTORY"):
         places.append(pathlib.Path(credentials))
     redis = urllib.parse.urlsplit(redis_url)
-    if redis.scheme == "unix":
+    if redis.scheme == "unix" and redis.path:
         places.append(pathlib.Path(redis.path))
     return tuple(dict.fromkeys(os.path.abspath(place) for place in (*places, BUNDLED)))  # noqa: PTH100 - links stay
 
