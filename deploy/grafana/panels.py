@@ -535,6 +535,17 @@ HOSTS = Board(
                     "s",
                     ("farm_host_clock_offset_seconds{T}", "{{host}}"),
                 ),
+                _lines(
+                    "Clocks against Redis",
+                    "How far times of day are ahead of Redis'; a second apart is too much.",
+                    "s",
+                    ("farm_host_clock_skew_seconds{T}", "{{host}}"),
+                    ("farm_serve_clock_skew_seconds{J}", "farm serve"),
+                    (
+                        "timestamp(farm_redis_time_seconds{J}) - farm_redis_time_seconds{J}",
+                        "Prometheus",
+                    ),
+                ),
                 _stat(
                     "Time is kept",
                     "1 where the kernel says so.",

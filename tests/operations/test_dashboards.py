@@ -310,6 +310,7 @@ EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
     "Memory available": between(1e8, 1e14),
     "Disk free": between(1e6, 1e16),
     "Clock offset": between(-10, 10),
+    "Clocks against Redis": between(-10, 10),
     "Spooled games": between(0, 2),
     "GPU use": gpus(0.5, 0.42, 0.97),
     "GPU clock": gpus(1.2e9, 1.98e9, 1.41e9),

@@ -11,7 +11,6 @@ import pathlib
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 
 import harness
@@ -53,18 +52,17 @@ class Scene:
         harness.wait(lambda: self.fires(alert) is fires, what, 60)
 
     def follow(self, alert: str) -> None:
-        """Run the commands of the alert's runbook, as they stand there."""
+        """Run the commands of the alert's runbook, as they stand there, as those it names."""
         commands = steps(alert)
         assert commands, f"{alert}: no command to run"
-        environment = self.farm.serve.environment
         for line in commands:
             words = [self._named(word) for word in shlex.split(line)]
             if words[0] == "redis-cli":
-                words[1:1] = ["-s", str(self.farm.redis.url.removeprefix("unix://"))]
-                done = subprocess.run(words, capture_output=True, text=True, check=False)
+                done = self.farm.redis.cli("admin", *words[1:])
             else:
                 assert words[0] == "farm", line
-                done = harness.celery_farm(environment, *words[1:])
+                user = "orchestrator" if words[1] == "backup" else harness.OPERATOR  # as the unit
+                done = harness.celery_farm(self.farm.environment(user), *words[1:])
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
     def _named(self, word: str) -> str:
