@@ -3,7 +3,7 @@
 ``python lossy_proxy.py SOCKET UPSTREAM``, UPSTREAM a ``host:port`` or a socket's path. While
 the file ``SOCKET.lose`` exists, a reply is swallowed: with ``close`` in it both ends are
 closed at once, with ``silence`` the client waits for its time-out. With a command's name in it
-a connection that sends that command is closed, and the command not carried out.
+only the replies to that command are swallowed, in silence, and printed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Proxy:
         except OSError:
             writer.close()
             return
+        asked = [b""]  # what this client has sent last
         ways = {
-            asyncio.create_task(self._requests(reader, before)),
-            asyncio.create_task(self._replies(behind, writer)),
+            asyncio.create_task(self._requests(reader, before, asked)),
+            asyncio.create_task(self._replies(behind, writer, asked)),
         }
         _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in left:
@@ -51,22 +52,26 @@ class Proxy:
             return await asyncio.open_connection(host, int(port))
         return await asyncio.open_unix_connection(self._upstream)
 
-    async def _requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _requests(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: list[bytes]
+    ) -> None:
         with contextlib.suppress(OSError):
             while chunk := await reader.read(CHUNK_BYTES):
-                way = self._way()
-                if way.isupper() and way.encode() in chunk:
-                    return
+                asked[0] = chunk
                 writer.write(chunk)
                 await writer.drain()
 
-    async def _replies(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _replies(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: list[bytes]
+    ) -> None:
         with contextlib.suppress(OSError):
             while chunk := await reader.read(CHUNK_BYTES):
                 way = self._way()
                 if way == "close":
                     return
-                if way != "silence":
+                if way.isupper() and way.encode() in asked[0]:
+                    print(f"lost: {chunk!r}", flush=True)
+                elif way != "silence":
                     writer.write(chunk)
                     await writer.drain()
 

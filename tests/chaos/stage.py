@@ -25,7 +25,7 @@ import harness
 import namespaces
 import redis
 
-from orchestrator import embedded, errors, processes
+from orchestrator import embedded, errors, processes, season_runner
 from orchestrator.ledger import keys, store
 from worker_cpu import settings
 
@@ -247,7 +247,7 @@ class Stage(harness.Farm):
         if not self._is_alarmed():
             return  # `serve` had not seen what was lost, so nothing is missing
         status = harness.celery_farm(self.environment(harness.OPERATOR), "status")
-        assert status.returncode == 3, status.stdout + status.stderr
+        assert status.returncode == 3, status.stdout + status.stderr + self.serve.log_tail()
         assert "farm restore" in status.stdout, status.stdout
         self.serve.stop(20)
         words = ("restore", "--reason", "chaos")
@@ -266,16 +266,23 @@ class Stage(harness.Farm):
         return {}
 
     def _is_alarmed(self) -> bool:
-        """Wait until `serve` has compared the season in the Redis that runs, or found it wrong."""
-        ends = time.monotonic() + LOOK_SECONDS
+        """Wait until `serve` has compared the season in the Redis that runs, or found it wrong.
+
+        An alarm of an earlier loss may have come back with the Redis that was rolled back, where
+        the end of that alarm was cut away; so they are deleted: each pass of `serve` sets them.
+        """
+        fresh, ends = False, time.monotonic() + LOOK_SECONDS
         while time.monotonic() < ends:
             self.keep_alive()
             away = (errors.LedgerAwayError, redis.RedisError, FileNotFoundError)
             with contextlib.suppress(*away), self._client() as client:
+                if not fresh:
+                    client.delete(keys.Keys().alarms)
+                    fresh = True
                 marked = client.hget(keys.Keys().checked, self.season)
                 run_id = client.info("server")["run_id"]
                 last = self.ledger.last(self.season)
-                if self.season in self.ledger.alarms():
+                if season_runner.RESTORE in self.ledger.alarms().get(self.season, ""):
                     return True
                 if marked == run_id and last and self.ledger.mirrored(self.season) >= last - 2:
                     return False
@@ -286,7 +293,7 @@ class Stage(harness.Farm):
         return redis.Redis.from_url(self.redis.url, socket_timeout=5, decode_responses=True)
 
     def lose_replies(self, way: str) -> None:
-        """Let the proxy lose replies: ``close``, ``silence``, a command's name, '' for no more."""
+        """Let the proxy lose replies: ``close``, ``silence``, a command's alone, '' for no more."""
         path = pathlib.Path(f"{self.socket}.lose")
         if way:
             path.write_text(way)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime as dt
 import json
 import pathlib
 import random
@@ -155,7 +156,7 @@ class Storm:
 
     def _inject(self, fault: faults.Fault, moment: str, season: str) -> None:
         watch, began = watches.Watch.begin(self._farm), time.monotonic()
-        held = fault.strike(self._farm, self._dice)
+        held = self._struck(fault, moment)
         if held is None:  # a finished game has no referee: another moment, then
             later = MOMENTS[(MOMENTS.index(moment) + 1) % len(MOMENTS)]
             self._wanted[-1] = (fault, later)
@@ -168,6 +169,7 @@ class Storm:
         finally:
             for one in sorted(all_held, key=lambda one: one.last):
                 one.mend()
+        _tell(f"mended {len(all_held)}")
         if len(all_held) > 1:
             self._tally.together[len(all_held)] += 1
             fault = dataclasses.replace(fault, name=f"{len(all_held)} at once")
@@ -182,6 +184,11 @@ class Storm:
             self._tally.recovered[fault.name].append(now - began)
             self._tally.mended[fault.name].append(now - ended)
 
+    def _struck(self, fault: faults.Fault, moment: str) -> faults.Held | None:
+        held = fault.strike(self._farm, self._dice)
+        _tell(f"{fault.name} at {moment}" + ("" if held else ": nothing to strike"))
+        return held
+
     def _companions(self, first: faults.Fault, moment: str) -> Iterator[faults.Held]:
         """Strike up to two other wanted faults at the same moment; yield what holds of each."""
         names = {first.name}
@@ -192,7 +199,7 @@ class Storm:
             at = self._dice.choice(others)
             fault = self._wanted[at][0]
             names.add(fault.name)
-            held = fault.strike(self._farm, self._dice)
+            held = self._struck(fault, moment)
             if held is not None:
                 del self._wanted[at]
                 self._tally.struck[fault.name, moment] += 1
@@ -219,6 +226,11 @@ class Storm:
             return self._farm.state(season).finished
         except errors.FarmError:
             return False
+
+
+def _tell(what: str) -> None:
+    """Print a line with the time, as in the logs: a red test shows what has struck."""
+    print(f"{dt.datetime.now(dt.UTC):%H:%M:%S.%f} {what}", flush=True)
 
 
 class Moments:
