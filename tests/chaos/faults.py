@@ -30,6 +30,7 @@ Stage = stages.Stage
 Target = Callable[[Stage], int | None]
 BELLS = 3  # rings too many
 ROOM = 6  # entries that a journal has before one strikes at its end
+PAIRED_SECONDS = 3.0  # s: a living `serve` pairs a new season sooner
 TRIES = 50  # tries to give Redis back what was taken from it
 MISCHIEF = ("flood", "fork", "memory", "threads")
 GARBAGE = (
@@ -177,7 +178,7 @@ def _lose_host(farm: Stage, _dice: random.Random) -> Held | None:
         slot = farm.ledger.slot(harness.HALL)
         if slot is not None and farm.worker.running:
             farm.lose_host()
-            return Held(0.0, lambda: farm.regain_host(slot.attempt))
+            return Held(0.0, lambda: farm.regain_host(slot.attempt), last=True)
     return None
 
 
@@ -261,16 +262,19 @@ def _poisoned_journal(farm: Stage, dice: random.Random) -> Held | None:
         "token": "1.1",
         "data": json.dumps(data),
     }
-    with contextlib.suppress(errors.FarmError):
+    with contextlib.suppress(redis.RedisError, errors.FarmError):
+        with _admin(farm) as client:
+            client.ping()  # frozen, it would begin the season later
         farm.launch(farm.season_file(final=False), season)
-    for _ in range(TRIES):  # `serve` pairs it meanwhile
-        time.sleep(0.05)
-        with contextlib.suppress(redis.RedisError, errors.FarmError), _admin(farm) as client:
+        ends = time.monotonic() + PAIRED_SECONDS
+        while time.monotonic() < ends:  # `serve` pairs it meanwhile
+            time.sleep(0.05)
             last = farm.ledger.last(season)
             if last > 2:
-                client.xadd(keys.Keys().journal(season), fields, id=f"{last + 1}-0")
-                return Held(0.0, lambda: _suspended(farm, season))
-    return None
+                with _admin(farm) as client:
+                    client.xadd(keys.Keys().journal(season), fields, id=f"{last + 1}-0")
+                return Held(0.0, lambda: _suspended(farm, season), last=True)
+    return None  # Redis or `serve` is away, by the fault before
 
 
 def _suspended(farm: Stage, season: str) -> None:

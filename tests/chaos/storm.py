@@ -179,7 +179,7 @@ class Storm:
             return
         ended = time.monotonic()
         alone, self._whole = self._whole, True
-        if self._plays_on(watch, began, season) and alone:
+        if self._plays_on(watch, ended, season) and alone:
             now, ended = time.monotonic(), max(ended, self._farm.restored)
             self._tally.recovered[fault.name].append(now - began)
             self._tally.mended[fault.name].append(now - ended)
@@ -205,14 +205,14 @@ class Storm:
                 self._tally.struck[fault.name, moment] += 1
                 yield held
 
-    def _plays_on(self, watch: watches.Watch, began: float, season: str) -> bool:
+    def _plays_on(self, watch: watches.Watch, mended: float, season: str) -> bool:
         """Wait for the next moves; False when the season is over instead."""
-        checked = began
+        checked = mended
         while not watch.moved():
             now = time.monotonic()
-            if now - began > self._limit:
+            if now - mended > self._limit:
                 tails = f"{self._farm.serve.log_tail()}\n--\n{self._farm.worker.log_tail()}"
-                raise AssertionError(f"no move for {self._limit:g} s after a fault:\n{tails}")
+                raise AssertionError(f"no move for {self._limit:g} s after a fault's end:\n{tails}")
             if now - checked > 0.2:
                 checked = now
                 self._farm.keep_alive()
