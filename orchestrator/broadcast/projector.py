@@ -107,24 +107,26 @@ class Projector:
                     self._tell(self._front(self.seasons[front]))
         for season in looked:
             if season.state.launch is not None and not season.failed:
-                with self._guarded(season):
+                with self._guarded(season, lasting=False):
                     for told in self._follower.follow(season, front=season.state is shown):
                         self._tell(told)
         self._due.clear()
 
     @contextlib.contextmanager
-    def _guarded(self, season: watched.Season) -> Iterator[None]:
-        """Let no season keep the others from being shown: one that fails stays as it was.
+    def _guarded(self, season: watched.Season, *, lasting: bool = True) -> Iterator[None]:
+        """Let no season keep the others from being shown.
 
-        It is looked at again when the page is started again, or Redis restored.
+        One whose journal cannot be rendered stays as it was (``lasting``): it is looked at again
+        when the page is started again, or Redis restored. What a hall says of a game in flight is
+        other at the next pass. A full disk is the host's fault, not the season's: it is passed on.
         """
         try:
             yield
-        except errors.LedgerAwayError:
+        except (errors.LedgerAwayError, errors.HostError, OSError):
             raise
         except Exception:
             log.exception("broadcast.season_failed", season=season.id)
-            season.failed = True
+            season.failed = season.failed or lasting
 
     def _tell(self, told: Sequence[messages.Message]) -> None:
         if told:
