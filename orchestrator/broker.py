@@ -37,7 +37,6 @@ Result = TypeVar("Result")
 
 READ_SECONDS = 1.0  # s: a subscription is read when bytes are there; the rest of them is near
 LOG_SECONDS = 60.0  # s: between two lines about dropped messages; each is counted
-DROPPED = "dropped"  # below bells.KEYS: a hash, queue -> messages dropped so far
 EVENTS = "celeryev"  # Celery's exchange of events
 RECONNECT = {  # s: Redis that restarts is away for less than Celery's own first wait, 2 s
     "interval_start": 0.2,
@@ -55,7 +54,7 @@ class _Dropped:
     def add(self, client: _Client, queue: str, why: str) -> None:
         """Count one, and log it unless a line has just been logged."""
         with contextlib.suppress(exceptions.RedisError):
-            client.hincrby(bells.KEYS + DROPPED, queue, 1)
+            client.hincrby(bells.DROPPED, queue, 1)
         self._unlogged += 1
         now = time.monotonic()
         if not self._logged or now - self._logged > LOG_SECONDS:

@@ -823,6 +823,12 @@ FARM = Board(
                     ("farm_queue_length{J}", "{{queue}}"),
                 ),
                 _lines(
+                    "Dropped messages",
+                    "Messages in the queues that were none of the farm's.",
+                    "short",
+                    ("increase(farm_messages_dropped_total{J}[$__rate_interval])", "{{queue}}"),
+                ),
+                _lines(
                     "Halls at work",
                     "1 while a game is in flight.",
                     "short",

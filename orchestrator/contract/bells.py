@@ -9,6 +9,7 @@ from __future__ import annotations
 
 APP = "farm"  # the name of the Celery application
 KEYS = "farm:celery:"  # what the names of all of Celery's keys and channels begin with
+DROPPED = KEYS + "dropped"  # a hash: queue or channel -> messages dropped there so far
 PLAY = "farm.play"  # the one task: look at your hall, and play what is ready there
 PREPARE = "farm.prepare"  # the one task of a GPU box: look at what is wanted of it
 

@@ -90,8 +90,9 @@ class FarmCollector(registry.Collector):
 
     def _write(self, sheet: families.Sheet) -> None:
         names = self._ledger.halls()
-        queues = [*names, *(f"{hall}.{one.name}" for hall in names for one in self._of(hall))]
-        now_ms, serve = health.redis(sheet, self._ledger, queues)
+        places = [*names, *(f"{hall}.{one.name}" for hall in names for one in self._of(hall))]
+        now_ms, serve = health.redis(sheet, self._ledger)
+        self._queues(sheet, places)
         epoch = self._ledger.present_epoch()
         sheet.set("farm_ledger_epoch", epoch)
         launched = self._ledger.seasons()
@@ -107,7 +108,16 @@ class FarmCollector(registry.Collector):
         watched = [one for one in known if one.state.seq]
         self._in_halls(sheet, names, watched, now_ms)
         with self._apart("hosts"):
-            hosts.write(sheet, vitals.read(self._ledger), now_ms)
+            for name, seen in vitals.read(self._ledger).items():
+                with self._apart(f"host {name}"):
+                    hosts.write(sheet, name, seen, now_ms)
+
+    def _queues(self, sheet: families.Sheet, places: list[str]) -> None:
+        for place in places:
+            with self._apart(f"queue of {place}"):
+                health.queue(sheet, self._ledger, place)
+        with self._apart("dropped messages"):
+            health.dropped(sheet, self._ledger, places)
 
     def _in_halls(
         self,
@@ -141,7 +151,13 @@ class FarmCollector(registry.Collector):
         """Count what cannot be understood, and let the rest of the scrape go on."""
         try:
             yield
-        except (errors.LedgerForeignError, LookupError, ValueError, TypeError) as error:
+        except (
+            errors.LedgerForeignError,
+            LookupError,
+            ValueError,
+            TypeError,
+            OverflowError,
+        ) as error:
             self._errors += 1
             log.error("scrape.unreadable", what=what, error=repr(error))  # noqa: TRY400 - no bug
 

@@ -179,6 +179,11 @@ HALLS: Final = {
     **_of("gauge", ("hall", "season", "event", "white", "black"), game_info="Who plays; 1."),
     **_of("gauge", ("queue",), queue_length="Rings that wait in a hall's queue."),
     **_of(
+        "counter",
+        ("queue",),
+        messages_dropped_total="Messages that were none of the farm's, by hall's queue or `other`.",
+    ),
+    **_of(
         "gauge",
         SIDE,
         engine_clock_seconds="Time left, as of its last word.",

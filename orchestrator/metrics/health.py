@@ -13,13 +13,13 @@ from orchestrator.contract import bells
 from orchestrator.ledger import services, store
 from orchestrator.metrics import families
 
+OTHER: Final = "other"
+DIGITS: Final = 19  # of the largest count that Redis can raise
 FRESH_MS: Final = 60_000  # ms: six beats of `farm serve`
 
 
-def redis(
-    sheet: families.Sheet, ledger: store.RedisLedger, places: Sequence[str]
-) -> tuple[int, services.Serve | None]:
-    """Write Redis' samples, the queues of halls and lanes, and what services reported last.
+def redis(sheet: families.Sheet, ledger: store.RedisLedger) -> tuple[int, services.Serve | None]:
+    """Write Redis' samples, and what services reported last.
 
     Return Redis' time of day in ms, and the last report of ``serve``.
 
@@ -32,12 +32,6 @@ def redis(
     sheet.set("farm_redis_ping_seconds", time.perf_counter() - began)
     with ledger.server.asked():
         info: dict[str, Any] = ledger.server.client.info()
-        waiting = {
-            bells.queue(place): ledger.server.client.llen(bells.KEYS + bells.queue(place))
-            for place in places
-        }
-    for queue, length in waiting.items():
-        sheet.set("farm_queue_length", float(str(length)), queue=queue)
     _info(sheet, info, now_ms)
     serve = _serve(sheet, ledger)
     _backup(sheet, ledger)
@@ -46,6 +40,31 @@ def redis(
     unsafe = serve is not None and now_ms - serve.at_ms < FRESH_MS and serve.unsafe
     sheet.set("farm_redis_durable", durable and not unsafe)
     return now_ms, serve
+
+
+def queue(sheet: families.Sheet, ledger: store.RedisLedger, place: str) -> None:
+    """Write how many rings wait in the queue of a hall or lane."""
+    name = bells.queue(place)
+    with ledger.server.asked():
+        length = ledger.server.client.llen(bells.KEYS + name)
+    sheet.set("farm_queue_length", float(str(length)), queue=name)
+
+
+def dropped(sheet: families.Sheet, ledger: store.RedisLedger, places: Sequence[str]) -> None:
+    """Write how many messages were dropped, by queue of a hall or lane.
+
+    Whoever may ring may also write this table, so that no name in it becomes a label: what is
+    no known queue's (remote control, GPU boxes) counts as ``other``. Queues without any are 0:
+    a first drop is an increase only of what was there before.
+    """
+    counts = dict.fromkeys((*map(bells.queue, places), OTHER), 0)
+    with ledger.server.asked():
+        table: dict[Any, Any] = ledger.server.client.hgetall(bells.DROPPED)
+    for raw_name, digits in table.items():
+        name = raw_name.decode(errors="replace")
+        counts[name if name in counts else OTHER] += int(digits[:DIGITS])
+    for name, count in counts.items():
+        sheet.set("farm_messages_dropped_total", count, queue=name)
 
 
 def _info(sheet: families.Sheet, info: dict[str, Any], now_ms: int) -> None:

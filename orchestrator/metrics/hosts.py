@@ -11,14 +11,10 @@ from orchestrator.metrics import families
 GONE_MS: Final = 7 * 86_400_000  # ms: a host that was silent for so long is no more
 
 
-def write(sheet: families.Sheet, told: Mapping[str, vitals.Vitals], now_ms: int) -> None:
-    """Write all samples of the hosts that told of themselves within ``GONE_MS``."""
-    for host, seen in told.items():
-        if now_ms - seen.at_ms < GONE_MS:
-            _host(sheet, host, seen)
-
-
-def _host(sheet: families.Sheet, host: str, seen: vitals.Vitals) -> None:
+def write(sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int) -> None:
+    """Write all samples of a host, unless its last report is older than ``GONE_MS``."""
+    if now_ms - seen.at_ms >= GONE_MS:
+        return
     facts = {name: getattr(seen, name) for name in ("role", "version", "cpu", "kernel")}
     sheet.set("farm_host_info", 1, host=host, governor=seen.governor, **facts)
     gauges: Mapping[str, float | None] = {

@@ -327,6 +327,7 @@ EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
     "Delayed writes": only(0),
     "Lease age": between(0, float(harness.CALM["FARM_LEASE_SECONDS"])),
     "Queues": lambda s, _: set(by(s, "queue")) == {("farm.play.hall-1",)},
+    "Dropped messages": only(0, 0),
     "Halls at work": only(1),
     "Mirror lag": only(0),
     "Journal": lambda s, t: numbers(s) == [t.state.seq],

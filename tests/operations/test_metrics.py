@@ -18,6 +18,7 @@ import redis
 
 from orchestrator import contract, embedded, errors, serve, version
 from orchestrator.commands import common, launch
+from orchestrator.contract import bells
 from orchestrator.ledger import (
     address,
     api,
@@ -356,6 +357,49 @@ def test_lanes_tell_of_their_games(ledger: store.RedisLedger, tmp_path: pathlib.
     assert sum(name.startswith("farm_queue_length") for name in found) == 4
 
 
+def test_dropped_messages_are_counted_by_queues_that_there_are(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Queues of halls count from 0 on; a name that somebody made up is no label."""
+    ledger.open_hall("hall-1", "host", "worker")
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+    assert _dropped(scrape(made)) == {"farm.play.hall-1": 0, "other": 0}
+    client = ledger.server.client
+    names = (bells.queue("hall-1"), bells.box_queue("box"), "/0.celery.pidbox", "x" * 1000, b"\xff")
+    for name in names:
+        client.hincrby(bells.DROPPED, name, 2)  # type: ignore[arg-type]
+    assert _dropped(scrape(made)) == {"farm.play.hall-1": 2, "other": 8}
+    client.hset(bells.DROPPED, "x", "9" * 5_000)
+    assert _dropped(scrape(made))["farm.play.hall-1"] == 2
+    for count in (b"many", b"", b"\xff"):
+        client.hset(bells.DROPPED, "x", count)  # type: ignore[arg-type]
+        found = scrape(made)
+        assert not _dropped(found)
+        assert found["farm_redis_up{}"] == 1
+        assert found["farm_hall_playing{hall=hall-1}"] == 0
+    assert found["farm_scrape_errors_total{}"] == 3
+
+
+def _dropped(found: dict[str, float]) -> dict[str, float]:
+    head = "farm_messages_dropped_total{queue="
+    return {k.removeprefix(head)[:-1]: v for k, v in found.items() if k.startswith(head)}
+
+
+def test_a_queue_of_another_type_hides_nothing_else(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Redis is not down because somebody has written a string where a hall's rings wait."""
+    for number in (1, 2):
+        ledger.open_hall(f"hall-{number}", "host", "worker")
+    for name in (bells.KEYS + bells.queue("hall-1"), bells.DROPPED):
+        ledger.server.client.set(name, "x")
+    found = scrape(collector.FarmCollector(ledger, tmp_path, tmp_path))
+    assert found["farm_redis_up{}"] == 1
+    assert found["farm_queue_length{queue=farm.play.hall-2}"] == 0
+    assert "farm_queue_length{queue=farm.play.hall-1}" not in found
+    assert found["farm_scrape_errors_total{}"] == 2
+
+
 def test_the_certificates_end_is_told(tmp_path: pathlib.Path) -> None:
     """Of a Redis that speaks TLS, as openssl wrote it; of another one nothing."""
     stem = tmp_path / "redis"
@@ -484,9 +528,23 @@ def test_a_host_that_was_silent_for_a_week_is_no_more() -> None:
     """Metrics of hosts end when they are gone, so that labels stay bounded."""
     told = {"old": vitals.Vitals(host="old", at_ms=0), "new": vitals.Vitals(host="new", at_ms=1)}
     sheet = families.Sheet()
-    hosts.write(sheet, told, hosts.GONE_MS)
+    for name, seen in told.items():
+        hosts.write(sheet, name, seen, hosts.GONE_MS)
     shown = [sample.labels["host"] for one in sheet.families() for sample in one.samples]
     assert set(shown) == {"new"}
+
+
+def test_a_host_with_a_number_beyond_all_bounds_hides_no_other(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """What a worker reports is JSON, whose integers have no end; a sample is a float."""
+    now_ms = ledger.now_ms()
+    for name, spooled in (("a", 10**400), ("b", 3)):
+        ledger.set_vitals(name, vitals.Vitals(host=name, at_ms=now_ms, spooled=spooled).encode())
+    found = scrape(collector.FarmCollector(ledger, tmp_path, tmp_path))
+    assert found["farm_redis_up{}"] == 1
+    assert found["farm_host_spooled_games{host=b}"] == 3
+    assert found["farm_scrape_errors_total{}"] == 1
 
 
 def test_a_desk_tells_of_its_kibitzer_and_of_its_words() -> None:
