@@ -65,6 +65,7 @@ class Desk:
         self.production = self.clone / "ansible" / "inventory" / "production"
         self.files = self.production / "files"
         self.environment: dict[str, str] = {}
+        self._members: dict[str, Sequence[str]] = {}
 
     @contextlib.contextmanager
     def without_source(self) -> Iterator[None]:
@@ -134,10 +135,10 @@ class Desk:
 
     # -- the farm's own commands ----------------------------------------------------------
 
-    def as_operator(self, name: str) -> None:
+    def as_operator(self, name: str, control: str) -> None:
         """Speak to the farm from now on as an operator who has its address and a password."""
         self.environment = {
-            "FARM_REDIS_URL": f"rediss://control.{host.DOMAIN}:6379/0",
+            "FARM_REDIS_URL": f"rediss://{control}:6379/0",
             "FARM_REDIS_USER": name,
             "FARM_REDIS_PASSWORD_FILE": str(self.files / "redis" / f"{name}.password"),
             "FARM_REDIS_CA": str(self.files / "ca.crt"),
@@ -162,12 +163,17 @@ class Desk:
     # -- the inventory --------------------------------------------------------------------
 
     def groups(self, members: Mapping[str, Sequence[str]]) -> None:
-        """Write which host is what: the page's "set host names"."""
+        """Write which host is what, where it has changed: the page's "set host names".
+
+        A host that is in no group any more stays as a line below ``all: hosts:``.
+        """
+        self._members |= members
         children = {
             group: {"hosts": {f"{name}.{host.DOMAIN}": None for name in names}}
-            for group, names in members.items()
+            for group, names in self._members.items()
         }
-        self._yaml(self.production / "hosts.yml", {"all": {"children": children}})
+        every = {one.full: None for one in self.hosts.up.values()}
+        self._yaml(self.production / "hosts.yml", {"all": {"hosts": every, "children": children}})
 
     def set(self, where: str, **values: object) -> None:
         """Set variables of a group, or of a host where ``where`` is one's full name."""

@@ -8,12 +8,15 @@ the laboratory, and nothing else. It is rebooted by itself (``systemctl reboot``
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import os
 import pathlib
 import secrets
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,14 +37,14 @@ def problem() -> str:
     missing = [name for name in ("debootstrap", "unshare", "ip") if shutil.which(name) is None]
     if missing:
         return f"no {', '.join(missing)} on this machine"
-    if _unified() is None:
+    if groups() is None:
         return "this kernel has no cgroup version 2"
     probe = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "true"]
     done = subprocess.run(probe, capture_output=True, text=True, check=False)
     return done.stderr.strip()
 
 
-def _unified() -> pathlib.Path | None:
+def groups() -> pathlib.Path | None:
     """Return where control groups of version 2 are: alone, or beside version 1's."""
     for place in (GROUPS, GROUPS / "unified"):
         if (place / "cgroup.controllers").exists():
@@ -51,7 +54,7 @@ def _unified() -> pathlib.Path | None:
 
 def controllers() -> list[str]:
     """Return the controllers that hosts have: cpusets and weights hold only with theirs."""
-    place = _unified()
+    place = groups()
     return (place / "cgroup.controllers").read_text().split() if place else []
 
 
@@ -117,7 +120,7 @@ class Host:
         self._write("etc/ssh/authorized", key)
         self._write("etc/ssh/sshd_config.d/lab.conf", "AuthorizedKeysFile /etc/ssh/authorized\n")
         base.run("ssh-keygen", "-A", "-f", folder / "upper")
-        group = _unified()
+        group = groups()
         assert group is not None
         self._group = group / f"{network.name}-{name}"
 
@@ -303,7 +306,9 @@ class Hosts:
     def __init__(self, folder: pathlib.Path) -> None:
         """Make the network; no host is there yet."""
         self.folder = folder
-        self.network = Network(secrets.token_hex(2))
+        tag = secrets.token_hex(2)
+        (folder / "tag").write_text(tag)  # for `clear`
+        self.network = Network(tag)
         self.key = folder / "ssh" / "id_ed25519"
         self.key.parent.mkdir(mode=0o700)
         base.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "operator", "-f", self.key)
@@ -348,10 +353,52 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def laboratory(folder: pathlib.Path) -> Iterator[Hosts]:
-    """Make a laboratory's network for the length of a block."""
-    hosts = Hosts(folder)
+def place(within: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yield a folder for a laboratory; first take away those whose run was killed."""
+    with (within / "farm-labs.lock").open("w") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        for left in within.glob("farm-lab-*"):
+            if _given_up(left / "lock"):
+                clear(left)
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="farm-lab-", dir=within))
+        lock = (folder / "lock").open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock:
+        yield folder
+
+
+def _given_up(lock: pathlib.Path) -> bool:
+    """Say whether the run that made a laboratory's folder is no more."""
     try:
-        yield hosts
-    finally:
-        hosts.close()
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, FileNotFoundError):  # it runs, or takes the folder away just now
+        return False
+    return True
+
+
+def clear(folder: pathlib.Path) -> None:
+    """Take away all of a laboratory: processes, network, mounts, files."""
+    top, tag = groups(), folder / "tag"
+    if top is not None and tag.exists():
+        name = f"lab-{tag.read_text()}"
+        for group in top.glob(f"{name}-*"):
+            wait(functools.partial(_ended, group), f"the end of {group.name}'s processes")
+        for namespace in pathlib.Path("/run/netns").glob(f"{name}*"):
+            base.run("ip", "netns", "del", namespace.name)
+    mounts = [
+        line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
+    ]
+    for mounted in reversed(mounts):
+        if pathlib.Path(mounted).is_relative_to(folder):
+            base.run("umount", "-l", mounted)
+    base.run("rm", "-rf", "--one-file-system", folder)
+
+
+def _ended(group: pathlib.Path) -> bool:
+    """Kill the processes of a control group; say whether none was left, and the group is gone."""
+    for listed in group.rglob("cgroup.procs"):
+        with contextlib.suppress(OSError):  # it ends meanwhile
+            for pid in listed.read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+    return _emptied(group)

@@ -12,7 +12,6 @@ import contextlib
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 
@@ -21,7 +20,7 @@ import host
 import steps
 import undo
 
-Step = Callable[[], object]
+SANDBOXED = "its engines are in bubblewrap, below the hall's unit"
 
 
 class Run:
@@ -64,51 +63,62 @@ class Run:
         self.done.append(text)
 
 
-def short(run: Run, hosts: host.Hosts) -> None:
-    """One host, one game, one restart of Redis."""
+def one_host(run: Run, hosts: host.Hosts) -> steps.Lab:
+    """Boot one host that is to be control side and hall, and make the page's files for it."""
     run.step("a bare host boots", hosts.add, "control")
     lab = run.begin(hosts)
     run.step("the page makes its files", steps.the_page_makes_files, lab)
     steps.names_are_set(lab, control=["control"], halls=["control"])
-    run.step("site.yml makes the host", steps.site_is_run, lab)
-    run.step("its services run", steps.services_run, lab)
-    run.step("Debian's engines are installed", steps.halls_get_engines, lab, "control")
-    steps.pace(lab, 3, "control")
-    run.step("a season is launched", steps.launched, lab, "match", 2)
-    run.step("a game is played", steps.in_play, lab)
-    run.step(
-        "its engines are in bubblewrap, below the hall's unit", steps.sandboxed, lab, "control"
-    )
-    run.step("Redis is restarted in mid-game", steps.redis_is_restarted, lab)
-    steps.pace(lab, 0, "control")
-    run.step("the season is played to its end", steps.over, lab, "match")
-    run.step("journal and mirror agree", steps.the_copies_agree, lab, "match")
+    return lab
 
 
-def changes(run: Run, hosts: host.Hosts) -> None:
-    """One host, and what an operator changes on it in mid-game."""
-    run.step("a bare host boots", hosts.add, "control")
-    lab = run.begin(hosts)
-    run.step("the page makes its files", steps.the_page_makes_files, lab)
-    steps.names_are_set(lab, control=["control"], halls=["control"])
-    run.step("a run that fails in the middle", steps.a_run_fails_in_the_middle, lab)
-    run.step("site.yml again makes all hosts", steps.site_is_run, lab)
+def a_game_is_played(run: Run, lab: steps.Lab, hall: str, games: int, seconds: float) -> None:
+    """See all services run, and launch a season whose moves take so many seconds."""
     run.step("its services run", steps.services_run, lab)
-    run.step("Debian's engines are installed", steps.halls_get_engines, lab, "control")
-    steps.pace(lab, 5, "control")
-    run.step("a season is launched", steps.launched, lab, "match", 4)
+    run.step("Debian's engines are installed", steps.halls_get_engines, lab, hall)
+    steps.pace(lab, seconds, hall)
+    run.step("a season is launched", steps.launched, lab, "match", games)
     run.step("a game is played", steps.in_play, lab)
+
+
+def its_operator_works(run: Run, lab: steps.Lab) -> None:
+    """Do what an operator does and meets while a game is played, on the control side."""
     run.step("a season queues behind another", steps.a_queued_season_alarms_nobody, lab)
     run.step("a Redis that promises less is seen", steps.a_lazy_redis_is_seen, lab)
     run.step("an operator is added in mid-game", steps.an_operator_is_added, lab)
     run.step("secrets are rotated in mid-game", steps.secrets_are_rotated, lab)
+
+
+def it_ends(run: Run, lab: steps.Lab, hall: str) -> None:
+    """Play the season to its end without delay, and compare its copies."""
+    steps.pace(lab, 0, hall)
+    run.step("the season is played to its end", steps.over, lab, "match")
+    run.step("journal and mirror agree", steps.the_copies_agree, lab, "match")
+
+
+def short(run: Run, hosts: host.Hosts) -> None:
+    """One host, one game, one restart of Redis."""
+    lab = one_host(run, hosts)
+    run.step("site.yml makes the host", steps.site_is_run, lab)
+    a_game_is_played(run, lab, "control", 2, 3)
+    run.step(SANDBOXED, steps.sandboxed, lab, "control")
+    run.step("Redis is restarted in mid-game", steps.redis_is_restarted, lab)
+    it_ends(run, lab, "control")
+
+
+def changes(run: Run, hosts: host.Hosts) -> None:
+    """One host, and what an operator changes on it in mid-game."""
+    lab = one_host(run, hosts)
+    run.step("a run that fails in the middle", steps.a_run_fails_in_the_middle, lab)
+    run.step("site.yml again makes all hosts", steps.site_is_run, lab)
+    a_game_is_played(run, lab, "control", 4, 5)
+    its_operator_works(run, lab)
     run.step("an upgrade fails to build", steps.an_upgrade_fails_to_build, lab)
 
 
 def long(run: Run, hosts: host.Hosts) -> None:
-    """Control, hall, GPU box and watch; everything that happens to them in a season's life."""
-    names = ("control", "cpu1", "watch")
-    for name in names:
+    """Control, hall and watch; everything that happens to them in a season's life."""
+    for name in ("control", "cpu1", "watch"):
         run.step(f"bare host {name} boots", hosts.add, name)
     lab = run.begin(hosts)
     run.step("the page makes its files", steps.the_page_makes_files, lab)
@@ -117,32 +127,24 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("a run that fails in the middle", steps.a_run_fails_in_the_middle, lab)
     run.step("site.yml again makes all hosts", steps.site_is_run, lab)
     run.step("nothing is left to do", steps.nothing_is_left_to_do, lab)
-    run.step("its services run", steps.services_run, lab)
-    run.step("Debian's engines are installed", steps.halls_get_engines, lab, "cpu1")
-    steps.pace(lab, 3, "cpu1")
-    run.step("a season is launched", steps.launched, lab, "match", 60)
-    run.step("a game is played", steps.in_play, lab)
-    run.step("its engines are in bubblewrap, below the hall's unit", steps.sandboxed, lab, "cpu1")
+    a_game_is_played(run, lab, "cpu1", 60, 3)
+    run.step(SANDBOXED, steps.sandboxed, lab, "cpu1")
     told = ("Celery's own commands and Flower", steps.celery_names_the_hall)
     run.step(*told, lab, "hall-1@cpu1.example.org")
     run.step("Redis is restarted in mid-game", steps.redis_is_restarted, lab)
     run.step("Redis is killed in mid-game", steps.redis_is_killed, lab)
     run.step("the hall is rebooted in mid-game", steps.the_hall_is_rebooted, lab, "cpu1")
     steps.pace(lab, 10, "cpu1")
-    run.step("a season queues behind another", steps.a_queued_season_alarms_nobody, lab)
-    run.step("a Redis that promises less is seen", steps.a_lazy_redis_is_seen, lab)
-    run.step("an operator is added in mid-game", steps.an_operator_is_added, lab)
-    run.step("secrets are rotated in mid-game", steps.secrets_are_rotated, lab)
+    its_operator_works(run, lab)
     run.step("a second hall is added", steps.a_hall_is_added, lab, "cpu2", "hall-2")
     run.step("an upgrade fails to build", steps.an_upgrade_fails_to_build, lab)
     run.step("an upgrade while a game plays", steps.an_upgrade_is_made, lab, "cpu1")
     run.step("the way back", steps.the_way_back, lab)
     run.step("the first hall's host is replaced", steps.a_hall_is_replaced, lab, "cpu1")
-    removed = ("a lane and a hall are removed", steps.what_is_removed_is_gone)
+    removed = ("a lane, a kibitzer and a hall are removed", steps.what_is_removed_is_gone)
     run.step(*removed, lab, "cpu2", "hall-2")
-    steps.pace(lab, 0, "cpu1")
-    run.step("the season is played to its end", steps.over, lab, "match")
-    run.step("journal and mirror agree", steps.the_copies_agree, lab, "match")
+    run.step("the control side moves", steps.the_control_side_moves, lab, "control2", "cpu1")
+    it_ends(run, lab, "cpu1")
 
 
 FORMS = {"short": short, "changes": changes, "long": long}
@@ -151,18 +153,18 @@ FORMS = {"short": short, "changes": changes, "long": long}
 @contextlib.contextmanager
 def place(*, keep: bool) -> Iterator[host.Hosts]:
     """Yield a laboratory in a folder of its own; take all away at the end, or leave it up."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="farm-lab-", dir=base.folder()))
-    hosts = host.Hosts(folder)
-    try:
-        yield hosts
-    finally:
-        if keep:
-            for name, one in hosts.up.items():
-                print(f"{name}: nsenter -t {one.init} -a   # {one.folder}")
-            with contextlib.suppress(EOFError, KeyboardInterrupt):
-                input("Enter takes all away ")
-        hosts.close()
-        base.run("rm", "-rf", "--one-file-system", folder)
+    with host.place(base.folder()) as folder:
+        hosts = host.Hosts(folder)
+        try:
+            yield hosts
+        finally:
+            if keep:
+                for name, one in hosts.up.items():
+                    print(f"{name}: nsenter -t {one.init} -a   # {one.folder}")
+                with contextlib.suppress(EOFError, KeyboardInterrupt):
+                    input("Enter takes all away ")
+            hosts.close()
+            base.run("rm", "-rf", "--one-file-system", folder)
 
 
 def green(run: Run, form: str, *, keep: bool) -> bool:

@@ -35,11 +35,17 @@ class Lab:
     def __init__(self, hosts: host.Hosts, log: pathlib.Path) -> None:
         """Begin with a desk and no host."""
         self.hosts = hosts
+        self.control_name = "control"
         self.desk = desk.Desk(hosts, log)
 
     def __getitem__(self, name: str) -> host.Host:
         """Return a host by its name."""
         return self.hosts.up[name]
+
+    @property
+    def control(self) -> host.Host:
+        """Return the host where Redis and the control side are now."""
+        return self[self.control_name]
 
     def status(self) -> dict[str, Any]:
         """Return seasons and halls; empty while the farm does not answer."""
@@ -94,18 +100,20 @@ def names_are_set(lab: Lab, **groups: list[str]) -> None:
     """Name hosts, addresses and cores in the inventory."""
     everything = ("control", "halls", "gpu_boxes", "kibitzers", "monitoring")
     lab.desk.groups({group: groups.get(group, []) for group in everything})
-    control = groups["control"][0]
-    address = lab.hosts.network.addresses[lab[control].full]
     lab.desk.set("all", program_wheels="/srv/wheels")
-    lab.desk.set("control", redis_bind=f"127.0.0.1 {address}")
+    lab.desk.set("control", redis_bind=f"127.0.0.1 {_address(lab, groups['control'][0])}")
     lab.desk.set("halls", **SMALL, hall_boxes_src="", hall_lanes=[], syzygy_checksums_src="")
-    watch = [lab.hosts.network.addresses[lab[name].full] for name in groups.get("monitoring", [])]
+    watch = [_address(lab, name) for name in groups.get("monitoring", [])]
     lab.desk.set("all", watched_from=watch)
     lab.desk.set("monitoring", monitoring_alert_webhook=f"http://desk.{host.DOMAIN}:9999/")
     patient = lab.desk.files / "patient"
     patient.write_text(season.PATIENT)
     engine = {"id": "patient", "src": str(patient), "sha256": season.DIGEST, "name": "patient"}
     lab.desk.set("halls", engines_list=[engine])
+
+
+def _address(lab: Lab, name: str) -> str:
+    return lab.hosts.network.addresses[lab[name].full]
 
 
 def bare_hosts_are_looked_at(lab: Lab) -> None:
@@ -123,8 +131,8 @@ def a_run_fails_in_the_middle(lab: Lab) -> None:
     told = lab.desk.follow("operate-hosts", SITE, expect=2)
     away.rename(kept)
     counts = told.counts()
-    check(counts[lab["control"].full]["failed"] == 1, "the control host did not fail", told.tail())
-    others = {name: one for name, one in counts.items() if name != lab["control"].full}
+    check(counts[lab.control.full]["failed"] == 1, "the control host did not fail", told.tail())
+    others = {name: one for name, one in counts.items() if name != lab.control.full}
     wrong = {name: one for name, one in others.items() if one["failed"] or one["ok"] < 20}
     check(not wrong, "hosts were left out because another one failed", (wrong, told.tail()))
 
@@ -133,7 +141,7 @@ def site_is_run(lab: Lab) -> None:
     """Make the hosts: the page's site.yml."""
     told = lab.desk.follow("operate-hosts", SITE)
     check(told.total("failed") == 0, "something failed", told.tail())
-    lab.desk.as_operator("anna")
+    lab.desk.as_operator("anna", lab.control.full)
     lab.wait(lambda: bool(lab.status()), "Redis to answer an operator at the desk, over TLS")
 
 
@@ -236,13 +244,10 @@ def redis_is_killed(lab: Lab) -> None:
 def _redis_goes_down(lab: Lab, *words: str) -> None:
     before = in_play(lab)
     entries = lab.season(before["season"])["journal_entries"]
-    born = lab["control"].ask("systemctl", "show", "-P", "MainPID", "redis-server")
-    lab["control"].run(*words)
+    born = _main(lab.control, "redis-server")
+    lab.control.run(*words)
     lab.wait(
-        lambda: (
-            lab["control"].ask("systemctl", "show", "-P", "MainPID", "redis-server")
-            not in {born, "0", ""}
-        ),
+        lambda: _main(lab.control, "redis-server") not in {born, "0", ""},
         "another Redis process",
     )
     lab.wait(lambda: bool(lab.status()), "Redis to answer again")
@@ -250,7 +255,7 @@ def _redis_goes_down(lab: Lab, *words: str) -> None:
     check(
         now >= entries,
         f"{entries} entries before, {now} after",
-        lab["control"].ask("tail", "-n", "20", "/var/log/redis/redis-server.log"),
+        lab.control.ask("tail", "-n", "20", "/var/log/redis/redis-server.log"),
     )
     goes_on(lab, before)
 
@@ -260,7 +265,7 @@ def the_copies_agree(lab: Lab, name: str) -> None:
     entries = lab.season(name)["journal_entries"]
     path = f"/var/lib/farm/archive/{name}/journal.jsonl"
     lab.wait(
-        lambda: lab["control"].ask("sh", "-c", f"wc -l < {path}") == str(entries),
+        lambda: lab.control.ask("sh", "-c", f"wc -l < {path}") == str(entries),
         f"all {entries} entries of {name} in the mirror",
     )
 
@@ -284,14 +289,14 @@ def the_hall_is_rebooted(lab: Lab, name: str) -> None:
 
 def an_operator_is_added(lab: Lab) -> None:
     """Add an operator in mid-game: she can log in, Redis is not restarted, the game goes on."""
-    before, born = in_play(lab), _main(lab["control"], "redis-server")
+    before, born = in_play(lab), _main(lab.control, "redis-server")
     acl = "farm acl --passwords inventory/production/files/redis --operator anna --operator boris"
     lab.desk.sh(f"cd {lab.desk.clone}/ansible; {acl} > inventory/production/files/users.acl")
     lab.desk.follow("operate-hosts", SITE)
-    lab.desk.as_operator("boris")
+    lab.desk.as_operator("boris", lab.control.full)
     check(lab.status(), "the new operator is refused")
-    lab.desk.as_operator("anna")
-    check(_main(lab["control"], "redis-server") == born, "Redis was restarted for a new operator")
+    lab.desk.as_operator("anna", lab.control.full)
+    check(_main(lab.control, "redis-server") == born, "Redis was restarted for a new operator")
     goes_on(lab, before)
 
 
@@ -305,7 +310,7 @@ def secrets_are_rotated(lab: Lab) -> None:
     The game goes on in the same attempt; the old password is refused at the end; nobody of the
     farm is left with it; what is asked over TLS shows the new certificate.
     """
-    before, born = in_play(lab), _main(lab["control"], "redis-server")
+    before, born = in_play(lab), _main(lab.control, "redis-server")
     old = lab.desk.files.joinpath("redis", "worker.password").read_text()
     shown = _certificate(lab)
     lab.desk.sh(f"cd {lab.desk.clone}")
@@ -313,7 +318,7 @@ def secrets_are_rotated(lab: Lab) -> None:
     new = lab.desk.files.joinpath("redis", "worker.password").read_text()
     check(new != old, "the page has not made a new password")
     check(_certificate(lab) != shown, "Redis shows the old certificate")
-    check(_main(lab["control"], "redis-server") == born, "Redis was restarted")
+    check(_main(lab.control, "redis-server") == born, "Redis was restarted")
     goes_on(lab, before)
     services_run(lab, restarts=True)
     secret = lab.hosts.folder / "old.password"
@@ -321,11 +326,36 @@ def secrets_are_rotated(lab: Lab) -> None:
     as_worker = {"FARM_REDIS_USER": "worker", "FARM_REDIS_PASSWORD_FILE": str(secret)}
     lab.desk.environment |= as_worker
     check(not lab.status(), "the old password is still good")
-    lab.desk.as_operator("anna")
+    lab.desk.as_operator("anna", lab.control.full)
+    nobody_keeps_an_old_password(lab)
+    goes_on(lab, before)
+
+
+def nobody_keeps_an_old_password(lab: Lab) -> None:
+    """Cut all connections: whoever is of the farm comes back with a password that is good."""
+    before, hosts = in_play(lab), lab.hosts.up.values()
+    units = ("farm-serve", "farm-exporter", "farm-web", "farm-hall@hall-1")
+    running = [(one, unit) for one in hosts for unit in units if one.active(unit) == "active"]
+    _as_admin(lab, "ACL", "LOG", "RESET")
+    _as_admin(lab, "CLIENT", "KILL", "TYPE", "normal")
+    goes_on(lab, before)
+    seen = f'farm_season_journal_entries{{season="{before["season"]}"}}'
+    lab.wait(lambda: seen in _metrics(lab), "the exporter to read the ledger again")
+    refused = _as_admin(lab, "ACL", "LOG")
+    check("auth" not in refused.split(), "somebody came with a password that is dead", refused)
+    for one, unit in running:
+        check(one.active(unit) == "active", f"{unit} on {one.name} has ended", one.journal(unit))
+
+
+def _as_admin(lab: Lab, *words: str) -> str:
+    password = lab.desk.files.joinpath("redis", "admin.password").read_text().strip()
+    tls = ("--tls", "--cacert", "/etc/redis/ca.crt", "-h", lab.control.full)
+    command = ("redis-cli", *tls, "--user", "admin", *words)
+    return lab.control.run("env", f"REDISCLI_AUTH={password}", *command)
 
 
 def _certificate(lab: Lab) -> str:
-    command = "openssl s_client -connect control.example.org:6379 </dev/null 2>/dev/null"
+    command = f"openssl s_client -connect {lab.control.full}:6379 </dev/null 2>/dev/null"
     return lab.desk.sh(f"{command} | openssl x509 -noout -serial -fingerprint").text
 
 
@@ -338,7 +368,7 @@ def a_hall_is_added(lab: Lab, name: str, hall: str) -> None:
     lab.hosts.add(name)
     lab.desk.set(lab["cpu1"].full, hall_name="hall-1")
     lab.desk.set(lab[name].full, hall_name=hall)
-    lab.desk.groups({"control": ["control"], "halls": ["cpu1", name], "monitoring": ["watch"]})
+    lab.desk.groups({"halls": ["cpu1", name]})
     lab.desk.sh(f"cd {lab.desk.clone}/ansible")
     lab.desk.follow("add-and-remove-halls", f"--limit {lab[name].full}")
     lab.wait(lambda: lab.hall(hall).get("worker"), f"{hall} to be open")
@@ -419,20 +449,65 @@ def the_way_back(lab: Lab) -> None:
 
 
 def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
-    """Take a lane and a hall out of the inventory: `remove.yml` stops and removes both."""
-    lane = "farm-lane@hall-1.a.service"
+    """Take a lane, a kibitzer and a hall out of the inventory: `remove.yml` removes all three."""
+    lane, kibitzer = "farm-lane@hall-1.a.service", "farm-kibitz@0.service"
     lab.desk.sh(f"cd {lab.desk.clone}/ansible")
     lab.desk.set("halls", hall_lanes=[{"name": "a", "cpus": "0-1"}])
+    engine = {"desk": 0, "engine": "/usr/games/stockfish", "hash_mb": 16, "threads": 1}
+    lab.desk.set("kibitzers", kibitzer_hall="hall-1", kibitzer_list=[engine])
+    lab.desk.groups({"kibitzers": ["watch"]})
+    halls_get_engines(lab, "watch")
     lab.desk.follow("operate-hosts", SITE)
     lab.wait(lambda: lab["cpu1"].active(lane) == "active", "the lane's worker")
+    lab.wait(lambda: _lanes(lab) == ["a"], "the lane to be known")
+    ready = "kibitzer.ready"
+    lab.wait(lambda: ready in lab["watch"].journal(kibitzer), "the kibitzer to be ready")
     lab.desk.set("halls", hall_lanes=[])
-    lab.desk.groups({"control": ["control"], "halls": ["cpu1"], "monitoring": ["watch", hall_host]})
+    lab.desk.set("kibitzers", kibitzer_list=[])
+    lab.desk.groups({"halls": ["cpu1"]})
     lab.desk.follow("add-and-remove-halls", "remove.yml")
     check(lab["cpu1"].active(lane) != "active", "the lane's worker still runs")
+    check(not _lanes(lab), "the ledger still knows the lane")
+    check(lab["watch"].active(kibitzer) != "active", "the kibitzer still runs")
     unit = f"farm-hall@{hall}.service"
     check(lab[hall_host].active(unit) != "active", "the hall's worker still runs")
     check(lab[hall_host].ask("systemctl", "is-enabled", unit) != "enabled", "it is still enabled")
     check(lab["cpu1"].active(HALL) == "active", "the other hall was stopped")
+
+
+def _lanes(lab: Lab) -> list[str]:
+    found = lab.desk.ask("lanes") or {}
+    return [lane["lane"] for lane in found.get("lanes", [])]
+
+
+def the_control_side_moves(lab: Lab, name: str, *halls: str) -> None:
+    """Move Redis, the archive, serve and the page to a bare host, by the page: nothing is lost."""
+    old, page = lab.control, "move-the-control-side"
+    open_ones = [one["season"] for one in lab.status()["seasons"] if one["status"] != "finished"]
+    for season_name in open_ones:
+        lab.desk.farm("pause", season_name, "--reason", "the control side moves")
+    pace(lab, 0, *halls)
+    lab.wait(lambda: not lab.hall().get("game"), "the game to be played to its end")
+    entries = {one["season"]: one["journal_entries"] for one in lab.status()["seasons"]}
+    lab.desk.sh(f"cd {lab.desk.clone}")
+    lab.desk.follow(page, "farm-backup.service")
+    lab.hosts.add(name)
+    lab.desk.groups({"control": [name]})
+    lab.desk.set("control", redis_bind=f"127.0.0.1 {_address(lab, name)}")
+    lab.desk.set("all", program_redis_url=f"rediss://{lab[name].full}:6379/0")
+    lab.desk.follow(page, "make-certificates", "--limit control")
+    lab.control_name = name
+    lab.desk.follow(page, "farm restore")
+    lab.desk.as_operator("anna", lab.control.full)
+    now = {one["season"]: one["journal_entries"] for one in lab.status()["seasons"]}
+    check(all(now.get(one, 0) >= number for one, number in entries.items()), "lost", (entries, now))
+    lab.desk.follow(page, SITE)
+    services_run(lab)
+    pace(lab, 3, *halls)
+    for season_name in open_ones:
+        lab.desk.farm("resume", season_name, "--reason", "it has moved")
+    in_play(lab)
+    check(not old.ask("pgrep", "-a", "redis-server|celery"), "the old side runs", old.name)
 
 
 # -- what is watched ---------------------------------------------------------------------------
@@ -441,7 +516,7 @@ def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
 def _metrics(lab: Lab) -> str:
     url = "http://127.0.0.1:9464/metrics"
     ask = f"import urllib.request as r; print(r.urlopen({url!r}).read().decode())"
-    return lab["control"].ask("python3", "-c", ask)
+    return lab.control.ask("python3", "-c", ask)
 
 
 def a_queued_season_alarms_nobody(lab: Lab) -> None:
@@ -458,10 +533,7 @@ def a_queued_season_alarms_nobody(lab: Lab) -> None:
 def a_lazy_redis_is_seen(lab: Lab) -> None:
     """Let Redis promise less than the farm needs: the metric says so, until it is put right."""
     for value, durable in (("everysec", "0.0"), ("always", "1.0")):
-        password = lab.desk.files.joinpath("redis", "admin.password").read_text().strip()
-        tls = ("--tls", "--cacert", "/etc/redis/ca.crt", "-h", lab["control"].full)
-        words = ("redis-cli", *tls, "--user", "admin", "config", "set", "appendfsync", value)
-        told = lab["control"].run("env", f"REDISCLI_AUTH={password}", *words)
+        told = _as_admin(lab, "CONFIG", "SET", "appendfsync", value)
         check("OK" in told, "Redis refuses", told)
         line = f"farm_redis_durable {durable}"
         lab.wait(lambda wanted=line: wanted in _metrics(lab), f"`{line}` with appendfsync {value}")

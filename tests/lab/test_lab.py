@@ -6,10 +6,22 @@ The long form is ``make lab``. Here one host is control side and hall at once.
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 
+import base
 import host
 import lab
 import pytest
+
+KILLED = """
+import os, signal
+import lab
+with lab.place(keep=False) as hosts:
+    hosts.add("control")
+    print(hosts.folder, hosts.network.name, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_host_made_by_the_page_plays_on_when_redis_is_restarted(tmp_path: pathlib.Path) -> None:
@@ -19,3 +31,20 @@ def test_a_host_made_by_the_page_plays_on_when_redis_is_restarted(tmp_path: path
     run = lab.Run(tmp_path / "lab.log")
     with lab.place(keep=False) as hosts:
         lab.short(run, hosts)
+
+
+def test_what_a_killed_run_has_left_is_taken_away_by_the_next() -> None:
+    """Its hosts' processes, network and files are gone when the next laboratory is there."""
+    if why := host.problem():
+        pytest.skip(f"hardware: a host of the laboratory cannot be made here: {why}")
+    script = [sys.executable, "-c", KILLED]
+    here = pathlib.Path(__file__).parent
+    done = subprocess.run(script, cwd=here, stdout=subprocess.PIPE, text=True, check=False)
+    folder, network = done.stdout.split()
+    groups = host.groups()
+    assert groups is not None
+    assert list(groups.glob(f"{network}-*")), "nothing was left"
+    with lab.place(keep=False):
+        assert not pathlib.Path(folder).exists()
+        assert network not in base.run("ip", "netns")
+        assert not list(groups.glob(f"{network}-*"))
