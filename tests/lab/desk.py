@@ -12,9 +12,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import base
@@ -90,6 +92,15 @@ class Desk:
         return told
 
     def _run(self, words: Sequence[str], cwd: pathlib.Path, timeout: float) -> Said:
+        with self._started(words, cwd) as process:
+            text, _ = process.communicate(timeout=timeout)
+        with self.log.open("a") as log:
+            log.write(f"$ {words[-1]}\n{text}[{process.returncode}]\n")
+        return Said(process.returncode, text)
+
+    @contextlib.contextmanager
+    def _started(self, words: Sequence[str], cwd: pathlib.Path) -> Iterator[subprocess.Popen[str]]:
+        """Start a command at the desk; whatever of it runs at the block's end is killed."""
         programs = pathlib.Path(sys.executable).parent
         environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -102,7 +113,7 @@ class Desk:
             "ANSIBLE_LOCAL_TEMP": str(self.hosts.folder / "tmp"),
             **self.environment,
         }
-        done = subprocess.run(
+        process = subprocess.Popen(
             self.hosts.desk(words),
             cwd=cwd,
             env=environment,
@@ -111,22 +122,48 @@ class Desk:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            check=False,
-            timeout=timeout,
+            start_new_session=True,
         )
-        with self.log.open("a") as log:
-            log.write(f"$ {words[-1]}\n{done.stdout}[{done.returncode}]\n")
-        return Said(done.returncode, done.stdout)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def follow(self, page: str, *words: str, expect: int | None = 0) -> Said:
         """Run the one block of a page in which all ``words`` stand."""
+        return self.sh(self._block(page, *words), expect=expect)
+
+    @contextlib.contextmanager
+    def beside(self, page: str, *words: str) -> Iterator[Callable[[], Said | None]]:
+        """Run a page's block while something else is done; what is yielded says how it ended."""
+        script = ["bash", "-eo", "pipefail", "-c", self._block(page, *words)]
+        with self._started(script, self.here) as process:
+            said: list[str] = []
+            reader = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
+            reader.start()
+
+            def ended() -> Said | None:
+                if process.poll() is None:
+                    return None
+                reader.join(10)
+                return Said(process.returncode, "".join(said))
+
+            try:
+                yield ended
+            finally:
+                with self.log.open("a") as log:
+                    log.write(f"$ {script[-1]}\n{''.join(said)}[{process.poll()}]\n")
+
+    def _block(self, page: str, *words: str) -> str:
         path = self.clone / "docs" / "how-to" / f"{page}.md"
         blocks = [found["text"] for found in BLOCK.finditer(path.read_text())]
         fitting = [text for text in blocks if all(word in text for word in words)]
         if len(fitting) != 1:
             said = "no block" if not fitting else f"{len(fitting)} blocks"
             raise AssertionError(f"{path.name} shows {said} of commands with {' and '.join(words)}")
-        return self.sh(fitting[0], expect=expect)
+        return fitting[0]
 
     def play(self, playbook: str, *words: str, expect: int | None = 0) -> Said:
         """Run a playbook as the pages do, with more words than they show."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import threading
 from typing import Any
 
 import desk
@@ -403,10 +402,13 @@ def an_upgrade_fails_to_build(lab: Lab) -> None:
     kept = broken.read_text()
     broken.write_text("raise RuntimeError('a version that cannot be imported')\n")
     lab.desk.sh(f"cd {lab.desk.clone}")
-    with lab.desk.without_source():
-        told = lab.desk.follow("upgrade", "upgrade.yml", expect=2)
+    with lab.desk.without_source(), lab.desk.beside("upgrade", "upgrade.yml") as ended:
+        while (told := ended()) is None:
+            drained = lab.hall().get("drained")
+            check(not drained, "the hall is drained for a version that cannot be imported")
     broken.write_text(kept)
-    check("drained" not in told.text.lower() or _releases(lab) == release, "it was switched")
+    check(told.code == 2, f"the upgrade ended with {told.code}", told.tail())
+    check("cannot be imported" in told.text, "the upgrade does not say what is wrong", told.tail())
     check(_releases(lab) == release, "hosts have another release", (release, _releases(lab)))
     goes_on(lab, before)
 
@@ -422,12 +424,14 @@ def an_upgrade_is_made(lab: Lab, *halls: str) -> None:
     release = _releases(lab)
     (lab.desk.clone / "docs" / "new.md").write_text("# A page of the new version\n")
     lab.desk.sh(f"cd {lab.desk.clone}")
-    upgrade = threading.Thread(target=lab.desk.follow, args=("upgrade", "upgrade.yml"))
-    upgrade.start()
-    lab.wait(lambda: lab.hall().get("drained"), "the hall to be drained", 1200)
-    check(lab.hall().get("attempt") == before["attempt"], "the game was ended by the upgrade")
-    pace(lab, 0.1, *halls)
-    upgrade.join()
+    with lab.desk.beside("upgrade", "upgrade.yml") as ended:
+        lab.wait(lambda: lab.hall().get("drained") or ended(), "the hall to be drained", 1200)
+        check(lab.hall().get("attempt") == before["attempt"], "the game was ended by the upgrade")
+        pace(lab, 0.1, *halls)
+        lab.wait(ended, "the upgrade's end", desk.PLAYBOOK)
+        told = ended()
+    check(told is not None and told.code == 0, "the upgrade has failed", told and told.tail())
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
     after = _releases(lab)
     check(all(after[name] != release[name] for name in release), "an old release", (release, after))
     check(not lab.season(before["season"])["interruptions"], "a game was interrupted")

@@ -35,6 +35,8 @@ HALL = "deploy/systemd/farm-hall@.service"
 
 SECRETS = "ansible/roles/program/tasks/secrets.yml"
 REDIS = "ansible/roles/redis/tasks/main.yml"
+REDIS_FILES = "ansible/roles/redis/tasks/files.yml"
+USERS = "  when: redis_acl_src | length > 0\n  no_log: true\n"
 NOTIFY = "  notify: Restart what keeps the password that it was started with\n"
 SITE = "ansible/playbooks/site.yml"
 INSTALL = "deploy/install/install-farm"
@@ -68,13 +70,15 @@ FAULTS = {
     ),
     "4": Fault(
         "what has kept a password is not restarted when there is a new one",
-        (
-            Edit(
-                SECRETS, "  notify: Restart what keeps the password that it was started with\n", ""
-            ),
-        ),
+        (Edit(SECRETS, NOTIFY, ""),),
         "changes",
         "secrets are rotated in mid-game",
+    ),
+    "4b": Fault(
+        "Redis is restarted for a new operator",
+        (Edit(REDIS_FILES, USERS, f"{USERS}  notify: Restart Redis\n"),),
+        "changes",
+        "an operator is added in mid-game",
     ),
     "5": Fault(
         "a run that fails leaves Redis with the configuration of before",
