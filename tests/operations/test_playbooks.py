@@ -355,9 +355,7 @@ def test_the_kernel_works_on_the_housekeeping_cores(tmp_path: pathlib.Path) -> N
         "0",
         "1",
     ]
-    assert second.stdout.count("changed") == 1, (
-        "a plain file does not show its choices as sysfs does"
-    )
+    assert "changed" not in second.stdout
 
 
 def test_each_card_has_its_own_clock_and_power(tmp_path: pathlib.Path) -> None:
