@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -55,12 +56,11 @@ class Look(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """A beat in which the host took something: its times, and how much, in ns."""
+    """A time in which the host took something: how much, and what the engines ran, in ns."""
 
     from_ns: int
     until_ns: int
-    frozen_ns: int
-    quota_ns: int
+    taken_ns: int
     used: dict[str, int]
 
 
@@ -76,7 +76,8 @@ class Pulse:
         self.quota_files = quota_files()
         self.looks: collections.deque[Look] = collections.deque(maxlen=KEPT)
         self.marks: collections.deque[Look] = collections.deque(maxlen=MARKS)
-        self.incidents: collections.deque[Incident] = collections.deque(maxlen=INCIDENTS)
+        self.frozen: collections.deque[Incident] = collections.deque(maxlen=INCIDENTS)
+        self.held: dict[int, Incident] = {}  # by the end of the beat
         self.heat: dict[int, int] = {}
         self.heat_ns = 0
         self.looks.append(self.look())
@@ -113,10 +114,30 @@ class Pulse:
         if frozen_ns and not self.prompt and not self.groups and now.busy:
             ran_ns = sum(now.busy[core] - last.busy[core] for core in now.busy) // len(now.busy)
             frozen_ns = min(frozen_ns, length_ns - ran_ns)
-        quota_ns = min(now.quota - last.quota, length_ns) if now.used else 0
-        if frozen_ns > 0 or quota_ns > 0:
-            used = {side: now.used[side] - last.used.get(side, now.used[side]) for side in now.used}
-            self.incidents.append(Incident(last.at_ns, now.at_ns, frozen_ns, quota_ns, used))
+        if frozen_ns > 0:
+            used = _ran(last, now)
+            self.frozen.append(Incident(last.at_ns, now.at_ns, frozen_ns, used))
+        if now.used and now.quota > last.quota:
+            self._note_quota(now.quota - last.quota)
+
+    def _note_quota(self, quota_ns: int) -> None:
+        """Note how long a used-up quota held everything up until the last look.
+
+        The kernel counts such a time when it has ended, and all of it at once: it is laid over the
+        beats before, from the last one back, and no beat is filled twice.
+        """
+        for now, last in itertools.pairwise(reversed(self.looks)):
+            filled = self.held.get(now.at_ns)
+            taken_ns = 0 if filled is None else filled.taken_ns
+            more_ns = min(quota_ns, now.at_ns - last.at_ns - taken_ns)
+            if more_ns > 0:
+                beat = Incident(last.at_ns, now.at_ns, taken_ns + more_ns, _ran(last, now))
+                self.held[now.at_ns] = beat
+            quota_ns -= more_ns
+            if quota_ns <= 0:
+                break
+        while len(self.held) > INCIDENTS:
+            del self.held[min(self.held)]
 
     def obey(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """Do what the link asks for; return the answer, where there is one."""
@@ -147,15 +168,22 @@ class Pulse:
 
     def _taken(self, start_ns: int, stop_ns: int, side: str, threads: int) -> dict[str, int]:
         """Add up what was taken between two times from an engine with so many threads."""
-        frozen_ns = quota_taken_ns = 0
-        for one in self.incidents:
-            length_ns = one.until_ns - one.from_ns
-            common_ns = min(stop_ns, one.until_ns) - max(start_ns, one.from_ns)
-            free_ns = length_ns - one.used.get(side, 0) // max(1, threads)
-            if common_ns > 0 and free_ns > 0:
-                frozen_ns += min(one.frozen_ns, common_ns, free_ns)
-                quota_taken_ns += min(one.quota_ns, common_ns, free_ns)
-        return {"frozen_ns": frozen_ns, "quota_ns": quota_taken_ns}
+        clock = start_ns, stop_ns, side, max(1, threads)
+        frozen_ns = sum(_credit(one, *clock) for one in self.frozen)
+        quota_ns = sum(_credit(one, *clock) for one in self.held.values())
+        return {"frozen_ns": frozen_ns, "quota_ns": quota_ns}
+
+
+def _ran(before: Look, after: Look) -> dict[str, int]:
+    """Return what each engine ran between two looks, in ns."""
+    return {side: after.used[side] - before.used.get(side, after.used[side]) for side in after.used}
+
+
+def _credit(one: Incident, start_ns: int, stop_ns: int, side: str, threads: int) -> int:
+    """Return what an incident took between two times from an engine with so many threads."""
+    common_ns = min(stop_ns, one.until_ns) - max(start_ns, one.from_ns)
+    free_ns = one.until_ns - one.from_ns - one.used.get(side, 0) // threads
+    return max(0, min(one.taken_ns, common_ns, free_ns))
 
 
 def serve(link: socket.socket, pulse: Pulse) -> None:

@@ -137,6 +137,28 @@ def test_an_engine_that_ran_meanwhile_was_not_frozen() -> None:
     assert frozen_ms(beating(late=(500,), used_ms=550), 0, 1000, threads=2) == 275
 
 
+def test_a_quota_that_is_counted_at_its_end_held_the_beats_before() -> None:
+    """The kernel counts a second without a processor when it is over: in the last beat of it."""
+    made = beating(late=(0,) * 40)  # two seconds of beats that are in time
+    made.looks[-1] = made.looks[-1]._replace(quota=1000 * MS)
+    made._note_quota(1000 * MS)
+
+    def quota_ms(start_ms: int, stop_ms: int) -> int:
+        told = made._taken(start_ms * MS, stop_ms * MS, "white", threads=1)
+        return told["quota_ns"] // MS
+
+    assert quota_ms(0, 3000) == 1000
+    assert quota_ms(900, 1500) == 500
+    assert quota_ms(0, 1000) == 0
+    made._note_quota(1000 * MS)  # another processor's, of the same time or of the time before
+    assert quota_ms(0, 3000) == 2000
+    made._note_quota(1000 * MS)  # more than time holds
+    assert quota_ms(0, 3000) == 2000
+    ran = beating(late=(0,) * 40, used_ms=50)
+    ran._note_quota(1000 * MS)
+    assert ran._taken(0, 3000 * MS, "white", threads=1)["quota_ns"] == 0
+
+
 @pytest.fixture
 def host() -> Iterator[stalls.Host]:
     """This host, with its pulse."""
