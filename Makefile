@@ -42,10 +42,10 @@ lint: $(VENV)/.dev ## Check style
 types: $(VENV)/.dev ## Check types
 	$(BIN)/mypy
 
-archive: $(VENV)/.dev ## Replay TCEC's public games through the rules, field by field (of ../shared/data; else skipped)
+archive: $(VENV)/.dev ## Replay the games of 30 TCEC events through the rules, field by field (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
 
-audit: $(VENV)/.dev ## Hold every public TCEC event against the rulebook by `farm audit` (of ../shared/data; else skipped)
+audit: $(VENV)/.dev ## Check 30 TCEC events against the rule texts with `farm audit` (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
 
 ARCHIVE ?= ../tcecgames

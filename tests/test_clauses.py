@@ -19,6 +19,7 @@ TEXTS = {
     "CUP": "tcec-cup-rules.txt",
     "FRC": "tcec-frc-rules.txt",
 }
+OUTLINES = pathlib.Path(__file__).parent / "data" / "rules"
 
 
 def test_each_clause_is_named_where_it_is_decided() -> None:
@@ -41,18 +42,26 @@ def test_no_clause_is_named_that_no_text_has() -> None:
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_list_has_each_clause_of_the_texts(text: str) -> None:
     """The committed list is what the texts themselves number."""
-    path = ROOT.parent / "shared" / "seeds" / TEXTS[text]
-    if not path.exists():
-        pytest.skip("needs the shared data folder with the rule texts")
     listed = [one for one in clauses.known() if one.startswith(f"{text}-")]
-    assert listed == _numbered(text, path.read_text(encoding="utf-8"))
+    assert listed == _numbered(text, (OUTLINES / TEXTS[text]).read_text(encoding="utf-8"))
+
+
+def test_the_list_has_each_heading_of_ntcec_that_is_a_rule() -> None:
+    """The text of nTCEC numbers nothing: its clauses are headings of the text, each listed once."""
+    lines = (OUTLINES / "ntcec-season-1-rules.txt").read_text(encoding="utf-8").splitlines()
+    listed = [one.removeprefix("N1 ") for one in clauses.known() if one.startswith("N1 ")]
+    frame = {"The Website", "The nTCEC Computer", "Thank You"}
+    rules = [line for line in lines if line not in frame]
+    assert len(rules) == len(listed) == len(set(listed))
+    for heading in listed:
+        assert [line for line in rules if line.removeprefix("The nTCEC ").startswith(heading)]
 
 
 def _numbered(text: str, lines: str) -> list[str]:
     """Number the clauses of a text: sections 1, 2, ..., each with its letters a, b, ..."""
     sections: list[str] = []
     for line in lines.splitlines():
-        if re.match(rf"{len(sections) + 1}\. [A-Z].{{0,60}}$", line):
+        if re.match(rf"{len(sections) + 1}\. [A-Z][^.]{{0,60}}$", line):
             sections.append("")
         elif sections and line[:2] in {f"{_next(sections)}.", f"{_next(sections)}:"}:
             sections[-1] += _next(sections)

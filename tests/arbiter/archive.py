@@ -1,7 +1,7 @@
 """TCEC's public game archive as test data: read fast, replayed ply by ply.
 
 The games are those of TCEC's public game archive (TCEC organization, CC BY-SA 3.0), read
-from the shared data folder by the audit's reader. ``Printer`` recomputes the fields that
+from ``tests/data/tcec`` by the audit's reader. ``Printer`` recomputes the fields that
 TCEC's program printed; it knows two faults of that program that are not ours:
 
 * from 2017 on, a rook move that gives up a castling right set its fifty-move counter (and
@@ -18,20 +18,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gzip
-import json
-import pathlib
 from typing import Any
 
 import chess
-import pytest
+import tcec_events
 
 from orchestrator import contract
 from orchestrator.arbiter import comments
 from orchestrator.arbiter.adjudication import judge
 from orchestrator.audit import reading, replaying
 
-DATA = pathlib.Path(__file__).parents[3] / "shared" / "data"
-# Not in truth.md; found by search: ends 97 of 97 draws at their ply and no other game.
+# TCEC never published these numbers. Found by search: they end 97 of 97 draws at their ply and
+# no other game.
 FRC5 = contract.FewPiecesDraw(pieces=8, pawns=8, bound_cp=20, plies=10)
 
 LAG_MS = 3000  # ms: what the program of Season 5 put into mt but not on the clock, at most
@@ -55,36 +53,19 @@ class Event:
         return [dict(zip(self.truth["columns"], row, strict=True)) for row in self.truth["games"]]
 
 
-def names() -> list[str]:
-    """Return the events of the shared data folder."""
-    return sorted(path.stem for path in (DATA / "truth").glob("*_-_*.json")) + sorted(
-        path.stem for path in (DATA / "truth").glob("Cup_*_*.json")
-    )
-
-
-@functools.cache
-def truth_of(name: str) -> dict[str, Any]:
-    """Return what is known of an event beside its games."""
-    found: dict[str, Any] = json.loads((DATA / "truth" / f"{name}.json").read_text())
-    return found
-
-
 def eras() -> list[list[str]]:
     """Return the events that were played by the same rules together."""
     groups: dict[str, list[str]] = {}
-    for name in names():
-        groups.setdefault(_rules(truth_of(name)).encode(), []).append(name)
+    for name in tcec_events.names():
+        groups.setdefault(_rules(tcec_events.expected(name)).encode(), []).append(name)
     return list(groups.values())
 
 
 @functools.cache
 def event(name: str) -> Event:
-    """Read an event file; skip by name where the shared data folder is missing."""
-    path = DATA / "pgn" / f"TCEC_{name}.pgn.gz"
-    if not path.exists():
-        pytest.skip("needs the shared data folder with TCEC's game archive")
-    truth = truth_of(name)
-    text = gzip.decompress(path.read_bytes()).decode(errors="replace")
+    """Read an event file."""
+    truth = tcec_events.expected(name)
+    text = gzip.decompress(tcec_events.games(name).read_bytes()).decode()
     return Event(name, _rules(truth), list(reading.games(text)), truth)
 
 

@@ -1,8 +1,8 @@
-"""The archive proof: real seasons end, ply by ply, as the rules say (truth.md §5).
+"""The archive proof: real seasons end, ply by ply, as the rules say.
 
 The games are those of TCEC's public game archive (TCEC organization, CC BY-SA 3.0), read
-from the shared data folder. What differs is data: ``archive_exceptions.csv`` holds one
-line and cause a ply; the two games that are missed are those that truth.md §5 names.
+from ``tests/data/tcec``. What differs is data: ``archive_exceptions.csv`` holds one line and
+cause a ply; of the games two are missed, those of ``MISSES``, whose record lacks a remark.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TypeAlias, TypeVar
 import archive
 import chess
 import pytest
+import tcec_events
 
 from orchestrator import contract
 from orchestrator.arbiter import rmobility
@@ -26,7 +27,7 @@ from orchestrator.arbiter.adjudication import draws, plies, wins
 from orchestrator.contract import Ending
 
 EXCEPTIONS = pathlib.Path(__file__).with_name("archive_exceptions.csv")
-EVENTS = archive.names() or ["none: the shared data folder is missing"]
+EVENTS = tcec_events.names()
 FIELDS = ("mb", "R50", "Rd", "Rr", "tl")
 MISSES = {("Season_18_-_Qualification_League", 30), ("Season_4_-_Stage_2a", 54)}
 REASONS = {
@@ -209,16 +210,15 @@ def test_no_threshold_could_be_a_hundredth_or_a_ply_off(events: list[str]) -> No
     assert every - wrong == UNSEEN.get(events[0], set())
 
 
-@pytest.mark.skipif(not archive.names(), reason="needs the shared data folder")
 def test_every_threshold_is_proved_by_some_season() -> None:
     """What no public game of one season's rules can tell, those of another do."""
-    wrong = set[str]().union(*(findings(name).refuted for name in archive.names()))
+    wrong = set[str]().union(*(findings(name).refuted for name in EVENTS))
     assert set[str]().union(*UNSEEN.values()) <= wrong
 
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_r_mobility_of_every_drawn_game(name: str) -> None:
-    """Smallest G and its holder are those that were computed for the shared data."""
+    """Smallest G and its holder are those that were computed for this data by another program."""
     event = archive.event(name)
     for game, row in zip(event.games, event.rows(), strict=True):
         if row["result"] == "1/2-1/2":

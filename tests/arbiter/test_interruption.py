@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
-import pathlib
 
 import chess
 import pytest
+import tcec_events
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
@@ -132,17 +131,14 @@ def test_mates_lie_beyond_every_bound(text: str) -> None:
 
 
 EVALS = (None, 0, *(sign * cp for cp in (9, 10, 15, 16, 999, 1000, 1001) for sign in (1, -1)))
-REAL = pathlib.Path(__file__).parents[3] / "shared/data/truth/tcec_interruptions.json"
 
 
 def test_what_tcec_scored_by_hand_is_what_the_texts_say() -> None:
-    """truth.md §5: eleven real games; where a text fits it gives TCEC's own result, and only there.
+    """Eleven real games; where a text fits it gives TCEC's own result, and only there.
 
     0.10 itself is inside the window of Cup and FRC alone.
     """
-    if not REAL.exists():
-        pytest.skip("needs the shared data folder with TCEC's game archive")
-    games = json.loads(REAL.read_text())
+    games = tcec_events.expected("interruptions")
     assert len(games) == 11
     for game in games:
         evals = (game["white_eval"], game["black_eval"])

@@ -1,7 +1,7 @@
 """The PGN record: TCEC's dialect, reproduced from real games, and safe from any text.
 
 The real games are those of TCEC's public game archive (TCEC organization, CC BY-SA 3.0),
-read from the shared data folder.
+whole, from ``tests/data/tcec/whole``.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import io
-import os
-import pathlib
 import re
 from collections.abc import Iterator
 
 import chess
 import chess.pgn
 import pytest
+import tcec_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,11 +23,10 @@ from orchestrator import contract, errors
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import clock, comments, record, verdict
 
-ARCHIVE = pathlib.Path(__file__).parents[3] / "shared" / "data" / "pgn"
 FILES: dict[str, boards.Variant] = {
-    "TCEC_Cup_12_Final": "standard",
-    "TCEC_Season_16_-_League_1_Playoff": "standard",
-    "TCEC_Season_22_-_Frc5_Final": "fischerandom",
+    "Cup_12_Final": "standard",
+    "Season_16_-_League_1_Playoff": "standard",
+    "Season_22_-_Frc5_Final": "fischerandom",
 }
 REPRODUCED = ("d", "sd", "pd", "mt", "tl", "s", "n", "pv", "tb", "h", "wv", "mb")
 ENDINGS = {
@@ -181,7 +179,7 @@ def real_games() -> Iterator[tuple[chess.pgn.Game, boards.Variant]]:
     """Yield two real games that ended on the board from each file."""
     for name, variant in FILES.items():
         found = 0
-        with gzip.open(ARCHIVE / f"{name}.pgn.gz", "rt", encoding="utf-8") as text:
+        with gzip.open(tcec_events.whole_games(name), "rt", encoding="utf-8") as text:
             while found < 2 and (game := chess.pgn.read_game(text)):
                 if game.headers["TerminationDetails"] in ENDINGS and all(
                     "book" in node.comment or "wv=" in node.comment for node in game.mainline()
@@ -216,10 +214,6 @@ def read_back(text: str) -> chess.pgn.Game:
     return game
 
 
-@pytest.mark.skipif(
-    not ARCHIVE.is_dir() and not os.environ.get("CI"),
-    reason="needs the shared data folder with TCEC's game archive",
-)
 def test_real_games_are_written_as_the_archive_has_them() -> None:
     """Tags, moves and twelve comment fields of real games come out as TCEC wrote them."""
     games = 0

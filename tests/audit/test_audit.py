@@ -1,4 +1,4 @@
-"""The audit against TCEC's real events (see the data folder's README).
+"""The audit against TCEC's real events (``tests/data/tcec/README.md``).
 
 Source of the data: the public TCEC game archive, © TCEC organization, CC BY-SA 3.0.
 """
@@ -14,11 +14,11 @@ from typing import Any
 
 import click.testing
 import pytest
+import tcec_events
 
 from orchestrator import commands
 from orchestrator.audit import rules
 
-DATA = pathlib.Path(__file__).parents[3] / "shared" / "data"
 SHORT = [
     "Season_16_-_League_1_Playoff",
     "Season_16_-_Frc_Cpu_League_2",
@@ -48,21 +48,10 @@ FRC5 = ["--draw-pieces", "8", "--draw-pawns", "8", "--draw-cp", "20", "--draw-pl
 
 
 def _names() -> list[str]:
-    found = [path.name[5:-7] for path in sorted((DATA / "pgn").glob("TCEC_*.pgn.gz"))]
-    return found if os.environ.get("FARM_LONG") else [name for name in SHORT if name in found]
+    return tcec_events.names() if os.environ.get("FARM_LONG") else SHORT
 
 
-EVENTS = _names() or ["none: the shared data folder is missing"]
-
-
-@functools.cache
-def truth(name: str) -> dict[str, Any]:
-    """Return what is known of an event; skip by name where the data is missing."""
-    path = DATA / "truth" / f"{name}.json"
-    if not path.exists():
-        pytest.skip("needs the shared data folder with TCEC's game archive")
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+EVENTS = _names()
 
 
 def numbers(known: dict[str, Any]) -> list[str]:
@@ -87,11 +76,11 @@ def run(*arguments: str) -> click.testing.Result:
 @functools.cache
 def audited(name: str) -> dict[str, Any]:
     """Return the report on an event under the numbers of its year."""
-    known = truth(name)
+    known = tcec_events.expected(name)
     options = ["--rules", RULES[known["ruleset"]], *numbers(known)]
     if name.startswith("Cup_3_"):
         options += ["--pairs", "4"]
-    result = run(str(DATA / "pgn" / f"TCEC_{name}.pgn.gz"), *options, "--json")
+    result = run(str(tcec_events.games(name)), *options, "--json")
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.output)
     return found
@@ -100,7 +89,7 @@ def audited(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EVENTS)
 def test_standings_are_the_record_s(name: str) -> None:
     """Points, every tiebreak number and the order are TCEC's own."""
-    known, rows = truth(name), audited(name)["standings"]
+    known, rows = tcec_events.expected(name), audited(name)["standings"]
     if not known["standings"]:
         assert rows is None
         return
@@ -118,7 +107,7 @@ def test_standings_are_the_record_s(name: str) -> None:
 @pytest.mark.parametrize("name", EVENTS)
 def test_who_went_on_is_the_record_s(name: str) -> None:
     """The first places are those engines that played the next event."""
-    known, rows = truth(name), audited(name)["standings"]
+    known, rows = tcec_events.expected(name), audited(name)["standings"]
     if not known.get("advancement"):
         return  # a final, a match, or an event whose next one is not in the archive
     cut, real = known["advancement"]["cut"], known["advancement"]["really"]
@@ -132,9 +121,8 @@ TIES = {"sb": "sonneborn-berger", "de": "direct-encounter", "wins": "wins", "rmo
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_real_ties_at_a_cut_are_decided_by_the_same_criterion(name: str) -> None:
-    """Who went on, who stayed, in this order, and by which criterion (truth.md §1.1)."""
-    truth(name)
-    ties = json.loads((DATA / "truth" / "ties.public.json").read_text())
+    """Who went on, who stayed, in this order, and by which criterion."""
+    ties = tcec_events.expected("ties")
     rows = {row["engine"]: row for row in audited(name)["standings"] or ()}
     for tie in (tie for tie in ties if tie["event"] == name):
         order = [rows[engine] for engine in tie["order_by_rules"]]
@@ -146,8 +134,8 @@ def test_real_ties_at_a_cut_are_decided_by_the_same_criterion(name: str) -> None
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_every_end_by_a_rule_is_reproduced(name: str) -> None:
-    """The games that differ are those that truth.md §5 names, and no others."""
-    known, found = truth(name), audited(name)["adjudication"]
+    """The games that differ are those that are known to, and no others."""
+    known, found = tcec_events.expected(name), audited(name)["adjudication"]
     reasons = [game[known["columns"].index("reason")] for game in known["games"]]
     named = {(miss[0], miss[1]) for miss in known["adjudication_result"]["mismatches"]}
     differ = {(miss["game"], miss["rule"]) for miss in found["mismatches"]}
@@ -164,7 +152,7 @@ def test_every_end_by_a_rule_is_reproduced(name: str) -> None:
 @pytest.mark.parametrize("name", EVENTS)
 def test_order_and_openings_are_the_record_s(name: str) -> None:
     """Table, seeds, order, colours and shared openings are those of the record."""
-    known, found = truth(name), audited(name)
+    known, found = tcec_events.expected(name), audited(name)
     if known["schedule"]:
         schedule = known["schedule"]
         assert found["schedule"]["table"] == schedule["generator"].partition("_")[0]
@@ -182,7 +170,7 @@ def test_order_and_openings_are_the_record_s(name: str) -> None:
 def test_matches_are_the_record_s(name: str) -> None:
     """CUP-3: who began, score, games and winner are TCEC's, and each length is by rule."""
     _, number, stage = name.split("_")
-    cups = json.loads((DATA / "truth" / "cups.public.json").read_text())
+    cups = tcec_events.expected("cups")
     real = cups[f"Cup_{number}"]["rounds"][stage]
     ours = audited(name)["knockout"]["matches"]
     assert all(match["length_ok"] for match in ours)
@@ -193,8 +181,7 @@ def test_matches_are_the_record_s(name: str) -> None:
 
 def text_of(name: str) -> str:
     """Return the PGN text of an event."""
-    truth(name)
-    return gzip.decompress((DATA / "pgn" / f"TCEC_{name}.pgn.gz").read_bytes()).decode()
+    return gzip.decompress(tcec_events.games(name).read_bytes()).decode()
 
 
 def test_plain_archives_disagreements_and_seeds(tmp_path: pathlib.Path) -> None:
@@ -225,8 +212,7 @@ def test_unplayed_games_leave_the_rest_in_order(tmp_path: pathlib.Path) -> None:
 
 def test_numbers_of_another_year_disagree() -> None:
     """A wrong threshold misses recorded ends or ends games early, and each is named."""
-    path = str(DATA / "pgn" / "TCEC_Season_16_-_League_1_Playoff.pgn.gz")
-    truth("Season_16_-_League_1_Playoff")
+    path = str(tcec_events.games("Season_16_-_League_1_Playoff"))
     late = json.loads(run(path, "--rules", "s16", "--draw-plies", "11", "--json").output)
     assert late["adjudication"]["draw_rule"]["reproduced"] < 8
     early = json.loads(run(path, "--rules", "s16", "--win-cp", "300", "--json").output)
@@ -238,8 +224,7 @@ def test_numbers_of_another_year_disagree() -> None:
 def test_annulled_engines_rank_last_and_count_for_nobody() -> None:
     """S16-15c: after that many crashes, or named as withdrawn, nothing of an engine counts."""
     name = "Season_16_-_Frc_Cpu_League_2"
-    truth(name)
-    path = str(DATA / "pgn" / f"TCEC_{name}.pgn.gz")
+    path = str(tcec_events.games(name))
     crashed = next(row["engine"] for row in audited(name)["standings"] if row["crashes"])
     by_rule = json.loads(run(path, "--rules", "frc", "--disqualify-after", "1", "--json").output)
     by_name = json.loads(run(path, "--rules", "frc", "--exclude", crashed, "--json").output)
@@ -252,17 +237,14 @@ def test_annulled_engines_rank_last_and_count_for_nobody() -> None:
 def test_a_cup_in_one_archive_has_the_pairs_of_each_round() -> None:
     """CUP-3b: without --pairs the round tells them, bronze and final apart."""
     stages = ("Quarterfinal", "Semifinal", "Bronze", "Final")
-    for stage in stages:
-        truth(f"Cup_12_{stage}")
-    paths = [str(DATA / "pgn" / f"TCEC_Cup_12_{stage}.pgn.gz") for stage in stages]
+    paths = [str(tcec_events.games(f"Cup_12_{stage}")) for stage in stages]
     found = json.loads(run(*paths, "--rules", "cup", "--json").output)
     assert [match["length_ok"] for match in found["knockout"]["matches"]] == [True] * 8
 
 
 def test_a_match_of_the_wrong_length_is_named() -> None:
     """CUP-3a: 4½-2½ ends a match of 4 pairs, but neither one of 3 nor one of 5."""
-    truth("Cup_3_Bronze")
-    path = str(DATA / "pgn" / "TCEC_Cup_3_Bronze.pgn.gz")
+    path = str(tcec_events.games("Cup_3_Bronze"))
     assert "WRONG LENGTH" not in run(path, "--rules", "cup", "--pairs", "4").output
     for pairs in ("3", "5"):
         assert "WRONG LENGTH" in run(path, "--rules", "cup", "--pairs", pairs).output
@@ -290,8 +272,7 @@ def test_unreadable_input_is_exit_code_2(tmp_path: pathlib.Path, content: bytes)
 def test_unknown_names_are_exit_code_2() -> None:
     """A missing file, and a seed that nobody bears, are usage errors."""
     assert run("missing.pgn", "--rules", "cup").exit_code == 2
-    truth("Cup_12_Bronze")
-    path = str(DATA / "pgn" / "TCEC_Cup_12_Bronze.pgn.gz")
+    path = str(tcec_events.games("Cup_12_Bronze"))
     assert run(path, "--rules", "cup", "--seeds", "Nobody,Ethereal").exit_code == 2
 
 

@@ -10,6 +10,7 @@ import pathlib
 import re
 
 import pytest
+import tcec_events
 import test_audit
 
 from orchestrator.audit import pgn, reading, reasons
@@ -37,7 +38,7 @@ def test_a_game_begun_again_takes_no_place_in_the_order(
     path.write_text("\n\n".join(games))
     found = json.loads(
         test_audit.run(
-            str(path), "--rules", "frc", *test_audit.numbers(test_audit.truth(LEAGUE)), "--json"
+            str(path), "--rules", "frc", *test_audit.numbers(tcec_events.expected(LEAGUE)), "--json"
         ).output
     )
     rows = test_audit.audited(LEAGUE)["standings"]
@@ -104,9 +105,8 @@ LOOPING = ("Season_15_-_Division_4b", 12)  # "White in infinite loop", tagged as
 
 
 def test_every_fault_of_the_archive_is_what_it_was() -> None:
-    """Faults of 104 events by their tags alone (truth.md §6); only the first two are crashes."""
-    test_audit.truth("Cup_12_Final")
-    found = json.loads((test_audit.DATA / "truth" / "faults.public.json").read_text())
+    """Faults of 104 events by their tags alone; only the first two are crashes."""
+    found = tcec_events.expected("faults")
     rows = [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
     assert len(rows) > 300
     for row in rows:

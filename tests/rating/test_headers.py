@@ -5,17 +5,16 @@ from __future__ import annotations
 import collections
 import gzip
 import io
-import pathlib
 
 import chess.pgn
 import pytest
+import tcec_events
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract, ratinglist
 from orchestrator.rating import headers
 
-ARCHIVE = pathlib.Path(__file__).parents[3] / "shared/data/pgn"
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=1, max_size=12)
 RESULTS = st.sampled_from(["1-0", "0-1", "1/2-1/2", "*"])
 
@@ -35,10 +34,7 @@ def test_what_was_written_is_read(games: list[tuple[str, str, str]], order: list
 
 def test_real_archives_are_read_as_python_chess_reads_them() -> None:
     """TCEC's archive gives the same games by both ways (one file: python-chess is slow)."""
-    path = ARCHIVE / "TCEC_Cup_3_Bronze.pgn.gz"
-    if not path.exists():
-        pytest.skip("shared/data is missing")
-    content = gzip.decompress(path.read_bytes())
+    content = gzip.decompress(tcec_events.games("Cup_3_Bronze").read_bytes())
     theirs: headers.Games = collections.Counter()
     text = io.StringIO(content.decode())
     while (found := chess.pgn.read_headers(text)) is not None:

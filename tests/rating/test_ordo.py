@@ -13,15 +13,13 @@ import pytest
 from orchestrator import errors
 from orchestrator.rating import curve, likelihood, lists, ordo, pairings, spread
 
-REFERENCE = pathlib.Path(__file__).parents[3] / "shared/data/ratings"
+REFERENCE = pathlib.Path(__file__).parents[1] / "data" / "ordo"
 Games = collections.Counter[tuple[str, str, str]]
 ESTIMATED = ordo.Settings(white=None, draws=None)
 
 
 def reference() -> list[dict[str, str]]:
     """Return the parameters of the reference lists whose games are at hand."""
-    if not REFERENCE.exists():
-        return []
     with (REFERENCE / "ordo_params.csv").open() as file:
         rows = list(csv.DictReader(file))
     return [
@@ -94,8 +92,6 @@ def test_ordos_lists_are_met(row: dict[str, str]) -> None:
 
 def test_the_reference_is_not_skipped() -> None:
     """The lists of Ordo are there to be compared with."""
-    if not REFERENCE.exists():
-        pytest.skip("shared/data is missing")
     assert len(reference()) >= 19
 
 

@@ -6,20 +6,18 @@ Source of the real Cups: the public TCEC game archive, © TCEC organization, CC 
 from __future__ import annotations
 
 import itertools
-import json
-import os
 from pathlib import Path
 from typing import Any
 
 import driver
 import pytest
+import tcec_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.season import events, graph, plan, progress, standings, tally
 from orchestrator.season.formats import base, knockout
 
-CUPS = Path(__file__).parents[3] / "shared" / "data" / "truth" / "cups.public.json"
 ROUNDS = ["Round32", "Round16", "Quarterfinal", "Semifinal", "Final"]
 TAKEN = {"1": 2, "=": 1, "0": 0}
 lots = st.integers(2, 32).flatmap(lambda n: st.permutations(range(n)))
@@ -133,12 +131,8 @@ def test_who_has_white_first(first_white: knockout.FirstWhite, white: int) -> No
 
 @pytest.fixture(name="cups", scope="module")
 def _cups() -> dict[str, Any]:
-    """The real Cups whose files are there."""
-    if not CUPS.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{CUPS.name} is missing: the real data must be there")
-        pytest.skip(f"real data is missing: {CUPS.name}")
-    found: dict[str, Any] = json.loads(CUPS.read_text())
+    """The real Cups."""
+    found: dict[str, Any] = tcec_events.expected("cups")
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 import driver
 import pytest
+import tcec_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from orchestrator import contract
 from orchestrator.season import entries, graph, model, tally, tiebreaks
 from orchestrator.season.formats import base, colours, dutch, registry, swiss
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+RECORDED = Path(__file__).parents[1] / "data" / "swiss" / "swiss_dutch.csv"
 HALVES = {"1-0": (2, 0), "1/2-1/2": (1, 1), "0-1": (0, 2)}
 LONG = os.environ.get("FARM_LONG") == "1"
 TOURNAMENTS = range(20) if LONG else (0, 7, 13)
@@ -26,21 +26,11 @@ TOURNAMENTS = range(20) if LONG else (0, 7, 13)
 Recorded = dict[int, list[base.Game]]
 
 
-def data(name: str) -> str:
-    """Return a file of the real data."""
-    path = DATA / name
-    if not path.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{path.name} is missing: the real data must be there")
-        pytest.skip(f"real data is missing: {path.name}")
-    return path.read_text()
-
-
 @pytest.fixture(name="recorded", scope="module")
 def _recorded() -> dict[int, Recorded]:
     """The rounds of all recorded tournaments, in the order of their boards."""
     found: dict[int, Recorded] = {}
-    for row in csv.DictReader(data("swiss/swiss_dutch.csv").splitlines()):
+    for row in csv.DictReader(RECORDED.read_text().splitlines()):
         number = int(row["round"])
         white, black = int(row["white_seed"]) - 1, int(row["black_seed"]) - 1
         game = base.Game(white, black, number, HALVES[row["result"]])
@@ -65,8 +55,8 @@ def test_recorded_tournaments_are_reproduced(
 
 
 def test_season_5_is_reproduced_as_far_as_any_rule_does() -> None:
-    """N1 ranking: 106 of 126 pairs with their colours, rounds 1 and 3 complete (truth.md §3)."""
-    event = json.loads(data("truth/Season_5_-_Stage_1.json"))
+    """N1 ranking: 106 of 126 pairs with their colours, rounds 1 and 3 complete."""
+    event = tcec_events.expected("Season_5_-_Stage_1")
     real: dict[int, dict[int, base.Game]] = {}
     for row in event["games"]:
         game = dict(zip(event["columns"], row, strict=True))

@@ -1,25 +1,23 @@
-"""Schedules and standings against TCEC's real events (see the data folder's README).
+"""Schedules and standings against TCEC's real events (``tests/data/tcec/README.md``).
 
 Source of the data: the public TCEC game archive, © TCEC organization, CC BY-SA 3.0.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import driver
 import pytest
+import tcec_events
 
 import orchestrator
 from orchestrator import contract
 from orchestrator.season import model, standings, tally, tiebreaks
 from orchestrator.season.formats import base, match, round_robin
 
-TRUTH = Path(__file__).parents[3] / "shared" / "data" / "truth"
 LEAGUES = [
     "Season_13_-_Division_3",
     "Season_16_-_Frc_Cpu_League_2",
@@ -58,18 +56,7 @@ ENDINGS = {"disconnect": contract.Ending.DISCONNECT, "stall": contract.Ending.ST
 @pytest.fixture(name="event", params=LEAGUES)
 def _event(request: pytest.FixtureRequest) -> dict[str, Any]:
     """A real league: players, seeds, games with results, standings."""
-    return read(request.param)
-
-
-def read(name: str) -> dict[str, Any]:
-    """Return a file of the real data."""
-    path = TRUTH / f"{name}.json"
-    if not path.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{path.name} is missing: the real data must be there")
-        pytest.skip(f"real data is missing: {path.name}")
-    event: dict[str, Any] = json.loads(path.read_text())
-    return event
+    return tcec_events.expected(request.param)
 
 
 def games(event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,7 +90,7 @@ def test_real_schedule_is_reproduced(event: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", MATCHES)
 def test_real_match_is_reproduced(name: str) -> None:
     """S16-8a, FRC-2b: colours turn with every game, openings run 1, 1, 2, 2, to the last."""
-    event = read(name)
+    event = tcec_events.expected(name)
     real = games(event)
     ours = match.Match(len(real), first_white=real[0]["white"])
     drawn = [ours.pair(index, base.History()) for index in range(ours.rounds)]
@@ -117,7 +104,7 @@ def test_real_frc_trees_are_those_of_the_season_file() -> None:
     """FRC-2d, 2f: A1 B1 C2 D2 and C1 D1 A2 B2, then the first two of each."""
     season = tomllib.loads(FRC.read_text())
     seeded = {event["id"]: event.get("seeding", []) for event in season["event"]}
-    for tree in read("frc_placement.public").values():
+    for tree in tcec_events.expected("frc_placement").values():
         for number in ("1", "2"):
             places = {
                 f"league-{place[0].lower()}.{place[1]}"

@@ -1,0 +1,30 @@
+"""The repository stands alone: nothing in it reads or cites what is not in it."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).parent.parent
+# The folder that lay beside the checkout while the farm was built, and papers in it.
+OUTSIDE = re.compile(r"""\.\./shared|\bshared/(?:data|seeds|reference)|"shared"\s*/|truth\.md""")
+
+
+def test_no_file_names_what_lies_beside_the_repository() -> None:
+    """A fresh clone has all that its tests, documents and comments speak of."""
+    found = []
+    for name in _tracked():
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        if name != "tests/test_repository.py":
+            found += [f"{name}: {match[0]}" for match in OUTSIDE.finditer(text)]
+    assert not found
+
+
+def _tracked() -> list[str]:
+    """Return the files of the checkout, or of the unpacked source distribution."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    if not (ROOT / ".git").exists():
+        command = ["find", ".", "-type", "f", "-not", "-path", "./.*", "-printf", "%P\\n"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
