@@ -59,11 +59,14 @@ STEP_SECONDS = 3 * 3600  # s: how far Redis' clock is stepped, there and back
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A fault that has struck: how long it stays, in seconds, and what ends it."""
+    """A fault that has struck: how long it stays, in seconds, and what ends it.
+
+    A frozen process is woken first; what is put right last needs what the others have broken.
+    """
 
     seconds: float
     mend: Callable[[], None]
-    last: bool = False  # what it needs to be put right is what the others have broken
+    turn: Literal["first", "", "last"] = ""  # among the mends of all that struck at once
 
 
 Strike = Callable[[Stage, random.Random], Held | None]
@@ -106,7 +109,7 @@ def _freeze(target: Target) -> Strike:
         pid = target(farm)
         if pid is None or not harness.kill(pid, signal.SIGSTOP):
             return None
-        return Held(dice.choice([0.3, 1.0, 4.0]), lambda: _thaw(pid))
+        return Held(dice.choice([0.3, 1.0, 4.0]), lambda: _thaw(pid), turn="first")
 
     return strike
 
@@ -121,7 +124,7 @@ def _restart_redis(farm: Stage, _dice: random.Random) -> Held | None:
 
 def _slow_redis(farm: Stage, dice: random.Random) -> Held | None:
     seconds = dice.choice([0.5, 2.0, 6.0])  # s: the last one is beyond the socket's time-out
-    client = redis.Redis.from_url(farm.redis.url, socket_timeout=2)
+    client = redis.Redis.from_url(farm.address, socket_timeout=2)
     with contextlib.suppress(redis.RedisError), client:  # the fault before may have ended it
         client.client_pause(round(seconds * 1000))
         return Held(seconds, lambda: None)
@@ -160,7 +163,7 @@ def _dropped_replies(way: str) -> Strike:
 
 
 def _rung_too_often(farm: Stage, _dice: random.Random) -> Held | None:
-    ring = doorbell.at(farm.redis.url)
+    ring = doorbell.at(farm.address)
     for _ in range(BELLS):
         ring(harness.HALL)
     return OVER
@@ -178,7 +181,7 @@ def _lose_host(farm: Stage, _dice: random.Random) -> Held | None:
         slot = farm.ledger.slot(harness.HALL)
         if slot is not None and farm.worker.running:
             farm.lose_host()
-            return Held(0.0, lambda: farm.regain_host(slot.attempt), last=True)
+            return Held(0.0, lambda: farm.regain_host(slot.attempt), turn="last")
     return None
 
 
@@ -186,7 +189,7 @@ def _rolled_back(entries: int) -> Strike:
     def strike(farm: Stage, _dice: random.Random) -> Held | None:
         with contextlib.suppress(errors.LedgerAwayError):
             if farm.ledger.last(farm.season) > ROOM and farm.roll_back(entries):
-                return Held(0.0, farm.put_right, last=True)
+                return Held(0.0, farm.put_right, turn="last")
         return None
 
     return strike
@@ -197,7 +200,7 @@ def _emptied(farm: Stage, _dice: random.Random) -> Held | None:
         if farm.ledger.last(farm.season) > ROOM:
             with contextlib.suppress(redis.RedisError):  # it may be done although no reply came
                 client.flushall()
-            return Held(0.0, farm.put_right, last=True)
+            return Held(0.0, farm.put_right, turn="last")
     return None
 
 
@@ -234,12 +237,15 @@ def _enough_memory(farm: Stage) -> None:
 
 
 def _admin(farm: Stage) -> redis.Redis:
-    return redis.Redis.from_url(farm.redis.url, socket_timeout=2)
+    return redis.Redis.from_url(farm.address, socket_timeout=2)
 
 
-def _skewed(farm: Stage, dice: random.Random) -> Held | None:
-    farm.skew("serve", dice.choice([-3600, -61, 61, 3600]))
-    return Held(dice.choice([1.0, 3.0]), lambda: farm.skew("serve", 0))
+def _skewed(name: str) -> Strike:
+    def strike(farm: Stage, dice: random.Random) -> Held | None:
+        farm.skew(name, dice.choice([-3600, -61, 61, 3600]))
+        return Held(dice.choice([1.0, 3.0]), lambda: farm.skew(name, 0))
+
+    return strike
 
 
 def _poisoned_queue(farm: Stage, dice: random.Random) -> Held | None:
@@ -273,7 +279,7 @@ def _poisoned_journal(farm: Stage, dice: random.Random) -> Held | None:
             if last > 2:
                 with _admin(farm) as client:
                     client.xadd(keys.Keys().journal(season), fields, id=f"{last + 1}-0")
-                return Held(0.0, lambda: _suspended(farm, season), last=True)
+                return Held(0.0, lambda: _suspended(farm, season), turn="last")
     return None  # Redis or `serve` is away, by the fault before
 
 
@@ -323,7 +329,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("empty Redis", _emptied),
     Fault("read-only Redis", _read_only),
     Fault("Redis without memory", _no_memory),
-    Fault("skew serve's clock", _skewed, "skew"),
+    Fault("skew serve's clock", _skewed("serve"), "skew"),
+    Fault("skew the hall's clock", _skewed("worker"), "skew"),
     Fault("poison the queue", _poisoned_queue),
     Fault("poison a journal", _poisoned_journal),
     *(Fault(f"{word} of the engines", _mischief(word)) for word in MISCHIEF),

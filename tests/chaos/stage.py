@@ -39,7 +39,7 @@ LEASES = {  # what FARM_CHAOS_LEASE names
         "FARM_LEASE_SECONDS": str(settings.LEASE_SECONDS),
     },
 }
-SKEWED = ("serve",)  # whose clocks can go wrong; a hall's would be its engines' too
+SKEWED = ("serve", "worker")  # whose clocks can go wrong, the worker's for all that it starts
 LOOK_SECONDS = 60.0  # s: so soon `serve` has compared every journal, on a busy machine
 RETURN_SECONDS = 30.0  # s: a lost host comes back so long after its lease, revoked or not
 SEASON = """schema = 1
@@ -113,7 +113,8 @@ class Stage(harness.Farm):
         self._write_server()
         self._made.callback(self.redis.stop)
         self.redis.start()
-        self.ledger = store.connect(self.redis.url)
+        self.address = self.redis.url  # also while it is away
+        self.ledger = store.connect(self.address)
         self._made.callback(self.ledger.close)
         self.proxy = self._process("proxy", self._proxy_command(), namespaces.HALL)
         serve = processes.serve_command()
@@ -143,8 +144,9 @@ class Stage(harness.Farm):
         without_redis = redis_pid is None or not harness.alive(redis_pid)
         for process in ended:
             process.start()
-        with contextlib.suppress(errors.HostError):
-            self.redis.start()
+        if without_redis:  # a frozen one does not answer, and a start would end it
+            with contextlib.suppress(errors.HostError):
+                self.redis.start()
         if ended or without_redis:
             self.restored = time.monotonic()
 
@@ -223,7 +225,7 @@ class Stage(harness.Farm):
         fresh.rename(self.offset)
 
     def skew(self, name: str, seconds: int) -> None:
-        """Let the clock of `serve` go wrong by so many seconds, its monotonic clock right."""
+        """Let a process' time of day go wrong by so many seconds, its monotonic clock right."""
         fresh = self._skew(name).with_suffix(".new")
         fresh.write_text(f"{seconds:+d}")
         fresh.rename(self._skew(name))
@@ -290,7 +292,7 @@ class Stage(harness.Farm):
         raise AssertionError(f"serve has not looked for {LOOK_SECONDS} s: {self.serve.log_tail()}")
 
     def _client(self) -> redis.Redis:
-        return redis.Redis.from_url(self.redis.url, socket_timeout=5, decode_responses=True)
+        return redis.Redis.from_url(self.address, socket_timeout=5, decode_responses=True)
 
     def lose_replies(self, way: str) -> None:
         """Let the proxy lose replies: ``close``, ``silence``, a command's alone, '' for no more."""
@@ -327,7 +329,7 @@ class Stage(harness.Farm):
 
     def purge_queues(self) -> int:
         """Delete all that waits in the doorbells' queues; return how many keys that were."""
-        with redis.Redis.from_url(self.redis.url, socket_timeout=5) as client:
+        with redis.Redis.from_url(self.address, socket_timeout=5) as client:
             names = [name for name in client.scan_iter("farm:celery:*") if b"binding" not in name]
             return int(client.delete(*names)) if names else 0
 

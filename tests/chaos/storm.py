@@ -30,6 +30,7 @@ from orchestrator import errors
 MOMENTS = ("claim", "ply", "spool", "complete", "archive")
 MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes
 RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer, beside a lease
+TURNS = ("first", "", "last")
 Wanted = tuple[faults.Fault, str]  # and its moment
 
 
@@ -167,7 +168,7 @@ class Storm:
         try:
             time.sleep(max(one.seconds for one in all_held) * self._pace.share)
         finally:
-            for one in sorted(all_held, key=lambda one: one.last):
+            for one in sorted(all_held, key=lambda one: TURNS.index(one.turn)):
                 one.mend()
         _tell(f"mended {len(all_held)}")
         if len(all_held) > 1:
