@@ -43,7 +43,7 @@ class Pace:
 
     share: float
     haste: float
-    companions: tuple[int, ...] = (0, 0, 1, 2)  # how many more strike at the same moment
+    companions: tuple[int, ...] = (0, 1, 2, 2)  # how many more strike at the same moment
 
 
 SHORT, LONG = Pace(0.25, 0.85), Pace(1.0, 0.3)
