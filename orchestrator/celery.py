@@ -1,7 +1,7 @@
 """The Celery application: a doorbell between orchestrator and halls, and nothing more.
 
-No truth travels through Celery: a message may be lost or rung twice without harm
-(DESIGN §3). Celery's own commands and Flower see the workers by it (``docs/celery.md``). Each
+No truth travels through Celery: a message may be lost or rung twice without harm.
+Celery's own commands and Flower see the workers by it (``docs/celery.md``). Each
 setting that differs from Celery's own default says why; the measurements are in
 ``docs/decisions/001-doorbell.md`` and ``031-recovery-times.md``.
 """

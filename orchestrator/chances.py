@@ -181,7 +181,7 @@ def _duration_ms(numbers: Iterator[int], control: contract.TimeControl, plies: i
 
 
 def _white_points(numbers: Iterator[int], loser: contract.Side | None, goals: int) -> float:
-    """Draw White's r-mobility points (RULEBOOK §4); a draw has one of so many values of G."""
+    """Draw White's r-mobility points; a draw has one of so many values of G."""
     if loser is not None:
         return 1.0 if loser == "black" else 0.0
     share = rmobility.share(lots.below(numbers, goals) / 2 + 0.5)

@@ -1,6 +1,6 @@
 """The farm's own Redis, for a farm that lives on one machine.
 
-Invariants: an acknowledged write is on disk (AOF, fsync always; DESIGN §6); at most one
+Invariants: an acknowledged write is on disk (AOF, fsync always); at most one
 server uses a data directory (the server itself holds the lock, so that it outlives a
 killed owner); one owner at a time starts and stops it; it listens on a unix socket that
 only this user can open, never on the network.

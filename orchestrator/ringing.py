@@ -1,6 +1,6 @@
 """When ``serve`` rings a hall: at once for news, then with growing waits until a game is claimed.
 
-A ring may be lost or heard twice without harm (DESIGN §3), so the last wait goes on for ever.
+A ring may be lost or heard twice without harm, so the last wait goes on for ever.
 How a hall is rung says ``doorbell``; what it does when it hears it, ``worker_cpu.keeper``.
 """
 

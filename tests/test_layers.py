@@ -1,4 +1,4 @@
-"""The layers of DESIGN §1: who may import whom."""
+"""The layers: who may import whom (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,10 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).parent.parent
 # The folder that lay beside the checkout while the farm was built, and papers in it.
-OUTSIDE = re.compile(r"""\.\./shared|\bshared/(?:data|seeds|reference)|"shared"\s*/|truth\.md""")
+OUTSIDE = re.compile(
+    r"""\.\./shared|\bshared/(?:data|seeds|reference)|"shared"\s*/|\btruth\.md"""
+    r"""|\bRULEBOOK\b|\b(?:DESIGN|HOUSE|STYLE)(?:\.md|,? §)"""
+)
 
 
 def test_no_file_names_what_lies_beside_the_repository() -> None:

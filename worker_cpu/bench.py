@@ -3,7 +3,7 @@
 A short reference bench of each host (speed, and a signature that is the same on every sound
 one), and of each box's network (round trip, jitter, offset of the time of day). Recorded by
 ``farm bench-host --record``, it is measured again before the first game of every event; a
-host out of its band holds the hall, with the figures (DESIGN §3.8, RULEBOOK "equal terms").
+host out of its band holds the hall, with the figures (equal terms for both sides).
 Without a record there is no gate.
 """
 

@@ -8,7 +8,7 @@
     host_key = "ssh-ed25519 AAAA..."      # pinned: a box with another key is not spoken to
 
 Invariant: link grace < dead man, so an engine elsewhere is dead before its lease can be
-given to somebody else (DESIGN §3.4).
+given to somebody else.
 """
 
 from __future__ import annotations

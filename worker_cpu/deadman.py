@@ -1,7 +1,7 @@
 """The dead man: the one process that owns a game's engines, and kills them for a reason.
 
-One standard-library file, run as ``python -I -S deadman.py`` beside the referee
-(DESIGN §3.5). The link feeds it over a pipe; the referee asks it over a unix socket to
+One standard-library file, run as ``python -I -S deadman.py`` beside the referee.
+The link feeds it over a pipe; the referee asks it over a unix socket to
 start engines and how they ended. Invariants:
 
 * it writes down why, durably, *before* it kills;

@@ -1,6 +1,6 @@
 """The hall on its host's disk: the lock, the spool, the logs of attempts.
 
-Invariants (DESIGN §3.5, §3.6):
+Invariants:
 
 * whoever starts an engine or gives up an attempt of this host holds the lock; link and
   dead man of a game share one open lock file, so the lock is free only when both are gone;

@@ -1,7 +1,7 @@
 """The keeper of a hall in the worker's child: settle the past, then play what is ready.
 
 All of it happens under the hall's lock, so that nothing of an earlier attempt is alive:
-spools first, then this host's dead attempt, then at most one new game (DESIGN §3).
+spools first, then this host's dead attempt, then at most one new game.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An attempt's lease: the right to write of its game, extended on a beat (DESIGN §3.4).
+"""An attempt's lease: the right to write of its game, extended on a beat.
 
 A renewal carries the last journaled ply and when it was made; it feeds the dead man with the
 moment of asking, so that he acts before anybody else may. The reply carries the operator's wish to

@@ -1,7 +1,7 @@
 """How the hall waits for Redis when it is away: one way for every verb that may be repeated.
 
 Invariants: what is waited for is asked again and again, so it must be idempotent (all verbs of
-the ledger are, DESIGN §3); a wait ends, since a worker that is told to end must end. Two waits
+the ledger are); a wait ends, since a worker that is told to end must end. Two waits
 are others: a ply's, which the dead man ends (``link``), and a beat's, which is not repeated.
 """
 

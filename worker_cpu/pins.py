@@ -4,11 +4,11 @@ Before an official game the hall takes the best build of each engine for its pro
 computes the SHA-256 of its program, its network and every other file that the roster
 names. A file that is not the pinned one is the host's fault, never the engine's: no game
 is started. Files that nobody has pinned yet are told in the game's entry, and so pinned
-for the rest of the event (DESIGN §5).
+for the rest of the event.
 
 A program that is not there at all, pinned or not, is an interruption that its engine has not
 caused (S16-15b): nobody has started what could crash. One that is there and does not start has
-crashed (S16-15c, RULEBOOK §3). Only official games ask for that (``require_programs``): a
+crashed (S16-15c). Only official games ask for that (``require_programs``): a
 test game is lost by it.
 
 Invariant: a file is read again whenever its inode, size or times have changed.

@@ -1,6 +1,6 @@
 """One game at a referee's desk, from its order to its outcome.
 
-Invariants (DESIGN §3, §4): each ply of a journaled order is with the link before the next
+Invariants: each ply of a journaled order is with the link before the next
 clock starts; a move that came after the flag is not played, even if it mates (S16-15a,
 CUP-5b); an engine's end is a verdict only after the dead man was asked whose deed it was.
 """

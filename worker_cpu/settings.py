@@ -2,7 +2,7 @@
 
 Every setting is an environment variable, so that systemd units, ``farm up`` and tests
 give them the same way. The lease's numbers belong together: an engine is dead before
-its lease can be given to somebody else (beat < dead man < lease, DESIGN §3.4).
+its lease can be given to somebody else (beat < dead man < lease).
 """
 
 from __future__ import annotations

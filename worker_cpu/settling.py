@@ -3,7 +3,7 @@
 A Redis that has lost its last writes gets back from here what only this host still has: the
 record of a game whose result it knows, and the last plies of the dead attempt.
 
-Called under the hall's lock, so that nothing of an earlier attempt is alive (DESIGN §3.6, §3.7).
+Called under the hall's lock, so that nothing of an earlier attempt is alive.
 Invariants: a spool is deleted only when the journal's mirror has passed its entry; one that the
 ledger refuses, or that nobody can read, is kept aside for the operator.
 """

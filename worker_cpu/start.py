@@ -5,8 +5,7 @@ game before is asked to begin a new one. Invariants:
 
 * an engine elsewhere has so much longer as its link may be away;
 * an engine that exits or does not answer, or that cannot play this game (its variant,
-  its start position), loses it by a crash: never an exception, never the end of the
-  event (RULEBOOK §3);
+  its start position), loses it by a crash: never an exception or the end of the event;
 * when both fail, the one whose failure was seen first loses; white's start comes first,
   so at equal fault white's deadline does.
 """

@@ -1,4 +1,4 @@
-"""The clock's loop: from the write that starts a search to the answer (DESIGN §4).
+"""The clock's loop: from the write that starts a search to the answer.
 
 Invariants:
 

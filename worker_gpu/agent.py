@@ -3,7 +3,7 @@
 One standard-library file (Python 3.9 or later), the forced command of the hall's SSH key:
 ``agent.py --serve --root DIRECTORY``. That key can start or rejoin the agent of a seat the
 GPU worker has prepared (``SSH_ORIGINAL_COMMAND`` is ``seat <id>``), and nothing else.
-Invariants (DESIGN §3.4, §4):
+Invariants:
 
 * the agent is detached from SSH: it survives its channel, and a new channel goes on where
   the last one broke; no record is lost and no command is carried out twice;

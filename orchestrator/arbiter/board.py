@@ -1,6 +1,6 @@
 """The board of one game: start position, book, legality, and endings by the rules of chess.
 
-Endings are those of RULEBOOK §2 in its order on one ply: mate, stalemate, insufficient
+Endings in their order on one ply: mate, stalemate, insufficient
 material, fifty moves, threefold (S16-11a, S17-11a, CUP-6a, FRC-6a). Invariants:
 
 * nothing an engine writes raises: text that is no legal move is ``None``;

@@ -1,4 +1,4 @@
-"""Which of an engine's builds a host plays with (RULEBOOK §2 "Builds", N1 Compiles).
+"""Which of an engine's builds a host plays with (N1 Compiles).
 
 Invariants: the best build that the host's processor supports is chosen, 64-bit first; the
 same host always chooses the same one. ``gpu`` is the build of the GPU competition's hosts

@@ -3,7 +3,7 @@
 No clock is read here; thinking times are arguments. Invariants:
 
 * the clock starts at the base time, without an increment; the increment is added after
-  each move that arrived in time (RULEBOOK §2 "Clock"), and the base time once more after
+  each move that arrived in time, and the base time once more after
   the last move of a period. Book moves count for the period, they take no time;
 * with a fixed time a move the clock shows that time before every move;
 * an engine without a clock still has a bound: no search goes on for ever;

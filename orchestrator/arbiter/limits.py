@@ -1,6 +1,6 @@
 """What an engine option's name means to the rules, and what breaks an event's limits.
 
-RULEBOOK §2 "Limits". Engines name the same thing in many ways; the patterns here are
+Engines name the same thing in many ways; the patterns here are
 those of the engines in TCEC's public archive and in Debian. Invariants:
 
 * a name has exactly one role, whatever its case, spaces and hyphens;

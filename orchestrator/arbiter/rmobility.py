@@ -1,4 +1,4 @@
-"""r-mobility: who restricted whom the most in a game (RULEBOOK §4, reference of FRC-3).
+"""r-mobility: who restricted whom the most in a game (FRC-3).
 
 G of a position is the number of legal moves of the side to move, plus one half when it is
 not in check: mate 0, stalemate 0.5. Among the positions since the last capture or pawn

@@ -1,6 +1,6 @@
 """Moves that an engine played out of the book without a search: the sign of a hidden book.
 
-S16-16, RULEBOOK §5: an engine that answers with no search (no nodes, no time) where the
+S16-16: an engine that answers with no search (no nodes, no time) where the
 opening book is left plays from a book of its own. Counted are its moves in a row from the
 first one on, so that no tablebase and no quick move late in the game is taken for one.
 Forced moves are neither: every engine may answer them at once.

@@ -1,10 +1,10 @@
 """The words of every verdict: outcome, PGN Termination tag and the closing sentence.
 
-The words are those that statistics and viewers match on (RULEBOOK §2 "Termination
-words"; PGN conventions of the public archive), so they are made nowhere else.
+The words are those that statistics and viewers match on (the PGN of the
+public archive has them), so they are made nowhere else.
 Invariants: a lost game names its loser and the result agrees with it; a drawn game
 names none. Time loss and illegal move are plain losses, disconnect and stall count as
-crashes (RULEBOOK §3, S16-15c).
+crashes (S16-15c).
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def score_resign(loser: contract.Side) -> contract.Outcome:
 
 
 def organizers(result: contract.Result) -> contract.Outcome:
-    """End the game by the organizers' word (RULEBOOK §5)."""
+    """End the game by the organizers' word."""
     return contract.Outcome(
         result=result,
         ending=contract.Ending.ORGANIZERS,

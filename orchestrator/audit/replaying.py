@@ -3,7 +3,7 @@
 Compared are the ends by draw rule, win rule, tablebase and the rules of chess. A game that
 one of them ended by the record must end by it at its last ply, with the recorded result; a
 game that ended otherwise must not meet one on the way. Where board and rule end a game on
-the same ply, the board names the reason (RULEBOOK §2 "Order on one ply"). No tables are
+the same ply, the board names the reason. No tables are
 read: at the first position with few men a tablebase is taken to know the recorded result.
 """
 

@@ -1,7 +1,7 @@
 """The rules an archive is held against: those of a rule text, or of another year.
 
 S16-12, S17-12, FRC-3 and N1 name the tiebreaks; TCEC's round robins since Season 6 follow the
-Berger tables, nTCEC's the circle (RULEBOOK §2 "Order of play").
+Berger tables, nTCEC's the circle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Standings with every tiebreak number (RULEBOOK §4), from results and ends alone.
+"""Standings with every tiebreak number, from results and ends alone.
 
 An engine that crashed as often as the rules allow at most is annulled (S16-15c), and so
 is one that is named as withdrawn; both rank last. ``direct_encounter`` counts the games among

@@ -2,7 +2,7 @@
 
 Made from the journal's entries as they come. Only kinds that are named here appear, and
 of each only named facts: ``launched``, ``games_paired`` and ``book_mended`` tell the seed
-and coming openings, so nothing of them is ever read (RULEBOOK §2). What hosts and people said
+and coming openings, so nothing of them is ever read. What hosts and people said
 is told without paths, and nobody's name or login (``farm log`` has them).
 """
 

@@ -2,7 +2,7 @@
 
 A ``GameLine`` grows ply by ply and never looks back, so that a game in flight costs the
 same at ply 300 as at ply 3, and a rebuild from the same plies gives the same bytes. Evals
-are White's view throughout (RULEBOOK §6). Both forms, our own and TCEC's comments, come
+are White's view throughout. Both forms, our own and TCEC's comments, come
 from the same pass over the moves.
 """
 

@@ -2,7 +2,7 @@
 
 Every document is a function of the season's state, its log and the briefs of its finished
 games; none depends on when it is made. What ``season.views`` hides stays hidden: no seed
-before the end, no opening before its game (RULEBOOK §2). Every event is told as not
+before the end, no opening before its game. Every event is told as not
 started, running or finished (N1 The Live and Stage Tabs).
 """
 

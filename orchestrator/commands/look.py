@@ -1,7 +1,7 @@
 """Commands that only look: status, standings, schedule, games, graph.
 
 What they print follows from the journal alone. None tells an opening that has not been
-played (RULEBOOK §2, sealed draws).
+played (draws are sealed).
 """
 
 from __future__ import annotations

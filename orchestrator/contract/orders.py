@@ -43,7 +43,7 @@ class GameOrder(codec.Message):
     timeouts: rules.Timeouts = rules.Timeouts()
     variant: Literal["standard", "fischerandom"] = "standard"
     adjudication: rules.Adjudication = rules.Adjudication()
-    journaled: bool = True  # each ply waits for the link's GO_ON (DESIGN §3.3)
+    journaled: bool = True  # each ply waits for the link's GO_ON
     tell_opponent: bool = False  # engines that ask are told whom they play, and both ratings
     agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
     recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end

@@ -38,7 +38,7 @@ class Timeouts(codec.Message):
 
     start_ms: Milliseconds = 60_000  # process start to uciok: big networks load here
     ready_ms: Milliseconds = 120_000  # readyok: hash allocation and tablebase loading
-    stop_ms: Milliseconds = 1_000  # `stop` goes out this long after the flag (DESIGN §4)
+    stop_ms: Milliseconds = 1_000  # `stop` goes out this long after the flag
     stall_ms: Milliseconds = 10_000  # nothing this long after `stop` is a stalled connection
     quit_ms: Milliseconds = 2_000  # `quit` to exit, then the dead man kills
     features_ms: Milliseconds = (

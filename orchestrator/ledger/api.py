@@ -9,7 +9,7 @@ attempt, with the same arguments, answers as the first call did. Invariants:
   given before it in that hall (the epoch grows with every restore);
 * a game has at most one counted result;
 * nothing is written under a token that is not the slot's, except a finished game whose
-  game has neither a newer token nor a result (DESIGN §3.6).
+  game has neither a newer token nor a result.
 
 All times are Redis' own (``at_ms``); no client clock is ever compared.
 """

@@ -26,7 +26,7 @@ SOCKET_TIMEOUT = 5.0  # s: a server that answers later is treated as away
 BLOCK_MS = 2_000  # ms: one blocking read; short, so that a half-open link is soon noticed
 HEALTH_CHECK = 15  # s: a link idle for longer is pinged before it is used
 
-# DESIGN §6: what Redis must be told so that an acknowledged write is never lost.
+# What Redis must be told so that an acknowledged write is never lost.
 DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 # What Redis says of a key of another type, and of a stream that somebody has cut at its end.
 FOREIGN = ("WRONGTYPE", "equal or smaller than the target stream top item")
@@ -186,7 +186,7 @@ class Server:
 
 
 def check_durability(client: redis.Redis) -> list[str]:
-    """Return what in the server's settings could lose an acknowledged write (DESIGN §6).
+    """Return what in the server's settings could lose an acknowledged write.
 
     Where ``CONFIG GET`` is forbidden, what INFO tells is checked, and what it cannot
     tell is a complaint too. Raise redis-py's own errors when the server is away.

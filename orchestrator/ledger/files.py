@@ -1,4 +1,4 @@
-"""Durable files: complete or absent after a crash, never half (DESIGN §6)."""
+"""Durable files: complete or absent after a crash, never half."""
 
 from __future__ import annotations
 

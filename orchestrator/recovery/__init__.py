@@ -1,1 +1,1 @@
-"""Getting a farm back: copies of journals and archives, restore, backup (DESIGN §6)."""
+"""Getting a farm back: copies of journals and archives, restore, backup."""

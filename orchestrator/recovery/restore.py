@@ -6,7 +6,7 @@ the archive gets what only another copy has; Redis gets the entries it lacks and
 the facts alone, what stands beside them; an attempt that was in flight is ended.
 
 Invariants: copies that part are refused, and nothing is written then; no token of an
-older epoch is accepted afterwards (DESIGN §6).
+older epoch is accepted afterwards.
 """
 
 from __future__ import annotations

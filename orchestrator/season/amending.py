@@ -142,7 +142,7 @@ def plan_pause(
 def set_away_policy(
     state: season_state.SeasonState, policy: amendments.AwayPolicy, name: str, reason: str
 ) -> list[contract.Draft]:
-    """Say what the season does while a host is away (DESIGN §3.8)."""
+    """Say what the season does while a host is away."""
     if state.away_policy == policy:
         raise errors.RefusedError(f"the policy for a host that is away is {policy!r} already")
     fact = amendments.AwayPolicySet(policy=policy, reason=reason, name=name)

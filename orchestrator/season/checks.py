@@ -352,7 +352,7 @@ def limits(
 ) -> Iterator[problems.Problem]:
     """Yield authors' settings that break the limits of an event they may play in.
 
-    RULEBOOK §2: refused with the option's name, value and limit.
+    A value is refused with the option's name, value and limit.
     """
     ways = routes.Routes(season, [engine.id for engine in engines])
     for event in season.events:

@@ -7,7 +7,7 @@ cuts the journal. A paused or held season starts no event and no game; rankings,
 promotions and gates go on.
 
 Order of events: a started event is played to its end before another one starts, in the
-order of the file; only an event that still waits lets a later one go first (RULEBOOK §1).
+order of the file; only an event that still waits lets a later one go first.
 One game is in flight at a time, day and night, and the next starts by itself (S16-1b,
 S16-2a, S17-1c, S17-1d).
 """

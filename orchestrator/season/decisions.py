@@ -1,4 +1,4 @@
-"""Ties that only the organizers can decide (RULEBOOK §4, last criterion of a chain).
+"""Ties that only the organizers can decide (last criterion of a chain).
 
 A chain that ends with ``organizers`` may leave engines level. Such a tie is a question
 only where a line runs through it: between two places of which one is promoted to another

@@ -94,7 +94,7 @@ def withdraw(
 ) -> list[contract.Draft]:
     """Take an engine out of a running event; raise ``RefusedError``, ``UsageError``.
 
-    A proven hidden book disqualifies (S16-16, RULEBOOK §5): the same, by another cause.
+    A proven hidden book disqualifies (S16-16): the same, by another cause.
     """
     if not reason:
         raise errors.UsageError(f"a {cause} needs --reason")

@@ -1,6 +1,6 @@
 """Engines that seem to play from a book of their own, told to the organizers.
 
-S16-16, RULEBOOK §5: an engine that answers with no search in positions out of book, again
+S16-16: an engine that answers with no search in positions out of book, again
 and again, is flagged. Halls count such moves game by game (``arbiter.unsearched``); here
 the journaled counts become a flag, once for an engine and event. A flag stops nothing: the
 organizers disqualify or replace the engine, or dismiss the flag with their reason.

@@ -2,7 +2,7 @@
 
 Every number is SHA-256 over (season seed, node id, k) with k counting the draws of one
 node, so a draw depends on nothing that was drawn elsewhere, and a replayed season draws
-the same. ``commitment`` is what is published at launch (DESIGN §2).
+the same. ``commitment`` is what is published at launch.
 """
 
 from __future__ import annotations

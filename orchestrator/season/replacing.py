@@ -1,6 +1,6 @@
 """Give an engine's seat in an event to a substitute, by the director's word.
 
-RULEBOOK §5: where a hidden book is proven, or an engine cannot go on, the director names
+S16-16: where a hidden book is proven, or an engine cannot go on, the director names
 the replacement and what happens to the games played. The substitute has the seed and all
 open games. Refused is what the schedule has built upon: an event that is ranked, results
 by which later rounds were paired, a match that would be left without a winner. Invariant:
@@ -40,7 +40,7 @@ def replace(
 ) -> list[contract.Draft]:
     """Return the fact that a substitute plays; raise ``RefusedError``, ``UsageError``.
 
-    A proven hidden book disqualifies (S16-16, RULEBOOK §5): the same, by that ``cause``.
+    A proven hidden book disqualifies (S16-16): the same, by that ``cause``.
     """
     if not reason:
         raise errors.UsageError("to replace an engine needs --reason")

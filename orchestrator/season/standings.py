@@ -1,4 +1,4 @@
-"""Standings: points first, then the event's tiebreak chain (RULEBOOK §4).
+"""Standings: points first, then the event's tiebreak chain.
 
 Each criterion is computed among those whom the ones before have left level, and so orders
 them; the chain then goes on with the next criterion for each group that is still level

@@ -1,7 +1,7 @@
 """The season's state: a fold over its journal.
 
 One owner object applies entries in place and only records: nothing here computes a
-pairing, a standing, a tiebreak or a draw (DESIGN §2). The values it hands out are
+pairing, a standing, a tiebreak or a draw. The values it hands out are
 frozen. An entry that contradicts the ones before it raises ``LedgerDamagedError``:
 unknown kinds, gaps in the numbering, a second result of a game, a second game in flight.
 """

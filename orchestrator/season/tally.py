@@ -3,7 +3,7 @@
 Points are whole numbers of half points. The table of pairs holds what one engine took
 from another, so every tiebreak costs time in the size of the field, not of the event.
 A crash is a lost connection or a stalled one; a loss on time or by an illegal move is
-a plain loss (RULEBOOK §3). Results of an excluded engine (S16-15c, withdrawal) count for
+a plain loss. Results of an excluded engine (S16-15c, withdrawal) count for
 nobody; its crashes and those of its opponents stay counted until the event ends (S16-15d).
 """
 

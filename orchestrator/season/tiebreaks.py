@@ -1,4 +1,4 @@
-"""Tiebreak numbers (RULEBOOK §4), as exact whole numbers.
+"""Tiebreak numbers, as exact whole numbers.
 
 A tie is a group of engines level on points; every criterion orders only those who are still
 level after the one before (``standings``). Direct encounter depends on who they are, so it is

@@ -2,7 +2,7 @@
 
 Update (of settings too: S16-13b, S17-13b), addition and submission deadline: each returns
 the draft to be journaled, or raises ``RefusedError`` with the clause that forbids it. The
-entry is held to the rules of a roster again: limits (RULEBOOK §2), uniqueness (S16-16),
+entry is held to the rules of a roster again: limits, uniqueness (S16-16),
 competition (S17-2).
 """
 

@@ -1,7 +1,7 @@
 """What may be seen of a season, as plain data: for tables, ``--json`` and pages alike.
 
 Nothing here tells the seed before the season is over, nor an opening before its game is
-finished (RULEBOOK §2, sealed draws). Times are milliseconds of the day by Redis' clock,
+finished (draws are sealed). Times are milliseconds of the day by Redis' clock,
 durations seconds, points are numbers of whole and half points.
 """
 

@@ -1,4 +1,4 @@
-"""The rules that end games early: thresholds, resets, order, clocks (RULEBOOK §2)."""
+"""The rules that end games early: thresholds, resets, order, clocks."""
 
 from __future__ import annotations
 

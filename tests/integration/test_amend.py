@@ -71,7 +71,7 @@ def test_an_engine_is_replaced_under_audit(
 
 
 def test_a_disqualified_engine_is_replaced_or_not(ledger: store.RedisLedger) -> None:
-    """RULEBOOK §5: the director names the replacement and what happens to the games played."""
+    """The director names the replacement and what happens to the games played."""
     offered(ledger)
     words = ("disqualify", "e1", "--event", "league", "--by", "ann", "--reason", "hidden book")
     assert "--with" in farm(*words, "--played", "keep", code=2)

@@ -1,4 +1,4 @@
-"""Every scenario of an interruption (RULEBOOK §3), by really killing the hall.
+"""Every scenario of an interruption, by really killing the hall.
 
 Each season is a match of two games between scripted engines whose evals are given. The link
 is killed with SIGKILL while game 1 is played; what happens then is read from journal and

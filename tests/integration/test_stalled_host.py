@@ -1,7 +1,7 @@
 """A host that stalls, is sick or gives up again and again: no innocent engine pays for it.
 
 A real farm; the host is really frozen, really overloaded, really too small. What becomes of
-its games is read from journal, holds and archive (RULEBOOK §3, DESIGN §3.8).
+its games is read from journal, holds and archive (docs/rules).
 """
 
 from __future__ import annotations

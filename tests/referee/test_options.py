@@ -118,7 +118,7 @@ def test_any_offer_and_any_value_give_one_line_each(
     assert all(s.set is not None or s.remark for s in plan.settings)
 
 
-# -- all limits of RULEBOOK §2 -------------------------------------------------------------
+# -- all limits of the rule texts -------------------------------------------------------------
 
 OLD_TIMER = (
     uci.Option("Number of Threads", "spin", "1", 1, 16),

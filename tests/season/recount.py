@@ -1,4 +1,4 @@
-"""Count a season again from its raw journal, knowing RULEBOOK §1, §3, §4 and nothing else.
+"""Count a season again from its raw journal, knowing docs/rules and nothing else.
 
 It shares no code with the farm: it reads journal lines as JSON, and its tables of events,
 promotions and tiebreak chains are typed from the rulebook, not read from season files.

@@ -39,7 +39,7 @@ def test_each_rule_text_is_a_preset(tmp_path: pathlib.Path, name: str) -> None:
 
 
 def test_the_presets_are_the_rule_texts() -> None:
-    """RULEBOOK §2: which adjudicators apply, and their numbers."""
+    """docs/rules: which adjudicators apply, and their numbers."""
     s16, cup, ntcec = (presets.PRESETS[name] for name in ("s16", "cup", "ntcec1"))
     assert s16.eval_draw == contract.EvalDraw(min_ply=70, bound_cp=8, plies=10, zeroing="reset")
     assert s16.eval_win == contract.EvalWin(bound_cp=1000, plies=10, zeroing="ignore")

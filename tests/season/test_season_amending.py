@@ -204,7 +204,7 @@ def test_impossible_substitutes_are_refused(
     choice: amendments.Played,
     message: str,
 ) -> None:
-    """Unknown seats, engines that play already, settings that break a limit (RULEBOOK §2)."""
+    """Unknown seats, engines that play already, settings that break a limit."""
     played = driver.paused(launched(tmp_path, games=2))
     new = played.state.engines[substitute] if isinstance(substitute, str) else substitute
     with pytest.raises(errors.RefusedError, match=message):

@@ -87,7 +87,7 @@ def test_an_authors_settings_for_an_event_are_its_options_there(tmp_path: pathli
 def test_a_roster_that_breaks_a_limit_is_refused(
     tmp_path: pathlib.Path, more: str, where: str, found: str, allowed: str
 ) -> None:
-    """RULEBOOK §2: refused with the option's name, value and limit, and the event."""
+    """A value is refused with the option's name, value and limit, and the event."""
     with pytest.raises(errors.SeasonFileError) as refused:
         load(tmp_path, more)
     text = str(refused.value)

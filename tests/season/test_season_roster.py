@@ -95,7 +95,7 @@ def test_the_launch_holds_the_roster_file_whole(tmp_path: Path) -> None:
 def test_the_best_build_for_the_processor_plays(
     tmp_path: Path, flags: set[str], build: str, program: str
 ) -> None:
-    """RULEBOOK §2 Builds: the best one that the processor supports, and it is named."""
+    """N1 Compiles: the best one that the processor supports, and it is named."""
     chosen = builds.best(load(tmp_path).engines[0], flags)
     assert (chosen.build, chosen.command[0]) == (build, program)
 

@@ -1,4 +1,4 @@
-"""The five season files: the table of RULEBOOK §1, played to the end, and what they leave."""
+"""The five season files: the tables of docs/rules, played to the end, and what they leave."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from orchestrator.season import (
     state,
 )
 
-# RULEBOOK §1: event, engines, games, time control, who goes on, who relegates.
+# The tables of docs/rules: event, engines, games, time control, who goes on, who relegates.
 TABLE: dict[str, list[tuple[str, int, int, str, list[str], int]]] = {
     "season16": [
         ("ql", 16, 240, "30+5", ["first 6 to l2"], 0),

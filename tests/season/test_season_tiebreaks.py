@@ -1,4 +1,4 @@
-"""Points, tiebreak numbers and the chain that orders a tie (RULEBOOK §4)."""
+"""Points, tiebreak numbers and the chain that orders a tie."""
 
 from __future__ import annotations
 

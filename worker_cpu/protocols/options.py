@@ -1,6 +1,6 @@
 """What is set on an engine: the event's limits first, then its author's options.
 
-RULEBOOK §2 "Limits"; what a name means is ``arbiter.limits``. Invariants:
+What a name means is ``arbiter.limits``. Invariants:
 
 * Threads is set first: engines size their tables by it;
 * the event's limits are the same for both sides and lowered to an engine's own maximum;

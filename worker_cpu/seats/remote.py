@@ -1,7 +1,7 @@
 """A remote seat: an engine on a GPU box, with the interface of a local one.
 
 The process at the end of the pipes is the bridge (``seats.bridge``); what it carries are
-the agent's records (``worker_gpu/agent.py``). Invariants (DESIGN §4):
+the agent's records (``worker_gpu/agent.py``). Invariants:
 
 * the engine is charged the time between the agent's stamp of ``go`` and that of its answer,
   on the engine's own clock; what remains of the referee's time is the network's, recorded

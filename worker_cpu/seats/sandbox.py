@@ -1,6 +1,6 @@
 """The sandbox of an engine: which one this host can give, and its command line.
 
-Engines are other people's binaries (DESIGN §5). ``bubblewrap`` gives each its own
+Engines are other people's binaries. ``bubblewrap`` gives each its own
 process, network and IPC namespaces, a read-only view of the system and of its own files,
 a scratch in memory, no capability, the system calls that an engine needs (``syscalls``) and
 resource limits. ``plain`` gives a process group and resource limits: it contains accidents,

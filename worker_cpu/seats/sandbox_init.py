@@ -1,13 +1,13 @@
 """The first process of a sandbox: it starts the engine, and says exactly how it ended.
 
-One standard-library file, run by bubblewrap as process 1 of the sandbox (DESIGN §5):
+One standard-library file, run by bubblewrap as process 1 of the sandbox:
 ``python -I -S sandbox_init.py <order as JSON>``. Bubblewrap's own init would tell a
 signal as exit 128 + n, which an engine can also exit with. Invariants:
 
 * nothing stands between the pipes: the engine gets the referee's own three;
 * no engine can reach this process: it has another user, or cannot be looked into;
 * when the engine ends, all it started ends, then its scratch is saved, then this;
-* the hall's lock is held here and not in the engine (DESIGN §3.5).
+* the hall's lock is held here and not in the engine.
 
 Descriptors it is started with: 3 for reports, 4 the directory for what the scratch held,
 5 the hall's lock, 6 to 8 the engine's pipes; bubblewrap has read the filter of system calls

@@ -1,4 +1,4 @@
-"""The system calls an engine does not get: a seccomp filter for its sandbox (DESIGN §5).
+"""The system calls an engine does not get: a seccomp filter for its sandbox.
 
 Namespaces hide files, processes and the network; the kernel itself is still there. No
 engine needs what is refused here: tracing, keyrings, namespaces and mounts of its own, rings

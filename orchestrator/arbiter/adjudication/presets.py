@@ -1,6 +1,6 @@
 """The rules of the five rule texts, by name; an event file may begin with one of them.
 
-RULEBOOK §2: S16 and S17 play draw rule, win rule and tablebases; Cup and FRC few-pieces
+S16 and S17 play draw rule, win rule and tablebases; Cup and FRC few-pieces
 draw and tablebases; nTCEC season 1 draw rule and win rule. "Move 35" is ply 70.
 """
 

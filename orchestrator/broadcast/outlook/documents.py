@@ -1,4 +1,4 @@
-"""Rating list and forecast as documents, from folded journals (RULEBOOK §5, S16-14).
+"""Rating list and forecast as documents, from folded journals (S16-14).
 
 The same journals give the same documents, but for ``made_ms``. Where there is nothing to
 tell, ``absent`` is a sentence that says why, else None. The rating list is what

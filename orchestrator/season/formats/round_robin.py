@@ -1,4 +1,4 @@
-"""Round robin: FIDE Berger tables, or nTCEC's circle (RULEBOOK §2 "Order of play").
+"""Round robin: FIDE Berger tables, or nTCEC's circle.
 
 A k times double round robin is 2k cycles. Even cycles repeat the one before with all
 colours turned, so the reverse game, with the same opening, comes exactly one cycle
