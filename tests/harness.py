@@ -30,6 +30,7 @@ from typing import Any
 import click.testing
 import redis
 import rich.console
+from celery import platforms
 
 from orchestrator import access, commands, contract, embedded, errors, processes, serve
 from orchestrator.arbiter import packing, record, verdict
@@ -43,6 +44,7 @@ HALL = "hall-1"
 OPERATOR = "anna"  # who gives the commands
 TEST_REDIS = os.environ.get("FARM_TEST_REDIS", "users")  # or debian, or embedded
 BUSY = 3  # times as long as on a free machine may anything take that has to happen
+ANSWER_SECONDS = "3"  # how long Celery's commands collect answers; a worker needs milliseconds
 LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_SECONDS": "3"}
 # Where nobody is to be lost: a busy machine's pauses are far from an interruption.
 CALM = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "40", "FARM_LEASE_SECONDS": "60"}
@@ -266,6 +268,24 @@ def celery(environment: Mapping[str, str], *words: str) -> subprocess.CompletedP
         timeout=180,
         check=False,
     )
+
+
+def answered(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Ask the workers by a command of Celery's remote control until one has answered.
+
+    Celery collects answers until its time-out, however soon they come: a patient question is a
+    short one that is asked again.
+    """
+
+    def asked() -> subprocess.CompletedProcess[str]:
+        return celery(environment, *words, "--timeout", ANSWER_SECONDS)
+
+    deadline = time.monotonic() + BUSY * 60
+    while (done := asked()).returncode == platforms.EX_UNAVAILABLE:
+        if time.monotonic() > deadline:
+            break
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def without_farm() -> dict[str, str]:

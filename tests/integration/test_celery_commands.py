@@ -21,7 +21,6 @@ from orchestrator.contract import bells
 from orchestrator.ledger import address
 
 PROXY = pathlib.Path(__file__).parents[1] / "chaos" / "lossy_proxy.py"
-WAIT = ("--timeout", "30")  # s: a busy machine; who answers does so in milliseconds
 
 
 @pytest.fixture(scope="module")
@@ -45,32 +44,32 @@ def celery_(
     return done
 
 
-def playing(farm: harness.Farm) -> bool:
-    """Say whether the hall plays now: between two games it is asked again."""
-    return farm.ledger.slot(harness.HALL) is not None
+def answer(farm: harness.Farm, *words: str) -> str:
+    """Ask the worker as the operator does, until it answers; return what is printed."""
+    done = harness.answered(farm.environment(harness.OPERATOR), *words)
+    assert "-password" not in done.stdout + done.stderr, "a password is nobody's business"
+    return done.stdout
 
 
 def test_status_and_inspect_name_the_hall_during_a_game(farm: harness.Farm) -> None:
     """The main process answers while its child plays, and says what the child does."""
-    for words in (("status", *WAIT), ("inspect", "ping", *WAIT), ("inspect", "stats", *WAIT)):
-        done = celery_(farm, *words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert f"{harness.HALL}@" in done.stdout
-    told = json.loads(celery_(farm, "inspect", "active", "--json", *WAIT).stdout)
+    for words in (("status",), ("inspect", "ping"), ("inspect", "stats")):
+        assert f"{harness.HALL}@" in answer(farm, *words)
+    told = json.loads(answer(farm, "inspect", "active", "--json"))
     ((worker, tasks),) = told.items()
     assert worker.startswith(f"{harness.HALL}@")
     assert [task["name"] for task in tasks] in ([bells.PLAY], []), tasks
-    told = json.loads(celery_(farm, "inspect", "active_queues", "--json", *WAIT).stdout)
+    told = json.loads(answer(farm, "inspect", "active_queues", "--json"))
     assert [queue["name"] for queue in told[worker]] == [bells.queue(harness.HALL)]
-    for words in (("inspect", "conf"), ("inspect", "report"), ("report",)):
-        assert celery_(farm, *words).returncode == 0
+    for words in (("inspect", "conf"), ("inspect", "report")):
+        assert answer(farm, *words)
+    assert celery_(farm, "report").returncode == 0
 
 
 def test_without_an_address_the_running_farm_is_found(farm: harness.Farm) -> None:
     """FARM_DATA, or the folder one stands in, is enough for Celery, as it is for `farm`."""
     environment = harness.without_farm() | {"FARM_DATA": str(farm.root)}
-    done = harness.celery(environment, "status", *WAIT)
-    assert f"{harness.HALL}@" in done.stdout, done.stdout + done.stderr
+    assert f"{harness.HALL}@" in harness.answered(environment, "status").stdout
 
 
 def test_events_are_shown(farm: harness.Farm) -> None:
@@ -111,8 +110,7 @@ def test_orders_that_would_break_a_game_are_refused(
 ) -> None:
     """The worker says why, and what to type instead; its child plays on."""
     child = harness.link_pid(farm)
-    done = celery_(farm, "control", *order, *WAIT)
-    assert "is refused" in done.stdout + done.stderr
+    assert "is refused" in answer(farm, "control", *order)
     assert harness.link_pid(farm) == child
 
 
@@ -129,7 +127,7 @@ def test_only_operators_give_orders(farm: harness.Farm) -> None:
         done = celery_(farm, "control", "shutdown", user=user)
         assert done.returncode != 0, user
     assert farm.worker.running
-    assert "pong" in celery_(farm, "inspect", "ping", *WAIT).stdout
+    assert "pong" in answer(farm, "inspect", "ping")
 
 
 def test_flower_shows_hall_and_game(farm: harness.Farm) -> None:
@@ -195,9 +193,8 @@ def test_a_hall_whose_control_channel_dies_hears_its_rings(tmp_path: pathlib.Pat
     proxy = harness.processes.Supervised("proxy", command, {}, tmp_path / "proxy.log")
     lose = pathlib.Path(f"{through}.lose")
 
-    def ping(seconds: str) -> str:
-        operator = farm.environment(harness.OPERATOR)
-        return harness.celery(operator, "inspect", "ping", "--timeout", seconds).stdout
+    operator = farm.environment(harness.OPERATOR)
+    ping = ("inspect", "ping")
 
     try:
         proxy.start()
@@ -210,13 +207,13 @@ def test_a_hall_whose_control_channel_dies_hears_its_rings(tmp_path: pathlib.Pat
         engines = [harness.scripted(farm.life, strength) for strength in (1, 2)]
         for number, way in enumerate(("silence", "close", "frozen")):
             with _broken(way, lose, proxy.pid):
-                ping("3")
+                harness.celery(operator, *ping, "--timeout", harness.ANSWER_SECONDS)
             worker = farm.worker.pid
             season = harness.league(farm.root / f"{number}.toml", engines, final_games=2)
             farm.launch(season, f"s{number}")
             farm.finish(f"s{number}")
             assert farm.worker.pid == worker
-            farm.wait(lambda: "pong" in ping("30"), 60, "an answer of the worker")
+            assert "pong" in harness.answered(operator, *ping).stdout
     finally:
         farm.stop()
         proxy.kill()
