@@ -32,16 +32,16 @@ class Life:
 
 def lives(path: pathlib.Path) -> list[Life]:
     """Return the lives of all attempts, by their beginning; engines of a game share one."""
-    owner: dict[int, int] = {}
-    found: dict[tuple[int, int], Life] = {}
+    owner: dict[int, str] = {}  # the numbers of processes begin again after 32,768
+    found: dict[tuple[int, str], Life] = {}
     for line in path.read_text().splitlines():
         fact = json.loads(line)
         if fact["event"] == "start":
-            owner[fact["pid"]] = fact["parent"]
+            owner[fact["pid"]] = f"{fact['parent']}@{fact['parent_started']}"
         key = (fact["pid"], owner[fact["pid"]])
         life = found.setdefault(key, Life(fact["t"], fact["t"]))
         life.last = fact["t"]
-    attempts: dict[int, Life] = {}
+    attempts: dict[str, Life] = {}
     for (_, parent), life in found.items():
         whole = attempts.setdefault(parent, life)
         whole.first = min(whole.first, life.first)

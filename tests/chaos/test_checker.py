@@ -67,6 +67,22 @@ def _expect_overlap(farm: harness.Farm) -> None:
         checker.check_lives(farm.life)
 
 
+def test_a_dead_man_with_the_number_of_an_earlier_one_is_another(tmp_path: pathlib.Path) -> None:
+    """Long storms use up all numbers of processes: two attempts are not one long life."""
+    attempts = ((7, "100", 0), (8, "200", 100), (7, "300", 200))  # parent, its start, time
+    life = tmp_path / "life.jsonl"
+    facts = [
+        {"pid": 20, "parent": parent, "parent_started": start, "event": event, "t": t + later}
+        for parent, start, t in attempts
+        for event, later in (("start", 0), ("alive", 50))
+    ]
+    life.write_text("".join(json.dumps(fact) + "\n" for fact in facts))
+    assert checker.check_lives(life) == len(attempts)
+    facts[-2] |= {"t": 120}
+    life.write_text("".join(json.dumps(fact) + "\n" for fact in facts))
+    assert _overlap(life)
+
+
 @pytest.mark.chaos
 def test_the_checker_sees_a_broken_fence(tmp_path: pathlib.Path) -> None:
     """A slot taken away behind the scripts' back lets a second hall play: that is found."""

@@ -13,8 +13,9 @@ Faults (``PLAYBOOK`` lists them): with ``@PLY`` a fault happens once, at the eng
 first move whose number in the game (book plies included, counted from 1) is PLY or
 later; without it, at every move. Faults of start-up and of the line style take no ply.
 
-``--life FILE`` appends a JSON line ``{"pid", "parent", "game", "name", "gpus", "event", "t"}``
-at the start and every 20 ms until death; ``t`` is CLOCK_MONOTONIC in nanoseconds. ``game`` is
+``--life FILE`` appends a JSON line ``{"pid", "parent", "parent_started", "game", "name", "gpus",
+"event", "t"}`` at the start and every 20 ms until death; ``t`` is CLOCK_MONOTONIC in nanoseconds,
+``parent_started`` tells a parent from an earlier one of the same number. ``game`` is
 ``--game``, else the environment's ``FARM_GAME``, ``gpus`` its ``CUDA_VISIBLE_DEVICES``, each else
 null.
 """
@@ -697,6 +698,15 @@ def burn(seconds: float) -> None:
 # -- life ----------------------------------------------------------------------------
 
 
+def started(pid: int) -> str:
+    """Return when a process began, in the kernel's ticks; empty when it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123 - an engine starts soon
+            return stat.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
 def live(options: argparse.Namespace) -> None:
     """Append a line of life every beat; whole lines, so a SIGKILL leaves no half one."""
     handle = os.open(options.life, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -705,6 +715,7 @@ def live(options: argparse.Namespace) -> None:
         fact = {
             "pid": os.getpid(),
             "parent": os.getppid(),
+            "parent_started": started(os.getppid()),
             "game": options.game,
             "name": options.name,
             "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
