@@ -248,18 +248,25 @@ class Stage(harness.Farm):
         """Do what an operator does: read `farm status`, and restore if it says so."""
         if not self._is_alarmed():
             return  # `serve` had not seen what was lost, so nothing is missing
-        status = harness.celery_farm(self.environment(harness.OPERATOR), "status")
+        status = self._operated("status")
         assert status.returncode == 3, status.stdout + status.stderr + self.serve.log_tail()
         assert "farm restore" in status.stdout, status.stdout
         self.serve.stop(20)
-        words = ("restore", "--reason", "chaos")
-        done = harness.celery_farm(self.environment(harness.OPERATOR), *words)
+        done = self._operated("restore", "--reason", "chaos")
         refused = f"NOT RESTORED, {self.season}:" in done.stdout  # a poisoned one is, rightly
         assert done.returncode in {0, 3}, done.stdout + done.stderr
         assert "restored; epoch" in done.stdout, done.stdout + done.stderr
         assert not refused, done.stdout
         self.serve.start()
         self.restored = time.monotonic()
+
+    def _operated(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the program `farm` as an operator does."""
+        command = [str(pathlib.Path(sys.executable).with_name("farm")), *words]
+        environment = self.environment(harness.OPERATOR)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=180, check=False
+        )
 
     def alarms(self) -> dict[str, str]:
         """Return what `serve` finds wrong; nothing while Redis is away."""

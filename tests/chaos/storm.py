@@ -191,7 +191,7 @@ class Storm:
         return held
 
     def _companions(self, first: faults.Fault, moment: str) -> Iterator[faults.Held]:
-        """Strike up to two other wanted faults at the same moment; yield what holds of each."""
+        """Strike other wanted faults at the same moment, too; yield what holds of each."""
         names = {first.name}
         for _ in range(self._dice.choice(self._pace.companions)):
             others = [at for at, (fault, _) in enumerate(self._wanted) if fault.name not in names]

@@ -4,7 +4,8 @@ The short form strikes each fault twice; ``make chaos`` (``KILLS=n``) strikes ea
 prints what happened and how soon the farm played on. ``FARM_CHAOS_HASTE`` is the share of
 faults that are followed by the next before the farm plays on, ``FARM_CHAOS_PART`` (``2/3``)
 the part of them that this process strikes: ``run_chaos.py`` lets storms rage side by side.
-Faults strike alone, in pairs and in threes; ``FARM_CHAOS_SECONDS`` ends a storm early.
+Faults strike alone, in pairs and in threes (``FARM_CHAOS_COMPANIONS``, ``0,1,2,2``: how many more
+strike with one, drawn each time); ``FARM_CHAOS_SECONDS`` ends a storm early.
 ``FARM_CHAOS_FAULTS`` (``kill *,restart Redis``) chooses faults by name. With
 ``FARM_CHAOS_LEASE=production`` leases last as in real halls, so that what waits for one shows.
 """
@@ -32,7 +33,10 @@ from orchestrator.season import state
 WITHOUT_PROXY = 0.9  # of the time that a storm may last
 TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))
 HASTE = float(os.environ.get("FARM_CHAOS_HASTE", storm.LONG.haste))
+COMPANIONS = os.environ.get("FARM_CHAOS_COMPANIONS")
 PACE = storm.SHORT if TIMES <= 2 else dataclasses.replace(storm.LONG, haste=HASTE)
+if COMPANIONS:
+    PACE = dataclasses.replace(PACE, companions=tuple(map(int, COMPANIONS.split(","))))
 SEED = int(os.environ.get("FARM_CHAOS_SEED", "7"))
 FAULTS = os.environ.get("FARM_CHAOS_FAULTS", "*").split(",")
 SECONDS = float(os.environ.get("FARM_CHAOS_SECONDS", "inf"))
