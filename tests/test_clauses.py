@@ -19,6 +19,7 @@ TEXTS = {
     "CUP": "tcec-cup-rules.txt",
     "FRC": "tcec-frc-rules.txt",
 }
+PAGES = {"S16": "season16", "S17": "season17", "CUP": "cup", "FRC": "frc", "N1": "ntcec1"}
 OUTLINES = pathlib.Path(__file__).parent / "data" / "rules"
 
 
@@ -55,6 +56,14 @@ def test_the_list_has_each_heading_of_ntcec_that_is_a_rule() -> None:
     assert len(rules) == len(listed) == len(set(listed))
     for heading in listed:
         assert [line for line in rules if line.removeprefix("The nTCEC ").startswith(heading)]
+
+
+@pytest.mark.parametrize("text", PAGES)
+def test_the_page_of_a_text_goes_through_every_clause(text: str) -> None:
+    """Each clause has one row on its page, in the order of the text, and says what is done."""
+    page = (ROOT / "docs" / "rules" / f"{PAGES[text]}.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| ({text}[- ][^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    assert [row[0] for row in rows] == [one for one in clauses.known() if one.startswith(text)]
 
 
 def _numbered(text: str, lines: str) -> list[str]:
