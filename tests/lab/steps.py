@@ -200,6 +200,8 @@ def in_play(lab: Lab, hall: str = "hall-1", plies: int = 2) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def under_way() -> bool:
+        for one in lab.status().get("seasons", []):
+            check(one["hall"] != hall or one["status"] != "held", "held", one)
         found.clear()
         found.update(lab.hall(hall))
         return bool(found.get("ply", 0) >= plies)

@@ -31,6 +31,7 @@ class Fault:
 
 ACCESS = "orchestrator/access.py"
 SANDBOX = "worker_cpu/seats/sandbox.py"
+VISIBLE = "worker_cpu/seats/visible.py"
 HALL = "deploy/systemd/farm-hall@.service"
 
 SECRETS = "ansible/roles/program/tasks/secrets.yml"
@@ -63,8 +64,11 @@ FAULTS = {
         "a game is played",
     ),
     "3": Fault(
-        "the hall's unit does not find the farm's own engine",
-        (Edit(HALL, "PATH=/opt/farm/venv/bin:", "PATH="),),
+        "a hall's worker does not find the farm's own engine",
+        (
+            Edit(HALL, "PATH=/opt/farm/venv/bin:", "PATH="),
+            Edit(VISIBLE, "os.pathsep.join([own, ", "os.pathsep.join(["),
+        ),
         "short",
         "a game is played",
     ),
