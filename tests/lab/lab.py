@@ -143,6 +143,7 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("the first hall's host is replaced", steps.a_hall_is_replaced, lab, "cpu1")
     removed = ("a lane, a kibitzer and a hall are removed", steps.what_is_removed_is_gone)
     run.step(*removed, lab, "cpu2", "hall-2")
+    run.step("a GPU box is added", steps.a_gpu_box_is_added, lab, "gpu1", "cpu1")
     run.step("the control side moves", steps.the_control_side_moves, lab, "control2", "cpu1")
     it_ends(run, lab, "cpu1")
 

@@ -36,7 +36,8 @@ command = ["{patient}", "{folder}", "/usr/games/stockfish"]
 [[roster.engine]]
 id = "farm-engine"
 name = "Farm Engine"
-command = ["farm-engine", "--nodes", "{nodes}"]
+command = ["{farm_engine}", "--nodes", "{nodes}"]
+{on_box}
 [[event]]
 id = "match"
 name = "Match"
@@ -49,7 +50,17 @@ tiebreaks = ["seed"]
 """
 
 
-def text(name: str, games: int, nodes: int = 400) -> str:
-    """Return a season file: a match of Debian's engine against the one of the demo's roster."""
-    patient = f"/opt/engines/patient/{DIGEST[:12]}/patient"
-    return PLAYED.format(name=name, games=games, patient=patient, folder=FOLDER, nodes=nodes)
+def text(name: str, games: int, box: str = "") -> str:
+    """Return a season file: a match of Debian's engine against the one of the demo's roster.
+
+    The latter sits on ``box``, where one is named.
+    """
+    return PLAYED.format(
+        name=name,
+        games=games,
+        patient=f"/opt/engines/patient/{DIGEST[:12]}/patient",
+        folder=FOLDER,
+        nodes=400,
+        farm_engine="/opt/farm/venv/bin/farm-engine" if box else "farm-engine",
+        on_box=f'competition = "gpu"\nbox = "{box}"' if box else "",
+    )

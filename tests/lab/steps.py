@@ -188,10 +188,10 @@ def pace(lab: Lab, seconds: float, *names: str) -> None:
         lab[name].write(f"{season.FOLDER}/pace", f"{seconds}\n")
 
 
-def launched(lab: Lab, name: str, games: int, hall: str = "hall-1") -> None:
-    """Launch a match from the desk."""
+def launched(lab: Lab, name: str, games: int, hall: str = "hall-1", box: str = "") -> None:
+    """Launch a match from the desk; its second engine sits on a GPU box where one is named."""
     path = lab.hosts.folder / f"{name}.toml"
-    path.write_text(season.text(name, games))
+    path.write_text(season.text(name, games, box))
     lab.desk.farm("launch", str(path), "--hall", hall)
 
 
@@ -486,12 +486,49 @@ def _lanes(lab: Lab) -> list[str]:
     return [lane["lane"] for lane in found.get("lanes", [])]
 
 
+def a_gpu_box_is_added(lab: Lab, name: str, hall_host: str) -> None:
+    """Add a box by the page, and play a match whose one engine sits there, behind its agent.
+
+    The hall learns of boxes when it is started again: it is drained, its game is waited for.
+    """
+    waiting = _open_seasons(lab)
+    lab.hosts.add(name)
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.follow("operate-hosts", "ssh-keyscan")
+    lab.desk.set("gpu_boxes", gpu_box_packages=[], gpu_box_cards=[], gpu_box_gpus="none")
+    lab.desk.set("halls", hall_boxes_src="{{ inventory_dir }}/files/boxes")
+    lab.desk.groups({"gpu_boxes": [name]})
+    lab.desk.follow("operate-hosts", SITE)
+    lab.wait(lambda: lab[name].active("farm-gpu.service") == "active", "the box's worker")
+    for one in waiting:
+        lab.desk.farm("pause", one, "--reason", "a match with a box")
+    lab.desk.farm("drain", "hall-1", "--reason", "boxes")
+    pace(lab, 0, hall_host)
+    lab.wait(lambda: lab[hall_host].active(HALL) != "active", "the hall's worker to end")
+    lab.desk.follow("add-and-remove-halls", "undrain.yml")
+    launched(lab, "boxed", 2, box="gpu-1")
+    over(lab, "boxed")
+    for path in lab.control.run(
+        "find", "/var/lib/farm/archive/boxed", "-name", "record.json"
+    ).split():
+        text = lab.control.run("cat", path)
+        check('"gpu-1"' in text, "a record names no box", text[:2000])
+    pace(lab, 3, hall_host)
+    for one in waiting:
+        lab.desk.farm("resume", one, "--reason", "the match with a box is over")
+    in_play(lab)
+
+
+def _open_seasons(lab: Lab) -> list[str]:
+    return [one["season"] for one in lab.status()["seasons"] if one["status"] != "finished"]
+
+
 def the_control_side_moves(lab: Lab, name: str, *halls: str) -> None:
     """Move Redis, the archive, serve and the page to a bare host, by the page: nothing is lost."""
     old, page = lab.control, "move-the-control-side"
-    open_ones = [one["season"] for one in lab.status()["seasons"] if one["status"] != "finished"]
-    for season_name in open_ones:
-        lab.desk.farm("pause", season_name, "--reason", "the control side moves")
+    waiting = _open_seasons(lab)
+    for one in waiting:
+        lab.desk.farm("pause", one, "--reason", "the control side moves")
     pace(lab, 0, *halls)
     lab.wait(lambda: not lab.hall().get("game"), "the game to be played to its end")
     entries = {one["season"]: one["journal_entries"] for one in lab.status()["seasons"]}
@@ -510,8 +547,8 @@ def the_control_side_moves(lab: Lab, name: str, *halls: str) -> None:
     lab.desk.follow(page, SITE)
     services_run(lab)
     pace(lab, 3, *halls)
-    for season_name in open_ones:
-        lab.desk.farm("resume", season_name, "--reason", "it has moved")
+    for one in waiting:
+        lab.desk.farm("resume", one, "--reason", "it has moved")
     in_play(lab)
     check(not old.ask("pgrep", "-a", "redis-server|celery"), "the old side runs", old.name)
 

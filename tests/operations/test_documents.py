@@ -50,7 +50,7 @@ def blocks(path: pathlib.Path) -> list[Block]:
 def lines(path: pathlib.Path) -> Iterator[list[str]]:
     """Yield the words of each command line of the farm in a document."""
     for block in blocks(path):
-        bare = re.sub(r"<<'TOML'\n.*?\nTOML\n", "\n", block.text, flags=re.DOTALL)
+        bare = re.sub(r"<< ?'?TOML'?\n.*?\nTOML\n", "\n", block.text, flags=re.DOTALL)
         for line in bare.replace("\\\n", " ").splitlines():
             for part in re.split(r"\s*(?:\||>|&&)\s*", line):
                 words = shlex.split(part, comments=True)
