@@ -42,6 +42,13 @@ NOTIFY = "  notify: Restart what keeps the password that it was started with\n"
 SITE = "ansible/playbooks/site.yml"
 INSTALL = "deploy/install/install-farm"
 SEASONS = "orchestrator/metrics/seasons.py"
+WAITS = """
+
+def _waits(state: season_state.SeasonState) -> bool:
+    return state.ready_game() is not None and state.running is None
+
+
+def waiting("""
 NOTHING = "  ansible.builtin.debug:\n    msg: nothing\n"
 
 FAULTS = {
@@ -104,7 +111,9 @@ FAULTS = {
         "a season that waits behind another one in its hall is told as late",
         (
             Edit(SEASONS, "(name for name in halls if name not in busy)", "halls"),
+            Edit(SEASONS, "if one.state.ready_game() is not None]", "if _waits(one.state)]"),
             Edit(SEASONS, "if ready and not any(one.state.running for one in here):", "if ready:"),
+            Edit(SEASONS, "\n\ndef waiting(", WAITS),
         ),
         "changes",
         "a season queues behind another",
