@@ -118,7 +118,8 @@ class Host:
             (folder / part).mkdir(parents=True)
         self._write("etc/hostname", f"{self.full}\n")
         self._write("etc/ssh/authorized", key)
-        self._write("etc/ssh/sshd_config.d/lab.conf", "AuthorizedKeysFile /etc/ssh/authorized\n")
+        keys = "AuthorizedKeysFile /etc/ssh/authorized .ssh/authorized_keys\n"
+        self._write("etc/ssh/sshd_config.d/lab.conf", keys)
         base.run("ssh-keygen", "-A", "-f", folder / "upper")
         group = groups()
         assert group is not None

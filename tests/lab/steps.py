@@ -223,7 +223,13 @@ def goes_on(lab: Lab, before: dict[str, Any], plies: int = 2) -> None:
 
 def over(lab: Lab, name: str, seconds: float = 600) -> None:
     """Wait until a season is finished."""
-    lab.wait(lambda: lab.season(name).get("status") == "finished", f"the end of {name}", seconds)
+
+    def finished() -> bool:
+        now = lab.season(name)
+        check(now.get("status") != "held", f"{name} is held", now.get("reason"))
+        return now.get("status") == "finished"
+
+    lab.wait(finished, f"the end of {name}", seconds)
 
 
 def sandboxed(lab: Lab, name: str) -> None:
