@@ -117,7 +117,7 @@ def changes(run: Run, hosts: host.Hosts) -> None:
 
 
 def long(run: Run, hosts: host.Hosts) -> None:
-    """Control, hall and watch; everything that happens to them in a season's life."""
+    """Control, hall and watch, later a second hall and a GPU box: all of a season's life."""
     for name in ("control", "cpu1", "watch"):
         run.step(f"bare host {name} boots", hosts.add, name)
     lab = run.begin(hosts)

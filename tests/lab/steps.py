@@ -211,10 +211,14 @@ def in_play(lab: Lab, hall: str = "hall-1", plies: int = 2) -> dict[str, Any]:
 
 
 def goes_on(lab: Lab, before: dict[str, Any], plies: int = 2) -> None:
-    """Wait until the same attempt of the same game has more plies than before."""
+    """Wait until the same attempt has more plies than before, or was played to its end."""
 
     def further() -> bool:
         now = lab.hall(before["hall"])
+        if now.get("game") not in {before["game"], None}:
+            ended = [one["game"] for one in lab.season(before["season"])["interruptions"]]
+            check(before["game"] not in ended, f"{before['game']} was interrupted", (before, now))
+            return True
         check(now.get("attempt") in {before["attempt"], None}, "another attempt", (before, now))
         return bool(now.get("ply", 0) >= before["ply"] + plies)
 
@@ -347,9 +351,13 @@ def nobody_keeps_an_old_password(lab: Lab) -> None:
     _as_admin(lab, "CLIENT", "KILL", "TYPE", "normal")
     goes_on(lab, before)
     seen = f'farm_season_journal_entries{{season="{before["season"]}"}}'
-    lab.wait(lambda: seen in _metrics(lab), "the exporter to read the ledger again")
-    refused = _as_admin(lab, "ACL", "LOG")
-    check("auth" not in refused.split(), "somebody came with a password that is dead", refused)
+
+    def back() -> bool:
+        refused = _as_admin(lab, "ACL", "LOG")
+        check("auth" not in refused.split(), "somebody came with a password that is dead", refused)
+        return seen in _metrics(lab)
+
+    lab.wait(back, "the exporter to read the ledger again")
     for one, unit in running:
         check(one.active(unit) == "active", f"{unit} on {one.name} has ended", one.journal(unit))
 
