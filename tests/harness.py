@@ -38,6 +38,7 @@ from orchestrator.commands import launch, up_load, up_screen
 from orchestrator.ledger import api, keys, store
 from orchestrator.season import files, state
 
+PROGRAM = pathlib.Path(sys.executable).with_name("farm")
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
 EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")  # of outgoing connections
 HALL = "hall-1"
@@ -158,7 +159,7 @@ class Farm:
 
     def operate(self, *words: str) -> str:
         """Run a command as this farm's operator does; return what it prints."""
-        done = celery_farm(self.environment(OPERATOR), *words)
+        done = run_farm(self.environment(OPERATOR), *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -253,6 +254,11 @@ def farm(*words: str, code: int = 0, env: Mapping[str, str] | None = None) -> st
     return done.output
 
 
+def run_farm(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the program ``farm`` in a process of its own: at half the cost of Celery's."""
+    return run([str(PROGRAM), *words], environment)
+
+
 def celery_farm(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Run ``celery -A orchestrator farm …`` in a process of its own."""
     return celery(environment, "farm", *words)
@@ -260,8 +266,13 @@ def celery_farm(environment: Mapping[str, str], *words: str) -> subprocess.Compl
 
 def celery(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """Run ``celery -A orchestrator …`` in a process of its own."""
+    return run([sys.executable, "-m", "celery", "-A", "orchestrator", *words], environment)
+
+
+def run(command: Iterable[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "orchestrator", *words],
+        list(command),
         env=dict(environment),
         capture_output=True,
         text=True,

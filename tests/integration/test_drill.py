@@ -20,7 +20,7 @@ PLAIN = {"FARM_SANDBOX": "plain"}  # engines record their lives in a file outsid
 def command(farm: harness.Farm, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the group against a farm."""
     own = {"FARM_REDIS_URL": farm.redis.url_of(harness.OPERATOR), "FARM_DATA": str(farm.root)}
-    done = harness.celery_farm(harness.without_farm() | own, *words)
+    done = harness.run_farm(harness.without_farm() | own, *words)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

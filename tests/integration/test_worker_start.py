@@ -59,9 +59,9 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
     code, log = ended(processes.worker_command("hall-1"), broken, tmp_path)
     assert code == 5, log
     assert "no bubblewrap sandbox works on this host" in log
-    shown = harness.celery_farm(environment, "status").stdout
+    shown = harness.run_farm(environment, "status").stdout
     assert "the worker on new ended, it cannot open this hall: no bubblewrap sandbox" in shown
-    (hall,) = json.loads(harness.celery_farm(environment, "status", "--json").stdout)["halls"]
+    (hall,) = json.loads(harness.run_farm(environment, "status", "--json").stdout)["halls"]
     assert "bubblewrap" in hall["problems"]["new"]
     whole = environment | {"FARM_SANDBOX": "plain", "FARM_BEAT_SECONDS": "0.3"}
     worker = processes.Supervised(
@@ -70,7 +70,7 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
     worker.start()
     try:
         harness.wait(
-            lambda: "cannot open" not in harness.celery_farm(environment, "status").stdout,
+            lambda: "cannot open" not in harness.run_farm(environment, "status").stdout,
             "the hall to be open",
         )
     finally:
@@ -89,7 +89,7 @@ def test_a_hall_of_another_host_ends_its_worker(
     assert code == 3, log
     assert "hall hall-1 belongs to host old" in log
     assert "FARM_HOST=old" in log
-    assert "belongs to host old" in harness.celery_farm(environment, "status").stdout
+    assert "belongs to host old" in harness.run_farm(environment, "status").stdout
 
 
 def test_a_lane_on_cores_of_another_ends_its_worker(

@@ -62,7 +62,7 @@ class Scene:
             else:
                 assert words[0] == "farm", line
                 user = "orchestrator" if words[1] == "backup" else harness.OPERATOR  # as the unit
-                done = harness.celery_farm(self.farm.environment(user), *words[1:])
+                done = harness.run_farm(self.farm.environment(user), *words[1:])
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
     def _named(self, word: str) -> str:
@@ -151,7 +151,7 @@ def old_backup(scene: Scene) -> None:
 def failed_backup(scene: Scene) -> None:
     """Let the last backup fail on its way off the host."""
     words = ("backup", "--to", str(scene.root / "backup"), "--offsite", "/bin/false")
-    done = harness.celery_farm(scene.farm.serve.environment, *words)
+    done = harness.run_farm(scene.farm.serve.environment, *words)
     assert done.returncode != 0
 
 
@@ -185,7 +185,7 @@ def test_lost_facts_are_seen_and_their_runbook_brings_them_back(scene: Scene) ->
     farm.ledger.server.client.flushall()
     scene.await_alert("FarmLedgerShrunk", fires=True)
     words = ("backup", "--to", str(scene.root / "backup"))
-    assert "Redis has lost facts" in harness.celery_farm(farm.serve.environment, *words).stderr
+    assert "Redis has lost facts" in harness.run_farm(farm.serve.environment, *words).stderr
     farm.serve.kill()
     scene.follow("FarmLedgerShrunk")
     farm.serve.start()
