@@ -25,6 +25,7 @@ from worker_cpu import frames
 from worker_cpu.seats import sandbox
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
+START_SECONDS = 120.0  # s: for imports on a host that is overloaded; one that fails to start ends
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Nursery:
 
     def _start(self) -> None:
         self._socket, theirs = socket.socketpair()
-        self._socket.settimeout(END_SECONDS)
+        self._socket.settimeout(START_SECONDS)
         with theirs:
             self._process = self._begin(theirs)
 
@@ -107,6 +108,7 @@ class Nursery:
             words = " ".join(["referee", *options])  # descriptors need a byte beside them
             socket.send_fds(self._socket, [words.encode()], descriptors)
             reply = self._socket.recv(64)
+            self._socket.settimeout(END_SECONDS)  # it has imported all: a fork takes milliseconds
         except OSError:
             return None
         return int(reply) if reply else None

@@ -136,7 +136,8 @@ def check_wounds(
         if now.ending is contract.Ending.DISCONNECT:
             assert game.id in hit, f"{game.id} was lost by a crash that nobody made"
             loser = game.white if now.loser == "white" else game.black
-            assert loser == hit[game.id].name, f"{game.id}: the wrong engine has lost"
+            why = f"{game.id}: {loser} has lost, {hit[game.id]}; {now}"
+            assert loser == hit[game.id].name, why
             lost += 1
         else:
             assert (now.result, now.plies) == (before.result, before.plies), game.id

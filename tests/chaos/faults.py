@@ -14,7 +14,7 @@ import pathlib
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import harness
@@ -365,14 +365,21 @@ class Killed:
     name: str
 
 
-def kill_engine(farm: Stage, dice: random.Random) -> Killed | None:
-    """Kill one engine of the game in flight by SIGKILL."""
+def kill_engine(farm: Stage, dice: random.Random, spared: Collection[str] = ()) -> Killed | None:
+    """Kill one engine of the game in flight by SIGKILL, unless its attempt is to be spared.
+
+    Of two that are killed before either is missed, either may lose.
+    """
     with contextlib.suppress(redis.RedisError):
         slot = farm.ledger.slot(harness.HALL)
         found = harness.engines(farm)
         pid = dice.choice(found) if found else None
         words = harness.command(pid).split() if pid else []
-        if slot is not None and words and harness.kill(pid, signal.SIGKILL):
+        if slot is None or not words or slot.attempt in spared:
+            return None
+        again = farm.ledger.slot(harness.HALL)
+        is_its_engine = again is not None and again.attempt == slot.attempt
+        if is_its_engine and harness.kill(pid, signal.SIGKILL):
             return Killed(slot.game, slot.attempt, _name_of(words))
     return None
 

@@ -139,9 +139,9 @@ def test_a_killed_engine_loses_its_game_and_no_other() -> None:
             while wounds + len(killed) < TIMES * 3 and not farm.state(season).finished:
                 farm.keep_alive()
                 time.sleep(dice.uniform(0.1, 1.0))
-                if (one := faults.kill_engine(farm, dice)) is not None:
-                    killed.setdefault(one.game, one)
-                    time.sleep(0.2)
+                spared = [one.attempt for one in killed.values()]
+                if (one := faults.kill_engine(farm, dice, spared)) is not None:
+                    killed[one.game] = one
             farm.finish(season, 120)
             wounded = checker.check_season(farm.archive, season)
             wounds += checker.check_wounds(calm, wounded, killed.values())

@@ -1,0 +1,64 @@
+"""The processes that a link starts: what they are waited for, and what is started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from worker_cpu import processes
+
+SHORT = 0.3  # s: instead of END_SECONDS
+SLOW = 'sleep "$1"; shift; exec "$@"'
+
+
+def slowly(theirs: socket.socket) -> processes.Child:
+    """Start a nursery on a host that takes much longer than SHORT for its imports."""
+    serve = [sys.executable, "-m", "worker_cpu.nursery", str(theirs.fileno())]
+    command = ["sh", "-c", SLOW, "sh", str(4 * SHORT), *serve]
+    return subprocess.Popen(command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Child]:
+    """Make END_SECONDS short; give the list of the nurseries that ``begun`` will start."""
+    monkeypatch.setattr(processes, "END_SECONDS", SHORT)
+    return []
+
+
+def begun(started: list[processes.Child]) -> processes.Nursery:
+    """Begin with a nursery that is slow, as every one after it."""
+
+    def begin(theirs: socket.socket) -> processes.Child:
+        started.append(slowly(theirs))
+        return started[-1]
+
+    return processes.Nursery(begin=begin)
+
+
+def test_a_nursery_that_starts_slowly_is_waited_for(started: list[processes.Child]) -> None:
+    """Its first answer may take long: one that is started again instead would take as long."""
+    nursery = begun(started)
+    try:
+        nursery.referee().end()
+    finally:
+        nursery.end()
+    assert len(started) == 1
+
+
+def test_a_nursery_that_has_answered_and_does_not_again_is_replaced(
+    started: list[processes.Child],
+) -> None:
+    """A frozen one costs END_SECONDS, not the time of a start."""
+    nursery = begun(started)
+    try:
+        nursery.referee().end()
+        os.kill(started[0].pid, signal.SIGSTOP)
+        nursery.referee().end()
+    finally:
+        nursery.end()
+    assert len(started) == 2
