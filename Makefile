@@ -68,7 +68,7 @@ fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half a
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s
 
-seasons: $(VENV)/.dev ## Simulate each season of the rulebook 200 times: a quarter of an hour (FARM_SEASONS=n)
+seasons: $(VENV)/.dev ## Simulate each season of the rule texts 200 times: a quarter of an hour (FARM_SEASONS=n)
 	FARM_SEASONS=$${FARM_SEASONS:-200} $(BIN)/python -m pytest tests/season/test_season_simulation.py -s
 
 recount: $(VENV)/.dev ## Count 500 random seasons of each rule text again, by the texts alone: half an hour (FARM_SEASONS=n)

@@ -24,6 +24,23 @@ def test_no_file_names_what_lies_beside_the_repository() -> None:
     assert not found
 
 
+def test_no_module_climbs_out_of_the_repository() -> None:
+    """No path is built from a module's own that leads above the repository."""
+    for name in _tracked():
+        if name.endswith(".py"):
+            lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+            outside = [line for line in lines if _climbs(line) > name.count("/") + 1]
+            assert not outside, name
+
+
+def _climbs(line: str) -> int:
+    """Return how many folders above its own module a line of code goes."""
+    if numbered := re.search(r"__file__\)[\w.()]*?\.parents\[(\d+)\]", line):
+        return int(numbered[1]) + 1
+    steps = re.search(r"__file__\)(?:\.resolve\(\))?((?:\.parent\b)+)", line)
+    return steps[1].count(".parent") if steps else 0
+
+
 def _tracked() -> list[str]:
     """Return the files of the checkout, or of the unpacked source distribution."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]

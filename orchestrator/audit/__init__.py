@@ -1,1 +1,1 @@
-"""The audit: everything that the rulebook says, recomputed from a PGN archive."""
+"""The audit: everything that the rule texts say, recomputed from a PGN archive."""

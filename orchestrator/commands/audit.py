@@ -1,4 +1,4 @@
-"""The command audit: compare a PGN archive with the rulebook, or with season files."""
+"""The command audit: compare a PGN archive with the rule texts, or with season files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BOUND = click.IntRange(min=0)
 def audit(
     pgn: tuple[pathlib.Path, ...], *, seasons: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
-    """Recompute from PGN archives all that the rulebook says; report what disagrees.
+    """Recompute from PGN archives all that the rule texts say; report what disagrees.
 
     PGN is plain or gzip; several are read as one archive. Needs no Redis. Disagreements are
     the report, not an error. A broken game is named and counts nowhere, the others are

@@ -194,7 +194,7 @@ DRAWN = chess.Outcome(chess.Termination.THREEFOLD_REPETITION, None)
 
 
 def expected_ending(board: chess.Board) -> str | None:
-    """Return the ending by python-chess' own slow functions, in the rulebook's order."""
+    """Return the ending by python-chess' own slow functions, in the rule texts' order."""
     tests = {
         "checkmate": board.is_checkmate(),
         "stalemate": board.is_stalemate(),

@@ -117,7 +117,7 @@ WORDS = [
 def test_every_ending_has_its_words(
     outcome: contract.Outcome, result: str, details: str, tag: str | None, sentence: str
 ) -> None:
-    """Result, details, Termination tag and closing sentence are those of the rulebook."""
+    """Result, details, Termination tag and closing sentence are those of docs/rules."""
     assert (outcome.result, outcome.details) == (result, details)
     assert (verdict.termination(outcome), verdict.sentence(outcome)) == (tag, sentence)
 

@@ -1,4 +1,4 @@
-"""The season of issue 4's frozen journal: every end an interruption can have.
+"""The season of the frozen journal ``interrupted``: every end an interruption can have.
 
 Resumed with compensation, won by the evals, moved to the end of its round, begun anew at
 the operator's wish, asked of the organizers and answered twice (a result, ``resume``), and

@@ -1,10 +1,10 @@
 """Write frozen journals, and the tables that every version must fold them to.
 
-Run it once for each, by hand, from the repository's root (``make_fixture.py issue-3``): it
-refuses to overwrite a fixture. Issue 1: a league of five (byes), a gate, a pause,
-interrupted attempts, an abort, a hold and crashes. Issue 3: what organizers and operators
+Run it once for each, by hand, from the repository's root (``make_fixture.py organized``): it
+refuses to overwrite a fixture. ``league``: five engines (byes), a gate, a pause,
+interrupted attempts, an abort, a hold and crashes. ``organized``: what organizers and operators
 do to a running season: decisions, corrections, exclusions, amendments, an import.
-Issue 4: every end that an interruption can have (``interrupted_fixture``).
+``interrupted``: every end that an interruption can have (``interrupted_fixture``).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from orchestrator.season import (
 )
 
 FOLDERS = Path(__file__).parent / "fixtures"
-FOLDER = FOLDERS / "issue-1"
-ORGANIZED = FOLDERS / "issue-3"
-INTERRUPTED = FOLDERS / "issue-4"
+FOLDER = FOLDERS / "league"
+ORGANIZED = FOLDERS / "organized"
+INTERRUPTED = FOLDERS / "interrupted"
 WHY = ("ann", "a fixture")
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\ndisqualify_after = 3\npromote ='
 NEW = contract.EngineSpec(id="new", name="Newcomer", command=("new",))
@@ -68,7 +68,7 @@ time_control = "1+0"
 
 
 def organized_season() -> driver.Driver:
-    """Play the season of issue 3."""
+    """Play the season that organizers and operators change."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = driver.season_text(engines=6).replace("promote =", CHAIN) + SIDE

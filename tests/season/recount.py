@@ -1,7 +1,7 @@
 """Count a season again from its raw journal, knowing docs/rules and nothing else.
 
 It shares no code with the farm: it reads journal lines as JSON, and its tables of events,
-promotions and tiebreak chains are typed from the rulebook, not read from season files.
+promotions and tiebreak chains are typed from the rule texts, not read from season files.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_any_text_is_a_book_or_refused(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def journal() -> list[contract.Entry]:
-    """Read the frozen journal of issue 1."""
+    """Read the frozen journal ``league``."""
     lines = (make_fixture.FOLDER / "journal.jsonl").read_text().splitlines()
     return [contract.Entry.from_line(line) for line in lines]
 

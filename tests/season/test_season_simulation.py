@@ -1,7 +1,7 @@
 """Whole seasons under virtual time, each counted again by ``recount``.
 
 FARM_SEASONS says with how many seeds each season is played (`make seasons`: 200). Over the
-runs every tie criterion, gate and organizers' decision of the rulebook must have occurred:
+runs every tie criterion, gate and organizers' decision of the rule texts must have occurred:
 the tables below are typed from it, not read from the season files.
 """
 
@@ -113,7 +113,7 @@ class Circular(simulation.Simulation):
 
 @pytest.mark.parametrize("name", recount.SEASONS)
 def test_every_season_is_played_to_the_champion_that_a_recount_finds(name: str) -> None:
-    """Games, matches, disqualifications, ties and promotions follow the rulebook."""
+    """Games, matches, disqualifications, ties and promotions follow the rule texts."""
     seen: Counter[str] = Counter()
     for seed in range(SEEDS):
         played = simulated(name, seed)
