@@ -205,10 +205,11 @@ def _emptied(farm: Stage, _dice: random.Random) -> Held | None:
 
 
 def _read_only(farm: Stage, dice: random.Random) -> Held | None:
-    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
-        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+    with _admin(farm) as client:
+        client.ping()
+        with contextlib.suppress(redis.RedisError):  # it may be done although no reply came
+            client.execute_command("REPLICAOF", "127.0.0.1", "1")
         return Held(dice.choice([0.5, 2.0]), lambda: _writable(farm))
-    return None
 
 
 def _writable(farm: Stage) -> None:
@@ -221,10 +222,11 @@ def _writable(farm: Stage) -> None:
 
 
 def _no_memory(farm: Stage, dice: random.Random) -> Held | None:
-    with contextlib.suppress(redis.RedisError), _admin(farm) as client:
-        client.config_set("maxmemory", "1")
+    with _admin(farm) as client:
+        client.ping()
+        with contextlib.suppress(redis.RedisError):  # it may be done although no reply came
+            client.config_set("maxmemory", "1")
         return Held(dice.choice([0.5, 2.0]), lambda: _enough_memory(farm))
-    return None
 
 
 def _enough_memory(farm: Stage) -> None:
@@ -257,8 +259,10 @@ def _poisoned_queue(farm: Stage, dice: random.Random) -> Held | None:
 
 
 def _poisoned_journal(farm: Stage, dice: random.Random) -> Held | None:
-    """Let another season's journal get an entry that no farm has written, as a worker could."""
-    season = f"poison-{dice.getrandbits(40):x}"
+    """Let another season's journal get an entry that no farm has written, as a worker could.
+
+    One that could not be poisoned, Redis being away, is the next one's: else it would be played.
+    """
     kind, data = dice.choice(POISON)
     fields = {
         "v": "1",
@@ -268,19 +272,21 @@ def _poisoned_journal(farm: Stage, dice: random.Random) -> Held | None:
         "token": "1.1",
         "data": json.dumps(data),
     }
-    with contextlib.suppress(redis.RedisError, errors.FarmError):
+    if not farm.unpoisoned:
         with _admin(farm) as client:
             client.ping()  # frozen, it would begin the season later
+        season = f"poison-{dice.getrandbits(40):x}"
         farm.launch(farm.season_file(final=False), season)
-        ends = time.monotonic() + PAIRED_SECONDS
-        while time.monotonic() < ends:  # `serve` pairs it meanwhile
-            time.sleep(0.05)
-            last = farm.ledger.last(season)
-            if last > 2:
-                with _admin(farm) as client:
-                    client.xadd(keys.Keys().journal(season), fields, id=f"{last + 1}-0")
-                return Held(0.0, lambda: _suspended(farm, season), turn="last")
-    return None  # Redis or `serve` is away, by the fault before
+        farm.unpoisoned = season
+    season, ends = farm.unpoisoned, time.monotonic() + PAIRED_SECONDS
+    while time.monotonic() < ends and farm.ledger.last(season) <= 2:
+        time.sleep(0.05)  # `serve` pairs it meanwhile, unless it is away
+    for _ in range(TRIES):
+        with _admin(farm) as client, contextlib.suppress(redis.ResponseError):  # `serve` was first
+            client.xadd(keys.Keys().journal(season), fields, id=f"{farm.ledger.last(season) + 1}-0")
+            farm.unpoisoned = ""
+            return Held(0.0, lambda: _suspended(farm, season), turn="last")
+    return None
 
 
 def _suspended(farm: Stage, season: str) -> None:

@@ -79,6 +79,7 @@ class Stage(harness.Farm):
         self.lease_seconds = float(lease["FARM_LEASE_SECONDS"])
         self.season = ""  # the one that a storm strikes
         self.mischief = root / "mischief"  # what the engines are to do beside playing
+        self.unpoisoned = ""  # a season that is to get a poisoned entry
         self.restored = 0.0  # monotonic second at which all that had ended was there again
         self._host_lost = False
         self.rooted = namespaces.available()

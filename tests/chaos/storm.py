@@ -11,6 +11,7 @@ what it had ended.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import faults
 import harness
+import redis
 import stage as stages
 import watch as watches
 
@@ -29,7 +31,7 @@ from orchestrator import errors
 
 MOMENTS = ("claim", "ply", "spool", "complete", "archive")
 MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes
-RECOVERY_SECONDS = 90.0  # s: no fault may stop the farm for longer, beside a lease
+RECOVERY_SECONDS = 90.0 * harness.BUSY  # s: no fault may stop a farm for longer, beside a lease
 TURNS = ("first", "", "last")
 Wanted = tuple[faults.Fault, str]  # and its moment
 
@@ -186,7 +188,9 @@ class Storm:
             self._tally.mended[fault.name].append(now - ended)
 
     def _struck(self, fault: faults.Fault, moment: str) -> faults.Held | None:
-        held = fault.strike(self._farm, self._dice)
+        held = None
+        with contextlib.suppress(redis.RedisError, errors.FarmError):  # Redis is away, or refuses
+            held = fault.strike(self._farm, self._dice)
         _tell(f"{fault.name} at {moment}" + ("" if held else ": nothing to strike"))
         return held
 
