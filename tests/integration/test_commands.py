@@ -24,9 +24,14 @@ def url(tmp_path: pathlib.Path) -> Iterator[str]:
 
 
 def farm(url: str | None, *words: str, data: str = "nowhere") -> subprocess.CompletedProcess[str]:
-    """Run ``celery -A orchestrator farm …``."""
+    """Run the program ``farm``."""
+    return harness.run_farm(environment(url, data), *words)
+
+
+def environment(url: str | None, data: str = "nowhere") -> dict[str, str]:
+    """Return the environment of a command: with a Redis or none."""
     known = {} if url is None else {"FARM_REDIS_URL": url}
-    return harness.celery_farm(harness.without_farm() | {"FARM_DATA": data} | known, *words)
+    return harness.without_farm() | {"FARM_DATA": data} | known
 
 
 def season(tmp_path: pathlib.Path, **changes: str) -> pathlib.Path:
@@ -43,7 +48,8 @@ def season(tmp_path: pathlib.Path, **changes: str) -> pathlib.Path:
 
 def test_a_season_is_launched_and_looked_at(url: str, tmp_path: pathlib.Path) -> None:
     """Launch journals the season; every looking command shows it, to people and programs."""
-    launched = farm(url, "launch", str(season(tmp_path)), "--by", "anna", "--json")
+    words = ("launch", str(season(tmp_path)), "--by", "anna", "--json")
+    launched = harness.celery_farm(environment(url), *words)
     assert launched.returncode == 0, launched.stderr
     facts = json.loads(launched.stdout)
     assert facts["season"] == "test"
@@ -54,13 +60,15 @@ def test_a_season_is_launched_and_looked_at(url: str, tmp_path: pathlib.Path) ->
     assert first.by.startswith("anna@")
     assert facts["seed_sha256"] == first.data["seed_sha256"]
     for command in ("status", "standings", "schedule", "games", "graph", "watch"):
-        words = ("--once",) if command == "watch" else ()
-        shown = farm(url, command, *words)
+        once = ("--once",) if command == "watch" else ()
+        shown = farm(url, command, *once)
         assert shown.returncode == 0, shown.stderr
         assert shown.stdout.strip()
-        for output in (shown.stdout, farm(url, command, *words, "--json").stdout):
+        told = [farm(url, command, *options, "--json").stdout for options in {once, ()}]
+        for output in (shown.stdout, *told):
             assert first.data["seed"] not in output, f"{command} tells the seed"
-        json.loads(farm(url, command, "--json").stdout)
+        for output in told:
+            json.loads(output)
 
 
 def test_a_reading_command_takes_its_season_in_both_forms(url: str, tmp_path: pathlib.Path) -> None:
@@ -94,9 +102,10 @@ def test_the_same_season_is_not_launched_twice(url: str, tmp_path: pathlib.Path)
     """A second launch under the same id is refused by the state; another id is not."""
     file = str(season(tmp_path))
     assert farm(url, "launch", file).returncode == 0
-    again = farm(url, "launch", file)
-    assert again.returncode == 3
-    assert "--id" in again.stderr
+    for run in (harness.run_farm, harness.celery_farm):
+        again = run(environment(url), "launch", file)
+        assert again.returncode == 3
+        assert "--id" in again.stderr
     assert farm(url, "launch", file, "--id", "second").returncode == 0
 
 
@@ -233,10 +242,10 @@ def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
 
 def test_both_programs_are_the_same_group() -> None:
     """`celery -A orchestrator farm` and `farm` list every command, and tell how one is used."""
-    program = [str(pathlib.Path(sys.executable).parent / "farm"), "--help"]
-    short = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout
-    listed = farm(None, "--help").stdout
+    short = farm(None, "--help").stdout
+    listed = harness.celery_farm(environment(None), "--help").stdout
     for name in commands.COMMANDS:
         assert f"\n  {name} " in listed, name
         assert f"\n  {name} " in short, name
-    assert "Example:" in farm(None, "launch", "--help").stdout
+    for run in (harness.run_farm, harness.celery_farm):
+        assert "Example:" in run(environment(None), "launch", "--help").stdout

@@ -22,24 +22,19 @@ from orchestrator import embedded, errors
 from orchestrator.commands import common, serve_web
 from orchestrator.ledger import store
 
+FARM = (str(harness.PROGRAM),)
+CELERY = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm")
 PATIENCE = 600.0  # s: how long a busy machine may take for anything here
 
 
-def up(root: pathlib.Path, *words: str, web: bool = False) -> subprocess.Popen[str]:
+def up(
+    root: pathlib.Path, *words: str, web: bool = False, program: tuple[str, ...] = FARM
+) -> subprocess.Popen[str]:
     """Start ``farm up`` on a data directory."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("FARM_")}
     return subprocess.Popen(
         [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "orchestrator",
-            "farm",
-            "up",
-            "--data",
-            str(root),
-            "--json",
+            *(*program, "up", "--data", str(root), "--json"),
             *(() if web else ("--no-web",)),
             *words,
         ],
@@ -51,8 +46,8 @@ def up(root: pathlib.Path, *words: str, web: bool = False) -> subprocess.Popen[s
 
 
 def season(root: pathlib.Path, *extra: str) -> str:
-    """Write a season of scripted engines."""
-    engines = [harness.scripted(root / "life.jsonl", strength, *extra) for strength in range(4)]
+    """Write a season of two scripted engines: a league of two games, and a final of four."""
+    engines = [harness.scripted(root / "life.jsonl", strength, *extra) for strength in (0, 3)]
     return str(harness.league(root / "season.toml", engines))
 
 
@@ -96,14 +91,15 @@ def wait_for_game(root: pathlib.Path) -> None:
 
 def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.Path) -> None:
     """Exit code 0, the table on standard output, the files where it says, no process left."""
-    process = up(tmp_path, "--launch", season(tmp_path), "--until-finished")
+    words = ("--launch", season(tmp_path), "--until-finished")
+    process = up(tmp_path, *words, program=CELERY)
     output, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
     facts = json.loads(output)
     assert facts["season"]["status"] == "finished"
     assert pathlib.Path(facts["journal"]).is_file()
     assert all(pathlib.Path(path).is_file() for path in facts["pgn"])
-    assert "league 12/12" in told
+    assert "league 2/2" in told
     assert gone(tmp_path)
 
 
@@ -141,7 +137,7 @@ def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) 
         wait_for_game(tmp_path)
         ask_to_end(process, tmp_path)
     _, told = process.communicate(timeout=PATIENCE)
-    assert "league 1/12" in told
+    assert "league 1/2" in told
     assert "given up" not in told.replace("Ctrl-C again gives it up", "")
     assert gone(tmp_path)
 
