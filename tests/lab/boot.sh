@@ -29,6 +29,9 @@ for setting in numa_balancing nmi_watchdog sched_rt_runtime_us; do
   cat "proc/sys/kernel/$setting" > "$folder/sys/proc/sys/$setting"
   mount --bind "$folder/sys/proc/sys/$setting" "proc/sys/kernel/$setting"
 done
+# Two hosts with one boot id are one machine: a kibitzer would refuse to start beside the hall.
+cat proc/sys/kernel/random/uuid > "$folder/sys/proc/sys/boot_id"
+mount --bind "$folder/sys/proc/sys/boot_id" proc/sys/kernel/random/boot_id
 for tree in devices/system/cpu devices/virtual/workqueue kernel/mm; do
   [ -d "$folder/sys/$tree" ] && mount --bind "$folder/sys/$tree" "sys/$tree"
 done

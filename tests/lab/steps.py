@@ -69,7 +69,7 @@ class Lab:
             told.append(
                 f"-- {one.name}\n{units}\n{one.ask('systemctl', '--failed', '--no-legend')}"
             )
-            units = ("farm-serve", "farm-hall@*", "farm-gpu", "redis-server")
+            units = ("farm-serve", "farm-hall@*", "farm-gpu", "farm-kibitz@*", "redis-server")
             told += [f"-- {one.name}: {unit}\n{one.journal(unit, 12)}" for unit in units]
         return "\n".join(told)
 
