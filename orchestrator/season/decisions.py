@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from orchestrator import contract, errors
-from orchestrator.season import entries, events, model, standings, vacancies
+from orchestrator.season import entries, events, model, standings, vacancies, vacancy_answer
 from orchestrator.season import state as season_state
 
 
@@ -150,7 +150,7 @@ def decide(
         known = ", ".join(one.decision for one in outstanding(state)) or "none"
         raise errors.RefusedError(f"no decision {decision!r} is awaited; awaited: {known}")
     if asked.to:
-        return vacancies.decide(state, asked, choose, name, reason)
+        return vacancy_answer.decide(state, asked, choose, name, reason)
     _check_answer(asked, choose, reason)
     order = (*choose, *(engine for engine in asked.engines if engine not in choose))
     fact = entries.Decided(
