@@ -16,9 +16,10 @@ import celery
 import click
 from celery import signals
 
-from orchestrator import broker, embedded, logs
+from orchestrator.common import logs
 from orchestrator.contract import bells
-from orchestrator.ledger import address
+from orchestrator.ledger import address, embedded_redis
+from orchestrator.queues import broker
 
 NOWHERE = "redis://localhost:6379/0"  # Redis' own default: where nothing else is known
 
@@ -41,7 +42,7 @@ def _route(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: A
         )
 
 
-_address = address.url() or embedded.running_here() or NOWHERE
+_address = address.url() or embedded_redis.running_here() or NOWHERE
 app = celery.Celery(bells.APP, broker=address.broker(_address), amqp=broker.Amqp)
 app.conf.update(
     broker_use_ssl=address.tls(_address),
@@ -55,7 +56,7 @@ app.conf.update(
     task_default_queue="farm.idle",
     task_create_missing_queues=True,
     task_routes=(_route,),
-    imports=("orchestrator.control",),  # of workers
+    imports=("orchestrator.queues.remote_control",),  # of workers
     worker_disable_prefetch=True,  # no message waits behind a game of hours
     # 0: no limit beside the one above. A limit counts a message whose acknowledgement was lost
     # with its connection as unacknowledged for good: a limit of one is then never free again.

@@ -24,9 +24,8 @@ import rich.console
 import rich.terminal_theme
 from playwright import sync_api
 
-from orchestrator import embedded
 from orchestrator.commands import common, launch, watch
-from orchestrator.ledger import store
+from orchestrator.ledger import embedded_redis, store
 
 PICTURES = pathlib.Path(__file__).parent.parent / "docs" / "pictures"
 GAMES = 7  # finished ones, so that the table says something
@@ -134,7 +133,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="farm-pictures-") as name:
         folder = pathlib.Path(name)
         with (
-            embedded.EmbeddedRedis(folder / common.REDIS) as redis,
+            embedded_redis.EmbeddedRedis(folder / common.REDIS) as redis,
             farm(folder, redis.url, port),
             store.connect(redis.url) as known,
             browser() as page,

@@ -1,7 +1,7 @@
 """Draw the structure of the program into docs/pictures/structure.svg: who imports whom.
 
-The graph of the modules is grimp's. They are drawn by rooms: a package is a room, modules of
-``GROUPS`` that lie beside each other make one, and any other module is one by itself. An
+The graph of the modules is grimp's. They are drawn by rooms: a folder of a package is a room, and
+so is a folder of ``season`` and ``broadcast``; a module that lies in no folder is one by itself. An
 arrow goes from a room to one that it imports; those that follow from other arrows are left
 out. Run by ``make structure``, which needs graphviz' ``dot``; ``tests/test_layers.py`` holds the
 rooms and arrows of the picture, not its lines, against the program, and needs none.
@@ -15,8 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree as ET
 
 import grimp
@@ -25,46 +24,14 @@ ROOT = pathlib.Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "structure.svg"
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
 SVG = "{http://www.w3.org/2000/svg}"
-LINE = 26  # characters of a room's modules beside each other
+WINGS = ("orchestrator.season", "orchestrator.broadcast")  # their folders are rooms, too
 
-# Modules that lie beside each other in a package, by package and room.
-GROUPS: Mapping[str, Mapping[str, str]] = {
-    "orchestrator": {
-        "contract": "contract errors common",
-        "common": "version logs players",
-        "doorbell": "celery doorbell access processes embedded watchdog",
-        "forecast": "ratinglist forecast branch chances simulation importing",
-        "serve": (
-            "serve season_runner leases ringing archive interrupted_games farm_journal testmatches"
-            " evidence"
-        ),
-    },
-    "worker_cpu": {
-        "keeper": (
-            "tasks keeper lane link lease outages live witness suspicion holds retention bench"
-            " bench_command vitals doctor"
-        ),
-        "hall": "hall settling pins settings boxes seating",
-        "referee": (
-            "referee nursery playing start thinking desk plies telling kept promptness tablebases"
-            " protocol_log resume stalls pulse cgroups turns"
-        ),
-        "frames": "frames finished interrupted deadman",
-        "house": "house_engine house_search house_evaluation host_speed",
-    },
-}
-_ROOM_OF = {
-    f"{package}.{module}": f"{package}.{room}"
-    for package, rooms in GROUPS.items()
-    for room, modules in rooms.items()
-    for module in modules.split()
-}
 _Graph = Mapping[str, set[str]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Structure:
-    """Rooms (package and name) with the words in their boxes, and the arrows between them."""
+    """Rooms (dotted name: name in the picture), and the arrows between them."""
 
     rooms: Mapping[str, str]
     arrows: frozenset[tuple[str, str]]
@@ -72,13 +39,13 @@ class Structure:
 
 def read_program() -> Structure:
     """Return the structure of the program; raise ``ValueError`` for rooms in a circle."""
-    rooms = _rooms()
+    rooms = read_rooms()
     beyond = {room: _beyond(room, rooms) for room in rooms}
     arrows = set()
     for room, others in rooms.items():
         implied = set().union(*(beyond[other] for other in others))
         arrows |= {(room, other) for other in others - implied}
-    return Structure({room: " ".join(_words(room)) for room in rooms}, frozenset(arrows))
+    return Structure({room: _name(room) for room in rooms}, frozenset(arrows))
 
 
 def read_picture(svg: str) -> Structure:
@@ -107,7 +74,7 @@ def _drawing(structure: Structure) -> Iterator[str]:
     for package in PACKAGES:
         yield f'  subgraph cluster_{package} {{ label="{package}" bgcolor="#eef2f7" color="#c4cfdb"'
         inside = sorted(room for room in structure.rooms if room.startswith(f"{package}."))
-        yield from (f'    "{room}" [label={_label(room)}]' for room in inside)
+        yield from (f'    "{room}" [label="{_name(room)}"]' for room in inside)
         yield "  }"
     for start, end in sorted(structure.arrows):
         yield f'  "{start}" -> "{end}"'
@@ -125,13 +92,7 @@ def _stacked(structure: Structure) -> Iterator[tuple[str, str]]:
             yield from ((room, top) for top in tops)
 
 
-def _label(room: str) -> str:
-    name, *beside = _words(room)
-    lines = "".join(f"<BR/>{line}" for line in textwrap.wrap(" ".join(beside), LINE))
-    return f"<<B>{name}</B>{lines}>"
-
-
-def _rooms() -> _Graph:
+def read_rooms() -> _Graph:
     """Return what each room imports, by the modules in it."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     rooms: dict[str, set[str]] = {}
@@ -142,10 +103,15 @@ def _rooms() -> _Graph:
 
 
 def _room(module: str) -> str:
-    package, beside = module.split(".")[:2]
-    if package == "worker_gpu":
-        return f"{package}.agent" if beside == "agent" else f"{package}.box"
-    return _ROOM_OF.get(f"{package}.{beside}", f"{package}.{beside}")
+    parts = module.split(".")
+    if parts[0] == "worker_gpu":
+        return module if parts[1] == "agent" else "worker_gpu.seats"
+    depth = 3 if ".".join(parts[:2]) in WINGS and len(parts) > 2 and _folder(parts[:3]) else 2
+    return ".".join(parts[:depth])
+
+
+def _folder(parts: Sequence[str]) -> bool:
+    return ROOT.joinpath(*parts).is_dir()
 
 
 def _beyond(room: str, rooms: _Graph) -> set[str]:
@@ -161,12 +127,10 @@ def _beyond(room: str, rooms: _Graph) -> set[str]:
     return found
 
 
-def _words(room: str) -> list[str]:
-    """Return a room's name, and the modules that make it where they are no package."""
-    package, _, name = room.partition(".")
-    folder = (ROOT / package / name).is_dir()
-    beside = GROUPS.get(package, {}).get(name, "").split()
-    return [f"{name}/" if folder else name, *beside]
+def _name(room: str) -> str:
+    """Return how a room is called in the picture: a folder's name ends with a slash."""
+    package, *parts = room.split(".")
+    return "/".join(parts) + "/" * _folder((package, *parts))
 
 
 def main() -> None:

@@ -32,11 +32,15 @@ import redis
 import rich.console
 from celery import platforms
 
-from orchestrator import access, commands, contract, embedded, errors, processes, serve
-from orchestrator.arbiter import packing, record, verdict
+from orchestrator import commands, contract
+from orchestrator.arbiter import game_zip, record, verdict
 from orchestrator.commands import launch, up_load, up_screen
-from orchestrator.ledger import api, keys, store
-from orchestrator.season import files, state
+from orchestrator.common import errors
+from orchestrator.ledger import api, embedded_redis, keys, store
+from orchestrator.ops import acl, supervisor
+from orchestrator.season.file import load
+from orchestrator.season.fold import state
+from orchestrator.serve import loop
 
 PROGRAM = pathlib.Path(sys.executable).with_name("farm")
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
@@ -51,7 +55,7 @@ LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_S
 CALM = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "40", "FARM_LEASE_SECONDS": "60"}
 
 
-class Redis(embedded.EmbeddedRedis):
+class Redis(embedded_redis.EmbeddedRedis):
     """A Redis with the farm's users, and no default user, unless the tests ask for the embedded."""
 
     def __init__(
@@ -69,11 +73,11 @@ class Redis(embedded.EmbeddedRedis):
         if self.users:
             file = data_dir.absolute().with_suffix(".acl")
             file.parent.mkdir(parents=True, exist_ok=True)
-            names = [*(role for role in access.ROLES if role != "operator"), OPERATOR]
+            names = [*(role for role in acl.ROLES if role != "operator"), OPERATOR]
             passwords = {name: [_password(name)] for name in names}
-            file.write_text(access.acl_file(access.users(passwords, [OPERATOR])))
+            file.write_text(acl.acl_file(acl.users(passwords, [OPERATOR])))
             self.options = ("--aclfile", str(file))
-            found = server or embedded.find_server()[0]
+            found = server or embedded_redis.find_server()[0]
             binary = binary or self._write_program(file.with_suffix(".program"), found)
         super().__init__(data_dir, binary or server)
 
@@ -131,15 +135,15 @@ class Farm:
         self.redis.start()
         self.ledger = store.connect(self.redis.url)
         logs = self.root / "logs"
-        self.serve = processes.Supervised(
+        self.serve = supervisor.Supervised(
             "serve",
-            processes.serve_command(),
+            supervisor.serve_command(),
             self.environment("orchestrator"),
             logs / "serve.log",
         )
-        self.worker = processes.Supervised(
+        self.worker = supervisor.Supervised(
             "worker",
-            processes.worker_command(HALL),
+            supervisor.worker_command(HALL),
             self.environment("worker"),
             logs / "worker.log",
         )
@@ -148,7 +152,7 @@ class Farm:
 
     def environment(self, user: str) -> dict[str, str]:
         """Return the environment of a process that is a user of this farm's Redis."""
-        return processes.environment(self.redis.url_of(user), self.root, HALL) | self._extra
+        return supervisor.environment(self.redis.url_of(user), self.root, HALL) | self._extra
 
     def stop(self) -> None:
         """End all, whatever state it is in."""
@@ -163,11 +167,11 @@ class Farm:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def second_worker(self, data: pathlib.Path) -> processes.Supervised:
+    def second_worker(self, data: pathlib.Path) -> supervisor.Supervised:
         """Start a worker of the same hall that has another directory, so another lock."""
         environment = dict(self.worker.environment) | {"FARM_DATA": str(data)}
-        worker = processes.Supervised(
-            "intruder", processes.worker_command(HALL), environment, data / "worker.log"
+        worker = supervisor.Supervised(
+            "intruder", supervisor.worker_command(HALL), environment, data / "worker.log"
         )
         worker.start()
         return worker
@@ -187,7 +191,7 @@ class Farm:
 
     def launch(self, file: pathlib.Path, season: str, seed: str = "00") -> None:
         """Launch a season file under an id."""
-        launch.start(self.ledger, files.load(file), season, HALL, seed, "test")
+        launch.start(self.ledger, load.load(file), season, HALL, seed, "test")
 
     def state(self, season: str) -> state.SeasonState:
         """Fold a season's journal."""
@@ -242,7 +246,7 @@ def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator
 
 def serve_once(ledger: api.Ledger, archive: pathlib.Path) -> None:
     """Let a ``serve`` that remembers nothing make one pass; it rings nobody."""
-    server = serve.Server(ledger, archive, lambda _: None)
+    server = loop.Server(ledger, archive, lambda _: None)
     server.once()
     server.close()
 
@@ -413,7 +417,7 @@ def link_pid(farm: Farm) -> int | None:
 
 
 def game_process(farm: Farm, program: str) -> int | None:
-    """Return the link's child that runs a program (``deadman.py``, ``worker_cpu.nursery``)."""
+    """Return the link's child that runs a program, by a part of its command line."""
     link = link_pid(farm)
     for pid in children(link) if link else []:
         if program in command(pid):
@@ -423,14 +427,14 @@ def game_process(farm: Farm, program: str) -> int | None:
 
 def referee_pid(farm: Farm) -> int | None:
     """Return the referee of the game in flight: the nursery's child."""
-    nursery = game_process(farm, "worker_cpu.nursery")
+    nursery = game_process(farm, "worker_cpu.referee.forkserver")
     found = children(nursery) if nursery else []
     return found[-1] if found else None
 
 
 def engines(farm: Farm) -> list[int]:
     """Return the scripted engines of the game in flight: the dead man's children."""
-    dead_man = game_process(farm, "deadman.py")
+    dead_man = game_process(farm, "engines/supervisor.py")
     found = children(dead_man) if dead_man else []
     return [pid for pid in found if "scripted.py" in command(pid)]
 
@@ -572,7 +576,7 @@ def invented(
         ended_ms=2,
         record_sha256="",
     )
-    return finished, packing.pack(game, record.pgn(game), b"")
+    return finished, game_zip.pack(game, record.pgn(game), b"")
 
 
 def up_screen_of(

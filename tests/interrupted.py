@@ -10,7 +10,7 @@ import checker
 import harness
 
 from orchestrator import contract
-from orchestrator.season import state
+from orchestrator.season.fold import state
 
 MOVES = 6  # moves: how long a game is that nothing else ends
 

@@ -15,43 +15,46 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import structure  # type: ignore[import-not-found]  # noqa: E402 - a script
 
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
-FOUNDATION = {"orchestrator.common", "orchestrator.contract", "orchestrator.errors"}
+LOOSE = {"__init__", "celery", "tasks", "settings"}  # a module of a package that lies in no room
 PURE = {"redis", "celery", "kombu", "time", "subprocess", "socket", "threading", "os", "random"}
 
-# Layer: the parts of the farm its modules may import (itself and the foundation always).
-ALLOWED = {
-    "orchestrator.common": set(),
-    "orchestrator.contract": {"orchestrator.errors"},
-    "orchestrator.errors": set(),
-    "orchestrator.arbiter": set(),
-    "orchestrator.rating": set(),
-    "orchestrator.ledger": {"orchestrator.arbiter"},
-    "orchestrator.season": {"orchestrator.arbiter"},
-    "orchestrator.audit": {"orchestrator.arbiter", "orchestrator.season"},
-    "orchestrator.broadcast": {
-        "orchestrator.arbiter",
-        "orchestrator.forecast",
-        "orchestrator.rating",
-        "orchestrator.ratinglist",
-        "orchestrator.season",
-        "orchestrator.version",
-    },
-    "worker_cpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},
-    "worker_cpu.kibitz": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.logs"},
-    "worker_cpu.match": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.rating"},
-    "worker_gpu": {"orchestrator.arbiter", "orchestrator.ledger", "orchestrator.version"},
+# From the ground up: a room imports rooms of the rows above its own row alone.
+LAYERS = (
+    "orchestrator.common",
+    "orchestrator.contract orchestrator.rating",
+    "orchestrator.arbiter orchestrator.engines orchestrator.ledger orchestrator.seasons",
+    "orchestrator.queues orchestrator.testmatch orchestrator.season.spec",
+    "orchestrator.celery orchestrator.season.formats",
+    "orchestrator.season.fold",
+    "orchestrator.season.file",
+    "orchestrator.season.amend",
+    "orchestrator.season",
+    "orchestrator.audit orchestrator.forecast orchestrator.metrics orchestrator.notify",
+    "orchestrator.serve orchestrator.broadcast.content",
+    "orchestrator.broadcast.feeds",
+    "orchestrator.broadcast",
+    "orchestrator.broadcast.forecast orchestrator.ops",
+    "orchestrator.broadcast.web",
+    "orchestrator.commands",
+    "worker_cpu.wire worker_cpu.builtin_engine worker_gpu.agent",
+    "worker_cpu.protocols worker_gpu.seats",
+    "worker_cpu.engines",
+    "worker_cpu.hall worker_cpu.referee worker_cpu.settings",
+    "worker_cpu.host worker_cpu.match",
+    "worker_cpu.book worker_cpu.kibitz worker_cpu.link",
+    "worker_cpu.worker",
+    "worker_cpu.tasks",
+)
+# What workers may import of the orchestrator: nothing that decides.
+FOR_WORKERS = {
+    f"orchestrator.{room}"
+    for room in ["common", "contract", "rating", "arbiter", "engines", "ledger", "testmatch"]
 }
 
 
 def _modules(layer: str) -> list[pathlib.Path]:
     place = ROOT / layer.replace(".", "/")
-    found = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-    inner = [ROOT / other.replace(".", "/") for other in ALLOWED if _lies_in(other, layer)]
-    return [path for path in found if not any(path.is_relative_to(room) for room in inner)]
-
-
-def _lies_in(other: str, layer: str) -> bool:
-    return other.startswith(f"{layer}.")
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
 
 
 def _imports(path: pathlib.Path) -> set[str]:
@@ -64,21 +67,27 @@ def _imports(path: pathlib.Path) -> set[str]:
     return found
 
 
-def _belongs(name: str, layer: str) -> bool:
-    return name == layer or name.startswith(f"{layer}.")
+def test_a_room_imports_only_what_lies_below_it() -> None:
+    """No room imports one of its own layer, or of one above, not even within a function."""
+    heights = {room: height for height, row in enumerate(LAYERS) for room in row.split()}
+    rooms = structure.read_rooms()
+    assert set(rooms) == set(heights), "a room's layer stands in LAYERS"
+    upward = [(a, b) for a, below in rooms.items() for b in below if heights[b] >= heights[a]]
+    assert not upward
 
 
-@pytest.mark.parametrize("layer", ALLOWED)
-def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
-    """No module imports a part of the farm that its layer may not know."""
-    outer = {other for other in ALLOWED if _lies_in(layer, other)}
-    allowed = ALLOWED[layer] | FOUNDATION | {layer} | outer
-    modules = _modules(layer)
-    assert modules, f"layer {layer} has no module"
-    for path in modules:
-        for name in _imports(path):
-            ours = name.split(".")[0] in PACKAGES and name not in PACKAGES
-            assert not ours or any(_belongs(name, part) for part in allowed), f"{path}: {name}"
+def test_workers_import_nothing_that_decides() -> None:
+    """A hall and a GPU box know messages, ledger and the rules of one game."""
+    for room, below in structure.read_rooms().items():
+        if room.startswith(("worker_cpu.", "worker_gpu.")):
+            theirs = {one for one in below if one.startswith("orchestrator.")}
+            assert theirs <= FOR_WORKERS, room
+
+
+def test_every_module_lies_in_a_room() -> None:
+    """The folder listing is the architecture: beside the rooms lie a package's entrances alone."""
+    for package in ("orchestrator", "worker_cpu"):
+        assert {path.stem for path in (ROOT / package).glob("*.py")} <= LOOSE, package
 
 
 @pytest.mark.parametrize(
@@ -89,13 +98,6 @@ def test_pure_layers_know_no_clock_no_process_no_server(layer: str) -> None:
     for path in _modules(layer):
         for name in _imports(path):
             assert name.split(".")[0] not in PURE, f"{path}: {name}"
-
-
-def test_the_orchestrator_imports_no_worker() -> None:
-    """What is decided does not depend on how games are played."""
-    for path in _modules("orchestrator"):
-        for name in _imports(path):
-            assert not name.startswith(("worker_cpu", "worker_gpu")), f"{path}: {name}"
 
 
 def test_only_the_ledger_spells_redis_keys() -> None:

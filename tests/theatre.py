@@ -16,13 +16,17 @@ import harness
 import httpx
 import redis
 
-from orchestrator import access, chances, contract, processes, simulation
-from orchestrator.broadcast import feeds, library, messages, projector
-from orchestrator.broadcast.outlook import settings
-from orchestrator.broadcast.web import app, doors, server
+from orchestrator import contract
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import documents, messages
+from orchestrator.broadcast.feeds import files
+from orchestrator.broadcast.forecast import settings
+from orchestrator.broadcast.web import app, connection_limits, server
 from orchestrator.commands import launch, serve_web
-from orchestrator.season import files
-from orchestrator.season import state as season_state
+from orchestrator.forecast import game_model, season_simulation
+from orchestrator.ops import acl, supervisor
+from orchestrator.season.file import load
+from orchestrator.season.fold import state as season_state
 
 ROLE = "broadcast"
 SEED = "5eed5eed5eed5eed5eed5eed5eed5eed"
@@ -81,10 +85,10 @@ class Kept(Tape):
         return self.records.get(attempt)
 
 
-def simulated(name: str, seed: int = 7, luck: chances.Chances | None = None) -> Tape:
+def simulated(name: str, seed: int = 7, luck: game_model.Chances | None = None) -> Tape:
     """Return the whole journal of a simulated season."""
-    loaded = files.load(launch.season_file(name))
-    return Tape(simulation.Simulation.launched(loaded, seed, luck).run().journal)
+    loaded = load.load(launch.season_file(name))
+    return Tape(season_simulation.Simulation.launched(loaded, seed, luck).run().journal)
 
 
 @dataclasses.dataclass
@@ -92,15 +96,15 @@ class Projected:
     """A projector with what it has made."""
 
     projector: projector.Projector
-    shelf: library.Library
+    shelf: documents.Library
     told: list[messages.Message]
 
 
 def projected(tape: Tape, root: pathlib.Path) -> Projected:
     """Return a projector of a tape that writes below ``root``."""
-    shelf, told = library.Library(), list[messages.Message]()
+    shelf, told = documents.Library(), list[messages.Message]()
     made = projector.Projector(
-        tape, root / "archive", shelf, feeds.Directory(root / "feeds"), told.extend
+        tape, root / "archive", shelf, files.Directory(root / "feeds"), told.extend
     )
     return Projected(made, shelf, told)
 
@@ -110,7 +114,7 @@ def served(
     tape: Tape,
     root: pathlib.Path,
     reckoned: settings.Settings | None = None,
-    house: doors.Doors | None = None,
+    house: connection_limits.Doors | None = None,
 ) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
     made = app.create(tape, root / "archive", root / "feeds", reckoned)
@@ -145,7 +149,7 @@ def spectators_role(farm: harness.Farm, role: str = ROLE) -> dict[str, str]:
     file = farm.root / f"{role}.password"
     if not file.exists():
         file.write_text(secrets.token_hex(16))
-    user = access.User(role, access.roles()[role], (access.sha256(file.read_text()),))
+    user = acl.User(role, acl.roles()[role], (acl.sha256(file.read_text()),))
     with redis.Redis.from_url(farm.redis.url) as client:
         client.execute_command("ACL", "SETUSER", user.name, *user.rules())
     return {"FARM_REDIS_USER": role, "FARM_REDIS_PASSWORD_FILE": str(file)}
@@ -162,9 +166,9 @@ class Web:
 
     def start(self) -> None:
         """Start it, on the port that it had before."""
-        environment = processes.environment(self.farm.redis.url, self.farm.root, harness.HALL)
+        environment = supervisor.environment(self.farm.redis.url, self.farm.root, harness.HALL)
         environment |= spectators_role(self.farm)
-        command = [*processes.web_command("127.0.0.1", self.port), "--eager", "--forecast", "20"]
+        command = [*supervisor.web_command("127.0.0.1", self.port), "--eager", "--forecast", "20"]
         log = (self.farm.root / "web.log").open("a")
         self.process = subprocess.Popen(
             command,

@@ -13,9 +13,10 @@ import pathlib
 import socket
 from collections.abc import Mapping
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import address
-from worker_cpu.seats import sandbox, visible
+from worker_cpu.engines import mounts, sandbox
 
 BEAT_SECONDS = 10.0  # s: renewals, and so the delay of an operator's wish
 DEAD_MAN_SECONDS = 90.0  # s: engines die this long after the last renewal was sent
@@ -108,7 +109,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         keep_attempts_days=_seconds(env, "FARM_KEEP_ATTEMPTS_DAYS", KEEP_ATTEMPTS_DAYS),
         boxes=pathlib.Path(env["FARM_BOXES"]) if env.get("FARM_BOXES") else None,
         data=data,
-        farm_places=visible.farm_places(env, data, url),
+        farm_places=mounts.farm_places(env, data, url),
         referee_cpus=_cpus(env, "FARM_REFEREE_CPUS"),
         engine_cpus=_cpus(env, "FARM_ENGINE_CPUS"),
         engine_sandbox=sandbox.wish(env.get("FARM_SANDBOX") or "auto", "FARM_SANDBOX"),

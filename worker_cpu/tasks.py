@@ -26,11 +26,13 @@ import structlog
 from celery import bootsteps, signals
 from celery.worker import state
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.contract import bells
 from orchestrator.ledger import api, lane_store, store
-from worker_cpu import keeper, lane, settings, vitals
-from worker_cpu.seats import visible
+from worker_cpu import settings
+from worker_cpu.engines import mounts
+from worker_cpu.host import heartbeat
+from worker_cpu.worker import hall_worker, lane_worker
 
 log = structlog.get_logger()
 
@@ -39,7 +41,9 @@ LANE_RING_SECONDS = 10.0  # s: a look costs 3 s of polling the lock, beside an o
 PROBLEM_LENGTH = 1000  # characters: a line of them is written to a pipe whole
 CHILD_SECONDS = 0.5  # s: how often the main process looks whether its child has ended
 
-_keepers: list[keeper.HallKeeper | lane.LaneKeeper] = []  # one in a child, none in the main process
+_keepers: list[
+    hall_worker.HallKeeper | lane_worker.LaneKeeper
+] = []  # one in a child, none in the main process
 _reports: list[int] = []  # the pipe's end into which children report how their opening went
 
 
@@ -79,7 +83,7 @@ def _watch_the_child(sender: Any, **_: object) -> None:
 @signals.worker_init.connect
 def _name_this_worker(**_: object) -> None:
     """Give this start of the worker a name of its own: a drain ends one start, not the next."""
-    visible.prefer_own_programs()
+    mounts.prefer_own_programs()
     try:
         hall = settings.from_environment()
     except errors.FarmError as error:
@@ -100,7 +104,7 @@ def _open_hall(**_: object) -> None:
     try:
         hall = settings.from_environment()
         of_lane = hall.lane != settings.WHOLE
-        hall_keeper = lane.LaneKeeper(hall) if of_lane else keeper.HallKeeper(hall)
+        hall_keeper = lane_worker.LaneKeeper(hall) if of_lane else hall_worker.HallKeeper(hall)
         hall_keeper.open()
     except Exception as error:
         log.critical("hall.not_opened", error=str(error), exc_info=True)
@@ -125,11 +129,11 @@ def _hear_children(reading: int, hall: settings.HallSettings) -> None:
         if outcome["problem"]:
             stop.set()
             if hall.lane == settings.WHOLE:  # what a host with a hall tells is its hall's
-                vitals.publish_problem(hall, outcome["problem"])
+                heartbeat.publish_problem(hall, outcome["problem"])
             state.should_stop = outcome["exit"]  # Celery's loop looks at it twice a second
         elif not beats:
             beats = True
-            threading.Thread(target=vitals.beat, args=(hall, stop), daemon=True).start()
+            threading.Thread(target=heartbeat.beat, args=(hall, stop), daemon=True).start()
 
 
 @signals.worker_ready.connect
@@ -172,7 +176,7 @@ def _ring_until_known(hall: settings.HallSettings) -> None:
     lanes, pause = lane_store.connect(hall.redis_url), threading.Event()
     while True:
         try:
-            if lane.is_known(lanes, hall):
+            if lane_worker.is_known(lanes, hall):
                 return
             queue = bells.queue(f"{hall.hall}.{hall.lane}")
             play.apply_async(queue=queue)

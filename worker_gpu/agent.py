@@ -946,7 +946,7 @@ def become(user: int, parent: int) -> None:
 
 
 def counters(cores: list[int], engine: int, group: str = "") -> dict[str, Any]:
-    """Return this host's counters in ns, by core, as ``worker_cpu/pulse.py`` reads them."""
+    """Return this host's counters in ns, by core, as ``worker_cpu/host/pulse.py`` reads them."""
     busy: dict[int, int] = {}
     steal: dict[int, int] = {}
     for line in read_if_there("/proc/stat").splitlines():
@@ -989,8 +989,8 @@ def processor_ns(pid: int) -> int:
 
 
 # -- processes -----------------------------------------------------------------------------
-# The same again as in worker_cpu/deadman.py: each of the two has to be one file of the standard
-# library, and runs on a host where the other one need not be.
+# The same again as in worker_cpu/engines/supervisor.py: each of the two has to be one file of the
+# standard library, and runs on a host where the other one need not be.
 
 
 def process_table() -> list[tuple[int, str, int, int, int]]:

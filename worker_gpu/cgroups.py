@@ -12,7 +12,7 @@ import pathlib
 import time
 from typing import Final
 
-from orchestrator import errors
+from orchestrator.common import errors
 
 OLD_SECONDS: Final = 3600.0  # s: a seat is taken within minutes; an empty group is over by then
 # The file of the bound on memory, and that of swap: version 2 bounds swap alone, version 1

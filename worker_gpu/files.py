@@ -13,9 +13,9 @@ import pathlib
 import shutil
 from collections.abc import Iterator
 
-from orchestrator import contract, errors
-from orchestrator.arbiter import builds
-from orchestrator.ledger import files
+from orchestrator import contract
+from orchestrator.common import errors, files
+from orchestrator.engines import builds
 
 
 @dataclasses.dataclass(frozen=True)

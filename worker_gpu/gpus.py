@@ -15,7 +15,8 @@ from typing import Any
 
 import pynvml
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import vitals
 
 MAX_CELSIUS = 83.0  # °C: a GPU that begins so hot is throttled within the game

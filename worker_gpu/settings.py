@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import address
 from worker_gpu import gpus
 

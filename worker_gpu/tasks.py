@@ -13,15 +13,15 @@ import celery
 import structlog
 from celery import signals
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.contract import bells
-from worker_gpu import box, settings
+from worker_gpu import seats, settings
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0  # s: how late a lost ring is made up for
 
-_boxes: list[box.Box] = []  # one in a box's worker, none in any other
+_boxes: list[seats.Box] = []  # one in a box's worker, none in any other
 
 
 @celery.shared_task(name=bells.PREPARE)
@@ -39,7 +39,7 @@ def _open_box(**_: object) -> None:
     """
     try:
         configured = settings.from_environment()
-        one = box.Box(configured)
+        one = seats.Box(configured)
     except errors.FarmError as error:
         log.critical("box.not_opened", error=str(error))
         raise SystemExit(error.exit_code) from error

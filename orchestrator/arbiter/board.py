@@ -18,8 +18,9 @@ from typing import Literal, TypeAlias
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import verdict
+from orchestrator.common import errors
 
 _COORDINATES = re.compile(r"([a-h][1-8])-?([a-h][1-8])=?([qrbnQRBN]?)[+#]?")
 

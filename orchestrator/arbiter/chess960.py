@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 
 POSITIONS = 960
 DOUBLE = POSITIONS * POSITIONS

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 
 PLIES = 1_000  # of an opening: the longest known has 60
 Kind: TypeAlias = Literal["pgn", "epd"]
@@ -40,9 +41,9 @@ def parse(text: str, kind: Kind, plies: int | None, source: str) -> list[contrac
 
 
 def _games(text: str, plies: int | None, source: str) -> Iterator[contract.Opening]:
-    from orchestrator.arbiter import opening_games  # noqa: PLC0415 - it loads asyncio
+    from orchestrator.arbiter import opening_pgn  # noqa: PLC0415 - it loads asyncio
 
-    return opening_games.read(text, plies, source)
+    return opening_pgn.read(text, plies, source)
 
 
 # -- EPD and FEN ---------------------------------------------------------------------

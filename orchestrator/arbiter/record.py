@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import comments, discreet, rmobility, verdict
+from orchestrator.arbiter import pgn_comments, redact, rmobility, verdict
+from orchestrator.common import errors
 
 COLUMNS = 80
 
@@ -109,14 +110,14 @@ def _moves(record: contract.GameRecord) -> Iterator[tuple[str, str]]:
     board = boards.start_board(record.order.opening, record.order.variant)
     for move in boards.book_moves(board, record.order.opening):
         number = _number(board, first=not board.move_stack)
-        yield number + board.san_and_push(move), comments.book(board)
-    own = {chess.WHITE: comments.Predictions(), chess.BLACK: comments.Predictions()}
+        yield number + board.san_and_push(move), pgn_comments.book(board)
+    own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
     told = _interruptions(record)
     for ply in record.plies:
         mover, before = board.turn, board.copy(stack=False)
         number = _number(board, first=not board.move_stack)
         san = _play(board, ply)
-        comment = comments.engine(before, board, ply, own[mover])
+        comment = pgn_comments.engine(before, board, ply, own[mover])
         yield number + san, " ".join([comment, *told.get(ply.ply, ())])
         own[mover].expect(board, ply.ponder)
         own[not mover].answer(san)
@@ -126,7 +127,7 @@ def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
     """Return, by the ply before it, what is told of each interruption."""
     told: dict[int, list[str]] = {}
     for one in record.interruptions:
-        told.setdefault(one.ply, []).append(comments.interruption(one))
+        told.setdefault(one.ply, []).append(pgn_comments.interruption(one))
     return told
 
 
@@ -155,7 +156,7 @@ def _options(record: contract.GameRecord) -> str:
 def _engine_options(spec: contract.EngineSpec, report: contract.EngineReport) -> str:
     settings = [f"Protocol={spec.protocol}"]
     given = ((option.name, option.set) for option in report.options)
-    settings += [f"{name}={discreet.option(value)}" for name, value in given if value]
+    settings += [f"{name}={redact.option(value)}" for name, value in given if value]
     # viewers split this comment at semicolons
     return "; ".join(setting.replace(";", ",") for setting in settings) + ";"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchestrator.audit import reading
-from orchestrator.season import tally
+from orchestrator.season.fold import tally
 from orchestrator.season.formats import base, knockout
 
 

@@ -16,9 +16,10 @@ from typing import Final
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.audit import pgn, remarks, unpacking
+from orchestrator.common import errors
 
 chunks = pgn.chunks
 text_of = unpacking.text

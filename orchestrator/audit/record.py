@@ -15,8 +15,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import chess
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.audit import reading, unpacking
+from orchestrator.common import errors
 
 _MIDDLE: Final = ("pppppppp", "8", "8", "8", "8", "PPPPPPPP")
 _USUAL: Final = 518  # the number of the usual start position in Chess960

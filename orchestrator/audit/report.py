@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from orchestrator import errors
 from orchestrator.audit import hints, matches, reading, replaying, rules, schedules, tables
+from orchestrator.common import errors
 
 _RULES: Final = {
     "draw_rule": "draw rule",

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
-from orchestrator.season import model
+from orchestrator.season.spec import model
 
 Kind: TypeAlias = Literal["league", "swiss", "knockout", "match", "pool"]
 Table: TypeAlias = Literal["berger", "circle"]

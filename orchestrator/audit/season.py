@@ -17,18 +17,11 @@ from typing import Final
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.audit import reading, record, replaying
-from orchestrator.season import (
-    decisions,
-    events,
-    files,
-    model,
-    plan,
-    playoffs,
-    seeding,
-    standings,
-    tally,
-)
+from orchestrator.season import decisions, playoffs
+from orchestrator.season.file import load
+from orchestrator.season.fold import events, plan, seeding, standings, tally
 from orchestrator.season.formats import base, knockout, registry
+from orchestrator.season.spec import model
 
 _STEM: Final = re.compile(r"^(TCEC_)?(Season_\d+_-_)?|\.pgn(\.gz)?$", re.IGNORECASE)
 _PLAYOFF: Final = re.compile(r"^(?P<event>.+?)tiebreak(?P<number>\d*)(?P<about>.*)$")
@@ -54,7 +47,7 @@ class Compared:
         return bool(self.played_as) and not self.differs
 
 
-def compare(seasons: Iterable[files.Loaded], played: Sequence[record.Event]) -> list[Compared]:
+def compare(seasons: Iterable[load.Loaded], played: Sequence[record.Event]) -> list[Compared]:
     """Compare each event of the record with the season file that has it."""
     found: dict[str, Compared] = {}
     for loaded in seasons:
@@ -112,7 +105,7 @@ def _key(name: str) -> str:
 class _Season:
     """One season file and the part of the record that is of it."""
 
-    def __init__(self, loaded: files.Loaded, played: Sequence[record.Event]) -> None:
+    def __init__(self, loaded: load.Loaded, played: Sequence[record.Event]) -> None:
         self.spec, self.roster = loaded.season, [engine.id for engine in loaded.engines]
         self._names = {engine.name.lower(): engine.id for engine in loaded.engines}
         own = [event for event in played if self._of_season(event)]

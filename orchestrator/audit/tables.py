@@ -15,7 +15,8 @@ import chess
 from orchestrator import contract
 from orchestrator.arbiter import rmobility, verdict
 from orchestrator.audit import reading, reasons
-from orchestrator.season import model, standings, tally, tiebreaks
+from orchestrator.season.fold import standings, tally, tiebreaks
+from orchestrator.season.spec import model
 
 _C = model.Criterion
 

@@ -9,8 +9,7 @@ import codecs
 import pathlib
 from typing import Final
 
-from orchestrator import errors
-from orchestrator.common import bounds
+from orchestrator.common import bounds, errors
 
 _FOREIGN: Final = (
     (b"PK\x03\x04", "zip"),

@@ -16,24 +16,25 @@ from typing import Any, Final
 
 import structlog
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.broadcast import (
-    album,
-    feeds,
-    figures,
-    following,
+from orchestrator.broadcast.content import (
+    documents,
+    game_store,
     games,
-    kibitzing,
-    library,
     messages,
+    rank_odds,
+    season_view,
+    statistics,
     tables,
-    watched,
 )
-from orchestrator.broadcast.outlook import places
-from orchestrator.broadcast.tcec import names
-from orchestrator.season import choice, events, graph
-from orchestrator.season import state as season_state
+from orchestrator.broadcast.feeds import files as feeds_files
+from orchestrator.broadcast.feeds import kibitzing, live_game
+from orchestrator.broadcast.feeds.tcec import names
+from orchestrator.common import errors
+from orchestrator.season import current, graph
+from orchestrator.season.fold import events
+from orchestrator.season.fold import state as season_state
 
 log = structlog.get_logger()
 
@@ -55,19 +56,19 @@ class Projector:
 
     def __init__(
         self,
-        source: watched.Source,
+        source: season_view.Source,
         archive: pathlib.Path,
-        shelf: library.Library,
-        directory: feeds.Directory,
+        shelf: documents.Library,
+        directory: feeds_files.Directory,
         publish: Callable[[Sequence[messages.Message]], None],
-        comments: watched.Comments | None = None,
+        comments: season_view.Comments | None = None,
     ) -> None:
         """Read from ``source``, ``archive``, ``comments``; write to ``shelf``, ``directory``."""
-        self.seasons: dict[str, watched.Season] = {}
+        self.seasons: dict[str, season_view.Season] = {}
         self.looked = threading.Event()  # the first pass of ``run`` is over, well or not
-        self.album = album.Album(archive, source)
-        self._kibitzing = kibitzing.Kibitzing(comments or watched.Silence(), directory)
-        self._follower = following.Follower(source, self.album, shelf, directory, self._kibitzing)
+        self.album = game_store.Album(archive, source)
+        self._kibitzing = kibitzing.Kibitzing(comments or season_view.Silence(), directory)
+        self._follower = live_game.Follower(source, self.album, shelf, directory, self._kibitzing)
         self._source, self._shelf, self._directory = source, shelf, directory
         self._publish = publish
         self._compared = float("-inf")
@@ -97,7 +98,7 @@ class Projector:
         for season in looked:
             with self._guarded(season):
                 self._catch_up(season)
-        shown = choice.shown(self._folded())
+        shown = current.shown(self._folded())
         front = shown.launched.id if shown else ""
         if front != self._shelf.shown:
             looked = list(self.seasons.values())
@@ -113,7 +114,7 @@ class Projector:
         self._due.clear()
 
     @contextlib.contextmanager
-    def _guarded(self, season: watched.Season, *, lasting: bool = True) -> Iterator[None]:
+    def _guarded(self, season: season_view.Season, *, lasting: bool = True) -> Iterator[None]:
         """Let no season keep the others from being shown.
 
         One whose journal cannot be rendered stays as it was (``lasting``): it is looked at again
@@ -132,12 +133,12 @@ class Projector:
         if told:
             self._publish(told)
 
-    def _looked_at(self) -> list[watched.Season]:
+    def _looked_at(self) -> list[season_view.Season]:
         """Return the seasons to be looked at: those that are over rest until they grow."""
         launched = self._source.seasons()
         for name in launched:
             if name not in self.seasons:
-                self.seasons[name] = watched.Season(name, self.album)
+                self.seasons[name] = season_view.Season(name, self.album)
         found = [self.seasons[name] for name in launched]
         looked = [
             season
@@ -165,7 +166,7 @@ class Projector:
             elif last > season.state.seq or season.bare or self._kibitzing.behind(name):
                 self._due.add(name)
 
-    def _catch_up(self, season: watched.Season) -> None:
+    def _catch_up(self, season: season_view.Season) -> None:
         """Fold what is new in a journal, tell it, render what it changes."""
         before = season.state.seq
         touched, told = self._fold(season)
@@ -176,7 +177,7 @@ class Projector:
             self._keep_games(season, recorded)
             self._tell(self._render(season, touched))
 
-    def _fold(self, season: watched.Season) -> tuple[set[str], list[messages.Message]]:
+    def _fold(self, season: season_view.Season) -> tuple[set[str], list[messages.Message]]:
         """Return the events whose tables may have changed, and the results of games."""
         touched: set[str] = set()
         told: list[messages.Message] = []
@@ -193,7 +194,7 @@ class Projector:
             season.damaged = True
         return touched, told
 
-    def _keep_games(self, season: watched.Season, recorded: Sequence[events.Game]) -> None:
+    def _keep_games(self, season: season_view.Season, recorded: Sequence[events.Game]) -> None:
         """Write the PGN of finished games into TCEC's archive."""
         for game in recorded:
             event = season.state.events[game.event]
@@ -215,41 +216,43 @@ class Projector:
 
         self._kibitzing.keep(attempt, line, stem)
 
-    def _render(self, season: watched.Season, touched: set[str]) -> list[messages.Message]:
+    def _render(self, season: season_view.Season, touched: set[str]) -> list[messages.Message]:
         state = season.state
         changed = self._shelf.put(dict(self._documents(season, touched)))
-        self._shelf.offer(places.awaited(season.id))
+        self._shelf.offer(rank_odds.awaited(season.id))
         told: list[messages.Message] = []
         if f"seasons/{season.id}" in changed:
             told.append(messages.Delta("season", tables.season(state)))
         told.append(messages.Delta("tables", {"season": season.id, "events": sorted(touched)}))
-        files = feeds.of_cup(state)
+        files = feeds_files.of_cup(state)
         for name in touched:
             if state.events[name].entrants:
-                files |= feeds.of_event(state, state.events[name], season.log, season.brief)
+                files |= feeds_files.of_event(state, state.events[name], season.log, season.brief)
         self._directory.write(files)
         return [*told, *self._front(season)]
 
-    def _documents(self, season: watched.Season, touched: set[str]) -> Iterator[tuple[str, Any]]:
+    def _documents(
+        self, season: season_view.Season, touched: set[str]
+    ) -> Iterator[tuple[str, Any]]:
         """Yield the season's documents that may have changed, by their places."""
         state, place = season.state, f"seasons/{season.id}"
         yield place, tables.season(state)
         yield f"{place}/graph", graph.build(state, by_round=True).data()
         yield f"{place}/log", season.log.lines
         results = (game.finished for game in state.games.values() if not game.cancelled)
-        yield f"{place}/statistics", figures.statistics(filter(None, results))
+        yield f"{place}/statistics", statistics.statistics(filter(None, results))
         for name in state.events:
             if name in touched or self._shelf.get(f"{place}/events/{name}") is None:
                 yield f"{place}/events/{name}", tables.event(state, name)
             yield f"{place}/events/{name}/schedule", tables.schedule(state, name, season.brief)
         yield "seasons", [_overview(one) for one in self._folded()]
 
-    def _front(self, season: watched.Season) -> list[messages.Message]:
+    def _front(self, season: season_view.Season) -> list[messages.Message]:
         """Write the files of the season that TCEC's viewers see, if it is this one."""
         folded = self._folded()
-        if choice.shown(folded) is not season.state:
+        if current.shown(folded) is not season.state:
             return []
-        files = feeds.front(season.state, season.log, season.brief, folded)
+        files = feeds_files.front(season.state, season.log, season.brief, folded)
         changed = self._directory.write(files)
         return [
             messages.TcecFile(name, PUSHED[name], contract.loads(files[name]))
@@ -258,7 +261,7 @@ class Projector:
         ]
 
 
-def _results(season: watched.Season, entry: contract.Entry) -> list[messages.Message]:
+def _results(season: season_view.Season, entry: contract.Entry) -> list[messages.Message]:
     if entry.kind != "game_finished":
         return []
     kept = ("game", "result", "details", "ending", "ended_ms", "plies")

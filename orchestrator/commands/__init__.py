@@ -35,11 +35,11 @@ COMMANDS = {
     "doctor": "orchestrator.commands.doctor:doctor",
     "preflight": "orchestrator.commands.doctor:preflight",
     "up": "orchestrator.commands.up:up",
-    "status": "orchestrator.commands.look:status",
-    "standings": "orchestrator.commands.look:standings",
-    "schedule": "orchestrator.commands.look:schedule",
-    "games": "orchestrator.commands.look:games",
-    "graph": "orchestrator.commands.look:graph",
+    "status": "orchestrator.commands.show:status",
+    "standings": "orchestrator.commands.show:standings",
+    "schedule": "orchestrator.commands.show:schedule",
+    "games": "orchestrator.commands.show:games",
+    "graph": "orchestrator.commands.show:graph",
     "watch": "orchestrator.commands.watch:watch",
     "pause": "orchestrator.commands.operate:pause",
     "resume": "orchestrator.commands.operate:resume",
@@ -56,9 +56,9 @@ COMMANDS = {
     "void": "orchestrator.commands.organize:void",
     "withdraw": "orchestrator.commands.organize:withdraw",
     "amend": "orchestrator.commands.amend:amend",
-    "flags": "orchestrator.commands.conduct:flags",
-    "dismiss": "orchestrator.commands.conduct:dismiss",
-    "disqualify": "orchestrator.commands.conduct:disqualify",
+    "flags": "orchestrator.commands.disqualify:flags",
+    "dismiss": "orchestrator.commands.disqualify:dismiss",
+    "disqualify": "orchestrator.commands.disqualify:disqualify",
     "import": "orchestrator.commands.importing:import_",
     "log": "orchestrator.commands.log:log",
     "test": "orchestrator.commands.test:test",
@@ -123,8 +123,7 @@ class FarmGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; print an error of the farm as one message and exit by its code."""
-        from orchestrator import errors  # noqa: PLC0415 - keeps `celery` commands light
-        from orchestrator.commands import output  # noqa: PLC0415
+        from orchestrator.common import errors, output  # noqa: PLC0415 - keeps `celery` light
 
         try:
             return super().invoke(ctx)

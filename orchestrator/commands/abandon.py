@@ -12,16 +12,17 @@ from typing import Any
 
 import click
 
-from orchestrator import contract, errors
-from orchestrator.commands import acts
+from orchestrator import contract
+from orchestrator.commands import season_change
+from orchestrator.common import errors
 from orchestrator.ledger import api
-from orchestrator.season import abandoning, progress, state
+from orchestrator.season.fold import abandoning, progress, state
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Do not ask for the season's id to be typed again.")
-@acts.act_on_named_season
-def abandon(act: acts.Act, *, yes: bool) -> None:
+@season_change.act_on_named_season
+def abandon(act: season_change.Act, *, yes: bool) -> None:
     """End SEASON before its end, for ever, such as one that was launched by mistake.
 
     The game in flight ends without a result, none is begun any more, and nothing of the season

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import access, errors
 from orchestrator.commands import common
+from orchestrator.common import errors
 from orchestrator.ledger import connection
+from orchestrator.ops import acl as ops_acl
 
 PASSWORD_BYTES = 32
 VAULT = "$ANSIBLE_VAULT;"  # how an encrypted file begins
@@ -61,7 +62,7 @@ def acl(
     Example: farm acl --passwords /etc/farm/passwords --operator anna > users.acl
     """
     _check(operators)
-    names = [*(role for role in access.ROLES if role != "operator"), *operators]
+    names = [*(role for role in ops_acl.ROLES if role != "operator"), *operators]
     if rotate and finish:
         raise errors.UsageError("--rotate begins what --finish ends: give one of them")
     if rotate:
@@ -69,7 +70,7 @@ def acl(
     if finish:
         _finish(passwords)
     known = {name: _passwords(passwords, name) for name in names}
-    users = access.users(known, operators)
+    users = ops_acl.users(known, operators)
     kept = _apply(users, known["admin"][0]) if apply else None
     if as_json:
         rows = {user.name: {"role": user.role.name, "rules": user.rules()[3:]} for user in users}
@@ -78,12 +79,12 @@ def acl(
         ending = "" if kept else "; it forgets them with its next start: give it an aclfile"
         click.echo(f"{len(users)} users are set, the default user is off{ending}")
     else:
-        click.echo(access.acl_file(users), nl=False)
+        click.echo(ops_acl.acl_file(users), nl=False)
 
 
 def _check(operators: Sequence[str]) -> None:
     for name in operators:
-        if not NAME.fullmatch(name) or name in (*access.ROLES, "default"):
+        if not NAME.fullmatch(name) or name in (*ops_acl.ROLES, "default"):
             raise errors.UsageError(
                 f"--operator: found {name!r}; allowed: letters, digits, - and _, and no role's name"
             )
@@ -143,7 +144,7 @@ def _read(path: pathlib.Path) -> str:
     return found
 
 
-def _apply(users: Sequence[access.User], password: str) -> bool:
+def _apply(users: Sequence[ops_acl.User], password: str) -> bool:
     """Set the users; then, as their ``admin``, close the default one.
 
     Say whether the server has written the users down.
@@ -154,7 +155,7 @@ def _apply(users: Sequence[access.User], password: str) -> bool:
             for user in users:
                 one.execute_command("ACL", "SETUSER", user.name, *user.rules())
             one.execute_command("AUTH", "admin", password)
-            one.execute_command("ACL", "SETUSER", "default", "reset", *access.DEFAULT)
+            one.execute_command("ACL", "SETUSER", "default", "reset", *ops_acl.DEFAULT)
             file = one.config_get("aclfile").get("aclfile")
             if file:
                 one.execute_command("ACL", "SAVE")

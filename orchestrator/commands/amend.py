@@ -14,8 +14,10 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import acts, completing, moments, substitutes, tables
-from orchestrator.season import amending, amendments, files, openings, roster, state
+from orchestrator.commands import completing, season_change, substitutes, tables, times
+from orchestrator.season.amend import amending
+from orchestrator.season.file import load, roster
+from orchestrator.season.fold import amendments, openings, state
 
 
 @click.group()
@@ -47,8 +49,8 @@ amend.add_command(substitutes.engine)
     help="The new book: PGN or EPD, .gz.",
 )
 @click.option("--game", "games", multiple=True, help="Only the openings of these games.")
-@acts.act
-def book(name: str, path: pathlib.Path, games: Sequence[str], act: acts.Act) -> None:
+@season_change.act
+def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change.Act) -> None:
     """Replace the openings of book NAME that no game has been begun with.
 
     The season must be paused or held. An opening that was played stays: its reverse game has the
@@ -59,7 +61,7 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: acts.Act) -> 
 
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:
         like = now.launched.season.books.get(name)
-        exits = files.load_book(path, name, like) if like is not None else ()
+        exits = load.load_book(path, name, like) if like is not None else ()
         source = (path.name, hashlib.sha256(path.read_bytes()).hexdigest() if like else "")
         return amending.mend_book(now, name, exits, source, games, act.by, act.reason)
 
@@ -77,9 +79,9 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: acts.Act) -> 
 
 @amend.command()
 @click.argument("event", shell_complete=completing.events)
-@click.option("--at", required=True, help=f"When it opens: {moments.HELP}")
-@acts.act
-def gate(event: str, at: str, act: acts.Act) -> None:
+@click.option("--at", required=True, help=f"When it opens: {times.HELP}")
+@season_change.act
+def gate(event: str, at: str, act: season_change.Act) -> None:
     """Move the time at which the gate (the break) before EVENT opens by itself.
 
     It still waits for the events before it and for the organizers' decisions.
@@ -88,7 +90,7 @@ def gate(event: str, at: str, act: acts.Act) -> None:
     """
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        at_ms = moments.read(at, now_ms)
+        at_ms = times.read(at, now_ms)
         return amending.move_gate(now, event, at_ms, now_ms, act.by, act.reason)
 
     done = act.change_at(change)
@@ -100,8 +102,8 @@ def gate(event: str, at: str, act: acts.Act) -> None:
 
 @amend.command("away-policy")
 @click.argument("policy", type=click.Choice(["wait", "others"]))
-@acts.act
-def away_policy(policy: amendments.AwayPolicy, act: acts.Act) -> None:
+@season_change.act
+def away_policy(policy: amendments.AwayPolicy, act: season_change.Act) -> None:
     """Say what the season does while a host is away (see farm amend host).
 
     wait: the order of play stands. others: games and events that do not need the host are
@@ -121,8 +123,8 @@ _POLICIES = {"wait": "the season waits for it", "others": "other ready games are
 @click.argument("host")
 @click.option("--away/--back", required=True, help="It is away, or plays again.")
 @click.option("--engine", "engines", multiple=True, help="Runs there; default: the GPU entries.")
-@acts.act
-def host(host: str, engines: Sequence[str], act: acts.Act, *, away: bool) -> None:
+@season_change.act
+def host(host: str, engines: Sequence[str], act: season_change.Act, *, away: bool) -> None:
     """Tell the season that HOST is away, with the engines that run there, or back.
 
     The hall itself is no such host: without it nothing can be played (farm pause).

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import click
 
-from orchestrator import errors
 from orchestrator.audit import reading, record, report, rules, season
-from orchestrator.commands import common, launch, output
-from orchestrator.season import files
+from orchestrator.commands import common, launch
+from orchestrator.common import errors, output
+from orchestrator.season.file import load
 
 _FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
 _COUNT = click.IntRange(min=1)
@@ -77,7 +77,7 @@ def audit(
 
 def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: bool) -> None:
     """Compare events with season files, each by itself."""
-    loaded = [files.load(launch.season_file(name), find=lambda _: []) for name in names]
+    loaded = [load.load(launch.season_file(name), find=lambda _: []) for name in names]
     games: dict[str, list[reading.Game]] = {}
     played: list[record.Event] = []
     for path in pgn:

@@ -11,23 +11,26 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from orchestrator import archive, contract, embedded, errors
-from orchestrator.commands import completing, output
-from orchestrator.ledger import address, api, store
-from orchestrator.season import choice, entries, state
+from orchestrator import contract
+from orchestrator.commands import completing
+from orchestrator.common import errors, output
+from orchestrator.ledger import address, api, embedded_redis, store
+from orchestrator.season import current
+from orchestrator.season.fold import entries, state
+from orchestrator.serve import archive
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 APPEND_TRIES = 20  # a journal that grows between reading and writing is read again
-REDIS = embedded.FOLDER
-data_directory = embedded.data_directory
+REDIS = embedded_redis.FOLDER
+data_directory = embedded_redis.data_directory
 
 
 def redis_url() -> str:
     """Return the farm's Redis: that of the environment, else that of a running ``farm up``."""
     if url := address.url():
         return url
-    if (found := embedded.running_here()) is not None:
+    if (found := embedded_redis.running_here()) is not None:
         return found
     raise errors.LedgerUnreachableError(
         f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data_directory()};"
@@ -72,7 +75,7 @@ def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
     if season is not None:
         return fold(ledger, season)
     candidates = _candidates(ledger)
-    return choice.shown(candidates) or candidates[-1]
+    return current.shown(candidates) or candidates[-1]
 
 
 def choose_open(ledger: api.Ledger, season: str | None) -> state.SeasonState:
@@ -83,7 +86,7 @@ def choose_open(ledger: api.Ledger, season: str | None) -> state.SeasonState:
     if season is not None:
         return fold(ledger, season)
     candidates = _candidates(ledger)
-    return choice.only_open(candidates) or candidates[-1]
+    return current.only_open(candidates) or candidates[-1]
 
 
 def several_open(ledger: api.Ledger) -> bool:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 import click
 from click import shell_completion
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import store
-from orchestrator.season import state
+from orchestrator.season.fold import state
 
 PATIENCE = "FARM_COMPLETION_SECONDS"  # in the environment: how long a Tab may take
 PATIENCE_SECONDS = 2.0  # s: a person waits no longer

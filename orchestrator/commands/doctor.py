@@ -11,11 +11,13 @@ from typing import TypeAlias
 import click
 import rich.table
 
-from orchestrator import contract, errors, players, version
-from orchestrator.commands import common, completing, engine_trial, places
-from orchestrator.doctor import farm, report, season
+from orchestrator import contract
+from orchestrator.commands import common, completing, engine_trial, paths
+from orchestrator.common import errors, version
 from orchestrator.ledger import store, vitals
-from orchestrator.season import state as season_state
+from orchestrator.ops import entry_points
+from orchestrator.ops.doctor import farm, report, season
+from orchestrator.season.fold import state as season_state
 
 CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
@@ -48,7 +50,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 @click.command()
 @click.argument("event", shell_complete=completing.events)
 @click.option("--season", "name", help="The season; default: the only one that is not over.")
-@places.archive
+@paths.archive
 @common.json_option
 def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: bool) -> None:
     """Look at everything before EVENT, start its engines, and keep the report with it.
@@ -95,7 +97,7 @@ def _here(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
 def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
     yield from season.tables(state, event)
     trial = season.trials(state, event, engine_trial.OWN)
-    yield from season.engines(trial, players.found(), state.hall, common.redis_url())
+    yield from season.engines(trial, entry_points.found(), state.hall, common.redis_url())
 
 
 def _report(

@@ -15,20 +15,14 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import contract, errors
-from orchestrator.arbiter import cutechess
+from orchestrator import contract
 from orchestrator.commands import common, completing, engine_changes, engine_trial, rosters
-from orchestrator.common import bounds
-from orchestrator.season import (
-    engines_toml,
-    files,
-    model,
-    orders,
-    roster,
-    state,
-    updating,
-    windows,
-)
+from orchestrator.common import bounds, errors
+from orchestrator.engines import cutechess
+from orchestrator.season.amend import engine_update, windows
+from orchestrator.season.file import engines_toml, load, roster
+from orchestrator.season.fold import orders, state
+from orchestrator.season.spec import model
 
 
 @click.group()
@@ -69,7 +63,7 @@ def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
 
 
 def _of_file(file: str) -> list[dict[str, Any]]:
-    entries = files.load_engines(pathlib.Path(file))
+    entries = load.load_engines(pathlib.Path(file))
     return [_row(entry) | {"state": _dropped(entry)} for entry in entries]
 
 
@@ -92,7 +86,7 @@ def _dropped(entry: model.EngineEntry) -> str:
 
 def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, Any]:
     """Return an engine of a season: what it is, where it plays, what may be changed."""
-    entry = updating.entries_of(now).get(engine_id)
+    entry = engine_update.entries_of(now).get(engine_id)
     if entry is None:  # found on the host by its name
         spec = now.engines[engine_id]
         entry = model.EngineEntry(id=spec.id, name=spec.name, command=spec.command)

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import acts, common, completing, moments, rosters
-from orchestrator.season import model, state, updating
+from orchestrator.commands import common, completing, rosters, season_change, times
+from orchestrator.season.amend import engine_update
+from orchestrator.season.fold import state
+from orchestrator.season.spec import model
 
 
 def _entry_options(function: common.Function) -> common.Function:
@@ -35,8 +37,8 @@ def _entry(file: str, name: str, *, pin: bool) -> model.EngineEntry:
     help="The event to come; needed while the engine plays another.",
 )
 @_entry_options
-@acts.act
-def update(name: str, event: str | None, file: str, act: acts.Act, *, pin: bool) -> None:
+@season_change.act
+def update(name: str, event: str | None, file: str, act: season_change.Act, *, pin: bool) -> None:
     """Update engine NAME (its id) to its entry in a roster file, for its next events.
 
     A running event is never changed. Refused with the clause that forbids it.
@@ -45,7 +47,7 @@ def update(name: str, event: str | None, file: str, act: acts.Act, *, pin: bool)
     """
     entry = _entry(file, name, pin=pin)
     done = act.change_at(
-        lambda now, now_ms: updating.update(now, entry, event, now_ms, act.by, act.reason)
+        lambda now, now_ms: engine_update.update(now, entry, event, now_ms, act.by, act.reason)
     )
     called = entry.name or name
     told = called if entry.version in called else f"{called} {entry.version}"
@@ -62,8 +64,8 @@ def update(name: str, event: str | None, file: str, act: acts.Act, *, pin: bool)
     help="The event it enters; default: it is a reserve.",
 )
 @_entry_options
-@acts.act
-def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
+@season_change.act
+def add(name: str, event: str, file: str, act: season_change.Act, *, pin: bool) -> None:
     """Add engine NAME of a roster file to a running season.
 
     A reserve can be tested, and take another engine's place.
@@ -72,7 +74,7 @@ def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
     """
     entry = _entry(file, name, pin=pin)
     done = act.change_at(
-        lambda now, now_ms: updating.add(now, entry, event, now_ms, act.by, act.reason)
+        lambda now, now_ms: engine_update.add(now, entry, event, now_ms, act.by, act.reason)
     )
     sentence = f"{name} {f'enters {event}' if event else 'is a reserve'}"
     act.report(done, {"engine": name, "event": event}, sentence)
@@ -80,10 +82,10 @@ def add(name: str, event: str, file: str, act: acts.Act, *, pin: bool) -> None:
 
 @click.command()
 @click.argument("event", shell_complete=completing.events)
-@click.option("--at", "moment", required=True, help=f"When it passes: {moments.HELP}")
+@click.option("--at", "moment", required=True, help=f"When it passes: {times.HELP}")
 @click.option("--engine", default="", help="For one engine; default: for all of the event.")
-@acts.act
-def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
+@season_change.act
+def deadline(event: str, moment: str, engine: str, act: season_change.Act) -> None:
     """Set the submission deadline of EVENT (S16-13c); the event begins no earlier.
 
     A gate that would open before it is moved to it; an event without a break waits for it.
@@ -92,8 +94,8 @@ def deadline(event: str, moment: str, engine: str, act: acts.Act) -> None:
     """
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        at_ms = moments.read(moment, now_ms)
-        return updating.set_deadline(now, event, engine, at_ms, act.by, act.reason)
+        at_ms = times.read(moment, now_ms)
+        return engine_update.set_deadline(now, event, engine, at_ms, act.by, act.reason)
 
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])

@@ -6,11 +6,14 @@ from typing import Any
 
 import click
 
-from orchestrator import contract, errors, players
+from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, completing, output, rosters, trials
-from orchestrator.common import bounds
-from orchestrator.season import model, orders, state, windows
+from orchestrator.commands import common, completing, rosters, test_games
+from orchestrator.common import bounds, errors, output
+from orchestrator.ops import entry_points as players
+from orchestrator.season.amend import windows
+from orchestrator.season.fold import orders, state
+from orchestrator.season.spec import model
 
 OWN = contract.EngineSpec(
     id="farm-engine", name="Farm Engine", command=("farm-engine", "--nodes", "400")
@@ -47,7 +50,7 @@ def test(
 
     Example: farm engine test igel --against minic --games 4 --tc 1+1
     """
-    clock = trials.control(control)
+    clock = test_games.control(control)
     chosen = _season(season, required=file is None)
     engines = _engines(chosen, file)
     hall = HALL if chosen is None else chosen.hall
@@ -80,7 +83,7 @@ def _season(name: str | None, *, required: bool) -> state.SeasonState | None:
         if required:
             raise
         return None
-    trials.require_waiting(chosen, "engines are tested")
+    test_games.require_waiting(chosen, "engines are tested")
     return chosen
 
 
@@ -147,8 +150,8 @@ def _order(
 def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
     if rules is not None and rules.variant == "fischerandom":
         return chess960.opening(pair % chess960.POSITIONS)
-    book = trials.DEMO_BOOK
-    exits = openings.parse(bounds.text(book, bounds.BOOK_BYTES), "pgn", trials.PLIES, str(book))
+    book = test_games.DEMO_BOOK
+    exits = openings.parse(bounds.text(book, bounds.BOOK_BYTES), "pgn", test_games.PLIES, str(book))
     return exits[pair % len(exits)]
 
 

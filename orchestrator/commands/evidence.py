@@ -7,19 +7,19 @@ import pathlib
 import click
 
 from orchestrator import contract
-from orchestrator import evidence as packs
-from orchestrator.commands import common, places
+from orchestrator.commands import common, paths
 from orchestrator.ledger import api
-from orchestrator.recovery import copies
+from orchestrator.ops.recovery import copies
+from orchestrator.serve import evidence as packs
 
 
 @click.command()
 @click.argument("game")
 @common.season_option
 @click.option("--for", "engine", help="The engine whose author it is for; default: one each.")
-@click.option("--to", "target", type=places.FOLDER, default=".", help="Where to write it.")
-@places.archive
-@places.halls
+@click.option("--to", "target", type=paths.FOLDER, default=".", help="Where to write it.")
+@paths.archive
+@paths.halls
 @common.json_option
 def evidence(
     game: str,

@@ -6,16 +6,16 @@ import pathlib
 
 import click
 
-from orchestrator import logs
-from orchestrator.commands import common, places, services
+from orchestrator.commands import common, paths, services
+from orchestrator.common import logs
 
 PORT = 9464
 
 
 @click.command()
 @services.address(PORT)
-@places.archive
-@places.feeds
+@paths.archive
+@paths.feeds
 @click.option(
     "--outbox",
     type=click.Path(path_type=pathlib.Path, dir_okay=False),

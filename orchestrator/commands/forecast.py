@@ -12,12 +12,14 @@ import click
 import rich.progress
 import rich.table
 
-from orchestrator import errors, simulation
-from orchestrator import forecast as forecasts
 from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
-from orchestrator.season import files, views, wording
-from orchestrator.season import state as season_state
+from orchestrator.common import errors
+from orchestrator.forecast import forecast as forecasts
+from orchestrator.forecast import season_simulation
+from orchestrator.season import views
+from orchestrator.season.file import load, wording
+from orchestrator.season.fold import state as season_state
 
 PLACES = 3  # shown one by one in a table; --json has all
 
@@ -73,7 +75,9 @@ def forecast(
 def _state(what: str | None, seed: int) -> season_state.SeasonState:
     """Return a launched season's state, or that of a file before its first game."""
     if what is not None and (pathlib.Path(what).is_file() or not _launched(what)):
-        return simulation.Simulation.launched(files.load(launching.season_file(what)), seed).state
+        return season_simulation.Simulation.launched(
+            load.load(launching.season_file(what)), seed
+        ).state
     with common.open_ledger() as ledger:
         return common.choose(ledger, what)
 

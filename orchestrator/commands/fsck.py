@@ -9,19 +9,19 @@ from collections.abc import Sequence
 import click
 import rich.table
 
-from orchestrator import archive as archives
-from orchestrator import errors
-from orchestrator import fsck as checks
-from orchestrator.commands import common, places
-from orchestrator.fsck import findings
+from orchestrator.commands import common, paths
+from orchestrator.common import errors
 from orchestrator.ledger import api
+from orchestrator.ops import fsck as checks
+from orchestrator.ops.fsck import findings
+from orchestrator.serve import archive as archives
 
 
 @click.command()
 @common.season_argument
-@places.archive
-@places.halls
-@places.feeds
+@paths.archive
+@paths.halls
+@paths.feeds
 @click.option("--only", multiple=True, help="A checker's name; may be given again.")
 @click.option("--repair", is_flag=True, help="Mend what can be rebuilt; `farm serve` must stand.")
 @common.json_option

@@ -7,8 +7,8 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import errors
 from orchestrator.commands import common
+from orchestrator.common import errors
 
 
 @click.group()

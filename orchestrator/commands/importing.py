@@ -10,11 +10,13 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import contract, errors, importing
+from orchestrator import contract
 from orchestrator.audit import reading
-from orchestrator.commands import acts, common
+from orchestrator.commands import common, season_change
+from orchestrator.common import errors
 from orchestrator.ledger import api
-from orchestrator.season import exclusion, state
+from orchestrator.ops import import_games
+from orchestrator.season.fold import disqualification, state
 
 
 @click.command("import")
@@ -27,8 +29,10 @@ from orchestrator.season import exclusion, state
     help="An engine that the file calls otherwise.",
 )
 @click.option("--insist", is_flag=True, help="Import in spite of the doubts; they are journaled.")
-@acts.act
-def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: bool) -> None:
+@season_change.act
+def import_(
+    pgn: pathlib.Path, names: Sequence[str], act: season_change.Act, *, insist: bool
+) -> None:
     """Let the games of PGN (plain or gzip) stand as the next results of the schedule.
 
     The season must be paused (best from `farm launch --paused` on) or held. --dry-run is the
@@ -41,12 +45,12 @@ def import_(pgn: pathlib.Path, names: Sequence[str], act: acts.Act, *, insist: b
         raise errors.UsageError("an import needs --reason")
     recorded, sha256 = _read(pgn)
     called = dict(_name(text) for text in names)
-    source = importing.Source(pgn.name, sha256, act.reason, act.by, called)
-    found: list[importing.Plan] = []
+    source = import_games.Source(pgn.name, sha256, act.reason, act.by, called)
+    found: list[import_games.Plan] = []
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        exclusion.require_still(now)
-        found.append(importing.plan(now, recorded, source, now_ms))
+        disqualification.require_still(now)
+        found.append(import_games.plan(now, recorded, source, now_ms))
         if not act.dry_run:
             _refuse(found[-1], insist=insist)
         return found[-1].drafts
@@ -74,7 +78,7 @@ def _name(text: str) -> tuple[str, str]:
     return told, engine
 
 
-def _refuse(plan: importing.Plan, *, insist: bool) -> None:
+def _refuse(plan: import_games.Plan, *, insist: bool) -> None:
     if plan.problems:
         raise errors.RefusedError("nothing is imported: " + "; ".join(plan.problems))
     if plan.doubts and not insist:
@@ -84,10 +88,10 @@ def _refuse(plan: importing.Plan, *, insist: bool) -> None:
 
 def _show(
     before: state.SeasonState,
-    plan: importing.Plan,
-    source: importing.Source,
+    plan: import_games.Plan,
+    source: import_games.Source,
     games: int,
-    act: acts.Act,
+    act: season_change.Act,
 ) -> None:
     kinds = [draft.kind for draft in plan.drafts]
     facts: dict[str, Any] = {
@@ -108,7 +112,7 @@ def _show(
     click.echo(f"{good} of {games} games {verb}; SHA-256 of {source.file} {source.sha256}")
 
 
-def _table(plan: importing.Plan) -> rich.table.Table:
+def _table(plan: import_games.Plan) -> rich.table.Table:
     table = rich.table.Table(title="Import", title_justify="left")
     for head in ("#", "White", "Black", "Result", "Game", "Remarks"):
         table.add_column(head)

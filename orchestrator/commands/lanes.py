@@ -7,9 +7,10 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import errors, testmatches
 from orchestrator.commands import common
+from orchestrator.common import errors
 from orchestrator.ledger import lane_store, store
+from orchestrator.testmatch import sprt_match
 
 
 @click.command()
@@ -94,14 +95,14 @@ def set_aside(match: str, host: str, by: str, reason: str, *, dry_run: bool, as_
     Example: farm set-aside dev-1 --host box-3 --reason "a fan was broken"
     """
     directory = common.data_directory() / "tests" / match
-    spec, _ = testmatches.load(directory)
-    folded = testmatches.folded(directory, spec)
+    spec, _ = sprt_match.load(directory)
+    folded = sprt_match.folded(directory, spec)
     with common.open_ledger() as ledger:
         known = lane_store.RedisLanes(ledger.server)
         games = folded.of_host(host)
         if not dry_run:
             who = common.author(ledger, by)
-            testmatches.set_aside(known, match, folded, host, who, reason)
+            sprt_match.set_aside(known, match, folded, host, who, reason)
     facts = {"match": match, "host": host, "games": games, "dry_run": dry_run}
     would = "would be" if dry_run else "are"
     common.report(as_json, facts, f"{len(games)} results of {host} {would} set aside")

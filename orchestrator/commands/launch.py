@@ -9,10 +9,14 @@ from typing import Any
 
 import click
 
-from orchestrator import contract, errors, version
+from orchestrator import contract
 from orchestrator.commands import common, completing, programs, tablebases
+from orchestrator.common import errors, version
 from orchestrator.ledger import api, store
-from orchestrator.season import entries, files, lots, operations, plan, titles
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import entries, plan, titles
+from orchestrator.season.spec import seeded_random
 
 SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
 PAUSED = "launched paused"  # the reason of such a pause
@@ -37,7 +41,7 @@ def fresh_seed() -> str:
 
 def start(
     ledger: api.Ledger,
-    loaded: files.Loaded,
+    loaded: load.Loaded,
     season: str,
     hall: str,
     seed: str,
@@ -60,7 +64,7 @@ def start(
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
 
 
-def titled(ledger: api.Ledger, loaded: files.Loaded) -> files.Loaded:
+def titled(ledger: api.Ledger, loaded: load.Loaded) -> load.Loaded:
     """Return the season with the holder of its title, as the farm's last season of it says.
 
     Raise ``SeasonFileError`` where the file names another one (CUP-1e, FRC-1e).
@@ -113,7 +117,7 @@ def launch(
 
     Example: farm launch my-season.toml --id autumn --by anna
     """
-    loaded = files.load(season_file(file))
+    loaded = load.load(season_file(file))
     chosen = season or loaded.season.id
     secret = seed or fresh_seed()
     with common.open_ledger() as ledger:
@@ -131,14 +135,14 @@ def launch(
     common.report(as_json, facts, _sentence(facts))
 
 
-def _facts(loaded: files.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
+def _facts(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
     return {
         "season": season,
         "name": loaded.season.name,
         "hall": hall,
         "events": [event.id for event in loaded.season.events],
         "games": sum(s.games for s in plan.schedules(loaded.season, len(loaded.engines)).values()),
-        "seed_sha256": lots.commitment(seed),
+        "seed_sha256": seeded_random.commitment(seed),
     }
 
 

@@ -8,7 +8,8 @@ import click
 import rich.table
 
 from orchestrator.commands import common, tables
-from orchestrator.season import amendments, chronicle
+from orchestrator.season import audit_log
+from orchestrator.season.fold import amendments
 
 
 @click.command()
@@ -21,7 +22,7 @@ def log(season: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-        found = list(chronicle.acts(common.journal(ledger, chosen.launched.id)))
+        found = list(audit_log.acts(common.journal(ledger, chosen.launched.id)))
     if as_json:
         common.print_json(found)
         return

@@ -9,8 +9,9 @@ import time
 import click
 import rich.table
 
-from orchestrator import contract, errors, logs
+from orchestrator import contract
 from orchestrator.commands import common, services
+from orchestrator.common import errors, logs
 
 
 def _settings_option(function: click.decorators.FC) -> click.decorators.FC:

@@ -10,18 +10,20 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import contract, errors
-from orchestrator.commands import acts, common, completing, moments, tables
+from orchestrator import contract
+from orchestrator.commands import common, completing, season_change, tables, times
+from orchestrator.common import errors
 from orchestrator.ledger import api
-from orchestrator.season import amending, entries, operations, state
+from orchestrator.season.amend import amending, operations
+from orchestrator.season.fold import entries, state
 
-SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.holds)
+SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.link.hold)
 
 
 @click.command()
-@click.option("--at", help=f"Pause by itself then: {moments.HELP} `farm resume` takes it back.")
-@acts.act_on_season
-def pause(at: str | None, act: acts.Act) -> None:
+@click.option("--at", help=f"Pause by itself then: {times.HELP} `farm resume` takes it back.")
+@season_change.act_on_season
+def pause(at: str | None, act: season_change.Act) -> None:
     """Start no new game; the running game is played to its end.
 
     Example: farm pause --at 2026-12-01T17:30 --reason "power work at 18:00"
@@ -37,9 +39,9 @@ def pause(at: str | None, act: acts.Act) -> None:
     act.report(done, {"paused": True}, sentence)
 
 
-def _plan_pause(at: str, act: acts.Act) -> None:
+def _plan_pause(at: str, act: season_change.Act) -> None:
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
-        return amending.plan_pause(now, moments.read(at, now_ms), now_ms, act.by, act.reason)
+        return amending.plan_pause(now, times.read(at, now_ms), now_ms, act.by, act.reason)
 
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
@@ -48,8 +50,8 @@ def _plan_pause(at: str, act: acts.Act) -> None:
 
 
 @click.command()
-@acts.act_on_season
-def resume(act: acts.Act) -> None:
+@season_change.act_on_season
+def resume(act: season_change.Act) -> None:
     """Go on after a pause, or after the farm itself has held the season.
 
     Where there is neither, a planned pause is taken back.
@@ -65,8 +67,8 @@ def resume(act: acts.Act) -> None:
 
 @click.command("open-gate")
 @click.argument("event", shell_complete=completing.events)
-@acts.act
-def open_gate(event: str, act: acts.Act) -> None:
+@season_change.act
+def open_gate(event: str, act: season_change.Act) -> None:
     """Open the gate (the break) before EVENT now, ahead of its deadline.
 
     Example: farm open-gate final --reason "updates are done"
@@ -84,8 +86,8 @@ def open_gate(event: str, act: acts.Act) -> None:
     help="Play on at once, at the end of the round (CUP-7c), or again after the opening;"
     " default: as the event has it.",
 )
-@acts.act_on_season
-def abort(then: entries.Then | None, act: acts.Act) -> None:
+@season_change.act_on_season
+def abort(then: entries.Then | None, act: season_change.Act) -> None:
     """End the running attempt as an interruption; the event's rules say what becomes of it.
 
     The hall hears of it with its next renewal. Evals that decide a game at an interruption

@@ -13,10 +13,11 @@ from typing import Any
 import click
 
 from orchestrator import contract
-from orchestrator.commands import acts, common, completing
+from orchestrator.commands import common, completing, season_change
 from orchestrator.ledger import api
-from orchestrator.season import corrections, entries, exclusion, judgement, state
 from orchestrator.season import decisions as season_decisions
+from orchestrator.season import interruption
+from orchestrator.season.fold import corrections, disqualification, entries, state
 
 
 @click.command()
@@ -31,15 +32,15 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         chosen = common.choose(ledger, season)
         named = season or common.several_open(ledger)
     asked = [one.model_dump(mode="json") for one in season_decisions.outstanding(chosen)]
-    interrupted = judgement.outstanding(chosen)
+    interrupted = interruption.outstanding(chosen)
     if as_json:
-        told = [{"decision": one, "choose": list(judgement.ANSWERS)} for one in interrupted]
+        told = [{"decision": one, "choose": list(interruption.ANSWERS)} for one in interrupted]
         common.print_json([*asked, *told])
         return
     rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
     for question in interrupted:
         click.echo(f"{question}: no tablebase has the position")
-        click.echo(f"  choose one of {', '.join(judgement.ANSWERS)}")
+        click.echo(f"  choose one of {', '.join(interruption.ANSWERS)}")
         click.echo(f"  farm decide {question} --choose ANSWER {rest}")
     for one in asked:
         level = ", ".join(one["engines"])
@@ -59,13 +60,13 @@ def decisions(season: str | None, *, as_json: bool) -> None:
 @click.command()
 @click.argument("decision")
 @click.option("--choose", "chosen", required=True, help="Engine ids, best first: A or A,B.")
-@acts.act
-def decide(decision: str, chosen: str, act: acts.Act) -> None:
+@season_change.act
+def decide(decision: str, chosen: str, act: season_change.Act) -> None:
     """Decide what the rules leave to the organizers (see farm decisions): ties, interruptions.
 
     Example: farm decide l2:place-4 --choose igel --by anna --reason "more stable in tests"
     """
-    if decision.endswith(judgement.ASKED):
+    if decision.endswith(interruption.ASKED):
         _decide_interruption(decision, chosen, act)
         return
     engines = common.listed(chosen)
@@ -76,11 +77,11 @@ def decide(decision: str, chosen: str, act: acts.Act) -> None:
     act.report(done, facts, f"{decision}: {', '.join(engines)}")
 
 
-def _decide_interruption(question: str, choice: str, act: acts.Act) -> None:
+def _decide_interruption(question: str, choice: str, act: season_change.Act) -> None:
     """Say how an interrupted game ends, or that it is resumed."""
 
     def drafts(now: state.SeasonState) -> Sequence[contract.Draft]:
-        return judgement.answer(now, question, choice, act.by, act.reason)
+        return interruption.answer(now, question, choice, act.by, act.reason)
 
     def settled(now: state.SeasonState) -> Sequence[api.Effect]:
         results = [draft for draft in drafts(now) if draft.kind == entries.GAME_FINISHED]
@@ -90,7 +91,7 @@ def _decide_interruption(question: str, choice: str, act: acts.Act) -> None:
     act.report(done, {"decision": question, "choose": choice}, f"{question}: {choice}")
 
 
-def _correction(function: acts.Command) -> acts.Command:
+def _correction(function: season_change.Command) -> season_change.Command:
     """Add what the corrections of one game share: GAME, the cascade, its crash, and the act."""
     cascade = click.option(
         "--cascade",
@@ -104,14 +105,14 @@ def _correction(function: acts.Command) -> acts.Command:
         metavar="ENGINE",
         help="Take ENGINE's crash in the game back, too; without it the crash stays counted.",
     )
-    return click.argument("game")(cascade(crash(acts.act(function))))
+    return click.argument("game")(cascade(crash(season_change.act(function))))
 
 
 @click.command()
 @_correction
 @click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
 def adjudicate(
-    game: str, result: contract.Result, cascade: str, uncrashed: str, act: acts.Act
+    game: str, result: contract.Result, cascade: str, uncrashed: str, act: season_change.Act
 ) -> None:
     """Set the result of GAME, played or not, by the organizers' word.
 
@@ -132,7 +133,7 @@ def adjudicate(
 
 @click.command()
 @_correction
-def replay(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
+def replay(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> None:
     """Have GAME played again in its place; the first one counts no longer.
 
     The season must be paused or held.
@@ -152,7 +153,7 @@ def replay(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
 
 @click.command()
 @_correction
-def void(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
+def void(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> None:
     """Let GAME count for nobody; it is not played (again), its PGN stays.
 
     The season must be paused or held. A game of a match is played again in its place (S16-8a);
@@ -176,8 +177,8 @@ def void(game: str, cascade: str, uncrashed: str, act: acts.Act) -> None:
 @click.option(
     "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
 )
-@acts.act
-def withdraw(engine: str, event: str, act: acts.Act) -> None:
+@season_change.act
+def withdraw(engine: str, event: str, act: season_change.Act) -> None:
     """Take ENGINE out of a running event: its results are annulled, it ranks last.
 
     The season must be paused or held.
@@ -187,14 +188,18 @@ def withdraw(engine: str, event: str, act: acts.Act) -> None:
     _correct(
         "withdraw",
         act,
-        lambda now: exclusion.withdraw(now, event, engine, act.by, act.reason),
+        lambda now: disqualification.withdraw(now, event, engine, act.by, act.reason),
         {"engine": engine, "event": event},
         f"{engine} has left {event}",
     )
 
 
 def _correct(
-    name: str, act: acts.Act, drafts: acts.Drafts, facts: dict[str, Any], sentence: str
+    name: str,
+    act: season_change.Act,
+    drafts: season_change.Drafts,
+    facts: dict[str, Any],
+    sentence: str,
 ) -> None:
     """Correct a paused season, with a second operator where the season wants one."""
     agreed = act.seconded(name, drafts)

@@ -1,8 +1,8 @@
 """Whether engines' programs and networks are on this machine: said before a season is launched.
 
 A warning and never a refusal: the hall may be another host. There a program that is missing
-starts no game and holds the season (``worker_cpu.pins``). Engines of GPU boxes are not looked
-for. A bare program is looked for where a hall that was started here does.
+starts no game and holds the season (``worker_cpu.hall.checksums``). Engines of GPU boxes are not
+looked for. A bare program is looked for where a hall that was started here does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 import click
 
 from orchestrator import contract
-from orchestrator.arbiter import builds
+from orchestrator.engines import builds
 
 GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
 NAMED: Final = 5  # engines in one warning; the bundled seasons name programs that few halls have
@@ -56,7 +56,7 @@ def _runs(spec: contract.EngineSpec) -> bool:
 
 
 def _reads(spec: contract.EngineSpec) -> bool:
-    """Say whether the network is where the hall looks for it (``worker_cpu.pins``)."""
+    """Say whether the network is where the hall looks for it (``worker_cpu.hall.checksums``)."""
     return not spec.network or (pathlib.Path(spec.directory or ".") / spec.network).is_file()
 
 

@@ -8,11 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from orchestrator import errors
 from orchestrator.audit import unpacking
-from orchestrator.commands import output
-from orchestrator.common import bounds
-from orchestrator.rating import curve, headers, lists, ordo, pairings, spread
+from orchestrator.common import bounds, errors, output
+from orchestrator.rating import error_bars, headers, lists, logistic, ordo, pairings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -94,7 +92,7 @@ def show(
     if not len(counted.white):
         raise errors.UsageError("no game with a result was read: nothing can be rated")
     rated = ordo.rate(counted, settings(model, families))
-    known = spread.of(rated, model["runs"])
+    known = error_bars.of(rated, model["runs"])
     if as_json:
         output.print_json(lists.facts(known))
     elif model["as_csv"]:
@@ -131,7 +129,7 @@ def _draws(model: Mapping[str, Any]) -> float | None:
     if model["draw_rate"]:
         return None
     given: float | None = model["draw_value"]
-    return curve.EVEN_DRAWS if given is None else given
+    return logistic.EVEN_DRAWS if given is None else given
 
 
 def families_of(path: pathlib.Path | None) -> dict[str, str]:

@@ -12,13 +12,15 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import contract, errors, ratinglist
+from orchestrator import contract
 from orchestrator.audit import unpacking
 from orchestrator.commands import common, ratingtables
 from orchestrator.commands import rate as rating
-from orchestrator.ledger import api, files
-from orchestrator.rating import lists, spread
-from orchestrator.season import state as season_state
+from orchestrator.common import errors, files
+from orchestrator.forecast import rating_list
+from orchestrator.ledger import api
+from orchestrator.rating import error_bars, lists
+from orchestrator.season.fold import state as season_state
 
 LOOK = 1.0  # seconds between two looks at the journals with --follow
 LAST = 2  # seasons of the scope `last`: this one and the one before (S16-14b)
@@ -76,12 +78,12 @@ def ratings(
     with common.open_ledger() as ledger:
         states = _Seasons(ledger, scope)
         if live:
-            _show_live(ratinglist.live_elo(states.look(), families, unrated), as_json=as_json)
+            _show_live(rating_list.live_elo(states.look(), families, unrated), as_json=as_json)
             return
-        kept = ratinglist.RatingList(rating.settings(model, families), families)
+        kept = rating_list.RatingList(rating.settings(model, families), families)
 
-        def listed() -> tuple[spread.Spread, tuple[lists.Row, ...]]:
-            games = collections.Counter(ratinglist.results(states.look())) + extra
+        def listed() -> tuple[error_bars.Spread, tuple[lists.Row, ...]]:
+            games = collections.Counter(rating_list.results(states.look())) + extra
             return kept.listed(games, states.look(), model["runs"])
 
         if write is not None:
@@ -122,7 +124,7 @@ class _Seasons:
 
     def games(self) -> int:
         """Return how many results there are now."""
-        return len(ratinglist.results(self.look()))
+        return len(rating_list.results(self.look()))
 
     def _names(self) -> Sequence[str]:
         seasons = self._ledger.seasons()
@@ -145,12 +147,12 @@ def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.C
     except ValueError as error:
         raise errors.UsageError(f"--tests-from: found {least!r} ({error}); allowed: 30+5") from None
     for path in rating.files(archives):
-        found.update(ratinglist.long_enough(unpacking.content(path), slowest))
+        found.update(rating_list.long_enough(unpacking.content(path), slowest))
     return found
 
 
 def _print(
-    known: spread.Spread,
+    known: error_bars.Spread,
     rows: tuple[lists.Row, ...],
     model: Mapping[str, Any],
     *,
@@ -170,7 +172,7 @@ def _print(
 
 def _write(
     path: pathlib.Path,
-    listed: Callable[[], tuple[spread.Spread, tuple[lists.Row, ...]]],
+    listed: Callable[[], tuple[error_bars.Spread, tuple[lists.Row, ...]]],
     states: _Seasons,
     *,
     follow: bool,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import rich.table
 
-from orchestrator.commands import output
-from orchestrator.rating import lists, spread
+from orchestrator.common import output
+from orchestrator.rating import error_bars, lists
 
 
-def show(known: spread.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None) -> None:
+def show(
+    known: error_bars.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None
+) -> None:
     """Print the list with its figures; ``unread`` games had no result."""
     console = output.console()
     console.print(table(lists.rows(known) if rows is None else rows))
@@ -16,7 +18,7 @@ def show(known: spread.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | No
     console.print(f"{_figures(known)}, {known.rated.counted.games.sum():.0f} games{dropped}")
 
 
-def _figures(known: spread.Spread) -> str:
+def _figures(known: error_bars.Spread) -> str:
     """Return White's advantage and the draw rate in words, where enough games tell them."""
     white, draws = lists.white_advantage(known), lists.draw_rate(known)
     if white is None and draws is None:
@@ -49,7 +51,7 @@ def table(listed: tuple[lists.Row, ...]) -> rich.table.Table:
     return made
 
 
-def show_superiority(known: spread.Spread) -> None:
+def show_superiority(known: error_bars.Spread) -> None:
     """Print how likely each engine is stronger than each other one, in percent."""
     listed = lists.rows(known)
     made = rich.table.Table(title="Likelihood of superiority, %")

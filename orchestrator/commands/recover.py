@@ -12,20 +12,20 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator import archive as archives
-from orchestrator import errors
-from orchestrator.commands import common, places, services
+from orchestrator.commands import common, paths, services
+from orchestrator.common import errors
 from orchestrator.ledger import api
 from orchestrator.ledger import services as reports
-from orchestrator.recovery import backup as backups
-from orchestrator.recovery import copies
-from orchestrator.recovery import restore as restoring
-from orchestrator.season import values
+from orchestrator.ops.recovery import backup as backups
+from orchestrator.ops.recovery import copies
+from orchestrator.ops.recovery import restore as restoring
+from orchestrator.season.spec import parsers
+from orchestrator.serve import archive as archives
 
 
 @click.command()
 @click.option(
-    "--to", "target", type=places.FOLDER, required=True, help="An empty folder, or a copy."
+    "--to", "target", type=paths.FOLDER, required=True, help="An empty folder, or a copy."
 )
 @common.json_option
 def export(target: pathlib.Path, *, as_json: bool) -> None:
@@ -45,7 +45,7 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
 @click.option(
     "--to",
     "target",
-    type=places.FOLDER,
+    type=paths.FOLDER,
     required=True,
     envvar="FARM_BACKUP_TO",
     help="A folder on another disk; else FARM_BACKUP_TO.",
@@ -58,7 +58,7 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
     help="A program that takes the complete copy off this host and is given the folder;"
     " else FARM_BACKUP_OFFSITE.",
 )
-@places.archive
+@paths.archive
 @common.json_option
 def backup(
     target: pathlib.Path,
@@ -121,7 +121,7 @@ def _reported(
 def seconds(text: str) -> float:
     """Read ``30m``, ``1h`` or ``1d``; raise ``UsageError``."""
     try:
-        found = values.duration_ms(text)
+        found = parsers.duration_ms(text)
     except ValueError:
         found = 0
     if not found:
@@ -137,11 +137,9 @@ def _report(made: backups.Made, target: pathlib.Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option(
-    "--from", "source", type=places.FOLDER, help="An export, a backup or another archive."
-)
-@places.archive
-@places.halls
+@click.option("--from", "source", type=paths.FOLDER, help="An export, a backup or another archive.")
+@paths.archive
+@paths.halls
 @click.option("--without-games", is_flag=True, help="Restore although moves of games are lost.")
 @common.audited
 @common.json_option

@@ -9,10 +9,12 @@ from typing import Any, Final
 import click
 import rich.table
 
-from orchestrator import contract, errors, players
+from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common, completing, trials
-from orchestrator.season import rehearsal
+from orchestrator.commands import common, completing, test_games
+from orchestrator.common import errors
+from orchestrator.ops import entry_points
+from orchestrator.season.amend import rehearsal
 
 SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 FAULTS: Final = verdict.CRASHES | {
@@ -38,9 +40,9 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
     """
     with common.open_ledger() as ledger:
         chosen = common.choose_open(ledger, season)
-    trials.require_waiting(chosen, "events are rehearsed")
+    test_games.require_waiting(chosen, "events are rehearsed")
     orders = rehearsal.game_orders(chosen, event, moves)
-    play = functools.partial(_played, players.found(), chosen.hall)
+    play = functools.partial(_played, entry_points.found(), chosen.hall)
     rows: list[dict[str, Any]] = []
     ends: errors.RefusedError | None = None
     for order in orders:
@@ -63,7 +65,7 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
 
 
 def _played(
-    play: players.Play, hall: str, order: contract.GameOrder, rows: list[dict[str, Any]]
+    play: entry_points.Play, hall: str, order: contract.GameOrder, rows: list[dict[str, Any]]
 ) -> str:
     """Play a game, add a row for each engine, and return how it ended.
 

@@ -8,9 +8,11 @@ import shutil
 
 import click
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.commands import common, programs
-from orchestrator.season import files, model, roster
+from orchestrator.common import errors
+from orchestrator.season.file import load, roster
+from orchestrator.season.spec import model
 
 
 def file_option(function: common.Function) -> common.Function:
@@ -20,7 +22,7 @@ def file_option(function: common.Function) -> common.Function:
 
 def entries_of(file: str | pathlib.Path) -> dict[str, model.EngineEntry]:
     """Return the entries of a roster file by their ids; raise ``SeasonFileError``."""
-    return {roster.id_of(one): one for one in files.load_engines(pathlib.Path(file))}
+    return {roster.id_of(one): one for one in load.load_engines(pathlib.Path(file))}
 
 
 def specs(file: str | pathlib.Path) -> dict[str, contract.EngineSpec]:

@@ -7,13 +7,15 @@ import pathlib
 
 import click
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.commands import launch as launching
+from orchestrator.common import errors
 from orchestrator.ledger import mirror
-from orchestrator.season import draw_check, explain, files
-from orchestrator.season import outcome as season_outcome
-from orchestrator.season import schema as schemas
+from orchestrator.season import final_standings as season_outcome
+from orchestrator.season import verify_seed
+from orchestrator.season.file import describe, load
+from orchestrator.season.file import schema as schemas
 
 
 @click.command()
@@ -27,13 +29,13 @@ def check(file: str, *, as_json: bool) -> None:
 
     Example: farm check season16
     """
-    loaded = files.load(launching.season_file(file))
-    facts = explain.explain(loaded)
+    loaded = load.load(launching.season_file(file))
+    facts = describe.explain(loaded)
     facts["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     if as_json:
         common.print_json(facts)
         return
-    for line in explain.sentences(facts):
+    for line in describe.sentences(facts):
         click.echo(line)
 
 
@@ -113,8 +115,8 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
 
     Example: farm verify-draws archive/autumn/journal.jsonl --file autumn.toml
     """
-    loaded = None if season_file is None else files.load(launching.season_file(season_file))
-    found = draw_check.verify(_journal(journal), loaded)
+    loaded = None if season_file is None else load.load(launching.season_file(season_file))
+    found = verify_seed.verify(_journal(journal), loaded)
     if as_json:
         common.print_json(dataclasses.asdict(found))
     else:

@@ -6,16 +6,18 @@ import pathlib
 
 import click
 
-from orchestrator import doorbell, errors, logs, watchdog
-from orchestrator import serve as server
-from orchestrator.commands import common, places, services
+from orchestrator.commands import common, paths, services
+from orchestrator.common import errors, logs
 from orchestrator.ledger import services as reports
+from orchestrator.ops import watchdog
+from orchestrator.serve import doorbell
+from orchestrator.serve import loop as server
 
 SILENT_SECONDS = 60.0  # s: six of its beats
 
 
 @click.command()
-@places.archive
+@paths.archive
 @click.option("--check", is_flag=True, help="Only look whether one is at work; exit 3 if none is.")
 def serve(archive: pathlib.Path, *, check: bool) -> None:
     """Drive all seasons: decide, offer games to the halls, ring, archive. Runs until ended.

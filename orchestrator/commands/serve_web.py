@@ -7,9 +7,9 @@ import socket
 
 import click
 
-from orchestrator import errors, logs
-from orchestrator.broadcast.outlook import settings as outlook
-from orchestrator.commands import common, places, rate, services
+from orchestrator.broadcast.forecast import settings as outlook
+from orchestrator.commands import common, paths, rate, services
+from orchestrator.common import errors, logs
 from orchestrator.ledger import kibitz_store
 
 BACKLOG = 2_048  # connections that wait while all others are served
@@ -51,8 +51,8 @@ def inherited(fd: int) -> socket.socket:
     type=click.IntRange(3),
     help="Serve the listening socket inherited as this descriptor, not --host and --port.",
 )
-@places.feeds
-@places.archive
+@paths.feeds
+@paths.archive
 @click.option(
     "--forecast",
     "runs",
@@ -96,7 +96,11 @@ def serve_web(
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
     """
-    from orchestrator.broadcast.web import app, doors, server  # noqa: PLC0415 - the web's libraries
+    from orchestrator.broadcast.web import (  # noqa: PLC0415 - the web's libraries
+        app,
+        connection_limits,
+        server,
+    )
 
     logs.configure()
     reckoned = outlook.Settings(runs, rate.families_of(families), humble=not eager)
@@ -104,7 +108,9 @@ def serve_web(
     with common.open_ledger() as ledger, listening:
         comments = kibitz_store.RedisKibitzing(ledger.server)
         made = app.create(ledger, archive, feeds, reckoned, comments)
-        serving = server.make(made, host, port, doors.Doors(proxies or doors.LOOPBACK))
+        serving = server.make(
+            made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
+        )
         click.echo(f"farm: the live page is at {url(listening)}", err=True)
         serving.run(sockets=[listening])
 

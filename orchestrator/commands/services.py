@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import click
 
-from orchestrator import errors
 from orchestrator.commands import common
+from orchestrator.common import errors
 
 
 def address(port: int) -> Callable[[common.Function], common.Function]:

@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
-from orchestrator import chances, errors, simulation
 from orchestrator.commands import common, completing, tables
 from orchestrator.commands import launch as launching
-from orchestrator.season import files, views, wording
+from orchestrator.common import errors
+from orchestrator.forecast import game_model, season_simulation
+from orchestrator.season import views
+from orchestrator.season.file import load, wording
 
-_DEFAULTS = chances.Chances()
+_DEFAULTS = game_model.Chances()
 
 
 @click.command()
@@ -68,7 +70,7 @@ def simulate(
     """
     crash, crashes = _rates("--crash-rate", crash_rate, _DEFAULTS.crash)
     time_loss, time_losses = _rates("--time-loss-rate", time_loss_rate, _DEFAULTS.time_loss)
-    drawn = chances.Chances(
+    drawn = game_model.Chances(
         draw=draw_rate,
         white_elo=white_advantage,
         crash=crash,
@@ -77,11 +79,11 @@ def simulate(
         crashes=crashes,
         time_losses=time_losses,
     )
-    loaded = files.load(launching.season_file(file))
-    played = simulation.Simulation.launched(loaded, seed, drawn).run()
+    loaded = load.load(launching.season_file(file))
+    played = season_simulation.Simulation.launched(loaded, seed, drawn).run()
     if journal is not None:
-        _write(journal, simulation.journal_bytes(played.journal))
-    facts = simulation.facts(played)
+        _write(journal, season_simulation.journal_bytes(played.journal))
+    facts = season_simulation.facts(played)
     if as_json:
         common.print_json(facts)
     else:
@@ -112,12 +114,12 @@ def _write(path: pathlib.Path, content: bytes) -> None:
         raise errors.HostError(f"the journal cannot be written: {error}") from error
 
 
-def _show(played: simulation.Simulation, facts: dict[str, Any]) -> None:
+def _show(played: season_simulation.Simulation, facts: dict[str, Any]) -> None:
     console = common.console()
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
     took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
-    answers = wording.duration(simulation.ANSWER_MS / 1000)
+    answers = wording.duration(season_simulation.ANSWER_MS / 1000)
     waited = f" after {answers} each" if facts["decisions"] else ""
     console.print(
         f"{played.state.launched.season.name}, seed {facts['seed']}: {facts['games']} games in"

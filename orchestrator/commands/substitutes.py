@@ -12,17 +12,14 @@ from typing import Any, get_args
 
 import click
 
-from orchestrator import contract, errors
-from orchestrator.commands import acts, common, completing, rosters
-from orchestrator.season import (
-    amendments,
-    eligibility,
-    model,
-    replacing,
-    roster,
-    state,
-    updating,
-)
+from orchestrator import contract
+from orchestrator.commands import common, completing, rosters, season_change
+from orchestrator.common import errors
+from orchestrator.season.amend import engine_update
+from orchestrator.season.amend import substitute as amend_substitute
+from orchestrator.season.file import roster
+from orchestrator.season.fold import amendments, state
+from orchestrator.season.spec import eligibility, model
 
 
 def options(
@@ -60,14 +57,14 @@ def options(
     help="The event in which its seat changes hands.",
 )
 @options(required=True, played="keep")
-@acts.act
+@season_change.act
 def engine(
     engine: str,
     event: str,
     substitute: str,
     entry: pathlib.Path | None,
     played: amendments.Played,
-    act: acts.Act,
+    act: season_change.Act,
 ) -> None:
     """Give the seat of ENGINE in an event to a substitute: seed, open games, later rounds.
 
@@ -79,7 +76,7 @@ def engine(
 
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:
         new = spec(now, event, substitute, entry, engine)
-        return replacing.replace(now, event, engine, new, played, act.by, act.reason)
+        return amend_substitute.replace(now, event, engine, new, played, act.by, act.reason)
 
     done = act.change(change, unoffered=True)
     facts = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
@@ -106,9 +103,9 @@ def spec(
             )
         return now.engines[engine]
     new = rosters.entry(entry, engine)
-    others = (one for i, one in updating.entries_of(now).items() if i != replaced)
+    others = (one for i, one in engine_update.entries_of(now).items() if i != replaced)
     _require_unique(new, list(others))
-    replacing.require_competition(now.event(event).spec, new)
+    amend_substitute.require_competition(now.event(event).spec, new)
     return roster.spec(new)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterator
 
-from orchestrator.arbiter import limits
-from orchestrator.doctor import season as doctor
-from orchestrator.season import model
+from orchestrator.engines import limits
+from orchestrator.ops.doctor import season as doctor
+from orchestrator.season.spec import model
 
 
 def warnings(season: model.Season) -> list[str]:

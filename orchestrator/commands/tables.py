@@ -13,8 +13,8 @@ import rich.table
 import rich.text
 
 from orchestrator.arbiter import verdict
-from orchestrator.season import standings as season_standings
-from orchestrator.season import wording
+from orchestrator.season.file import wording
+from orchestrator.season.fold import standings as season_standings
 
 COLOURS = {  # the colours spectators know from event tabs
     "waiting": "yellow",

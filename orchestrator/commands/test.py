@@ -18,13 +18,16 @@ from typing import Any
 
 import click
 
-from orchestrator import contract, doorbell, errors, testmatches
-from orchestrator.arbiter import chess960, openings, testmatch
-from orchestrator.commands import common, rosters, trials
-from orchestrator.common import bounds
+from orchestrator import contract
+from orchestrator.arbiter import chess960, openings
+from orchestrator.commands import common, rosters, test_games
+from orchestrator.common import bounds, errors
 from orchestrator.ledger import lane_store, store
 from orchestrator.rating import elo, sprt
-from orchestrator.season import orders
+from orchestrator.season.fold import orders
+from orchestrator.serve import doorbell
+from orchestrator.testmatch import orders as testmatch_orders
+from orchestrator.testmatch import sprt_match
 
 WAIT_MS = 1_000  # ms: a look at the lanes at least this often
 TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
@@ -68,7 +71,7 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
         spec, terms = _match(engine, words, told)
         directory = common.data_directory() / "tests" / spec.id
         known = lane_store.RedisLanes(ledger.server)
-        keeper = testmatches.Keeper(ledger, known, directory, spec, terms)
+        keeper = sprt_match.Keeper(ledger, known, directory, spec, terms)
         with _ended_like_ctrl_c():
             standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
         keeper.close()
@@ -85,7 +88,7 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
 
 def _match(
     engine: str | None, words: Sequence[str], told: dict[str, Any]
-) -> tuple[testmatch.Spec, testmatches.Terms]:
+) -> tuple[testmatch_orders.Spec, sprt_match.Terms]:
     """Return a new match, or the old one of ``--id`` where no engine is named."""
     name = told["name"] or f"test-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     if not NAME.fullmatch(name):
@@ -93,14 +96,14 @@ def _match(
     if engine is None:
         if told["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")
-        return testmatches.load(common.data_directory() / "tests" / name)
+        return sprt_match.load(common.data_directory() / "tests" / name)
     test = _test(words, asked=told["tested"])
     names = [engine, *([engine] if told["self_check"] else told["against"])]
     if len(names) < 2 or (told["self_check"] and told["against"]):
         raise errors.UsageError("give --against ENGINE (several make a gauntlet) or --self-check")
     if test is not None and len(names) > 2:
         raise errors.UsageError("--sprt: a gauntlet has no one difference to test; one --against")
-    return _spec(name, names, told), testmatches.Terms(
+    return _spec(name, names, told), sprt_match.Terms(
         test=test,
         priority=told["priority"],
         share=told["share"],
@@ -111,13 +114,13 @@ def _match(
     )
 
 
-def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch.Spec:
-    control = trials.control(told["control"])
+def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_orders.Spec:
+    control = test_games.control(told["control"])
     engines = _engines(told["season"], told["file"])
     missing = [one for one in names if one not in engines]
     if missing:
         raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
-    return testmatch.Spec(
+    return testmatch_orders.Spec(
         id=name,
         engines=tuple(orders.engine_in(engines[one], "") for one in names),
         time_control=control,
@@ -141,13 +144,15 @@ def _openings(
 ) -> tuple[contract.Opening, ...]:
     if book is None and variant == "fischerandom":
         return tuple(chess960.opening(number) for number in range(chess960.POSITIONS))
-    path = book or trials.DEMO_BOOK
+    path = book or test_games.DEMO_BOOK
     kind: openings.Kind = "epd" if path.suffix in {".epd", ".fen"} else "pgn"
     try:
         text = bounds.text(path, bounds.BOOK_BYTES)
     except bounds.DAMAGED as error:
         raise errors.BookError(f"--book {path}: cannot be read: {error}") from error
-    return tuple(openings.parse(text, kind, plies or (None if book else trials.PLIES), str(path)))
+    return tuple(
+        openings.parse(text, kind, plies or (None if book else test_games.PLIES), str(path))
+    )
 
 
 def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:
@@ -175,12 +180,12 @@ def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:
 
 def _run(
     ledger: store.RedisLedger,
-    keeper: testmatches.Keeper,
-    spec: testmatch.Spec,
-    terms: testmatches.Terms,
+    keeper: sprt_match.Keeper,
+    spec: testmatch_orders.Spec,
+    terms: sprt_match.Terms,
     *,
     quiet: bool,
-) -> tuple[testmatches.Standing, bool]:
+) -> tuple[sprt_match.Standing, bool]:
     """Keep the match until it is over or stopped; return its standing and whether it was."""
     told, shown = 0.0, -1
     ring = doorbell.at(common.redis_url())
@@ -202,7 +207,11 @@ def _run(
 
 
 def _announce(
-    ledger: store.RedisLedger, keeper: testmatches.Keeper, spec: testmatch.Spec, *, quiet: bool
+    ledger: store.RedisLedger,
+    keeper: sprt_match.Keeper,
+    spec: testmatch_orders.Spec,
+    *,
+    quiet: bool,
 ) -> None:
     """Say what is played, and why not where no lane can."""
     if not keeper.able():
@@ -225,14 +234,14 @@ def _ended_like_ctrl_c() -> Iterator[None]:
             signal.signal(one, signal.SIG_DFL)
 
 
-def _lacking(keeper: testmatches.Keeper, ledger: store.RedisLedger) -> str:
+def _lacking(keeper: sprt_match.Keeper, ledger: store.RedisLedger) -> str:
     known = lane_store.RedisLanes(ledger.server)
     every = [lane for hall in ledger.halls() for lane in known.lanes_of(hall)]
     told = [f"{one.hall}.{one.name}: {keeper.needs().unmet(one) or 'fits'}" for one in every]
     return "; ".join(told) or "no lane is open: `farm up --lane NAME=CORES`, docs/test-matches.md"
 
 
-def _line(standing: testmatches.Standing, terms: testmatches.Terms) -> str:
+def _line(standing: sprt_match.Standing, terms: sprt_match.Terms) -> str:
     counts = standing.counts
     estimate = elo.logistic(counts)
     parts = [
@@ -250,9 +259,9 @@ def _line(standing: testmatches.Standing, terms: testmatches.Terms) -> str:
 
 
 def _report(
-    standing: testmatches.Standing,
-    spec: testmatch.Spec,
-    terms: testmatches.Terms,
+    standing: sprt_match.Standing,
+    spec: testmatch_orders.Spec,
+    terms: sprt_match.Terms,
     directory: pathlib.Path,
     *,
     as_json: bool,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, places
+from orchestrator.commands import common, paths
 
 LOGS = "*.log*"  # in the data directory's folder of logs, those that were rotated away too
 ATTEMPT_FILES = "*/attempts/{attempt}.deadman.jsonl"  # below the halls' folder: of this host
@@ -46,8 +46,8 @@ class Line(NamedTuple):
     help="A log of JSON lines, or a folder of them; - is standard input. Default: this farm's.",
 )
 @click.option("--info", is_flag=True, help="Show the engines' info lines too.")
-@places.archive
-@places.halls
+@paths.archive
+@paths.halls
 @common.json_option
 def trace(
     game: str,

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 import click
 import rich.console
 
-from orchestrator import embedded, errors, processes
 from orchestrator.commands import (
     common,
     launch,
@@ -29,8 +28,11 @@ from orchestrator.commands import (
     up_load,
     up_screen,
 )
-from orchestrator.ledger import address, store
-from orchestrator.season import files, state
+from orchestrator.common import errors
+from orchestrator.ledger import address, embedded_redis, store
+from orchestrator.ops import supervisor
+from orchestrator.season.file import load
+from orchestrator.season.fold import state
 
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
 WEB_HOST = "127.0.0.1"  # the page of one's own machine; `farm serve-web` serves the world
@@ -46,11 +48,11 @@ class Farm:
     """
 
     hall: str
-    redis: embedded.EmbeddedRedis | None
-    serve: processes.Supervised
-    worker: processes.Supervised
-    web: processes.Supervised | None = None
-    lanes: tuple[processes.Supervised, ...] = ()
+    redis: embedded_redis.EmbeddedRedis | None
+    serve: supervisor.Supervised
+    worker: supervisor.Supervised
+    web: supervisor.Supervised | None = None
+    lanes: tuple[supervisor.Supervised, ...] = ()
 
     def start(self) -> None:
         """Start all."""
@@ -154,7 +156,7 @@ def up(
     """
     if until_finished and season_file is None:
         raise errors.UsageError("--until-finished needs a season to wait for: give --launch FILE")
-    loaded = files.load(launch.season_file(season_file)) if season_file else None
+    loaded = load.load(launch.season_file(season_file)) if season_file else None
     data = data.absolute()
     os.environ["FARM_DATA"] = str(data)
     console = common.console(stderr=as_json)
@@ -172,7 +174,7 @@ def up(
             launch.start(ledger, loaded, chosen, hall, secret, by)
             programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
         farm = _farm(redis, data, hall, page)
-        farm.lanes = tuple(processes.lane(text, farm.worker, hall) for text in lanes)
+        farm.lanes = tuple(supervisor.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {address.masked(url)}, hall {hall}, data {data}")
         if page is not None:
             console.print(_address(page, web_port))
@@ -191,16 +193,16 @@ def up(
 
 
 @contextlib.contextmanager
-def _redis(data: pathlib.Path) -> Iterator[embedded.EmbeddedRedis | None]:
+def _redis(data: pathlib.Path) -> Iterator[embedded_redis.EmbeddedRedis | None]:
     """Run the farm's own Redis, unless the environment names another."""
     if address.url():
         yield None
         return
-    with embedded.EmbeddedRedis(data / common.REDIS) as server:
+    with embedded_redis.EmbeddedRedis(data / common.REDIS) as server:
         yield server
 
 
-def _url(redis: embedded.EmbeddedRedis | None) -> str:
+def _url(redis: embedded_redis.EmbeddedRedis | None) -> str:
     return address.url() if redis is None else redis.url
 
 
@@ -231,31 +233,31 @@ def _address(page: socket.socket, wanted: int | None) -> str:
 
 
 def _farm(
-    redis: embedded.EmbeddedRedis | None,
+    redis: embedded_redis.EmbeddedRedis | None,
     data: pathlib.Path,
     hall: str,
     page: socket.socket | None,
 ) -> Farm:
-    environment = processes.environment(_url(redis), data, hall)
+    environment = supervisor.environment(_url(redis), data, hall)
     logs = data / "logs"
     return Farm(
         hall=hall,
         redis=redis,
-        serve=processes.Supervised(
-            "serve", processes.serve_command(), environment, logs / "serve.log", bound=True
+        serve=supervisor.Supervised(
+            "serve", supervisor.serve_command(), environment, logs / "serve.log", bound=True
         ),
-        worker=processes.Supervised(
+        worker=supervisor.Supervised(
             "worker",
-            processes.worker_command(hall),
+            supervisor.worker_command(hall),
             environment,
             logs / f"worker-{hall}.log",
             bound=True,
         ),
         web=None
         if page is None
-        else processes.Supervised(
+        else supervisor.Supervised(
             "serve-web",
-            processes.web_on_socket(page),
+            supervisor.web_on_socket(page),
             environment,
             logs / "web.log",
             (page,),

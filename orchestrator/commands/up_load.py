@@ -12,7 +12,7 @@ import pathlib
 import time
 from typing import Final
 
-from orchestrator.ledger import processor
+from orchestrator.common import processor
 
 LOOK_SECONDS: Final = 5.0  # s: between two looks at all processes, a few ms each
 BUSY: Final = 0.5  # cores that others use: less is what every desk does

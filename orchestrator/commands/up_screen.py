@@ -9,11 +9,14 @@ from typing import Any
 import rich.console
 import rich.markup
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables, up_load
+from orchestrator.common import errors
 from orchestrator.ledger import api
-from orchestrator.season import entries, interruptions, state, views
+from orchestrator.season import views
+from orchestrator.season.fold import entries, state
+from orchestrator.season.spec import interruption_rules
 
 
 class Screen:
@@ -156,7 +159,7 @@ class Screen:
 def _goes_on(rules: contract.Interruptions) -> str:
     """Return what an event's rules make of a game that is interrupted now."""
     how = "begins again" if rules.otherwise == "restart" else "goes on from its last move"
-    judged = any(getattr(rules, bound) is not None for bound in interruptions.BOUNDS)
+    judged = any(getattr(rules, bound) is not None for bound in interruption_rules.BOUNDS)
     return f"{how}, unless the event's rules decide it there" if judged else how
 
 

@@ -19,7 +19,9 @@ from orchestrator.arbiter import board as arbiter_board
 from orchestrator.arbiter import score
 from orchestrator.commands import common, tables
 from orchestrator.ledger import api
-from orchestrator.season import decisions, events, orders, progress, state, views, wording
+from orchestrator.season import decisions, views
+from orchestrator.season.file import wording
+from orchestrator.season.fold import events, orders, progress, state
 
 REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
 LAST_MOVES = 12  # plies shown under the board

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import pydantic
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.contract import codec, ids, records
 
 EXACT: Final = 1 << 53  # whole numbers below are exact in Redis' scripts and in JSON everywhere

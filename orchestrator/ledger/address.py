@@ -21,7 +21,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator import errors
+from orchestrator.common import errors
 
 _TLS = {
     "FARM_REDIS_CA": "ssl_ca_certs",

@@ -18,7 +18,7 @@ from redis import backoff
 from redis import exceptions as redis_exceptions
 from redis import retry as redis_retry
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import address, replies
 
 SCRIPTS = importlib.resources.files("orchestrator.ledger") / "scripts"

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, keys, lanes, requests, restoring
 
 P = ParamSpec("P")

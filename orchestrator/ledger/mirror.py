@@ -14,8 +14,8 @@ import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
-from orchestrator import contract, errors
-from orchestrator.ledger import files
+from orchestrator import contract
+from orchestrator.common import errors, files
 
 MODE = 0o640  # it holds the seed and coming openings
 AWAY = "move the file away, and `farm restore` writes it again from Redis or a backup (--from)"

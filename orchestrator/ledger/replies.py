@@ -10,7 +10,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, requests
 
 P = ParamSpec("P")

@@ -10,7 +10,8 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import requests
 
 SHOWN = 160  # characters of a line that an error shows

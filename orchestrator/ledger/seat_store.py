@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import api, connection, keys, replies, seats
 
 TRIES = 20  # of a take whose holders change between reading and taking

@@ -17,7 +17,8 @@ from typing import Final
 import structlog
 from prometheus_client import core, registry
 
-from orchestrator import contract, errors, version
+from orchestrator import contract
+from orchestrator.common import errors, version
 from orchestrator.ledger import api, kibitz_store, lane_store, services, store, vitals
 from orchestrator.ledger import lanes as ledger_lanes
 from orchestrator.metrics import (
@@ -30,7 +31,7 @@ from orchestrator.metrics import (
     lanes,
     seasons,
 )
-from orchestrator.season import entries
+from orchestrator.season.fold import entries
 
 log = structlog.get_logger()
 

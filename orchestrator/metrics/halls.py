@@ -15,8 +15,8 @@ from orchestrator import contract
 from orchestrator.arbiter import score
 from orchestrator.ledger import api
 from orchestrator.metrics import families, histogram
-from orchestrator.season import orders
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import orders
+from orchestrator.season.fold import state as season_state
 
 SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 MATE_PAWNS: Final = 100.0  # pawns: what a mate is drawn as

@@ -11,21 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.arbiter import interruption
+from orchestrator.arbiter.adjudication import interruption
 from orchestrator.metrics import families, histogram
-from orchestrator.season import (
-    choice,
-    decisions,
-    entries,
-    events,
-    hidden_books,
-    openings,
-    pairing,
-    progress,
-    tally,
-    views,
-)
-from orchestrator.season import state as season_state
+from orchestrator.season import current, decisions, views
+from orchestrator.season.fold import entries, events, openings, own_book, pairing, progress, tally
+from orchestrator.season.fold import state as season_state
 
 STATUSES: Final = ("running", "waiting", "paused", "held", "finished", "abandoned")
 SCENARIOS: Final = {one.value: one.name.lower() for one in interruption.Scenario}
@@ -74,7 +64,7 @@ def write(sheet: families.Sheet, season: Watched, now_ms: int, mirrored: int) ->
         "journal_entries": state.seq,
         "mirror_lag_entries": state.seq - mirrored,
         "decisions_open": len(list(decisions.outstanding(state))),
-        "flags_open": len(list(hidden_books.standing(state))),
+        "flags_open": len(list(own_book.standing(state))),
         "hosts_away": len(state.away),
         "next_gate_timestamp_seconds": _seconds(state.next_deadline_ms()),
     }
@@ -112,7 +102,7 @@ def waiting(sheet: families.Sheet, watched: Sequence[Watched], busy: Collection[
 
 def followed(sheet: families.Sheet, watched: Sequence[Watched]) -> None:
     """Write which season the page and TCEC's feeds show: of several halls they show one."""
-    shown = choice.shown(one.state for one in watched)
+    shown = current.shown(one.state for one in watched)
     if shown is not None:
         sheet.set("farm_feed_followed", 1, season=shown.launched.id, hall=shown.hall)
 

@@ -15,7 +15,8 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.notify import notices, settings
 
 TIMEOUT_SECONDS: Final = 15.0  # s: a channel that hangs delays the others, never the season

@@ -14,16 +14,9 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.ledger import vitals
-from orchestrator.season import (
-    amendments,
-    decisions,
-    entries,
-    events,
-    hidden_books,
-    judgement,
-    tally,
-)
-from orchestrator.season import state as season_state
+from orchestrator.season import decisions, interruption
+from orchestrator.season.fold import amendments, entries, events, own_book, tally
+from orchestrator.season.fold import state as season_state
 
 
 class Kind(enum.StrEnum):
@@ -152,8 +145,8 @@ def standing(state: season_state.SeasonState) -> frozenset[str]:
     or the engine that it is about.
     """
     found = [f"decision:{one.decision}" for one in decisions.outstanding(state)]
-    found += [f"decision:{question}" for question in judgement.outstanding(state)]
-    found += [f"flag:{flag.event}:{flag.engine}" for flag in hidden_books.standing(state)]
+    found += [f"decision:{question}" for question in interruption.outstanding(state)]
+    found += [f"flag:{flag.event}:{flag.engine}" for flag in own_book.standing(state)]
     found += [f"away:{host}" for host in state.away]
     found += ["held"] if state.held else []
     return frozenset(f"{state.launched.id}:{about}" for about in found)

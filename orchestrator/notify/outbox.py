@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 
 import pydantic
 
-from orchestrator import contract, errors
-from orchestrator.ledger import files
+from orchestrator import contract
+from orchestrator.common import errors, files
 from orchestrator.notify import notices
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import state as season_state
 
 BEAT_SECONDS = 30.0  # s: an outbox in which nothing changes is touched so often
 REMEMBERED = 500  # ids of notices by time that were told: a host's, a deadline's

@@ -12,10 +12,10 @@ from typing import Final
 
 import structlog
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import api, vitals
 from orchestrator.notify import channels, notices, outbox, settings, templates
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import state as season_state
 
 log = structlog.get_logger()
 

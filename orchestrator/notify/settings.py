@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from orchestrator import contract, errors
-from orchestrator.common import bounds
+from orchestrator import contract
+from orchestrator.common import bounds, errors
 from orchestrator.notify import notices
 
 EXAMPLE = """\

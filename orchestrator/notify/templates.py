@@ -10,7 +10,7 @@ import pathlib
 import string
 from typing import Final
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.notify import notices
 
 WORDS: Final = {

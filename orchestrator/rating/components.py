@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orchestrator.rating import curve, pairings
+from orchestrator.rating import logistic, pairings
 
 
 def connected(counted: pairings.Pairings) -> list[list[int]]:
@@ -28,7 +28,7 @@ def is_connected(counted: pairings.Pairings) -> bool:
     return _reaches_all(loser, winner, size) and _reaches_all(winner, loser, size)
 
 
-def _reaches_all(source: curve.Ints, target: curve.Ints, size: int) -> bool:
+def _reaches_all(source: logistic.Ints, target: logistic.Ints, size: int) -> bool:
     reached = np.zeros(size, dtype=np.bool_)
     reached[:1] = True
     while True:
@@ -38,7 +38,7 @@ def _reaches_all(source: curve.Ints, target: curve.Ints, size: int) -> bool:
         reached[new] = True
 
 
-def _wins(counted: pairings.Pairings) -> tuple[curve.Ints, curve.Ints]:
+def _wins(counted: pairings.Pairings) -> tuple[logistic.Ints, logistic.Ints]:
     """Return from whom and to whom the wins and draws lead."""
     won, lost = counted.taken > 0, counted.taken < counted.games
     loser = np.concatenate([counted.black[won], counted.white[lost]])

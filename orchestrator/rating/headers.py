@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orchestrator.rating import curve, pairings
+from orchestrator.rating import logistic, pairings
 
 # Without a branch for every letter: names are most of what is read.
 _TEXT = rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"'
@@ -41,7 +41,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
-        self._rows: list[curve.Ints] = [np.empty((0, 3), np.int64)]
+        self._rows: list[logistic.Ints] = [np.empty((0, 3), np.int64)]
 
     def take(self, content: bytes) -> None:
         """Read an archive; a game without White, Black or Result is left out."""

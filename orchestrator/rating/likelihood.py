@@ -14,7 +14,7 @@ import dataclasses
 
 import numpy as np
 
-from orchestrator.rating import curve, pairings
+from orchestrator.rating import logistic, pairings
 
 STEPS = 60  # Newton steps; connected fields need 5 to 12
 REACH = 400.0  # points: the longest step
@@ -26,7 +26,7 @@ WEAK = 1e-6  # share of the games' information that must speak of the white adva
 class Fit:
     """Ratings with mean 0; ``steps`` is how many Newton steps they took."""
 
-    ratings: curve.Floats
+    ratings: logistic.Floats
     white: float
     steps: int
     settled: bool
@@ -56,7 +56,9 @@ def fit(counted: pairings.Pairings, white: float | None, start: Fit | None = Non
     return _fit(place, STEPS, settled=False)
 
 
-def slopes(counted: pairings.Pairings, place: curve.Floats) -> tuple[curve.Floats, curve.Floats]:
+def slopes(
+    counted: pairings.Pairings, place: logistic.Floats
+) -> tuple[logistic.Floats, logistic.Floats]:
     """Return gradient and information of the likelihood, the white advantage last.
 
     The gauge (a common shift of all ratings) is fixed by adding a constant to the block
@@ -65,24 +67,24 @@ def slopes(counted: pairings.Pairings, place: curve.Floats) -> tuple[curve.Float
     size = len(counted.engines)
     scores = _scores(counted, place)
     missing = counted.taken - counted.games * scores
-    weight = curve.BETA * counted.games * scores * (1 - scores)
+    weight = logistic.BETA * counted.games * scores * (1 - scores)
     gradient = np.append(counted.sums(missing, -missing), missing.sum())
     table = counted.information(weight)
     table[:size, :size] += counted.sums(weight, weight).sum() / size**2
     return gradient, table
 
 
-def _scores(counted: pairings.Pairings, place: curve.Floats) -> curve.Floats:
-    return curve.expected(place[counted.white] - place[counted.black] + place[-1])
+def _scores(counted: pairings.Pairings, place: logistic.Floats) -> logistic.Floats:
+    return logistic.expected(place[counted.white] - place[counted.black] + place[-1])
 
 
-def _log_likelihood(counted: pairings.Pairings, place: curve.Floats) -> float:
-    scores = np.clip(_scores(counted, place), curve.TINY, 1 - 1e-16)
+def _log_likelihood(counted: pairings.Pairings, place: logistic.Floats) -> float:
+    scores = np.clip(_scores(counted, place), logistic.TINY, 1 - 1e-16)
     lost = counted.games - counted.taken
     return float(counted.taken @ np.log(scores) + lost @ np.log1p(-scores))
 
 
-def _move(gradient: curve.Floats, curvature: curve.Floats, *, free: bool) -> curve.Floats:
+def _move(gradient: logistic.Floats, curvature: logistic.Floats, *, free: bool) -> logistic.Floats:
     size = len(gradient) - 1
     move = np.zeros(size + 1)
     kept = size + 1 if free else size
@@ -91,13 +93,13 @@ def _move(gradient: curve.Floats, curvature: curve.Floats, *, free: bool) -> cur
     longest = float(np.abs(move).max())
     if not np.isfinite(longest):
         raise np.linalg.LinAlgError
-    shortened: curve.Floats = move * min(1.0, REACH / longest) if longest else move
+    shortened: logistic.Floats = move * min(1.0, REACH / longest) if longest else move
     return shortened
 
 
 def _along(
-    counted: pairings.Pairings, place: curve.Floats, move: curve.Floats, likely: float
-) -> tuple[curve.Floats, float]:
+    counted: pairings.Pairings, place: logistic.Floats, move: logistic.Floats, likely: float
+) -> tuple[logistic.Floats, float]:
     """Go as far along a move as the likelihood grows; rounding may stop it at the top."""
     for halving in range(30):
         tried = place + move / 2**halving
@@ -107,7 +109,7 @@ def _along(
     return place, likely
 
 
-def _speaks(curvature: curve.Floats) -> bool:
+def _speaks(curvature: logistic.Floats) -> bool:
     """Say whether the games tell the white advantage apart from the ratings."""
     own, shared = curvature[-1, -1], curvature[:-1, -1]
     try:
@@ -117,6 +119,6 @@ def _speaks(curvature: curve.Floats) -> bool:
     return bool(left > WEAK * own)
 
 
-def _fit(place: curve.Floats, steps: int, *, settled: bool) -> Fit:
+def _fit(place: logistic.Floats, steps: int, *, settled: bool) -> Fit:
     ratings = place[:-1] - place[:-1].mean()
     return Fit(ratings, float(place[-1]), steps, settled)

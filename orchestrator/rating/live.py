@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.rating import elo
 
 K_BY_RATING = ((2600.0, 17.0), (2800.0, 16.0), (3100.0, 13.0))

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from orchestrator import errors
-from orchestrator.rating import alternating, components, curve, likelihood, pairings
+from orchestrator.common import errors
+from orchestrator.rating import components, likelihood, logistic, ordo_iteration, pairings
 
 AVERAGE = 2300.0  # of the engines that have numbers, as in Ordo
 SMALL = 5_000  # games; beyond, Ordo's own stopping error is below 0.005 points
@@ -37,7 +37,7 @@ class Settings:
     """
 
     white: float | None = 0.0
-    draws: float | None = curve.EVEN_DRAWS
+    draws: float | None = logistic.EVEN_DRAWS
     average: float = AVERAGE
     anchor: str | None = None
     exact: bool = False
@@ -133,18 +133,18 @@ def _fit(
         return likelihood.Fit(np.zeros(len(games.engines)), settings.white or 0.0, 0, settled=True)
     estimated = settings.white is None
     if estimated and not settings.exact and games.games.sum() <= SMALL:
-        return alternating.fit(games)
+        return ordo_iteration.fit(games)
     found = likelihood.fit(games, settings.white, start)
     if not found.settled and start is not None:
         found = likelihood.fit(games, settings.white)
-    return alternating.fit(games) if estimated and not found.settled else found
+    return ordo_iteration.fit(games) if estimated and not found.settled else found
 
 
 def _draws(games: pairings.Pairings, fit: likelihood.Fit, white: float) -> float:
     if not len(games.white):
-        return curve.EVEN_DRAWS
+        return logistic.EVEN_DRAWS
     lead = fit.ratings[games.white] - fit.ratings[games.black] + white
-    return curve.draw_rate(curve.expected(lead), games.games, float(games.draws.sum()))
+    return logistic.draw_rate(logistic.expected(lead), games.games, float(games.draws.sum()))
 
 
 def _rate_perfect(
@@ -176,13 +176,13 @@ def _met(counted: pairings.Pairings, engine: int) -> list[tuple[int, int, float]
     return [(other, colour, float(games[at])) for other, colour, at in as_white + as_black]
 
 
-def _half(opponents: curve.Floats, games: curve.Floats, draws: float, *, won: bool) -> float:
+def _half(opponents: logistic.Floats, games: logistic.Floats, draws: float, *, won: bool) -> float:
     """Return the rating at which all wins (or all losses) have a chance of one half."""
     low, high = float(opponents.min()) - _WIDEST, float(opponents.max()) + _WIDEST
     column = 0 if won else 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        chance = games @ np.log(curve.outcomes(middle - opponents, draws)[:, column])
+        chance = games @ np.log(logistic.outcomes(middle - opponents, draws)[:, column])
         if (chance < np.log(0.5)) == won:
             low = middle
         else:

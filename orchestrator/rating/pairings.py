@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from orchestrator.rating import curve
+from orchestrator.rating import logistic
 
 RESULTS = {"1-0": 0, "1/2-1/2": 1, "0-1": 2}
 _NO_RESULT = -1
@@ -26,10 +26,10 @@ class Table:
     """
 
     texts: tuple[str, ...]
-    white: curve.Ints
-    black: curve.Ints
-    result: curve.Ints
-    times: curve.Floats
+    white: logistic.Ints
+    black: logistic.Ints
+    result: logistic.Ints
+    times: logistic.Floats
 
     @classmethod
     def of(cls, games: Mapping[tuple[str, str, str], int]) -> Table:
@@ -40,7 +40,7 @@ class Table:
         times = np.fromiter(games.values(), np.float64, len(games))
         return cls(tuple(places), white, black, result, times)
 
-    def columns(self) -> curve.Ints:
+    def columns(self) -> logistic.Ints:
         """Return, for each row, the number of its result in ``RESULTS``, -1 for none."""
         known = [RESULTS.get(text, _NO_RESULT) for text in self.texts]
         return np.array(known, dtype=np.int64)[self.result]
@@ -55,38 +55,38 @@ class Pairings:
     """One row for each pair of White and Black that met; engines in order of appearance."""
 
     engines: tuple[str, ...]
-    white: curve.Ints
-    black: curve.Ints
-    wins: curve.Floats
-    draws: curve.Floats
-    losses: curve.Floats
+    white: logistic.Ints
+    black: logistic.Ints
+    wins: logistic.Floats
+    draws: logistic.Floats
+    losses: logistic.Floats
 
     @property
-    def games(self) -> curve.Floats:
+    def games(self) -> logistic.Floats:
         """Return the games of each pair."""
         return self.wins + self.draws + self.losses
 
     @property
-    def taken(self) -> curve.Floats:
+    def taken(self) -> logistic.Floats:
         """Return White's points in each pair."""
         return self.wins + self.draws / 2
 
-    def points(self) -> curve.Floats:
+    def points(self) -> logistic.Floats:
         """Return every engine's points."""
         return self.sums(self.taken, self.games - self.taken)
 
-    def played(self) -> curve.Floats:
+    def played(self) -> logistic.Floats:
         """Return every engine's games."""
         return self.sums(self.games, self.games)
 
-    def sums(self, white: curve.Floats, black: curve.Floats) -> curve.Floats:
+    def sums(self, white: logistic.Floats, black: logistic.Floats) -> logistic.Floats:
         """Add up, for every engine, a number of each pair: White's and Black's."""
         size = len(self.engines)
-        as_white: curve.Floats = np.bincount(self.white, white, size).astype(np.float64)
-        as_black: curve.Floats = np.bincount(self.black, black, size).astype(np.float64)
+        as_white: logistic.Floats = np.bincount(self.white, white, size).astype(np.float64)
+        as_black: logistic.Floats = np.bincount(self.black, black, size).astype(np.float64)
         return as_white + as_black
 
-    def information(self, weight: curve.Floats) -> curve.Floats:
+    def information(self, weight: logistic.Floats) -> logistic.Floats:
         """Return what games of these weights tell of each engine, the white advantage last.
 
         Of a shift of all ratings they tell nothing: no gauge is fixed.
@@ -115,7 +115,7 @@ class Pairings:
             self.losses[kept],
         )
 
-    def redrawn(self, results: curve.Ints) -> Pairings:
+    def redrawn(self, results: logistic.Ints) -> Pairings:
         """Return the same games with other results: wins, draws and losses of each pair."""
         wins, draws, losses = results.astype(np.float64).T
         return dataclasses.replace(self, wins=wins, draws=draws, losses=losses)
@@ -135,8 +135,8 @@ def count(
 
 
 def _engines(
-    table: Table, told: curve.Mask, families: Mapping[str, str]
-) -> tuple[tuple[str, ...], curve.Ints]:
+    table: Table, told: logistic.Mask, families: Mapping[str, str]
+) -> tuple[tuple[str, ...], logistic.Ints]:
     """Return the engines in order of appearance, and the engine of each text.
 
     Engines appear in games with a result, White first; what is no engine has number -1.
@@ -156,10 +156,10 @@ def _engines(
 
 def _cells(
     engines: tuple[str, ...],
-    white: curve.Ints,
-    black: curve.Ints,
-    column: curve.Ints,
-    times: curve.Floats,
+    white: logistic.Ints,
+    black: logistic.Ints,
+    column: logistic.Ints,
+    times: logistic.Floats,
 ) -> Pairings:
     """Add up the games of each pair; pairs in order of appearance."""
     size = max(1, len(engines))

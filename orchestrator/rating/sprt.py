@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.rating import elo, results
 
 Model: TypeAlias = Literal["normalized", "logistic"]

@@ -15,21 +15,20 @@ S16-2a, S17-1c, S17-1d).
 from __future__ import annotations
 
 from orchestrator import contract
-from orchestrator.season import (
-    decisions,
+from orchestrator.season import decisions, playoffs
+from orchestrator.season.amend import windows
+from orchestrator.season.fold import (
+    disqualification,
     entries,
     events,
-    exclusion,
-    hidden_books,
-    holding,
+    own_book,
     pairing,
     plan,
-    playoffs,
     seeding,
     vacancies,
-    windows,
 )
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import state as season_state
+from orchestrator.season.spec import holding
 
 
 def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
@@ -38,10 +37,10 @@ def decide(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]
         return []
     return (
         _planned_pause(state, now_ms)
-        or hidden_books.flagged(state)
-        or exclusion.disqualified(state)
-        or exclusion.refused(state)
-        or exclusion.carried(state)
+        or own_book.flagged(state)
+        or disqualification.disqualified(state)
+        or disqualification.refused(state)
+        or disqualification.carried(state)
         or _playing(state)
         or playoffs.next_fact(state)
         or _question(state)
@@ -71,7 +70,7 @@ def _playing(state: season_state.SeasonState) -> list[contract.Draft]:
         _hold(state)
         or _needless(state, event)
         or _pair(state, event)
-        or exclusion.overdue(state, event)
+        or disqualification.overdue(state, event)
         or _ranking(state, event)
     )
 

@@ -12,9 +12,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from orchestrator import contract, errors
-from orchestrator.season import entries, events, model, standings, vacancies, vacancy_answer
-from orchestrator.season import state as season_state
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season.amend import vacancy_answer
+from orchestrator.season.fold import entries, events, standings, vacancies
+from orchestrator.season.fold import state as season_state
+from orchestrator.season.spec import model
 
 
 def destinations(season: model.Season, event: model.Event, place: int, size: int) -> frozenset[str]:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import events, orders, pairing, plan
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import events, orders, pairing, plan
+from orchestrator.season.fold import state as season_state
 
 END = "season:end"
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator import contract
-from orchestrator.season import decisions, entries, events, model
-from orchestrator.season import state as season_state
+from orchestrator.season import decisions
+from orchestrator.season.fold import entries, events
+from orchestrator.season.fold import state as season_state
+from orchestrator.season.spec import model
 
 
 def next_fact(state: season_state.SeasonState) -> list[contract.Draft]:

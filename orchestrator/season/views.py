@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.season import (
-    awaiting,
+from orchestrator.season import blockers, decisions
+from orchestrator.season.file import wording
+from orchestrator.season.fold import (
     crosstable,
-    decisions,
     events,
-    hidden_books,
     openings,
     orders,
+    own_book,
     progress,
     provisional,
     tiebreaks,
     titles,
-    wording,
 )
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import state as season_state
 
 
 def event_ids(state: season_state.SeasonState, event: str | None = None) -> list[str]:
@@ -73,12 +72,12 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "pauses_at_ms": None if state.planned_pause is None else state.planned_pause.at_ms,
         "away": {host: list(fact.engines) for host, fact in state.away.items()},
         "away_policy": state.away_policy,
-        "flags": [flag.model_dump(mode="json") for flag in hidden_books.standing(state)],
+        "flags": [flag.model_dump(mode="json") for flag in own_book.standing(state)],
         "decisions": [asked.model_dump(mode="json") for asked in decisions.outstanding(state)],
         "interruptions": interruptions(state),
         "running": None if running is None else _running(state, running),
-        "next": awaiting.coming(state),
-        "waits": awaiting.waits(state),
+        "next": blockers.coming(state),
+        "waits": blockers.waits(state),
         "events": [_event(state, e, done) for e, done in progress.of_events(state).items()],
     }
 

@@ -24,7 +24,7 @@ import chess
 import tcec_events
 
 from orchestrator import contract
-from orchestrator.arbiter import comments
+from orchestrator.arbiter import pgn_comments
 from orchestrator.arbiter.adjudication import judge
 from orchestrator.audit import reading, replaying
 
@@ -121,10 +121,10 @@ class Printer:
         counters = self._judge.take(board, ply.number, ply.score).counters
         rd = counters.rd if self._rules.few_pieces_draw is None else self._few_rd(ply)
         found = {
-            "mb": comments.material_balance(board),
+            "mb": pgn_comments.material_balance(board),
             "R50": str(counters.moves_to_fifty),
-            "Rd": str(comments.RULE_OFF if rd is None else rd),
-            "Rr": str(comments.RULE_OFF if counters.rr is None else counters.rr),
+            "Rd": str(pgn_comments.RULE_OFF if rd is None else rd),
+            "Rr": str(pgn_comments.RULE_OFF if counters.rr is None else counters.rr),
         }
         left = self._time_left(ply)
         return found if left is None else found | {"tl": left}

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
+from orchestrator.common import errors
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 ENDGAMES = (

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import openings
+from orchestrator.common import errors
 
 PGN = """[Event "a"]
 [ECO "B00"]

@@ -7,33 +7,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import errors
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import chess960, dealing
+from orchestrator.arbiter import chess960
+from orchestrator.common import errors
+from orchestrator.testmatch import openings
 
 
 @given(st.integers(1, 200), st.integers(), st.integers(1, 300))
 def test_every_order_holds_every_opening_once(count: int, seed: int, start: int) -> None:
     """No opening is left out or dealt twice before the book is exhausted."""
     for kind in ("sequential", "random"):
-        assert sorted(dealing.order(count, kind, seed, start)) == list(range(count))
+        assert sorted(openings.order(count, kind, seed, start)) == list(range(count))
 
 
 def test_the_seed_alone_decides_a_random_order() -> None:
     """The same seed gives the same order, another seed another one."""
-    assert dealing.order(50, "random", 7) == dealing.order(50, "random", 7)
-    assert dealing.order(50, "random", 7) != dealing.order(50, "random", 8)
+    assert openings.order(50, "random", 7) == openings.order(50, "random", 7)
+    assert openings.order(50, "random", 7) != openings.order(50, "random", 8)
 
 
 def test_a_sequential_book_begins_at_start() -> None:
     """Start counts from 1 and what lies before it comes last."""
-    assert dealing.order(5, "sequential", 0) == [0, 1, 2, 3, 4]
-    assert dealing.order(5, "sequential", 0, 4) == [3, 4, 0, 1, 2]
+    assert openings.order(5, "sequential", 0) == [0, 1, 2, 3, 4]
+    assert openings.order(5, "sequential", 0, 4) == [3, 4, 0, 1, 2]
 
 
 def test_games_that_share_get_one_opening() -> None:
     """Openings are numbered in the order in which their first game is played."""
-    assert dealing.deal(["a", "b", "a", "c", "b"]) == [0, 1, 0, 2, 1]
+    assert openings.deal(["a", "b", "a", "c", "b"]) == [0, 1, 0, 2, 1]
 
 
 def test_position_518_is_the_start_position() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.arbiter import discreet
+from orchestrator.arbiter import redact
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from orchestrator.arbiter import discreet
 def test_of_a_path_the_last_name_stays(told: str, read: str | None) -> None:
     """It still says which file, and no longer where on the host that is."""
     wanted = "Igel: net.nn (net.nn) is not the pinned file" if read is None else read
-    assert discreet.text(told) == wanted
-    assert discreet.text(wanted) == wanted
+    assert redact.text(told) == wanted
+    assert redact.text(wanted) == wanted
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_of_a_path_the_last_name_stays(told: str, read: str | None) -> None:
 )
 def test_what_is_no_path_is_told_as_it_was(told: str) -> None:
     """Results, positions, addresses and markup have slashes, too."""
-    assert discreet.text(told) == told
+    assert redact.text(told) == told
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_what_is_no_path_is_told_as_it_was(told: str) -> None:
 )
 def test_an_option_keeps_a_name_for_each_folder(value: str, read: str) -> None:
     """Spectators see that tables were given, and how many, not where they lie."""
-    assert discreet.option(value) == read
+    assert redact.option(value) == read

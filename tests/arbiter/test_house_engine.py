@@ -10,7 +10,8 @@ import uci_pipes
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from worker_cpu import house_engine, house_search
+from worker_cpu.builtin_engine import search as builtin_engine_search
+from worker_cpu.builtin_engine import uci
 
 OPENINGS = [
     contract.Opening(moves=tuple(line.split()))
@@ -95,8 +96,8 @@ def test_more_nodes_are_stronger() -> None:
 def test_it_plays_at_a_hundredth_of_a_second_a_move_without_flagging() -> None:
     """The plan for a move keeps a reserve whatever is left."""
     for left_ms, increment_ms in itertools.product((1, 20, 100, 160, 1000, 10**7), (0, 10, 5000)):
-        soft, hard = house_engine.budget_ms(left_ms, increment_ms, 30)
-        assert 0 < soft <= hard <= max(0.25 * (left_ms - house_engine.RESERVE_MS), 0.025 * left_ms)
+        soft, hard = uci.budget_ms(left_ms, increment_ms, 30)
+        assert 0 < soft <= hard <= max(0.25 * (left_ms - uci.RESERVE_MS), 0.025 * left_ms)
 
 
 def test_it_answers_while_it_thinks_and_stops_when_told() -> None:
@@ -176,23 +177,23 @@ def test_a_won_game_is_not_repeated_away() -> None:
 
 def test_the_table_is_bounded_by_hash() -> None:
     """The transposition table never holds more entries than Hash allows."""
-    search = house_search.Search(1)
+    search = builtin_engine_search.Search(1)
     told: list[int] = []
     search.run(
         chess.Board(),
-        house_search.Limits(nodes=12_000),
+        builtin_engine_search.Limits(nodes=12_000),
         lambda: False,
         lambda progress: told.append(progress.hashfull),
     )
     assert 0 < max(told) <= 1000
-    assert len(search._entries) <= 1024 * 1024 // house_search.ENTRY_BYTES
+    assert len(search._entries) <= 1024 * 1024 // builtin_engine_search.ENTRY_BYTES
 
 
 def test_the_same_nodes_give_the_same_move() -> None:
     """A node-limited search depends on the position alone, not on the machine's speed."""
     lines = {
-        house_search.Search(16).run(
-            chess.Board(), house_search.Limits(nodes=2000), lambda: False, lambda _: None
+        builtin_engine_search.Search(16).run(
+            chess.Board(), builtin_engine_search.Limits(nodes=2000), lambda: False, lambda _: None
         )
         for _ in range(2)
     }

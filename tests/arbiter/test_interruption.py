@@ -10,7 +10,7 @@ import tcec_events
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import interruption
+from orchestrator.arbiter.adjudication import interruption
 
 Scenario = interruption.Scenario
 STRICT, INCLUSIVE, TEXTS = ("s16", "s17"), ("cup", "frc"), ("s16", "s17", "cup", "frc")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from orchestrator.arbiter import limits
+from orchestrator.engines import limits
 
 # Names of TCEC's public archive and of Debian's engines.
 NAMES = {

@@ -19,9 +19,10 @@ import tcec_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import clock, comments, record, verdict
+from orchestrator.arbiter import clock, pgn_comments, record, verdict
+from orchestrator.common import errors
 
 FILES: dict[str, boards.Variant] = {
     "Cup_12_Final": "standard",
@@ -380,4 +381,6 @@ def test_told_times_add_up_exactly(margin_ns: int, think_ns: int, increment_ms: 
         )
     )
     before_ms = (margin_ns + think_ns) // clock.NS_PER_MS
-    assert comments.time_left_ms(ply) == before_ms - comments.move_time_ms(ply) + increment_ms
+    assert (
+        pgn_comments.time_left_ms(ply) == before_ms - pgn_comments.move_time_ms(ply) + increment_ms
+    )

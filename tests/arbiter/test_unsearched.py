@@ -8,7 +8,7 @@ import made
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import unsearched
+from orchestrator.arbiter import own_book
 
 LINE = ("e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a7a6", "b5a4", "g8f6")
 AT_ONCE = 300_000  # ns: reading a book
@@ -49,20 +49,20 @@ def test_moves_at_once_without_nodes_count_up_to_the_first_search() -> None:
     """Each side for itself, in a row from the end of the book; later quick moves do not count."""
     told = [(0, AT_ONCE), (5_000, SEARCHED), (None, AT_ONCE), (0, AT_ONCE), (9, SEARCHED)]
     played = plies([*told, (0, AT_ONCE)])
-    assert unsearched.counts(order(), played) == {"white": 2, "black": 0}
+    assert own_book.counts(order(), played) == {"white": 2, "black": 0}
 
 
 @pytest.mark.parametrize("ply", [(1, AT_ONCE), (None, SEARCHED)])
 def test_nodes_or_time_are_a_search(ply: tuple[int | None, int]) -> None:
     """An engine that counts no nodes but thinks has searched, and so has a fast one that does."""
-    assert unsearched.counts(order(), plies([ply]))["white"] == 0
+    assert own_book.counts(order(), plies([ply]))["white"] == 0
 
 
 def test_fast_games_tell_nothing() -> None:
     """Below a minute a side an honest engine may answer as fast."""
     quick = plies([(0, AT_ONCE)] * 6)
-    assert unsearched.counts(order("2s+50ms"), quick) == {"white": 0, "black": 0}
-    assert unsearched.counts(order(), quick) == {"white": 3, "black": 3}
+    assert own_book.counts(order("2s+50ms"), quick) == {"white": 0, "black": 0}
+    assert own_book.counts(order(), quick) == {"white": 3, "black": 3}
 
 
 def test_forced_moves_tell_nothing() -> None:
@@ -70,4 +70,4 @@ def test_forced_moves_tell_nothing() -> None:
     only = contract.Opening(fen="7k/8/8/8/8/8/6r1/r6K w - - 0 1")
     forced = plies([(0, AT_ONCE)], book=0)[0].model_copy(update={"move": "h1g2"})
     played = order(book=0).model_copy(update={"opening": only})
-    assert unsearched.counts(played, [forced])["white"] == 0
+    assert own_book.counts(played, [forced])["white"] == 0

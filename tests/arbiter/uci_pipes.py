@@ -121,4 +121,4 @@ def scripted(*options: str) -> contextlib.AbstractContextManager[Pipes]:
 
 def house(*options: str) -> contextlib.AbstractContextManager[Pipes]:
     """Run the farm's own engine."""
-    return running(sys.executable, "-m", "worker_cpu.house_engine", *options)
+    return running(sys.executable, "-m", "worker_cpu.builtin_engine.uci", *options)

@@ -18,7 +18,7 @@ from click import testing
 from orchestrator import commands
 from orchestrator.audit import record, season
 from orchestrator.commands import launch
-from orchestrator.season import files
+from orchestrator.season.file import load
 
 SEASONS = ("season25", "season26", "season27", "season28", "season29")
 
@@ -36,9 +36,9 @@ DIFFERS = {
 
 
 @functools.cache
-def loaded() -> tuple[files.Loaded, ...]:
+def loaded() -> tuple[load.Loaded, ...]:
     """Return the season files of TCEC's Seasons 25 to 29."""
-    return tuple(files.load(launch.season_file(name), find=lambda _: []) for name in SEASONS)
+    return tuple(load.load(launch.season_file(name), find=lambda _: []) for name in SEASONS)
 
 
 def of_today() -> dict[str, record.Event]:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import commands, errors
+from orchestrator import commands
 from orchestrator.audit import pgn, reading, remarks, replaying, unpacking
+from orchestrator.common import errors
 from orchestrator.contract import Adjudication, Score, Side
 
 HEAD = '[Event "e"]\n[White "A"]\n[Black "B"]\n[Result "1-0"]\n'

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestrator import chances, contract, simulation
+from orchestrator import contract
 from orchestrator.commands import launch
-from orchestrator.season import decide, files
-from orchestrator.season import state as season_state
+from orchestrator.forecast import game_model, season_simulation
+from orchestrator.season import decide
+from orchestrator.season.file import load
+from orchestrator.season.fold import state as season_state
 
 LONG = os.environ.get("FARM_BENCH") == "long"
 SEASON, RUNS = ("season17", 5) if LONG else ("demo", 1)
@@ -21,7 +23,7 @@ SEASON, RUNS = ("season17", 5) if LONG else ("demo", 1)
 @pytest.mark.benchmark
 def test_cost_of_a_decision_and_of_a_season(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every decision of simulated seasons is timed, and the seasons are."""
-    loaded = files.load(launch.SEASONS / f"{SEASON}.toml")
+    loaded = load.load(launch.SEASONS / f"{SEASON}.toml")
     spent: list[float] = []
     real = decide.decide
 
@@ -34,12 +36,14 @@ def test_cost_of_a_decision_and_of_a_season(monkeypatch: pytest.MonkeyPatch) -> 
     seasons, games = [], 0
     for run in range(RUNS):
         begun = time.perf_counter()
-        played = simulation.Simulation.launched(loaded, f"{run:02d}", chances.Chances()).run()
+        played = season_simulation.Simulation.launched(
+            loaded, f"{run:02d}", game_model.Chances()
+        ).run()
         seasons.append(time.perf_counter() - begun)
         games = sum(entry.kind == "game_finished" for entry in played.journal)
         assert games > 0
     monkeypatch.setattr(decide, "decide", timed)
-    simulation.Simulation.launched(loaded, "00", chances.Chances()).run()
+    season_simulation.Simulation.launched(loaded, "00", game_model.Chances()).run()
     spent.sort()
     assert spent
     print(

@@ -11,9 +11,11 @@ import made
 import theatre
 
 from orchestrator import contract
-from orchestrator.broadcast import messages
-from orchestrator.broadcast.outlook import documents
-from orchestrator.season import abandoning, judgement, operations
+from orchestrator.broadcast.content import messages
+from orchestrator.broadcast.forecast import documents
+from orchestrator.season import interruption
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import abandoning
 
 MOVES = (("b1c3", "Nc3"), ("b8c6", "Nc6"), ("g1h3", "Nh3"))
 
@@ -78,7 +80,7 @@ def test_an_interrupted_game_is_shown_as_it_was_left(tmp_path: pathlib.Path) -> 
     scene.look()
     assert scene.live()["status"] == "interrupted"
     assert scene.live()["clock"]["thinking"] is None
-    scene.season.append(judgement.judge(scene.season.state, scene.plies()))
+    scene.season.append(interruption.judge(scene.season.state, scene.plies()))
     assert scene.season.state.ready_game() == game
     scene.look()
     shown = scene.live()
@@ -97,7 +99,7 @@ def test_a_game_that_begins_anew_leaves_the_board(tmp_path: pathlib.Path) -> Non
     scene = Scene(tmp_path)
     game, attempt = scene.begin(moves=False)
     scene.season.interrupt(game, attempt)
-    scene.season.append(judgement.judge(scene.season.state, ()))
+    scene.season.append(interruption.judge(scene.season.state, ()))
     scene.look()
     assert scene.live() is None
     told = [one.data for one in scene.stage.told if isinstance(one, messages.Delta)]
@@ -109,7 +111,7 @@ def test_a_game_that_begins_anew_leaves_the_board(tmp_path: pathlib.Path) -> Non
     following, attempt = scene.begin(moves=False)
     assert scene.live()["game"] == following
     scene.season.interrupt(following, attempt)
-    scene.season.append(judgement.judge(scene.season.state, ()))
+    scene.season.append(interruption.judge(scene.season.state, ()))
     scene.look()
     assert (scene.live()["game"], scene.live()["status"]) == (game, "finished")
 

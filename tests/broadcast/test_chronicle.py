@@ -11,10 +11,12 @@ import rich.console
 import theatre
 
 from orchestrator import contract
-from orchestrator.broadcast import chronicle
+from orchestrator.broadcast.content import audit_log
 from orchestrator.commands import tables, up_screen
 from orchestrator.notify import notices
-from orchestrator.season import decisions, entries, operations, replacing, views
+from orchestrator.season import decisions, views
+from orchestrator.season.amend import operations, substitute
+from orchestrator.season.fold import entries
 
 CHAIN = 'tiebreaks = ["direct-encounter", "organizers"]\n'
 
@@ -69,9 +71,9 @@ def test_a_disqualified_engine_is_not_called_replaced_alone(tmp_path: pathlib.Pa
     season.append(operations.pause(season.state, "ann", "a hidden book"))
     new = contract.EngineSpec(id="new", name="Newcomer", command=("new",))
     why = ("ann", "a hidden book", "disqualification")
-    season.append(replacing.replace(season.state, "league", "e1", new, "keep", *why))
+    season.append(substitute.replace(season.state, "league", "e1", new, "keep", *why))
     entry = season.journal[-1]
-    log = chronicle.Chronicle()
+    log = audit_log.Chronicle()
     log.note(entry, season.state)
     (notice,) = notices.of_entry(season.state, entry)
     assert log.lines[0]["text"] == "disqualified, replaced by Newcomer"

@@ -9,9 +9,11 @@ import harness
 import theatre
 
 from orchestrator import contract
-from orchestrator.arbiter import packing
+from orchestrator.arbiter import game_zip
 from orchestrator.arbiter import record as pgn_record
-from orchestrator.season import entries, operations, orders, views
+from orchestrator.season import views
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import entries, orders
 
 SECRET = "/srv/secret-place"
 LOGIN = "login-of-somebody"
@@ -39,14 +41,14 @@ def crash(season: driver.Driver, tape: theatre.Kept, game: str) -> None:
     taken = harness.claim("test", game, attempt)
     fact, packed = harness.invented(order, taken, contract.Token(1, 1))
     note = f"cannot be started: '{SECRET}/engines/one'"
-    record = contract.GameRecord.decode(packing.unpack(packed)["record.json"])
+    record = contract.GameRecord.decode(game_zip.unpack(packed)["record.json"])
     option = contract.OptionSetting(
         name="SyzygyPath", asked=SECRET, offered="<empty>", set=f"{SECRET}/six:{SECRET}/seven"
     )
     outcome = record.outcome.model_copy(update={"note": note})
     report = contract.EngineReport(options=(option,))
     whole = record.model_copy(update={"outcome": outcome, "white": report, "black": report})
-    tape.records[attempt] = packing.pack(whole, pgn_record.pgn(whole), b"")
+    tape.records[attempt] = game_zip.pack(whole, pgn_record.pgn(whole), b"")
     told = fact.model_copy(update={"note": note, "record_sha256": "ab" * 32})
     season.append([contract.Draft.of(entries.GAME_FINISHED, told)])
     season.settle()

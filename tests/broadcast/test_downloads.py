@@ -12,8 +12,9 @@ import theatre
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.broadcast import games, lines
-from orchestrator.season import events
+from orchestrator.broadcast.content import games
+from orchestrator.broadcast.content import variations as content_variations
+from orchestrator.season.fold import events
 
 
 def keep_record(archive: pathlib.Path, season: str, game: events.Game) -> None:
@@ -48,7 +49,7 @@ def test_a_finished_game_is_rendered_once_however_often_lichess_polls(
     for game in finished:
         keep_record(tmp_path / "archive", tape.season, game)
     rendered, variations = [], []
-    of_record, steps = games.of_record, lines.steps
+    of_record, steps = games.of_record, content_variations.steps
 
     def counted(record: contract.GameRecord) -> games.GameLine:
         rendered.append(record.order.game)
@@ -57,7 +58,9 @@ def test_a_finished_game_is_rendered_once_however_often_lichess_polls(
     with theatre.served(tape, tmp_path) as url:
         harness.wait(lambda: httpx.get(f"{url}/healthz").json()["season"], "the season")
         monkeypatch.setattr(games, "of_record", counted)
-        monkeypatch.setattr(lines, "steps", lambda *a: variations.append(a) or steps(*a))
+        monkeypatch.setattr(
+            content_variations, "steps", lambda *a: variations.append(a) or steps(*a)
+        )
         first, second = (
             [
                 httpx.get(

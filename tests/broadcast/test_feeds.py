@@ -11,11 +11,12 @@ import pytest
 import schemas
 import theatre
 
-from orchestrator.broadcast.tcec import index, names
+from orchestrator.broadcast.feeds.tcec import index, names
 from orchestrator.commands import launch
 from orchestrator.ledger import memory
-from orchestrator.season import files, views
-from orchestrator.season import state as season_state
+from orchestrator.season import views
+from orchestrator.season.file import load as files
+from orchestrator.season.fold import state as season_state
 
 SEASONS = ("demo", "cup", "frc")
 

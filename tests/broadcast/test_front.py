@@ -9,7 +9,8 @@ import driver
 import theatre
 
 from orchestrator import contract
-from orchestrator.season import files, operations
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
 
 
 class Several(theatre.Tape):
@@ -35,7 +36,7 @@ class Several(theatre.Tape):
         return len(self.by_name[journal].journal)
 
 
-def launched(loaded: files.Loaded, name: str) -> driver.Driver:
+def launched(loaded: load.Loaded, name: str) -> driver.Driver:
     """Return a season that waits for its first game."""
     made = driver.Driver()
     made.append(operations.launch(loaded, name, driver.SEED, driver.HALL, "0.1.0"))

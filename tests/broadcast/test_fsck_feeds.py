@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 import theatre
 
-from orchestrator import fsck
-from orchestrator.broadcast.tcec import names
-from orchestrator.fsck import feeds, findings
+from orchestrator.broadcast.feeds.tcec import names
 from orchestrator.ledger import api
-from orchestrator.season import state
+from orchestrator.ops import fsck
+from orchestrator.ops.fsck import feeds, findings
+from orchestrator.season.fold import state
 
 SEASON = "demo"
 

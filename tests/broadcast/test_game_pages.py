@@ -7,7 +7,8 @@ import made
 import pytest
 
 from orchestrator import contract
-from orchestrator.broadcast import games, inflight, lichess, lines
+from orchestrator.broadcast.content import games, inflight, variations
+from orchestrator.broadcast.feeds import lichess
 
 
 def order(
@@ -41,7 +42,7 @@ def ply(number: int, move: str, **said: object) -> contract.PlyRecord:
 def test_every_step_of_a_variation_has_its_position() -> None:
     """A line in UCI or SAN becomes moves with positions, and ends where it is nonsense."""
     board = chess.Board()
-    found = lines.steps(board, ["e2e4", "c5", "Nf3", "e1e8", "d4"])
+    found = variations.steps(board, ["e2e4", "c5", "Nf3", "e1e8", "d4"])
     assert [step.san for step in found] == ["e4", "c5", "Nf3"]
     for step in found:
         board.push_uci(step.uci)

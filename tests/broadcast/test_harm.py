@@ -17,8 +17,8 @@ import pytest
 import theatre
 from websockets.sync import client as websocket
 
-from orchestrator import errors
-from orchestrator.broadcast.web import doors, guard, sockets, streams
+from orchestrator.broadcast.web import connection_limits, guard, sockets, streams
+from orchestrator.common import errors
 from orchestrator.ledger import store
 
 STREAM = b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -69,7 +69,7 @@ class Listener(threading.Thread):
 
 @contextlib.contextmanager
 def played(
-    root: pathlib.Path, house: doors.Doors | None = None
+    root: pathlib.Path, house: connection_limits.Doors | None = None
 ) -> Iterator[tuple[str, theatre.Tape]]:
     """Serve a season that is played as its tape is moved on."""
     tape = theatre.simulated("demo")
@@ -148,7 +148,7 @@ def test_what_is_posted_is_short_and_comes_soon(
 
 def test_one_address_takes_no_place_of_another(tmp_path: pathlib.Path) -> None:
     """An address gets so many places, a proxy more, all together so many; 503 says which."""
-    house = doors.Doors(proxies=("127.0.0.1",), most=9, each=3)
+    house = connection_limits.Doors(proxies=("127.0.0.1",), most=9, each=3)
     with played(tmp_path, house) as (url, tape), contextlib.ExitStack() as stack:
         port = port_of(url)
         good = Listener(url)
@@ -182,7 +182,7 @@ def test_one_address_takes_no_place_of_another(tmp_path: pathlib.Path) -> None:
 
 def test_viewers_by_websocket_give_their_places_back(tmp_path: pathlib.Path) -> None:
     """A WebSocket counts as its address' connection until it is closed."""
-    house = doors.Doors(proxies=(), most=9, each=2)
+    house = connection_limits.Doors(proxies=(), most=9, each=2)
     with played(tmp_path, house) as (url, _):
         harness.wait(lambda: house.count == 0, "the first requests' end")
         for _ in range(4):
@@ -257,7 +257,7 @@ def test_one_address_does_not_take_all_polling_sessions(
 
 def test_whose_a_connection_is() -> None:
     """IPv6 counts by /64, IPv4 in IPv6's clothes by itself; a proxy is nobody's."""
-    house = doors.Doors(proxies=("10.0.0.0/8", "2001:db8:1::1"))
+    house = connection_limits.Doors(proxies=("10.0.0.0/8", "2001:db8:1::1"))
     assert house.whose("2001:db8::1") == house.whose("2001:db8::ffff:1") == "2001:db8::/64"
     assert house.whose("2001:db8:0:1::1") == "2001:db8:0:1::/64"
     assert house.whose("::ffff:192.0.2.7") == house.whose("192.0.2.7") == "192.0.2.7"
@@ -265,7 +265,7 @@ def test_whose_a_connection_is() -> None:
     assert house.whose("2001:db8:1::1") == ""
     assert house.whose("2001:db8:1::2") != ""
     with pytest.raises(errors.UsageError, match=r"--proxy: found '10\.0\.0\.1/8'"):
-        doors.Doors(proxies=("10.0.0.1/8",))
+        connection_limits.Doors(proxies=("10.0.0.1/8",))
 
 
 def test_tricks_with_names_and_links_lead_nowhere(tmp_path: pathlib.Path) -> None:
@@ -346,7 +346,7 @@ class Mob:
         for raw in [connect(self.port) for _ in range(count)]:
             self.all[raw.fileno()] = raw
             self.poll.register(raw, select.EPOLLIN | select.EPOLLONESHOT)
-        while len(self.refused) < len(self.all) - doors.EACH:
+        while len(self.refused) < len(self.all) - connection_limits.EACH:
             told = self.poll.poll(SECONDS)
             assert told, f"only {len(self.refused)} of {len(self.all)} were refused"
             for number, _ in told:
@@ -390,7 +390,7 @@ def test_ten_thousand_connections_of_one_address_harm_nobody(web: theatre.Web) -
             for _ in range(9):
                 mob.grow(1_000)
                 assert web.get("/healthz").status_code == 200
-            assert len(mob.refused) == 10_000 - doors.EACH
+            assert len(mob.refused) == 10_000 - connection_limits.EACH
             web.farm.launch(web.farm.root / "season.toml", "second")
             harness.wait(
                 lambda: any("second" in str(event.data) for event in good.told), "the news"

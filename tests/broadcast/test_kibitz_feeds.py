@@ -14,8 +14,9 @@ import test_game_pages
 import theatre
 
 from orchestrator import contract
-from orchestrator.broadcast import feeds, games, kibitzing, messages
-from orchestrator.broadcast.tcec import kibitz
+from orchestrator.broadcast.content import games, messages
+from orchestrator.broadcast.feeds import files, kibitzing
+from orchestrator.broadcast.feeds.tcec import kibitz
 from orchestrator.ledger import kibitz_memory, memory
 
 ATTEMPT, STEM = "a1", "The_Season_-_League"
@@ -40,7 +41,7 @@ class Stage:
 
     def rebuilt(self, root: pathlib.Path) -> kibitzing.Kibitzing:
         """Return what follows from nothing into a folder."""
-        return kibitzing.Kibitzing(self.desks, feeds.Directory(root))
+        return kibitzing.Kibitzing(self.desks, files.Directory(root))
 
     def hear(self, *, over: bool = False) -> kibitzing.Heard:
         """Look once."""

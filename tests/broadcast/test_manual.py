@@ -10,7 +10,7 @@ import httpx
 import pytest
 from starlette import applications
 
-from orchestrator.broadcast.web import manual
+from orchestrator.broadcast.web import docs_pages
 
 ROOT = pathlib.Path(__file__).parents[2]
 RULES = (ROOT / "deploy" / "prometheus" / "rules" / "alerts.yml").read_text()
@@ -21,7 +21,7 @@ class Client:
     """A client of an application that serves a directory's documents."""
 
     def __init__(self, root: pathlib.Path) -> None:
-        self._app = applications.Starlette(routes=manual.Manual(root).routes())
+        self._app = applications.Starlette(routes=docs_pages.Manual(root).routes())
 
     def get(self, path: str, address: str = "127.0.0.1", **headers: str) -> httpx.Response:
         """Return the answer to one question from an address."""
@@ -67,7 +67,7 @@ def test_runbooks_are_for_private_networks_only() -> None:
             assert "operators" in answer.text
         through_a_stranger = asked.get(path, "10.0.0.5", **{"X-Forwarded-For": "8.8.8.8"})
         assert through_a_stranger.status_code == 403, "a proxy that nobody trusts, in our network"
-    for name in manual.PUBLIC:
+    for name in docs_pages.PUBLIC:
         there = ROOT / "docs" / name
         assert there.is_dir() or there.with_suffix(".md").is_file() or name == "rules/", name
     assert asked.get("/docs/engines", "8.8.8.8").status_code == 200
@@ -96,7 +96,7 @@ def test_documents_lie_beside_the_environment_or_where_one_is_told(
 ) -> None:
     """FARM_DOCS wins; else PREFIX/docs beside PREFIX/venv, as the install script has it."""
     monkeypatch.setenv("FARM_DOCS", "/srv/docs")
-    assert manual.directory() == pathlib.Path("/srv/docs")
+    assert docs_pages.directory() == pathlib.Path("/srv/docs")
     monkeypatch.delenv("FARM_DOCS")
     monkeypatch.setattr("sys.prefix", "/opt/farm/venv")
-    assert manual.directory() == pathlib.Path("/opt/farm/docs")
+    assert docs_pages.directory() == pathlib.Path("/opt/farm/docs")

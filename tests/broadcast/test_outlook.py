@@ -13,12 +13,14 @@ import harness
 import pytest
 import theatre
 
-from orchestrator import chances, contract, forecast, ratinglist
-from orchestrator.broadcast import messages, watched
-from orchestrator.broadcast.outlook import documents, keeper, settings
+from orchestrator import contract
+from orchestrator.broadcast.content import messages, season_view
+from orchestrator.broadcast.forecast import documents, settings, worker
+from orchestrator.forecast import forecast, game_model, rating_list
 from orchestrator.rating import lists, ordo
-from orchestrator.season import events, views
-from orchestrator.season import state as season_state
+from orchestrator.season import views
+from orchestrator.season.fold import events
+from orchestrator.season.fold import state as season_state
 
 RUNS = 8
 GAMES = 12  # after which most of these tests look
@@ -29,7 +31,7 @@ EAGER = settings.Settings(runs=RUNS, humble=False)
 @pytest.fixture(scope="module")
 def whole() -> theatre.Tape:
     """Play a season of rated engines, in which some crash."""
-    return theatre.simulated("frc", luck=chances.Chances(crash=0.02))
+    return theatre.simulated("frc", luck=game_model.Chances(crash=0.02))
 
 
 @pytest.fixture
@@ -58,12 +60,12 @@ def told(tape: theatre.Tape) -> dict[str, object]:
 def test_the_list_is_that_of_the_commands_code(tape: theatre.Tape) -> None:
     """Rank, rating, error, points, games: the farm's own list, on the scale of the rosters."""
     state = tape.folded()
-    games = ratinglist.results([state])
+    games = rating_list.results([state])
     made = documents.ratings([state], games, {}, NOW_MS)
     rosters = [one.rating for one in state.engines.values() if _played(state, one.name)]
     assert made["average"] == round(sum(filter(None, rosters)) / len(rosters))
     wanted = ordo.Settings(white=None, draws=None, average=made["average"])
-    known, rows = ratinglist.RatingList(wanted).listed(
+    known, rows = rating_list.RatingList(wanted).listed(
         collections.Counter(games), [state], documents.ERROR_RUNS
     )
     kept = ("ratings", "white_advantage", "draw_rate")
@@ -88,7 +90,7 @@ def test_the_scale_is_the_rosters_however_few_are_rated(tape: theatre.Tape, game
     state.launch = launched
     for one in odd:
         state.engines[one.id] = one
-    made = documents.ratings([state], ratinglist.results([state]), {}, NOW_MS)
+    made = documents.ratings([state], rating_list.results([state]), {}, NOW_MS)
     given = {one.name: one.rating for one in kept.values()}
     rated = [row for row in made["ratings"] if row["rating"] is not None]
     both = [row for row in rated if given[row["engine"]] is not None]
@@ -103,10 +105,10 @@ def test_the_scale_is_the_rosters_however_few_are_rated(tape: theatre.Tape, game
 def test_a_familys_first_version_gives_its_rating(tape: theatre.Tape) -> None:
     """Games under a family's name are on the scale of the roster, too."""
     state = tape.folded()
-    games = collections.Counter(ratinglist.results([state]))
-    plain = ratinglist.scale([state], games, {})
+    games = collections.Counter(rating_list.results([state]))
+    plain = rating_list.scale([state], games, {})
     families = {one.name: f"Family {one.name}" for one in state.launched.engines}
-    assert ratinglist.scale([state], games, families) == plain
+    assert rating_list.scale([state], games, families) == plain
     assert plain.rosters > 0
 
 
@@ -136,7 +138,7 @@ def rows_at(tape: theatre.Tape, games: int) -> list[dict[str, object]]:
     """Return the list after so many games."""
     tape.shown = ends(tape)[games]
     state = tape.folded()
-    made = documents.ratings([state], ratinglist.results([state]), {}, NOW_MS)
+    made = documents.ratings([state], rating_list.results([state]), {}, NOW_MS)
     return list(made["ratings"])
 
 
@@ -206,7 +208,7 @@ class Beside:
         made = theatre.projected(tape, root)
         self.tape, self.root, self.shelf, self.projector = tape, root, made.shelf, made.projector
         self.told: list[messages.Message] = []
-        self.keeper = keeper.Keeper(tape, made.projector, made.shelf, self.told.extend, EAGER)
+        self.keeper = worker.Keeper(tape, made.projector, made.shelf, self.told.extend, EAGER)
 
     def look(self) -> None:
         """Let the projector look, then the keeper."""
@@ -254,7 +256,7 @@ def test_another_process_reckons_what_the_journals_say(beside: Beside) -> None:
     assert len(beside.told) == 1  # nothing has changed: nobody was asked
     cut = theatre.Tape(beside.tape.journal)
     beside.tape.shown = cut.shown = ends(cut)[GAMES // 2]
-    beside.projector.seasons["frc"] = watched.Season("frc", beside.projector.album)
+    beside.projector.seasons["frc"] = season_view.Season("frc", beside.projector.album)
     beside.look()
     assert beside.holds(told(cut))
 
@@ -263,7 +265,7 @@ def test_a_process_that_was_killed_is_started_again(
     beside: Beside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After kill -9 a new process reads the journals again, and the list goes on."""
-    monkeypatch.setattr(keeper, "BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "BACKOFF_SECONDS", 0.01)
     beside.look()
     assert beside.keeper.reckoner is not None
     killed = beside.keeper.reckoner.pid
@@ -284,7 +286,7 @@ def test_a_process_that_was_killed_is_started_again(
 
 def test_it_is_humble_and_ends_with_who_asked(tape: theatre.Tape) -> None:
     """It yields to everybody, and a reckoning that nobody waits for any more is given up."""
-    reckoner = keeper.Reckoner(settings.Settings(runs=1_000_000))
+    reckoner = worker.Reckoner(settings.Settings(runs=1_000_000))
     try:
         harness.wait(lambda: os.getpriority(os.PRIO_PROCESS, reckoner.pid) == 19, "a low priority")
         assert os.sched_getscheduler(reckoner.pid) == os.SCHED_IDLE

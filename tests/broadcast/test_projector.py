@@ -7,7 +7,8 @@ import pathlib
 import pytest
 import theatre
 
-from orchestrator.broadcast import feeds, tables
+from orchestrator.broadcast.content import tables
+from orchestrator.broadcast.feeds import files
 
 
 def test_a_full_disk_takes_no_season_off_the_page(
@@ -22,7 +23,7 @@ def test_a_full_disk_takes_no_season_off_the_page(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(feeds.Directory, "write", full)
+        patched.setattr(files.Directory, "write", full)
         with pytest.raises(OSError, match="No space left"):
             made.projector.look()
     tape.shown = len(tape.journal)

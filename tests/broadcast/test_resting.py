@@ -11,7 +11,8 @@ import pytest
 import theatre
 
 from orchestrator import contract
-from orchestrator.broadcast import album, projector, watched
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import game_store, season_view
 
 LOOKS = 50
 
@@ -78,13 +79,13 @@ def test_a_record_that_does_not_come_is_looked_for_ever_more_seldom(
     season.state.games[game.id] = dataclasses.replace(game, finished=finished)
     season.bare[game.id] = 0
     tape.records = 0
-    for _ in range(watched.SOON):
+    for _ in range(season_view.SOON):
         season.recorded()
-    assert tape.records == watched.SOON.bit_length()
+    assert tape.records == season_view.SOON.bit_length()
     assert season.over
     kept = made.projector.album
-    kept._briefs[game.finished.attempt] = album.Brief()  # the record has come after all
-    for _ in range(watched.SOON):
+    kept._briefs[game.finished.attempt] = game_store.Brief()  # the record has come after all
+    for _ in range(season_view.SOON):
         season.recorded()
     assert not season.bare
 

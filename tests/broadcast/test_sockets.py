@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette import types, websockets
 
-from orchestrator.broadcast import library, messages
+from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.web import hub, sockets, tcecwire
 
 REFRESH = '42["refreshdata"]'
@@ -95,7 +95,7 @@ def watched(
     """Serve viewers, all at once, beside a game whose moves have been pushed."""
 
     async def run() -> list[Viewer]:
-        center = hub.Hub(library.Library())
+        center = hub.Hub(documents.Library())
         center.take([messages.TcecMoves("1. e4", {"Moves": ["e4"]})])
         all_of_them = [Viewer(center, wire, says) for _ in range(viewers)]
         await asyncio.gather(*(viewer.watch() for viewer in all_of_them))

@@ -28,8 +28,8 @@ from redis import exceptions
 from websockets.sync import client as websocket
 
 from orchestrator import commands, contract
-from orchestrator.broadcast import games as broadcast_games
-from orchestrator.broadcast.tcec import pgn as tcec_pgn
+from orchestrator.broadcast.content import games as broadcast_games
+from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
 from orchestrator.ledger import address, keys, store
 
 SECONDS = 60  # s: how long a busy machine may take to answer

@@ -12,7 +12,7 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import state as season_state
 
 START = "bbrnqkrn/pppppppp/8/8/8/8/PPPPPPPP/BBRNQKRN w KQkq - 0 1"  # castles short at once
 NUMBER = 608  # of that start position, by Chess960's numbering

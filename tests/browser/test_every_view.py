@@ -18,7 +18,7 @@ import pytest
 import theatre
 from playwright import sync_api
 
-from orchestrator.broadcast.outlook import settings
+from orchestrator.broadcast.forecast import settings
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SHOTS = os.environ.get("FARM_SHOTS")

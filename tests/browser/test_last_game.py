@@ -11,8 +11,8 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.broadcast.outlook import settings
-from orchestrator.season import events, orders
+from orchestrator.broadcast.forecast import settings
+from orchestrator.season.fold import events, orders
 
 OUT = "disqualify_after = 1\npromote ="
 EAGER = settings.Settings(runs=8, humble=False)

@@ -15,7 +15,9 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.season import abandoning, files, operations, orders
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import abandoning, orders
 
 ZONE = "Asia/Kolkata"  # half an hour off every other zone's full hours
 
@@ -23,7 +25,7 @@ ZONE = "Asia/Kolkata"  # half an hour off every other zone's full hours
 class Late(theatre.Tape):
     """A tape that is looked at half a minute after its season has come to its break."""
 
-    def __init__(self, season: driver.Driver, loaded: files.Loaded) -> None:
+    def __init__(self, season: driver.Driver, loaded: load.Loaded) -> None:
         super().__init__(season.journal)
         self.clock_ms = driver.Patient.launched(loaded).play(12).state.at_ms + 30_000
 

@@ -17,9 +17,10 @@ import theatre
 from playwright import sync_api
 
 from orchestrator import contract
-from orchestrator.arbiter import comments, score
+from orchestrator.arbiter import pgn_comments, score
 from orchestrator.ledger import kibitz_store
-from orchestrator.season import events, views
+from orchestrator.season import views
+from orchestrator.season.fold import events
 
 PHONE = {"width": 390, "height": 844}
 DECIDED = {  # what decided a place, in the page's words
@@ -348,7 +349,7 @@ def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
             "tablebases": "none",
             "speed": f"{short(own.nps)}n/s" if own.nps is not None else "\N{EN DASH}",
             "nodes": short(own.nodes),
-            "move": f"{rounded(comments.move_time_ms(own) / 1000)} s",
+            "move": f"{rounded(pgn_comments.move_time_ms(own) / 1000)} s",
         }
         for name, text in figures.items():
             sync_api.expect(card.locator(f'[data-x="{name}"]')).to_have_text(text)

@@ -14,11 +14,13 @@ import pytest
 import theatre
 from playwright import sync_api
 
-from orchestrator import chances, contract
-from orchestrator.broadcast import figures
-from orchestrator.broadcast.outlook import settings
-from orchestrator.season import events, graph
-from orchestrator.season import state as season_state
+from orchestrator import contract
+from orchestrator.broadcast.content import statistics
+from orchestrator.broadcast.forecast import settings
+from orchestrator.forecast import game_model
+from orchestrator.season import graph
+from orchestrator.season.fold import events
+from orchestrator.season.fold import state as season_state
 
 ZONE = "Asia/Kolkata"  # half an hour off every other zone's full hours
 NONE = "\N{EN DASH}"
@@ -31,7 +33,7 @@ CELLS = """all => all.map(row => [row.dataset.engine ?? row.dataset.champion,
 @pytest.fixture(scope="module")
 def tape() -> theatre.Tape:
     """Play a season of rated engines with crashes; show it up to an adjudicated game."""
-    whole = theatre.simulated("frc", luck=chances.Chances(crash=0.05))
+    whole = theatre.simulated("frc", luck=game_model.Chances(crash=0.05))
     ends = [entry for entry in whole.journal if entry.kind == "game_finished"]
     judged = [one.seq for one in ends[len(ends) // 3 :] if one.data["ending"] == "syzygy"]
     whole.shown = judged[0]
@@ -194,7 +196,7 @@ def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> No
     """Results by colour, of each engine too, reasons of endings, lengths."""
     choose(page, "Statistics", "league-a")
     state = tape.folded()
-    told = figures.of_event(state, state.events["league-a"])
+    told = statistics.of_event(state, state.events["league-a"])
     panel = page.locator("#panel")
     sync_api.expect(panel.locator("h3").first).to_have_text(f"League A: {told['games']} games")
     rows = (

@@ -19,7 +19,8 @@ import chess.pgn
 import faults
 
 from orchestrator import contract
-from orchestrator.season import state, views
+from orchestrator.season import views
+from orchestrator.season.fold import state
 
 
 @dataclasses.dataclass

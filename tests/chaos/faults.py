@@ -22,9 +22,10 @@ import namespaces
 import redis
 import stage as stages
 
-from orchestrator import doorbell, errors
+from orchestrator.common import errors
 from orchestrator.contract import bells
 from orchestrator.ledger import keys
+from orchestrator.serve import doorbell
 
 Stage = stages.Stage
 Target = Callable[[Stage], int | None]
@@ -86,8 +87,8 @@ TARGETS: dict[str, Target] = {
     "worker main": lambda farm: farm.worker.pid if farm.worker.running else None,
     "link": harness.link_pid,
     "referee": harness.referee_pid,
-    "nursery": lambda farm: harness.game_process(farm, "worker_cpu.nursery"),
-    "dead man": lambda farm: harness.game_process(farm, "deadman.py"),
+    "nursery": lambda farm: harness.game_process(farm, "worker_cpu.referee.forkserver"),
+    "dead man": lambda farm: harness.game_process(farm, "engines/supervisor.py"),
     "serve": lambda farm: farm.serve.pid if farm.serve.running else None,
     "redis": lambda farm: farm.redis_pid(),
 }

@@ -25,8 +25,10 @@ import harness
 import namespaces
 import redis
 
-from orchestrator import embedded, errors, processes, season_runner
-from orchestrator.ledger import keys, store
+from orchestrator.common import errors
+from orchestrator.ledger import embedded_redis, keys, store
+from orchestrator.ops import supervisor
+from orchestrator.serve import season
 from worker_cpu import settings
 
 FAKETIME = "*/faketime/libfaketime.so.1"  # below /usr/lib
@@ -87,7 +89,7 @@ class Stage(harness.Farm):
         # the wheel's server has the C library's malloc.
         libraries = [*map(str, pathlib.Path("/usr/lib").glob(FAKETIME)), ""]
         self.skews = libraries[0]  # of the farm's own processes: they have the C library's malloc
-        self.faketime = libraries[0] if embedded.wheel_server() else ""
+        self.faketime = libraries[0] if embedded_redis.wheel_server() else ""
         if harness.TEST_REDIS == "debian":
             self.faketime = ""  # and so no fault of Redis' clock
         self._made = contextlib.ExitStack()
@@ -118,9 +120,9 @@ class Stage(harness.Farm):
         self.ledger = store.connect(self.address)
         self._made.callback(self.ledger.close)
         self.proxy = self._process("proxy", self._proxy_command(), namespaces.HALL)
-        serve = processes.serve_command()
+        serve = supervisor.serve_command()
         self.serve = self._process("serve", serve, namespaces.SERVE, "orchestrator")
-        worker = processes.worker_command(harness.HALL)
+        worker = supervisor.worker_command(harness.HALL)
         self.worker = self._process("worker", worker, namespaces.HALL)
         for process in (self.proxy, self.serve, self.worker):
             self._made.callback(process.kill)
@@ -159,7 +161,7 @@ class Stage(harness.Farm):
 
     def _write_server(self) -> None:
         """Write the program that is Redis here: the server, its clock, its namespace."""
-        server = embedded.wheel_server() if self.faketime else embedded.find_server()[0]
+        server = embedded_redis.wheel_server() if self.faketime else embedded_redis.find_server()[0]
         words = [str(server), '"$@"', *self.redis.options]
         if self.rooted:
             within = self.nets.within(namespaces.REDIS)
@@ -174,14 +176,14 @@ class Stage(harness.Farm):
 
     def _process(
         self, name: str, command: list[str], host: str, user: str = "worker"
-    ) -> processes.Supervised:
+    ) -> supervisor.Supervised:
         url = self._url(host, user)
-        environment = processes.environment(url, self.root, harness.HALL) | self._extra
+        environment = supervisor.environment(url, self.root, harness.HALL) | self._extra
         if name in SKEWED and self.skews:
             environment |= {"LD_PRELOAD": self.skews, **_faked(self._skew(name))}
         within = self.nets.within(host) if self.rooted else []
         log = self.root / "logs" / f"{name}.log"
-        return processes.Supervised(name, [*within, *command], environment, log)
+        return supervisor.Supervised(name, [*within, *command], environment, log)
 
     def _url(self, host: str, user: str) -> str:
         if not self.rooted:
@@ -292,7 +294,7 @@ class Stage(harness.Farm):
                 marked = client.hget(keys.Keys().checked, self.season)
                 run_id = client.info("server")["run_id"]
                 last = self.ledger.last(self.season)
-                if season_runner.RESTORE in self.ledger.alarms().get(self.season, ""):
+                if season.RESTORE in self.ledger.alarms().get(self.season, ""):
                     return True
                 if marked == run_id and last and self.ledger.mirrored(self.season) >= last - 2:
                     return False

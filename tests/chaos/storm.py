@@ -27,7 +27,7 @@ import redis
 import stage as stages
 import watch as watches
 
-from orchestrator import errors
+from orchestrator.common import errors
 
 MOMENTS = ("claim", "ply", "spool", "complete", "archive")
 MOMENT_SECONDS = 4.0  # s: longer than a game without faults takes

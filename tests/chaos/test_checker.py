@@ -38,7 +38,7 @@ def _plies(farm: harness.Farm) -> int:
 
 def _guards(farm: harness.Farm) -> list[int | None]:
     """Return link and dead man: without them nobody ends the engines of the game in flight."""
-    return [harness.game_process(farm, "deadman.py"), harness.link_pid(farm)]
+    return [harness.game_process(farm, "engines/supervisor.py"), harness.link_pid(farm)]
 
 
 @contextlib.contextmanager
@@ -111,7 +111,7 @@ def test_the_checker_sees_a_broken_dead_man(tmp_path: pathlib.Path) -> None:
     with harness.running(tmp_path) as farm:
         try:
             _launch(farm, immortal=True)
-            dead_man = harness.game_process(farm, "deadman.py")
+            dead_man = harness.game_process(farm, "engines/supervisor.py")
             harness.kill(dead_man, signal.SIGSTOP)
             harness.kill(harness.referee_pid(farm), signal.SIGKILL)  # it would kill them, too
             harness.kill(dead_man, signal.SIGKILL)

@@ -28,7 +28,7 @@ import stage as stages
 import storm
 
 from orchestrator.contract import bells
-from orchestrator.season import state
+from orchestrator.season.fold import state
 
 WITHOUT_PROXY = 0.9  # of the time that a storm may last
 TIMES = int(os.environ.get("FARM_CHAOS_KILLS", "2"))

@@ -10,10 +10,10 @@ import click.testing
 import driver
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.broadcast import feeds, library
-from orchestrator.commands import output
-from orchestrator.common import text
+from orchestrator import contract
+from orchestrator.broadcast.content import documents
+from orchestrator.broadcast.feeds import files
+from orchestrator.common import errors, output, text
 
 TURNED = "Stock\u202ehsif\u202c"  # shown as Stockfish by what obeys the marks
 DIRECTION = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -49,8 +49,8 @@ def test_what_an_engine_calls_itself_turns_no_words() -> None:
 
 def test_nothing_public_and_no_terminal_shows_them() -> None:
     """Documents, feeds and tables leave them out; JSON for programs escapes them."""
-    assert TURNED.encode() not in library.of_json({"name": TURNED}).body
-    assert b"Stockhsif" in feeds.encode({"name": TURNED})
+    assert TURNED.encode() not in documents.of_json({"name": TURNED}).body
+    assert b"Stockhsif" in files.encode({"name": TURNED})
     assert output.plain(TURNED) == "Stockhsif"
 
     @click.command()

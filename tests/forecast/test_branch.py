@@ -10,19 +10,23 @@ import driver
 import pytest
 
 import orchestrator
-from orchestrator import branch, chances, contract, forecast, simulation
-from orchestrator.season import amending, events, files, lots, state
+from orchestrator import contract
+from orchestrator.forecast import fast_simulation, forecast, game_model, season_simulation
+from orchestrator.season.amend import amending
+from orchestrator.season.file import load
+from orchestrator.season.fold import events, state
+from orchestrator.season.spec import seeded_random
 
 SEASONS = pathlib.Path(orchestrator.__file__).parent / "seasons"
 CUTS = (0.0, 0.3, 0.8, 1.0)  # parts of the journal after which the branch takes over
-BROKEN = chances.Chances(draw=0.7, crash=0.03, time_loss=0.01, interruption=0.02)
+BROKEN = game_model.Chances(draw=0.7, crash=0.03, time_loss=0.01, interruption=0.02)
 
 
 @functools.cache
-def played(name: str, seed: int) -> simulation.Simulation:
+def played(name: str, seed: int) -> season_simulation.Simulation:
     """Play a season by the core, with crashes, lost hosts and many ties."""
-    loaded = files.load(SEASONS / f"{name}.toml")
-    return simulation.Simulation.launched(loaded, seed, BROKEN).run()
+    loaded = load.load(SEASONS / f"{name}.toml")
+    return season_simulation.Simulation.launched(loaded, seed, BROKEN).run()
 
 
 class Replay:
@@ -48,11 +52,11 @@ class Replay:
         return sum(map(len, self.left.values()))
 
 
-def by_lot(seed: int) -> branch.Lot:
+def by_lot(seed: int) -> fast_simulation.Lot:
     """Draw lots as the simulation's organizers do."""
 
     def lot(decision: str, count: int) -> list[int]:
-        return list(lots.shuffle(str(seed), f"simulation:{decision}", count))
+        return list(seeded_random.shuffle(str(seed), f"simulation:{decision}", count))
 
     return lot
 
@@ -66,7 +70,7 @@ def test_branch_and_core_agree_on_the_same_results(name: str, cut: float) -> Non
     part = core.journal[: max(1, round(cut * len(core.journal)))]
     before = state.fold(part)
     replay = Replay(core.state, before)
-    found = branch.Branch(before, replay, by_lot(seed)).run()
+    found = fast_simulation.Branch(before, replay, by_lot(seed)).run()
     for event in core.state.events.values():
         there = found.state.events[event.id]
         assert _ranks(there) == _ranks(event), event.id

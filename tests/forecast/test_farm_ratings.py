@@ -13,24 +13,25 @@ import pytest
 from click import testing
 
 import orchestrator
-from orchestrator import chances, commands, contract, ratinglist, simulation
+from orchestrator import commands, contract
+from orchestrator.forecast import game_model, rating_list, season_simulation
 from orchestrator.ledger import store
 from orchestrator.rating import ordo
-from orchestrator.season import files
+from orchestrator.season.file import load
 
 SEASONS = pathlib.Path(orchestrator.__file__).parent / "seasons"
 
 
 @pytest.fixture(scope="module")
-def played() -> simulation.Simulation:
+def played() -> season_simulation.Simulation:
     """Play a season of the FRC rules, with crashes."""
-    loaded = files.load(SEASONS / "frc.toml")
-    return simulation.Simulation.launched(loaded, 3, chances.Chances(crash=0.02)).run()
+    loaded = load.load(SEASONS / "frc.toml")
+    return season_simulation.Simulation.launched(loaded, 3, game_model.Chances(crash=0.02)).run()
 
 
 @pytest.fixture
 def farm(
-    played: simulation.Simulation, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    played: season_simulation.Simulation, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[store.RedisLedger]:
     """Run a Redis whose journal is the first half of that season."""
     with harness.Redis(tmp_path / "redis") as server:
@@ -40,7 +41,9 @@ def farm(
             yield ledger
 
 
-def append(ledger: store.RedisLedger, played: simulation.Simulation, at: int, end: int) -> None:
+def append(
+    ledger: store.RedisLedger, played: season_simulation.Simulation, at: int, end: int
+) -> None:
     """Journal some entries of the season."""
     drafts = [contract.Draft(entry.kind, entry.data) for entry in played.journal[at:end]]
     ledger.append("frc", at, drafts, "test")
@@ -54,7 +57,7 @@ def run(*words: str) -> str:
 
 
 def test_the_list_counts_every_official_game(
-    farm: store.RedisLedger, played: simulation.Simulation
+    farm: store.RedisLedger, played: season_simulation.Simulation
 ) -> None:
     """Crashed games count; who has not finished an event is provisional (S16-14)."""
     half = played.journal[: len(played.journal) // 2]
@@ -77,7 +80,7 @@ def test_the_list_counts_every_official_game(
 def test_live_elo_starts_from_the_roster(farm: store.RedisLedger) -> None:
     """Points only wander: the mean stays near that of the roster."""
     rows = json.loads(run("ratings", "--live", "--json"))["ratings"]
-    given = [e.rating for e in files.load(SEASONS / "frc.toml").engines if e.rating is not None]
+    given = [e.rating for e in load.load(SEASONS / "frc.toml").engines if e.rating is not None]
     assert len(rows) == len(given)
     mean = sum(row["rating"] for row in rows) / len(rows)
     assert mean == pytest.approx(sum(given) / len(given), abs=5)
@@ -91,7 +94,7 @@ def test_the_list_is_written_whole(farm: store.RedisLedger, tmp_path: pathlib.Pa
 
 
 def test_too_few_games_tell_no_figure_that_misleads(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, played: simulation.Simulation
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, played: season_simulation.Simulation
 ) -> None:
     """No white advantage of a thousand points, no draw rate, no error of naught: a word, a dash."""
     ends = [n for n, entry in enumerate(played.journal) if entry.kind == "game_finished"]
@@ -117,16 +120,16 @@ def test_the_running_season_is_forecast(farm: store.RedisLedger) -> None:
     assert "The season ends about" in shown
 
 
-def test_the_kept_list_is_the_list_made_anew(played: simulation.Simulation) -> None:
+def test_the_kept_list_is_the_list_made_anew(played: season_simulation.Simulation) -> None:
     """Game by game a kept list needs a few steps, and ends where a fresh one does."""
     settings = ordo.Settings(white=None, draws=None)
-    games = ratinglist.results([played.state])
-    kept = ratinglist.RatingList(settings)
+    games = rating_list.results([played.state])
+    kept = rating_list.RatingList(settings)
     half = len(games) // 2
     steps = []
     for end in range(half, half + 30):
         last = kept.update(collections.Counter(games[:end]))
         steps.append(last.fit.steps)
-    cold = ratinglist.RatingList(settings).update(collections.Counter(games[:end]))
+    cold = rating_list.RatingList(settings).update(collections.Counter(games[:end]))
     assert last.ratings == pytest.approx(cold.ratings, abs=1e-4)
     assert statistics.median(steps) <= 4 < cold.fit.steps

@@ -10,8 +10,9 @@ import random
 
 import pytest
 
-from orchestrator import chances, forecast, simulation
-from orchestrator.season import files, state
+from orchestrator.forecast import forecast, game_model, season_simulation
+from orchestrator.season.file import load
+from orchestrator.season.fold import state
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SEASONS = 600 if LONG else 40
@@ -59,7 +60,7 @@ extensions = [{{ games = 2, openings = "book", repeat = true }}]
 """
 
 
-def league(folder: pathlib.Path) -> files.Loaded:
+def league(folder: pathlib.Path) -> load.Loaded:
     """Return a small season: a league of eight and a final of its first two."""
     lines = [
         f'  {{ id = "{name}", name = "{name}", command = ["x"], rating = {rating} }},'
@@ -68,17 +69,19 @@ def league(folder: pathlib.Path) -> files.Loaded:
     (folder / "short.epd").write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n")
     file = folder / "league.toml"
     file.write_text(TEXT.format(engines="\n".join(lines)))
-    return files.load(file)
+    return load.load(file)
 
 
-QUIET = chances.Chances(crash=0.0, time_loss=0.0)
+QUIET = game_model.Chances(crash=0.0, time_loss=0.0)
 
 
-def season(loaded: files.Loaded, number: int) -> tuple[state.SeasonState, simulation.Simulation]:
+def season(
+    loaded: load.Loaded, number: int
+) -> tuple[state.SeasonState, season_simulation.Simulation]:
     """Play a season of true strengths; return the first half, as its forecaster sees it."""
     numbers = random.Random(number)
     true = {name: round(numbers.gauss(rating, ERROR)) for name, rating in GUESS.items()}
-    whole = simulation.Simulation.launched(loaded, number, QUIET)
+    whole = season_simulation.Simulation.launched(loaded, number, QUIET)
     _rate(whole.state, true)
     whole.run()
     ends = [at for at, entry in enumerate(whole.journal) if entry.kind == "game_finished"]

@@ -24,24 +24,28 @@ import driver
 import mutations
 import theatre
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import openings, packing
+from orchestrator.arbiter import game_zip, openings
 from orchestrator.audit import reading
-from orchestrator.broadcast import lines
+from orchestrator.broadcast.content import variations
+from orchestrator.common import errors
 from orchestrator.contract import rings
 from orchestrator.ledger import mirror
 from orchestrator.rating import headers
-from orchestrator.season import decide, files, orders, views
-from orchestrator.season import state as season_state
-from worker_cpu import boxes, frames
+from orchestrator.season import decide, views
+from orchestrator.season.file import load
+from orchestrator.season.fold import orders
+from orchestrator.season.fold import state as season_state
+from worker_cpu.engines import agent_wire
+from worker_cpu.hall import gpu_hosts
 from worker_cpu.match import arguments
 from worker_cpu.protocols import uci, xboard
-from worker_cpu.seats import records
+from worker_cpu.wire import frames
 from worker_gpu import agent
 
 Make = Callable[[random.Random], bytes]
-SEASONS = pathlib.Path(files.__file__).parents[1] / "seasons"
+SEASONS = pathlib.Path(load.__file__).parents[1] / "seasons"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +116,7 @@ def _uci(data: bytes) -> None:
         if line.startswith(b"bestmove"):
             boards.variation(boards.chess.Board(), [uci.best_move(line).move])
     search = uci.last_search(data)
-    lines.steps(boards.chess.Board(), search.pv)
+    variations.steps(boards.chess.Board(), search.pv)
     finder = uci.MoveFinder()
     for at in range(0, len(data), 97):
         finder.feed(data[at : at + 97])
@@ -128,7 +132,7 @@ def _xboard(data: bytes) -> None:
         xboard.is_complaint(line)
         xboard.is_pong(line, 1)
     xboard.aside(data)
-    lines.steps(boards.chess.Board(), xboard.last_search(data).pv)
+    variations.steps(boards.chess.Board(), xboard.last_search(data).pv)
     finder = xboard.AnswerFinder()
     for at in range(0, len(data), 97):
         finder.feed(data[at : at + 97])
@@ -158,7 +162,7 @@ def _frames(data: bytes) -> None:
 def _records_made(rng: random.Random) -> bytes:
     kinds = ("go", "went", "out", "err", "gone", "ask", "join", "begin", "stop")
     whole = b"".join(
-        records.Message(
+        agent_wire.Message(
             rng.choice(kinds), rng.randrange(9), 7, rng.randbytes(rng.randrange(9))
         ).encode()
         for _ in range(rng.choice((1, 3)))
@@ -167,7 +171,7 @@ def _records_made(rng: random.Random) -> bytes:
 
 
 def _records(data: bytes) -> None:
-    parser = records.Parser()
+    parser = agent_wire.Parser()
     for piece in mutations.cut(random.Random(len(data)), data):
         parser.feed(piece)
 
@@ -312,7 +316,7 @@ def _toml(data: bytes) -> None:
         (pathlib.Path(root) / "short.epd").write_text(_short_book())
         path = pathlib.Path(root) / "season.toml"
         path.write_bytes(data)
-        files.load(path)
+        load.load(path)
 
 
 BOXES_TEXT = """[box.box-1]
@@ -329,7 +333,7 @@ def _boxes(data: bytes) -> None:
     with tempfile.NamedTemporaryFile(prefix="farm-fuzz-", suffix=".toml") as file:
         file.write(data)
         file.flush()
-        boxes.load(pathlib.Path(file.name), 90.0)
+        gpu_hosts.load(pathlib.Path(file.name), 90.0)
 
 
 PGN_TEXT = """[Event "E"]
@@ -401,14 +405,14 @@ def _game_order(data: bytes) -> None:
 @functools.cache
 def _packed() -> bytes:
     made = io.BytesIO()
-    with packing.zipfile.ZipFile(made, "w") as members:
-        for name in packing.MEMBERS:
+    with game_zip.zipfile.ZipFile(made, "w") as members:
+        for name in game_zip.MEMBERS:
             members.writestr(name, b"content of " + name.encode() * 20)
     return made.getvalue()
 
 
 def _record(data: bytes) -> None:
-    packing.unpack(data)
+    game_zip.unpack(data)
 
 
 MATCH_LINE = (
@@ -554,7 +558,7 @@ TARGETS = (
     Target("uci", _text(UCI_TEXT, UCI_WORDS), _uci, weight=3),
     Target("xboard", _text(XBOARD_TEXT, XBOARD_WORDS), _xboard, weight=2),
     Target("frames", _frames_made, _frames, (frames.FrameError,), weight=5),
-    Target("bridge", _records_made, _records, (records.StreamError,), weight=5),
+    Target("bridge", _records_made, _records, (agent_wire.StreamError,), weight=5),
     Target("agent", _records_made, _agent, (ValueError,), weight=5),
     Target("ring", _ring_made, _ring, weight=8),
     Target("journal-line", _line_made, _line, (errors.LedgerDamagedError,), weight=5),

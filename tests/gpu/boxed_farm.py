@@ -13,7 +13,8 @@ import bed
 import harness
 import pytest
 
-from orchestrator import contract, processes
+from orchestrator import contract
+from orchestrator.ops import supervisor
 
 GRACE_SECONDS = 20  # s: a busy machine takes seconds for a handshake
 LEASE = {"FARM_DEAD_MAN_SECONDS": "25", "FARM_LEASE_SECONDS": "30"}  # beyond the grace
@@ -26,7 +27,7 @@ class Site:
     """A GPU box and its worker; ``gpus`` is the file that its driver tells."""
 
     box: bed.Box
-    worker: processes.Supervised
+    worker: supervisor.Supervised
     gpus: pathlib.Path
 
 
@@ -101,7 +102,7 @@ def _site(
 ) -> Site:
     gpus = root / f"{name}.gpus"
     gpus.write_text(GPUS[name])
-    environment = processes.environment(farm.redis.url_of("worker"), root, harness.HALL) | {
+    environment = supervisor.environment(farm.redis.url_of("worker"), root, harness.HALL) | {
         "FARM_BOX": name,
         "FARM_HOST": f"host-of-{name}",  # a host of its own, as every box is
         "FARM_BOX_DIR": str(box.farm),
@@ -110,8 +111,8 @@ def _site(
         "LD_LIBRARY_PATH": str(nvml),
         **settings,
     }
-    command = processes.box_command(name)
-    worker = processes.Supervised(name, command, environment, root / f"{name}.log")
+    command = supervisor.box_command(name)
+    worker = supervisor.Supervised(name, command, environment, root / f"{name}.log")
     worker.start()
     return Site(box, worker, gpus)
 

@@ -15,7 +15,7 @@ import hall
 import handovers
 
 from orchestrator import contract
-from worker_cpu import frames
+from worker_cpu.wire import frames
 
 PROBE = pathlib.Path(__file__).with_name("probe.py")
 

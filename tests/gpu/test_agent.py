@@ -20,11 +20,13 @@ import paramiko
 import pytest
 import remote_games
 
-from orchestrator import contract, errors
-from worker_cpu import boxes, pulse, seating, stalls
+from orchestrator import contract
+from orchestrator.common import errors
+from worker_cpu.engines import agent_wire, remote, ssh
+from worker_cpu.hall import gpu_hosts, gpu_seats
+from worker_cpu.host import pulse, stall
 from worker_cpu.protocols import base, uci, xboard
-from worker_cpu.seats import records, remote, ssh
-from worker_gpu import agent, files, sweeping
+from worker_gpu import agent, files, stale_agents
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SECONDS = 60.0  # s: how long a busy machine may take
@@ -57,11 +59,11 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bed.Box]:
     assert bed.gone(root), bed.survivors(root)
 
 
-def first_message(seat: contract.SeatAddress, kind: str = "") -> records.Message:
+def first_message(seat: contract.SeatAddress, kind: str = "") -> agent_wire.Message:
     """Join a seat and return the first thing that is said, or the first of its kind."""
     with contextlib.closing(ssh.Connection(seat, SECONDS)) as connection:
-        connection.send(records.Message("join", 0, 0, seat.secret.encode()).encode())
-        parser, deadline = records.Parser(), time.monotonic() + SECONDS
+        connection.send(agent_wire.Message("join", 0, 0, seat.secret.encode()).encode())
+        parser, deadline = agent_wire.Parser(), time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             for message in parser.feed(connection.receive() or b""):
                 if kind in ("", message.kind):
@@ -94,7 +96,7 @@ def test_the_halls_key_opens_a_prepared_seat_and_nothing_else(box: bed.Box, comm
         said = b""
         while chunk := session.recv(4096):
             said += chunk
-    message = records.Parser().feed(said)[0]
+    message = agent_wire.Parser().feed(said)[0]
     assert message.kind == "gone"
     assert not (box.farm / "run" / seat.seat).exists()
 
@@ -117,7 +119,7 @@ def test_the_halls_key_opens_no_other_door(box: bed.Box) -> None:
         said = b""
         while chunk := session.recv(4096):
             said += chunk
-    message = records.Parser().feed(said)[0]
+    message = agent_wire.Parser().feed(said)[0]
     assert (message.kind, message.payload[:10]) == ("gone", b"not a seat")
 
 
@@ -223,7 +225,7 @@ def test_what_outlives_a_killed_agent_is_ours_to_end(box: bed.Box) -> None:
     os.kill(old["agent"], signal.SIGKILL)
     while runs(old["engine"]):
         assert time.monotonic() < deadline
-    left = sweeping.Runs(box.farm)
+    left = stale_agents.Runs(box.farm)
     assert children <= left.engines(), "no foreign process: it is in nobody's way"
     left.end_stale("hall", "a-2", frozenset({"GPU-5"}))
     while any(map(runs, children)):
@@ -237,7 +239,7 @@ def test_a_frozen_agent_is_ended_before_its_gpu_is_given_on(box: bed.Box) -> Non
     assert first_message(seat).kind == "joined"
     old = box.identity(seat)
     os.kill(old["agent"], signal.SIGSTOP)
-    sweeping.Runs(box.farm).end_stale("hall", "a-2", frozenset({"GPU-9"}))
+    stale_agents.Runs(box.farm).end_stale("hall", "a-2", frozenset({"GPU-9"}))
     assert not any(runs(old[who]) for who in ("agent", "engine"))
     assert first_message(box.seat(["cat"], ("GPU-9",), "a-2")).kind == "joined"
 
@@ -265,7 +267,7 @@ def test_missing_files_are_pushed_and_verified(box: bed.Box, tmp_path: pathlib.P
         grace_ms=1,
         beat_ms=1,
     )
-    address = boxes.BoxAddress(
+    address = gpu_hosts.BoxAddress(
         address=box.address,
         port=box.port,
         user=bed.user(),
@@ -279,7 +281,7 @@ def test_missing_files_are_pushed_and_verified(box: bed.Box, tmp_path: pathlib.P
     known = files.Files(engines, box.farm / "incoming")
     (box.farm / "incoming" / digest).write_bytes(b"something else")
     assert known.find(there).missing == {digest: str(engines / "net.pb")}
-    seating.push("box-1", address, request, {digest: "net.pb"}, lambda: None)
+    gpu_seats.push("box-1", address, request, {digest: "net.pb"}, lambda: None)
     assert known.find(there).missing == {}
     assert (engines / "net.pb").read_bytes() == b"weights"
     elsewhere = spec.model_copy(update={"directory": str(tmp_path / "other")})
@@ -311,10 +313,10 @@ def test_hall_and_agent_write_the_same_messages() -> None:
     """Both codecs agree, however the stream is cut."""
     told = [("go", 1, 0, b"a\nb"), ("ask", 2, 5, b""), ("out", 3, 7, b"x" * 70_000)]
     stream = b"".join(agent.encode(*one) for one in told)
-    assert stream == b"".join(records.Message(*one).encode() for one in told)
+    assert stream == b"".join(agent_wire.Message(*one).encode() for one in told)
     for size in (1, 7, 1 << 20):
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-        ours, theirs = records.Parser(), agent.Parser()
+        ours, theirs = agent_wire.Parser(), agent.Parser()
         assert [tuple(one) for piece in pieces for one in ours.feed(piece)] == told
         assert [one for piece in pieces for one in theirs.feed(piece)] == told
 
@@ -323,14 +325,14 @@ def test_agent_and_hall_count_alike() -> None:
     """What an agent tells of its host is what a hall would read there."""
     cores, own = sorted(os.sched_getaffinity(0)), os.getpid()
     host = pulse.Pulse(cores, prompt=False)
-    before, used_ns = host.look(), stalls.processor_ns([own])
-    told = stalls._sample(json.loads(json.dumps(agent.counters(cores, own))))
+    before, used_ns = host.look(), stall.processor_ns([own])
+    told = stall._sample(json.loads(json.dumps(agent.counters(cores, own))))
     after = host.look()
     for name in ("busy", "steal", "throttled"):
         first, mid, last = (getattr(one, name) for one in (before, told, after))
         assert all(first[core] <= mid[core] <= last[core] for core in cores)
     assert before.at_ns < told.at_ns < after.at_ns
-    assert used_ns <= told.used[""] <= stalls.processor_ns([own])
+    assert used_ns <= told.used[""] <= stall.processor_ns([own])
 
 
 @pytest.mark.parametrize(
@@ -362,7 +364,7 @@ def test_only_an_answers_stamp_ends_the_charge() -> None:
     """What an agent (of another version) takes for an answer, and the referee not, costs nobody."""
     far = contract.EngineSpec(id="far", name="Far", command=("far",), box="box")
     near = contract.EngineSpec(id="near", name="Near", command=("near",))
-    place = boxes.BoxAddress(address="box", key="key", host_key="type key").seat("box", "a-1")
+    place = gpu_hosts.BoxAddress(address="box", key="key", host_key="type key").seat("box", "a-1")
     seat = remote.RemoteSeat("white", place, hall.order(far, near))
     said = [("went", 1_000, b"1"), ("ans", 2_000, b"bestmoves: none yet\n")]
     said += [("out", 9_000, b"bestmove e2e4\n")]
@@ -370,7 +372,7 @@ def test_only_an_answers_stamp_ends_the_charge() -> None:
     seat.arm(10**9, b"stop\n")
     seat.write(b"go\n")
     for number, (kind, stamp, payload) in enumerate(said, start=1):
-        seat._take(records.Message(kind, number, stamp, payload))
+        seat._take(agent_wire.Message(kind, number, stamp, payload))
     assert seat.charged_ns(0, 20_000) == 8_000
     assert seat.network_ns == 12_000
     os.close(read)
@@ -394,4 +396,4 @@ def test_a_wrong_boxes_file_says_what_is_wrong(
     path = tmp_path / "boxes.toml"
     path.write_text(text)
     with pytest.raises(errors.UsageError, match=told):
-        boxes.load(path, 90.0)
+        gpu_hosts.load(path, 90.0)

@@ -17,7 +17,7 @@ import pytest
 import remote_games as games
 
 from orchestrator import contract
-from worker_cpu import frames
+from worker_cpu.wire import frames
 
 GRACE_MS = 30_000  # where no link is cut
 KEEP = contract.Timeouts(start_ms=20_000, ready_ms=20_000, stop_ms=300, stall_ms=500, quit_ms=1_000)

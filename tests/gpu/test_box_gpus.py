@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.ledger import seat_store, seats, store
-from worker_gpu import box, settings
+from worker_gpu import seats as box
+from worker_gpu import settings
 
 TWO = "GPU-a RTX-2080-Ti 45 1545 120 0 0\nGPU-b RTX-2080 50 1800 90 4 0\n"
 ENGINE = contract.EngineSpec(id="e", name="E", command=(sys.executable, "-V"), box="box-1")

@@ -15,7 +15,8 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, seat_store, seats, store
-from worker_gpu import box, settings, tasks
+from worker_gpu import seats as box
+from worker_gpu import settings, tasks
 
 WISH = seats.Seating("box-1", "main", "trial-1", None)
 

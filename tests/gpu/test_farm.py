@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.ledger import seat_store, vitals
-from worker_gpu import sweeping
+from worker_gpu import stale_agents
 
 
 def visible(farm: harness.Farm) -> dict[tuple[str, str], str | None]:
@@ -126,7 +126,7 @@ def test_a_box_that_stands_still_loses_nobody_a_game(
         with harness.held(gate, 4) as hold:
             farm.launch(boxed_farm.league(boxed, 1, *hold, control="2500ms"), "gpu")
             harness.stands(gate)
-            with harness.frozen(sweeping.Runs(boxed.site.box.farm).engines()):
+            with harness.frozen(stale_agents.Runs(boxed.site.box.farm).engines()):
                 time.sleep(3.2)  # below the grace, beyond the clock
         farm.finish("gpu", 90)
         records, whys = boxed.records("gpu"), boxed_farm.evidence(boxed, "gpu")

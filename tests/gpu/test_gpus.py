@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.ledger import memory, seat_memory, seats
-from worker_cpu import bench, boxes, seating
+from worker_cpu.hall import gpu_hosts, gpu_seats
+from worker_cpu.worker import fairness
 from worker_gpu import gpus
 
 PROGRAM = """
@@ -113,8 +114,8 @@ class Looking:
         self._seats = seat_memory.MemorySeats(memory.MemoryLedger())
         self._seating = seats.Seating("box-1", "main", "trial-1", None)
         self._seats.take_seats(self._seating, ["GPU-a"], self._answer())
-        known = {"box-1": boxes.BoxAddress(address="", key="", host_key="a b")}
-        self.hall = seating.Seating(self._seats, known, "main", "trial-1", None)
+        known = {"box-1": gpu_hosts.BoxAddress(address="", key="", host_key="a b")}
+        self.hall = gpu_seats.Seating(self._seats, known, "main", "trial-1", None)
 
     def _answer(self) -> str:
         use = gpus.used(None, "GPU-a", next(self._lost) or SEEN)
@@ -158,12 +159,12 @@ def test_a_damaged_answer_ends_no_game() -> None:
 
 def test_another_gpu_or_driver_is_another_box() -> None:
     """A band holds which GPUs there were, and under which driver; an old one does not ask."""
-    before = bench.Figures(host="h", nps=100, signature="s", gpus=("X GPU-a, driver 1",))
+    before = fairness.Figures(host="h", nps=100, signature="s", gpus=("X GPU-a, driver 1",))
     other = before.model_copy(update={"gpus": ("X GPU-a, driver 2",)})
-    now = bench.Band(hosts={"box-1": other})
-    assert bench.problems(now, now) == []
-    assert bench.problems(bench.Band(hosts={"box-1": before}), now) == [
+    now = fairness.Band(hosts={"box-1": other})
+    assert fairness.problems(now, now) == []
+    assert fairness.problems(fairness.Band(hosts={"box-1": before}), now) == [
         "box-1: GPUs: X GPU-a, driver 2; recorded: X GPU-a, driver 1"
     ]
-    old = bench.Band(hosts={"box-1": before.model_copy(update={"gpus": None})})
-    assert bench.problems(old, now) == []
+    old = fairness.Band(hosts={"box-1": before.model_copy(update={"gpus": None})})
+    assert fairness.problems(old, now) == []

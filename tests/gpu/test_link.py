@@ -23,7 +23,8 @@ import remote_games as games
 
 from orchestrator import contract
 from orchestrator.commands import watch
-from worker_cpu import frames, stalls
+from worker_cpu.host import stall
+from worker_cpu.wire import frames
 
 LONG = os.environ.get("FARM_LONG") == "1"
 GRACE_MS = 30_000 if LONG else 5_000  # where no link is cut
@@ -189,7 +190,7 @@ def test_a_flag_while_the_box_stood_still_is_proven_to_be_its_hosts(
         assert bed.gone(box.farm)
     assert played.game.outcome.ending in (contract.Ending.TIME, contract.Ending.STALL)
     late = played.game.finished["late"]
-    lost = stalls.told(late["host"])
+    lost = stall.told(late["host"])
     assert lost.frozen > 1_000
     assert lost.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6)
 

@@ -21,7 +21,7 @@ import pytest
 import remote_games as games
 
 from orchestrator import contract
-from worker_cpu import frames
+from worker_cpu.wire import frames
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SIDES: tuple[contract.Side, ...] = ("white", "black")

@@ -13,7 +13,8 @@ import pytest
 from orchestrator import contract
 from orchestrator.commands import common
 from orchestrator.ledger import store
-from orchestrator.season import decide, state
+from orchestrator.season import decide
+from orchestrator.season.fold import state
 
 
 @contextlib.contextmanager

@@ -15,9 +15,11 @@ import interrupted
 import on_paper
 import pytest
 
-from orchestrator import commands, errors
+from orchestrator import commands
+from orchestrator.common import errors
 from orchestrator.ledger import api, store
-from orchestrator.season import orders, state, views
+from orchestrator.season import views
+from orchestrator.season.fold import orders, state
 
 farm, play = harness.farm, on_paper.play
 SHORT = "{ max_moves = 4 }"

@@ -32,11 +32,22 @@ import pytest
 import redis
 from redis import exceptions
 
-from orchestrator import access, commands, embedded, errors, logs, processes
+from orchestrator import commands
 from orchestrator.commands import common
-from orchestrator.ledger import address, api, connection, keys, kibitz_store, services, store
+from orchestrator.common import errors, logs
+from orchestrator.ledger import (
+    address,
+    api,
+    connection,
+    embedded_redis,
+    keys,
+    kibitz_store,
+    services,
+    store,
+)
+from orchestrator.ops import acl, supervisor
 from orchestrator.season import decide
-from worker_cpu.seats import sandbox
+from worker_cpu.engines import sandbox
 
 KEYS = keys.Keys()
 OPERATORS = ("anna", "boris")
@@ -88,7 +99,7 @@ class Server:
         if self.scheme == "redis":
             words += ["--port", str(self.port)]
         with (self.directory / "redis.log").open("wb") as log:
-            process = subprocess.Popen([embedded.find_server()[0], *words], stdout=log)
+            process = subprocess.Popen([embedded_redis.find_server()[0], *words], stdout=log)
         try:
             self._wait(process)
             yield
@@ -130,7 +141,7 @@ def server(tmp_path: pathlib.Path) -> Iterator[Server]:
 
 
 FORBIDDEN = [
-    *((user, ("FLUSHALL",)) for user in access.ROLES if user != "admin"),
+    *((user, ("FLUSHALL",)) for user in acl.ROLES if user != "admin"),
     *((user, ("CONFIG", "SET", "save", "")) for user in ("orchestrator", "worker", "anna")),
     *((user, ("ACL", "LIST")) for user in ("orchestrator", "worker", "broadcast", "anna")),
     *((user, ("XTRIM", KEYS.journal("s"), "MAXLEN", "0")) for user in ("orchestrator", "worker")),
@@ -214,7 +225,7 @@ def test_no_script_ends_a_journal_either(server: Server) -> None:
 @pytest.mark.parametrize("user", ["orchestrator", "worker"])
 def test_what_ends_a_journal_is_allowed_on_all_other_keys_of_the_role(user: str) -> None:
     """A new kind of key needs a pattern in the selector as well; a journal fits none."""
-    (selector,) = (one for one in access.roles()[user].besides if "+set" in one.split())
+    (selector,) = (one for one in acl.roles()[user].besides if "+set" in one.split())
     patterns = [word[1:] for word in selector.strip("()").split() if word[0] == "~"]
     for name, member in inspect.getmembers(keys.Keys):
         if name.startswith("_") or name == "prefix":
@@ -233,14 +244,14 @@ def test_every_command_of_the_ledger_is_allowed() -> None:
     called = {word.lower() for word in re.findall(r"redis\.call\(\s*'(\w+)'", text)}
     assert len(called) > 10
     for name in ("orchestrator", "worker"):
-        role = access.roles()[name]
+        role = acl.roles()[name]
         besides = {word[1:] for one in role.besides for word in one[1:-1].split() if "+" in word}
         assert called - {word[1:] for word in role.commands} - besides == set()
 
 
 def test_every_key_of_playing_is_the_workers() -> None:
     """A new kind of key needs a pattern in the table, but for what only the orchestrator writes."""
-    patterns = [pattern.removeprefix("~") for pattern in access.roles()["worker"].keys]
+    patterns = [pattern.removeprefix("~") for pattern in acl.roles()["worker"].keys]
     for name, member in inspect.getmembers(keys.Keys):
         if name.startswith("_") or name in ("prefix", "alarms", "mirrored", "services", "kibitz"):
             continue
@@ -261,7 +272,7 @@ def test_there_is_no_default_user(server: Server) -> None:
 
 SERVERS = [
     pytest.param(path, id=path.name)
-    for path in (embedded.find_server()[0], embedded.wheel_server())
+    for path in (embedded_redis.find_server()[0], embedded_redis.wheel_server())
     if path is not None
 ]
 
@@ -378,12 +389,12 @@ def test_a_season_is_played_under_the_users(server: Server, tmp_path: pathlib.Pa
     data = tmp_path / "farm"
     processes_ = []
     for user, command in (
-        ("orchestrator", processes.serve_command()),
-        ("worker", processes.worker_command(harness.HALL)),
+        ("orchestrator", supervisor.serve_command()),
+        ("worker", supervisor.worker_command(harness.HALL)),
     ):
-        env = processes.environment(server.url, data, harness.HALL) | harness.CALM
+        env = supervisor.environment(server.url, data, harness.HALL) | harness.CALM
         env |= {**server.env(user), "FARM_LOG": "json", "FARM_SANDBOX": kind}
-        processes_.append(processes.Supervised(user, command, env, tmp_path / f"{user}.log"))
+        processes_.append(supervisor.Supervised(user, command, env, tmp_path / f"{user}.log"))
     engines = [_engine(strength) for strength in (3, 0)]
     season = harness.league(tmp_path / "s.toml", engines, final_games=2)
     done = farm("launch", str(season), "--by", "anna", env=server.env("anna"))
@@ -413,7 +424,7 @@ def _engine(strength: int) -> dict[str, Any]:
     return {"id": f"scripted-{strength}", "name": name, "command": words}
 
 
-def _finished(ledger: store.RedisLedger, running: list[processes.Supervised]) -> None:
+def _finished(ledger: store.RedisLedger, running: list[supervisor.Supervised]) -> None:
     deadline = time.monotonic() + 240
     while not any(entry.kind == "season_finished" for entry in harness_journal(ledger)):
         tails = "\n--\n".join(process.log_tail() for process in running)
@@ -621,7 +632,7 @@ def test_an_operators_name_is_checked(tmp_path: pathlib.Path, name: str) -> None
 
 def test_apply_sets_users_on_a_running_server(tmp_path: pathlib.Path) -> None:
     """--apply closes the default user behind it and says that nothing keeps the users."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as server:
+    with embedded_redis.EmbeddedRedis(tmp_path / "redis") as server:
         place = tmp_path / "passwords"
         words = ("acl", "--passwords", str(place), "--operator", "anna", "--apply")
         done = farm(*words, env={"FARM_REDIS_URL": server.url})

@@ -12,10 +12,11 @@ import harness
 import on_paper
 import pytest
 
-from orchestrator import contract, serve
+from orchestrator import contract
 from orchestrator.commands import common
 from orchestrator.ledger import api, store
-from orchestrator.season import entries, orders, state
+from orchestrator.season.fold import entries, orders, state
+from orchestrator.serve import loop
 
 farm, play = harness.farm, on_paper.play
 WHY = ("--by", "ann", "--reason", "an amendment")
@@ -160,7 +161,7 @@ def test_a_planned_pause_forbids_claims_when_it_comes(
     farm("pause", "--at", "+1ms", *WHY, "--dry-run")
     farm("pause", "--at", "+200ms", *WHY)
     stop = threading.Event()
-    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
+    server = loop.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
     deadline = ledger.now_ms() + 60_000
     try:
         while not ledger.holds("test") and ledger.now_ms() < deadline:
@@ -253,7 +254,7 @@ def test_a_season_launched_paused_begins_with_the_resume(
     """Neither an event nor a game: what was played elsewhere can be imported first."""
     file = str(tmp_path / "season.toml")
     assert "farm resume" in farm("launch", file, "--id", "again", "--paused", "--by", "ann")
-    server = serve.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
+    server = loop.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
     server.once()
     folded = common.fold(ledger, "again")
     assert (folded.paused, folded.current) == ("launched paused", None)

@@ -16,9 +16,10 @@ import harness
 import kombu
 import pytest
 
-from orchestrator import broker, celery, control
+from orchestrator import celery
 from orchestrator.contract import bells
 from orchestrator.ledger import address
+from orchestrator.queues import broker, remote_control
 
 PROXY = pathlib.Path(__file__).parents[1] / "chaos" / "lossy_proxy.py"
 
@@ -116,7 +117,7 @@ def test_orders_that_would_break_a_game_are_refused(
 
 def test_every_order_that_is_refused_exists() -> None:
     """A new Celery that names them otherwise would take them again."""
-    assert set(control.REFUSED) <= set(control.control.Panel.meta)
+    assert set(remote_control.REFUSED) <= set(remote_control.control.Panel.meta)
 
 
 def test_only_operators_give_orders(farm: harness.Farm) -> None:

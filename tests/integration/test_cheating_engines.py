@@ -26,7 +26,7 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.season import state
+from orchestrator.season.fold import state
 
 GAMES = int(os.environ.get("FARM_CHEATS", "2"))
 LONG = GAMES > 2

@@ -16,8 +16,9 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import celery, doorbell
+from orchestrator import celery
 from orchestrator.contract import bells, rings
+from orchestrator.serve import doorbell
 
 JSON_ARGUMENTS = b'[["/bin/sh"], {}, {}]'
 JSON_CALLBACK = b'[[], {}, {"chain": [{"task": "farm.play"}]}]'

@@ -14,8 +14,8 @@ from click import testing
 from orchestrator import commands
 from orchestrator.commands import launch
 from orchestrator.ledger import store
-from orchestrator.season import files
-from worker_cpu.seats import sandbox
+from orchestrator.season.file import load
+from worker_cpu.engines import sandbox
 
 
 def networked(folder: pathlib.Path, entry: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_submissions_are_journaled_with_who_and_why(tmp_path: pathlib.Path) -> N
     roster = tmp_path / "engines.toml"
     roster.write_text(ROSTER.replace("DIRECTORY", str(tmp_path)))
     engines = [harness.scripted(tmp_path / "life", n) for n in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "season.toml", engines))
+    loaded = load.load(harness.league(tmp_path / "season.toml", engines))
     why = ("--by", "ann", "--reason", "by mail", "--json")
     with harness.Redis(tmp_path / "redis") as server:
         ledger = store.connect(server.url)

@@ -12,8 +12,10 @@ import tarfile
 import made
 import pytest
 
-from orchestrator import contract, errors, evidence
+from orchestrator import contract
 from orchestrator.arbiter import record, verdict
+from orchestrator.common import errors
+from orchestrator.serve import evidence
 
 SECRET = "secret-of-the-rival"  # what no file of the pack may hold
 NETWORK = b"weights" * 100

@@ -9,11 +9,12 @@ import chess
 import harness
 import pytest
 
-from orchestrator import archive, contract
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.commands import launch
 from orchestrator.ledger import api, attempts, memory
-from orchestrator.season import files
+from orchestrator.season.file import load
+from orchestrator.serve import archive
 
 
 class Hall:
@@ -28,7 +29,7 @@ class Hall:
         file.write_text(
             file.read_text().replace('book = "b"', f'book = "b"\ninterruptions = {rule}')
         )
-        launch.start(self.ledger, files.load(file), "s", harness.HALL, "00", "test")
+        launch.start(self.ledger, load.load(file), "s", harness.HALL, "00", "test")
         self.serve()
 
     def serve(self) -> None:

@@ -28,8 +28,8 @@ import pytest
 
 from orchestrator import commands, contract
 from orchestrator.ledger import api
-from orchestrator.season import state
-from worker_cpu import holds
+from orchestrator.season.fold import state
+from worker_cpu.link import hold as link_hold
 
 LONG = os.environ.get("FARM_LONG") == "1"
 LEVEL = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -213,7 +213,7 @@ def test_a_host_that_reboots_makes_nobody_lose(farm: harness.Farm) -> None:
     """A shutdown reaches engines first and everybody in the end; the game is resumed."""
     with played(farm, Scene("reboot", '"s16"', "resumed", plies=4)):
         worker = farm.worker.pid
-        dead_man = harness.game_process(farm, "deadman.py")
+        dead_man = harness.game_process(farm, "engines/supervisor.py")
         engines = harness.descendants(dead_man)
         others = [pid for pid in harness.descendants(worker) if pid not in engines]
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -231,7 +231,7 @@ def test_a_sick_hall_is_held_until_the_operator_releases_it(
     monkeypatch.setenv("FARM_REDIS_URL", farm.redis.url_of(harness.OPERATOR))
     claim = harness.claim("s", "g", "a")
     farm.wait(lambda: harness.HALL in farm.ledger.halls(), 20, "the hall")
-    holds.hold_hall(farm.ledger, claim, "the farm's own engine fails here, too")
+    link_hold.hold_hall(farm.ledger, claim, "the farm's own engine fails here, too")
     runner = click.testing.CliRunner()
     status = json.loads(runner.invoke(commands.farm, ["status", "--json"]).output)
     assert "own engine fails" in status["halls"][0]["holds"]["sick"]

@@ -13,10 +13,13 @@ from collections.abc import Iterator
 
 import harness
 
-from orchestrator import contract, doorbell, processes, testmatches
-from orchestrator.arbiter import testmatch
+from orchestrator import contract
 from orchestrator.ledger import lane_store, lanes, mirror, store
-from worker_cpu import hall, settings
+from orchestrator.ops import supervisor
+from orchestrator.serve import doorbell
+from orchestrator.testmatch import orders, sprt_match
+from worker_cpu import settings
+from worker_cpu.hall import directory as hall_directory
 
 
 @dataclasses.dataclass
@@ -83,7 +86,7 @@ def watched(folder: pathlib.Path) -> Iterator[Watcher]:
         thread.join()
 
 
-def spec(games: int, folder: pathlib.Path) -> testmatch.Spec:
+def spec(games: int, folder: pathlib.Path) -> orders.Spec:
     """Describe a test match of two scripted engines."""
     engines = []
     for strength in (1, 2):
@@ -92,7 +95,7 @@ def spec(games: int, folder: pathlib.Path) -> testmatch.Spec:
         told = {**entry, "name": f"Lane {strength}", "command": tuple(command)}
         engines.append(contract.EngineSpec.model_validate(told))
     clock = contract.TimeControl(base_ms=20_000, increment_ms=1_000)
-    return testmatch.Spec(id="watched", engines=tuple(engines), time_control=clock, games=games)
+    return orders.Spec(id="watched", engines=tuple(engines), time_control=clock, games=games)
 
 
 class Kept:
@@ -102,14 +105,14 @@ class Kept:
         self.ledger = store.connect(farm.redis.url)
         known = lane_store.connect(farm.redis.url_of(harness.OPERATOR))
         self.directory = farm.root / "tests" / "watched"
-        described, terms = spec(games, farm.root), testmatches.Terms()
-        self.keeper = testmatches.Keeper(self.ledger, known, self.directory, described, terms)
+        described, terms = spec(games, farm.root), sprt_match.Terms()
+        self.keeper = sprt_match.Keeper(self.ledger, known, self.directory, described, terms)
         self._ring = doorbell.at(farm.redis.url_of(harness.OPERATOR))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep)
         own = dict(farm.worker.environment) | {"FARM_LANE_GPUS": ""}
         worker = dataclasses.replace(farm.worker, environment=own)
-        self.lanes = [processes.lane(text, worker, harness.HALL) for text in ("a=0", "b=1")]
+        self.lanes = [supervisor.lane(text, worker, harness.HALL) for text in ("a=0", "b=1")]
 
     def start(self) -> None:
         """Start the lanes and deal games."""
@@ -175,9 +178,9 @@ def test_a_lane_started_during_an_official_game_is_known_after_it(tmp_path: path
     """The hall is taken while the lane's worker starts; nobody rings it, and it is found."""
     with harness.running(tmp_path) as farm, contextlib.ExitStack() as official:
         configured = settings.from_environment(farm.worker.environment)
-        directory = hall.HallDirectory(configured.directory)
+        directory = hall_directory.HallDirectory(configured.directory)
         assert official.enter_context(directory.locked(9)) is not None
-        lane = processes.lane("a=0", farm.worker, harness.HALL)
+        lane = supervisor.lane("a=0", farm.worker, harness.HALL)
         known = lane_store.connect(farm.redis.url)
         lane.start()
         try:
@@ -197,13 +200,13 @@ def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathli
         farm.wait(lambda: len(first.results()) >= 3, 90, "two results")
         first.stop()
         second = Kept(farm, games=6)
-        folded = testmatches.folded(second.directory, spec(6, tmp_path))
+        folded = sprt_match.folded(second.directory, spec(6, tmp_path))
         host = next(iter(folded.hosts()))
         second.start()
         known = lane_store.connect(farm.redis.url)
         try:
             farm.wait(lambda: "watched" in known.matches(), 10, "an open match")
-            aside = testmatches.set_aside(known, "watched", folded, host, "op", "a broken fan")
+            aside = sprt_match.set_aside(known, "watched", folded, host, "op", "a broken fan")
             farm.wait(lambda: second.keeper.standing().games == 6, 90, "six games")
         finally:
             second.stop()

@@ -6,8 +6,9 @@ import harness
 import hypothesis
 from hypothesis import strategies
 
-from orchestrator import contract, leases, ringing
+from orchestrator import contract
 from orchestrator.ledger import api, memory
+from orchestrator.serve import backoff, lease_monitor
 
 TTL = 60.0  # s: what the harness' claims ask for
 STEPS = strategies.lists(
@@ -33,7 +34,7 @@ class Watched:
         claimed = self.ledger.claim(harness.claim("s", "g", "a1"))
         assert isinstance(claimed, api.Claimed)
         self.token, self.renewed = claimed.token, self.now
-        self.lookout = leases.Lookout(harness.HALL)
+        self.lookout = lease_monitor.Lookout(harness.HALL)
 
     def renew(self) -> None:
         """Renew the lease, as the link does on its beat."""
@@ -70,7 +71,7 @@ def test_looks_that_were_interrupted_begin_anew() -> None:
     hall = Watched()
     for _ in range(int(TTL) - 5):
         assert not hall.look(1.0)
-    assert not hall.look(leases.LATE_LOOK_SECONDS + 0.1)
+    assert not hall.look(lease_monitor.LATE_LOOK_SECONDS + 0.1)
     assert hall.revoked_after() > 2 * TTL - 5
 
 
@@ -101,7 +102,7 @@ def test_no_lease_is_revoked_within_its_time(steps: list[tuple[str, float]]) -> 
 
 def test_a_ring_that_nobody_hears_comes_again_soon() -> None:
     """After a second, two more, then every five; at once when there is something new."""
-    bell = ringing.Bell()
+    bell = backoff.Bell()
     rung = [second for second in range(20) if bell.rings_at(float(second))]
     assert rung == [0, 1, 3, 8, 13, 18]
     bell.news()

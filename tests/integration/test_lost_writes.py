@@ -12,7 +12,7 @@ import checker
 import harness
 import pytest
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import store
 
 SEASON = "s"

@@ -13,7 +13,7 @@ import on_paper
 import pytest
 
 from orchestrator.ledger import api, store
-from orchestrator.season import orders
+from orchestrator.season.fold import orders
 
 farm, play = harness.farm, on_paper.play
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='

@@ -13,12 +13,17 @@ import made
 import pytest
 from click import testing
 
-from orchestrator import archive, commands, contract, errors, fsck
-from orchestrator.fsck import findings
+from orchestrator import commands, contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, memory, mirror, restoring, store
-from orchestrator.recovery import backup, leftovers, restore
-from orchestrator.season import events as season_events
-from orchestrator.season import files, operations, state
+from orchestrator.ops import fsck
+from orchestrator.ops.fsck import findings
+from orchestrator.ops.recovery import backup, leftovers, restore
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import events as season_events
+from orchestrator.season.fold import state
+from orchestrator.serve import archive
 
 Farm = Callable[..., testing.Result]
 
@@ -32,7 +37,7 @@ class Scene:
         self.ledger = memory.MemoryLedger()
         self.attempts = 0
         engines = [harness.scripted(root / "life", strength) for strength in range(3)]
-        loaded = files.load(harness.league(root / "season.toml", engines, final_games=2))
+        loaded = load.load(harness.league(root / "season.toml", engines, final_games=2))
         drafts = operations.launch(loaded, "s", "00", harness.HALL, "0")
         self.ledger.append("s", 0, drafts, "test")
         self.ledger.append(api.FARM, 0, [contract.Draft("season_launched", {"season": "s"})], "t")

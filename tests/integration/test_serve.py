@@ -15,11 +15,16 @@ from typing import Any, NoReturn
 import harness
 import pytest
 
-from orchestrator import archive, contract, errors, season_runner, serve
-from orchestrator.arbiter import packing
+from orchestrator import contract
+from orchestrator.arbiter import game_zip
 from orchestrator.commands import launch
+from orchestrator.common import errors
 from orchestrator.ledger import memory
-from orchestrator.season import corrections, files, operations, state
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import corrections, state
+from orchestrator.serve import archive, loop
+from orchestrator.serve import season as serve_season
 
 
 class Hall:
@@ -52,7 +57,7 @@ LOOK_MS = 100  # ms: from one look at the clock to the next
 def launched(folder: pathlib.Path) -> Callable[[], memory.MemoryLedger]:
     """Return what makes a ledger with one launched season."""
     engines = [harness.scripted(folder / "life", strength) for strength in range(4)]
-    loaded = files.load(harness.league(folder / "season.toml", engines))
+    loaded = load.load(harness.league(folder / "season.toml", engines))
 
     def make() -> memory.MemoryLedger:
         clock = itertools.count(1_700_000_000_000, LOOK_MS)  # what is waited for comes by itself
@@ -73,7 +78,7 @@ def play_all(ledger: memory.MemoryLedger, root: pathlib.Path) -> state.SeasonSta
     """Run passes until the season is over; a new server now and then, as after a crash."""
     hall = Hall(ledger)
     for number in range(200):
-        server = serve.Server(ledger, root, hall.ring)
+        server = loop.Server(ledger, root, hall.ring)
         server.once()
         server.close()
         hall.play(f"attempt-{number}")
@@ -110,7 +115,7 @@ def test_a_game_played_again_stands_in_its_place(
 ) -> None:
     """An event's PGN is in the schedule's order at once, so another season can take it over."""
     hall = Hall(ledger)
-    server = serve.Server(ledger, tmp_path / "archive", hall.ring)
+    server = loop.Server(ledger, tmp_path / "archive", hall.ring)
 
     def append(make: Callable[..., list[contract.Draft]], *words: str) -> None:
         folded = state.fold(ledger.read("s", 0, 100))
@@ -133,7 +138,7 @@ def test_nothing_is_offered_while_the_season_is_paused(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path
 ) -> None:
     """A pause takes the offer back, a resume brings it again."""
-    server = serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
     server.once()
     assert ledger.offered(harness.HALL) == {"s": "league.1"}
     for kind, offered in (("paused", {}), ("resumed", {"s": "league.1"})):
@@ -164,17 +169,17 @@ def test_whatever_is_wrong_with_a_season_concerns_no_other(
 ) -> None:
     """A fault that nobody foresaw suspends its season with the reason; the other plays on."""
     engines = [harness.scripted(tmp_path / "life", strength) for strength in range(2)]
-    other = files.load(harness.league(tmp_path / "other.toml", engines, final_games=2))
+    other = load.load(harness.league(tmp_path / "other.toml", engines, final_games=2))
     launch.start(ledger, other, "other", harness.HALL, "00", "test")
-    rightly = season_runner.decide.decide
+    rightly = serve_season.decide.decide
 
     def stumble(folded: state.SeasonState, now_ms: int) -> list[contract.Draft]:
         if folded.launched.id == "s" and len(folded.games) > 4:
             raise IndexError("tuple index out of range")
         return rightly(folded, now_ms)
 
-    monkeypatch.setattr(season_runner.decide, "decide", stumble)
-    hall, server = Hall(ledger), serve.Server(ledger, tmp_path / "archive", lambda _: None)
+    monkeypatch.setattr(serve_season.decide, "decide", stumble)
+    hall, server = Hall(ledger), loop.Server(ledger, tmp_path / "archive", lambda _: None)
     for number in range(60):
         server.once()
         hall.play(f"attempt-{number}")
@@ -189,7 +194,7 @@ def test_a_name_that_is_a_path_is_none(
 ) -> None:
     """What a hall's user could write as an attempt, or as a season, makes no file."""
     archive_ = tmp_path / "archive"
-    server = serve.Server(ledger, archive_, lambda _: None)
+    server = loop.Server(ledger, archive_, lambda _: None)
     server.once()
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     for kind in ("attempt_started", "attempt_ended"):
@@ -221,7 +226,7 @@ def test_a_full_disk_is_waited_for(
     """A mirror that cannot grow holds its season, told once; with room it goes on by itself."""
     archive_ = tmp_path / "archive"
     hall = Hall(ledger)
-    server = serve.Server(ledger, archive_, hall.ring)
+    server = loop.Server(ledger, archive_, hall.ring)
     server.once()
     hall.play("attempt-first")
     journal = archive_ / "s" / "journal.jsonl"
@@ -244,7 +249,7 @@ def test_an_archive_that_cannot_be_written_is_waited_for(
     """What refuses a game's folder is told; once it is away nothing is missing in any PGN."""
     archive_ = tmp_path / "archive"
     hall = Hall(ledger)
-    server = serve.Server(ledger, archive_, hall.ring)
+    server = loop.Server(ledger, archive_, hall.ring)
     server.once()
     (game,) = ledger.offered(harness.HALL).values()
     hall.play("attempt-first")
@@ -263,7 +268,7 @@ def test_an_outage_at_the_opening_leaves_no_lock(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis that goes away while a season is opened does not lock it against the next look."""
-    server = serve.Server(ledger, tmp_path, lambda _: None)
+    server = loop.Server(ledger, tmp_path, lambda _: None)
     for verb in ("mirrored", "last"):
         with monkeypatch.context() as away:
             away.setattr(ledger, verb, _away)
@@ -298,7 +303,7 @@ class Outage:
 def play_through(ledger: memory.MemoryLedger, root: pathlib.Path, outage: Outage) -> None:
     """Play a season by one server that meets an outage, as its loop does, to the end."""
     hall, number = Hall(ledger), 0
-    server = serve.Server(outage, root, hall.ring)  # type: ignore[arg-type]
+    server = loop.Server(outage, root, hall.ring)  # type: ignore[arg-type]
     while not state.fold(ledger.read("s", 0, 10_000)).finished:
         with contextlib.suppress(errors.LedgerAwayError):
             server.once()
@@ -340,7 +345,7 @@ def test_an_outage_at_any_call_leaves_nothing_undone(tmp_path: pathlib.Path, *, 
 def test_one_archive_has_one_writer(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
     """A second loop on the same archive is refused at once."""
     with archive.sole_writer(tmp_path):
-        server = serve.Server(ledger, tmp_path, lambda _: None)
+        server = loop.Server(ledger, tmp_path, lambda _: None)
         with pytest.raises(errors.RefusedError, match="another"):
             server.run(threading.Event())
 
@@ -361,4 +366,4 @@ def test_a_damaged_record_is_told(tmp_path: pathlib.Path) -> None:
         folder.keep_game("league.1", b"nonsense")
     assert not (tmp_path / "s" / "games" / "league.1").exists()
     with pytest.raises(errors.HostError, match="damaged"):
-        packing.unpack(b"")
+        game_zip.unpack(b"")

@@ -10,9 +10,11 @@ import made
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import packing
+from orchestrator.arbiter import game_zip
 from orchestrator.ledger import api, memory
-from worker_cpu import hall, settings, settling
+from worker_cpu import settings
+from worker_cpu.hall import directory as hall_directory
+from worker_cpu.worker import recovery
 
 HEAD = 40  # bytes: inside of the spool's first line
 
@@ -26,28 +28,30 @@ def ledger() -> memory.MemoryLedger:
     return ledger
 
 
-def spooled(ledger: memory.MemoryLedger, directory: hall.HallDirectory) -> pathlib.Path:
+def spooled(ledger: memory.MemoryLedger, directory: hall_directory.HallDirectory) -> pathlib.Path:
     """Claim the game and spool its result, as a link does that is killed then."""
     claim = harness.claim("s", "e.1", "a")
     claimed = ledger.claim(claim)
     assert isinstance(claimed, api.Claimed), claimed
     finished, packed = harness.invented(made.order(), claim, claimed.token)
-    digest = hashlib.sha256(packing.unpack(packed)["record.json"]).hexdigest()
+    digest = hashlib.sha256(game_zip.unpack(packed)["record.json"]).hexdigest()
     finished = finished.model_copy(update={"record_sha256": digest})
-    return directory.write_spool(hall.Spooled(harness.HALL, claimed.token, "s", finished, packed))
+    return directory.write_spool(
+        hall_directory.Spooled(harness.HALL, claimed.token, "s", finished, packed)
+    )
 
 
-def settle(ledger: memory.MemoryLedger, directory: hall.HallDirectory) -> list[str]:
+def settle(ledger: memory.MemoryLedger, directory: hall_directory.HallDirectory) -> list[str]:
     """Settle as the host's next child; return the kinds of what was journaled."""
     host = harness.claim("s", "e.1", "a").host
     configured = settings.HallSettings(harness.HALL, directory.root, "", host, "w")
-    settling.settle(configured, directory, ledger)
+    recovery.settle(configured, directory, ledger)
     return [entry.kind for entry in ledger.read("s")]
 
 
 def test_a_whole_spool_is_the_result(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
     """The game that was spooled before the kill is recorded once, however often it is settled."""
-    directory = hall.HallDirectory(tmp_path)
+    directory = hall_directory.HallDirectory(tmp_path)
     spooled(ledger, directory)
     for _ in range(2):
         assert settle(ledger, directory)[-2:] == ["attempt_started", "game_finished"]
@@ -58,7 +62,7 @@ def test_a_damaged_spool_is_kept_aside(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path, part: str
 ) -> None:
     """A record nobody could read is not journaled: the attempt is given up, the file kept."""
-    directory = hall.HallDirectory(tmp_path)
+    directory = hall_directory.HallDirectory(tmp_path)
     path = spooled(ledger, directory)
     content = path.read_bytes()
     packed = content.index(b"\n") + 1
@@ -78,9 +82,9 @@ def test_a_spool_with_another_games_record_is_kept_aside(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path
 ) -> None:
     """The hash in the result is that of its own record."""
-    directory = hall.HallDirectory(tmp_path)
+    directory = hall_directory.HallDirectory(tmp_path)
     path = spooled(ledger, directory)
-    whole = hall.Spooled.decode(path.read_bytes())
+    whole = hall_directory.Spooled.decode(path.read_bytes())
     other = harness.claim("s", "e.1", "b")
     _, packed = harness.invented(made.order(), other, whole.token)
     head = path.read_bytes().partition(b"\n")[0]

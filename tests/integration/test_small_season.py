@@ -15,7 +15,8 @@ import pathlib
 import checker
 import harness
 
-from orchestrator.season import outcome, state, views
+from orchestrator.season import final_standings, views
+from orchestrator.season.fold import state
 
 RESIGNS = {"e2": 19, "e3": 23, "e4": 27, "e5": 9, "e6": 7, "e7": 5}  # at this ply or the next
 LATE_MS = 1400  # e1's first move: in time at the long controls, lost on time at blitz
@@ -142,7 +143,7 @@ def test_a_small_season_ends_with_its_champion(tmp_path: pathlib.Path) -> None:
     _check_cup(folded)
     _check_superfinal(folded)
     assert told["champion"] == folded.champion == "e4"
-    assert told == json.loads(json.dumps(outcome.outcome(folded)))
+    assert told == json.loads(json.dumps(final_standings.outcome(folded)))
 
 
 def _table(folded: state.SeasonState, event: str) -> list[tuple[str, float]]:

@@ -22,7 +22,8 @@ import harness
 import interrupted
 import pytest
 
-from orchestrator import contract, processes
+from orchestrator import contract
+from orchestrator.ops import supervisor
 
 PINNED = {
     "FARM_REFEREE_CPUS": "0",
@@ -124,8 +125,8 @@ def test_a_sick_host_is_set_aside_and_no_crash_is_counted(tmp_path: pathlib.Path
         assert [end["cause"] for end in ends(farm, "sick")] == ["host sick"]
         healthy = {**farm.worker.environment, "FARM_ENGINE_MEMORY_MB": ""}
         farm.worker.kill()
-        command = processes.worker_command(harness.HALL)
-        farm.worker = processes.Supervised("worker", command, healthy, farm.worker.log)
+        command = supervisor.worker_command(harness.HALL)
+        farm.worker = supervisor.Supervised("worker", command, healthy, farm.worker.log)
         farm.worker.start()
         words = ["release-hall", harness.HALL, "--by", "ann", "--reason", "more memory"]
         said = harness.farm(*words, env={"FARM_REDIS_URL": farm.redis.url_of(harness.OPERATOR)})

@@ -11,7 +11,7 @@ import pytest
 import rich.table
 
 from orchestrator import commands
-from orchestrator.commands import output
+from orchestrator.common import output
 
 NASTY = "a\x1b[31mred\x1b]0;title\x07\x9b2Jb\x7f\x08c"
 LEFT = "a[31mred]0;title2Jbc"

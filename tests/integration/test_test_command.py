@@ -14,7 +14,8 @@ import harness
 import pytest
 from click import testing
 
-from orchestrator import commands, processes
+from orchestrator import commands
+from orchestrator.ops import supervisor
 
 ROSTER = """
 schema = 1
@@ -52,7 +53,7 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
     """The games are played and counted, a gauntlet too; a crash fails the self-check."""
     file = roster(tmp_path)
     with harness.running(tmp_path) as farm:
-        lane = processes.lane("a=0", farm.worker, harness.HALL)
+        lane = supervisor.lane("a=0", farm.worker, harness.HALL)
         lane.start()
         try:
             told = _run(farm, "dev", "--against", "base", "--file", str(file), "--games", "4")

@@ -9,7 +9,7 @@ import sys
 import harness
 import pytest
 
-from orchestrator import processes
+from orchestrator.ops import supervisor
 
 
 def test_a_game_is_one_timeline(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,18 +59,18 @@ def _plays(farm: harness.Farm) -> bool:
 
 def test_logs_are_put_aside(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that has grown is copied and emptied; its process writes on, and few are kept."""
-    monkeypatch.setattr(processes, "LOG_BYTES", 200)
+    monkeypatch.setattr(supervisor, "LOG_BYTES", 200)
     talker = "import time\nwhile True: print('x' * 60, flush=True); time.sleep(0.01)"
     log = tmp_path / "talker.log"
-    process = processes.Supervised("talker", [sys.executable, "-c", talker], {}, log)
+    process = supervisor.Supervised("talker", [sys.executable, "-c", talker], {}, log)
     process.start()
     try:
-        for _ in range(processes.LOGS_KEPT + 3):
+        for _ in range(supervisor.LOGS_KEPT + 3):
             harness.wait(lambda: log.stat().st_size >= 200, "a log that grows")
             process.keep_alive()
             assert log.stat().st_size < 10_000
         names = {path.name for path in tmp_path.iterdir()}
-        kept = {f"talker.log.{n}" for n in range(1, processes.LOGS_KEPT + 1)}
+        kept = {f"talker.log.{n}" for n in range(1, supervisor.LOGS_KEPT + 1)}
         assert names == {"talker.log"} | kept
     finally:
         process.kill()

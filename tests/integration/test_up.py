@@ -18,9 +18,9 @@ import urllib.request
 import harness
 import pytest
 
-from orchestrator import embedded, errors
 from orchestrator.commands import common, serve_web
-from orchestrator.ledger import store
+from orchestrator.common import errors
+from orchestrator.ledger import embedded_redis, store
 
 FARM = (str(harness.PROGRAM),)
 CELERY = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm")
@@ -75,7 +75,7 @@ def thinking(root: pathlib.Path) -> bool:
 
     A game holds the hall before that: an end that comes so early finds no engine to wait for.
     """
-    url = embedded.running_url(root / common.REDIS)
+    url = embedded_redis.running_url(root / common.REDIS)
     if url is None:
         return False
     with contextlib.suppress(errors.LedgerAwayError), store.connect(url) as ledger:
@@ -252,7 +252,7 @@ def _another(pid: int, program: str, killed: int) -> bool:
 
 
 def _finished(root: pathlib.Path) -> bool:
-    url = embedded.running_url(root / common.REDIS)
+    url = embedded_redis.running_url(root / common.REDIS)
     if url is None:
         return False
     with contextlib.suppress(errors.LedgerAwayError), store.connect(url) as ledger:

@@ -12,10 +12,11 @@ import harness
 import pytest
 import rich.console
 
-from orchestrator import contract, processes
+from orchestrator import contract
 from orchestrator.commands import up, up_load
 from orchestrator.ledger import memory
-from orchestrator.season import abandoning
+from orchestrator.ops import supervisor
+from orchestrator.season.fold import abandoning
 
 CORES = sorted(os.sched_getaffinity(0))
 HOUR = 360_000  # ticks of a core
@@ -251,7 +252,7 @@ def test_ctrl_c_while_a_result_is_printed_loses_no_line(
 
     length = feed(0)
     idle = [
-        processes.Supervised(name, ["sleep", "600"], os.environ, tmp_path / f"{name}.log")
+        supervisor.Supervised(name, ["sleep", "600"], os.environ, tmp_path / f"{name}.log")
         for name in ("serve", "worker")
     ]
     farm = up.Farm(driver.HALL, None, *idle)

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 import harness
 import pytest
 
-from orchestrator import embedded, processes
-from orchestrator.ledger import lane_store, lanes, store
+from orchestrator.ledger import embedded_redis, lane_store, lanes, store
+from orchestrator.ops import supervisor
 
 
 @pytest.fixture
-def redis(tmp_path: pathlib.Path) -> Iterator[embedded.EmbeddedRedis]:
+def redis(tmp_path: pathlib.Path) -> Iterator[embedded_redis.EmbeddedRedis]:
     """Run a Redis of this test's own."""
-    server = embedded.EmbeddedRedis(tmp_path / "redis")
+    server = embedded_redis.EmbeddedRedis(tmp_path / "redis")
     server.start()
     yield server
     server.stop()
@@ -29,7 +29,7 @@ def ended(
     """Start a worker; return its exit code once it has ended by itself, and its log."""
     log = tmp_path / "worker.log"
     log.unlink(missing_ok=True)
-    worker = processes.Supervised("worker", command, environment, log)
+    worker = supervisor.Supervised("worker", command, environment, log)
     worker.start()
     try:
         harness.wait(lambda: not worker.running, "the worker to end")
@@ -39,14 +39,14 @@ def ended(
     return worker.process.returncode, log.read_text()
 
 
-def told(redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path) -> dict[str, str]:
+def told(redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path) -> dict[str, str]:
     """Return the environment of a hall's worker on the host ``new``."""
-    environment = processes.environment(redis.url, tmp_path, "hall-1")
+    environment = supervisor.environment(redis.url, tmp_path, "hall-1")
     return environment | {"FARM_HOST": "new", "FARM_LOG": "json"}
 
 
 def test_a_hall_without_its_sandbox_ends_its_worker(
-    redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
 ) -> None:
     """Exit code 5, the reason in log and ``farm status``; a start that opens takes it back."""
     (tmp_path / "bin").mkdir()
@@ -56,7 +56,7 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
         "FARM_SANDBOX": "bubblewrap",
         "PATH": f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}",
     }
-    code, log = ended(processes.worker_command("hall-1"), broken, tmp_path)
+    code, log = ended(supervisor.worker_command("hall-1"), broken, tmp_path)
     assert code == 5, log
     assert "no bubblewrap sandbox works on this host" in log
     shown = harness.run_farm(environment, "status").stdout
@@ -64,8 +64,8 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
     (hall,) = json.loads(harness.run_farm(environment, "status", "--json").stdout)["halls"]
     assert "bubblewrap" in hall["problems"]["new"]
     whole = environment | {"FARM_SANDBOX": "plain", "FARM_BEAT_SECONDS": "0.3"}
-    worker = processes.Supervised(
-        "worker", processes.worker_command("hall-1"), whole, tmp_path / "whole.log"
+    worker = supervisor.Supervised(
+        "worker", supervisor.worker_command("hall-1"), whole, tmp_path / "whole.log"
     )
     worker.start()
     try:
@@ -78,14 +78,14 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
 
 
 def test_a_hall_of_another_host_ends_its_worker(
-    redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
 ) -> None:
     """Two hosts of one name for their halls: the second one ends and says what to set."""
     ledger = store.connect(redis.url)
     ledger.open_hall("hall-1", "old", "old/hall-1/1")
     ledger.close()
     environment = told(redis, tmp_path) | {"FARM_SANDBOX": "plain"}
-    code, log = ended(processes.worker_command("hall-1"), environment, tmp_path)
+    code, log = ended(supervisor.worker_command("hall-1"), environment, tmp_path)
     assert code == 3, log
     assert "hall hall-1 belongs to host old" in log
     assert "FARM_HOST=old" in log
@@ -93,7 +93,7 @@ def test_a_hall_of_another_host_ends_its_worker(
 
 
 def test_a_lane_on_cores_of_another_ends_its_worker(
-    redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
 ) -> None:
     """It says which lane has them, and how one that is no more is forgotten."""
     with store.connect(redis.url) as ledger:
@@ -101,7 +101,7 @@ def test_a_lane_on_cores_of_another_ends_its_worker(
         known.open_lane(lanes.Lane("hall-1", "old", "new", frozenset({0}), 64))
     environment = told(redis, tmp_path)
     environment |= {"FARM_SANDBOX": "plain", "FARM_LANE": "a", "FARM_ENGINE_CPUS": "0"}
-    code, log = ended(processes.worker_command("hall-1", "a"), environment, tmp_path)
+    code, log = ended(supervisor.worker_command("hall-1", "a"), environment, tmp_path)
     assert code == 3, log
     assert "farm lanes --close hall-1.old" in log
 
@@ -117,20 +117,22 @@ def test_a_lane_on_cores_of_another_ends_its_worker(
     ],
 )
 def test_wrong_settings_end_a_worker(
-    redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path, wrong: dict[str, str], word: str
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path, wrong: dict[str, str], word: str
 ) -> None:
     """The setting is named in the log; the exit code is not 0, so that nobody takes it for well."""
-    code, log = ended(processes.worker_command("hall-1"), told(redis, tmp_path) | wrong, tmp_path)
+    code, log = ended(supervisor.worker_command("hall-1"), told(redis, tmp_path) | wrong, tmp_path)
     assert code in {2, 5}, log
     assert word in log
 
 
-def test_wrong_settings_end_a_box(redis: embedded.EmbeddedRedis, tmp_path: pathlib.Path) -> None:
+def test_wrong_settings_end_a_box(
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
+) -> None:
     """A GPU box that cannot be opened is no service that waits for ever."""
     environment = told(redis, tmp_path) | {
         "FARM_BOX_MEMORY_MB": "much",
         "FARM_BOX_DIR": str(tmp_path / "box"),
     }
-    code, log = ended(processes.box_command("gpu-1"), environment, tmp_path)
+    code, log = ended(supervisor.box_command("gpu-1"), environment, tmp_path)
     assert code == 2, log
     assert "FARM_BOX_MEMORY_MB" in log

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from orchestrator import errors
+from orchestrator.common import errors
+from worker_cpu.engines import sandbox
 from worker_cpu.kibitz import analyst
-from worker_cpu.seats import sandbox
 
 START = "position startpos"
-HOUSE = (sys.executable, "-m", "worker_cpu.house_engine")
+HOUSE = (sys.executable, "-m", "worker_cpu.builtin_engine.uci")
 # An engine in a few lines: {go} is what it does when it is to search.
 TOY = """
 import sys, time

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import vitals
 from worker_cpu.kibitz import cores
 

@@ -21,8 +21,10 @@ import jsonschema
 import pytest
 import theatre
 
-from orchestrator import commands, contract, errors, processes
+from orchestrator import commands, contract
+from orchestrator.common import errors
 from orchestrator.ledger import keys, kibitz_store
+from orchestrator.ops import supervisor
 
 # The hall has core 0, the kibitzer core 1, as two hosts would have their own.
 HALL = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "0"}
@@ -52,13 +54,13 @@ class Kibitzer:
     """``farm kibitz`` beside a test farm, as the Redis user ``kibitzer``."""
 
     def __init__(self, farm: harness.Farm, engine: str, *words: str) -> None:
-        self.environment = processes.environment(farm.redis.url, farm.root, harness.HALL)
+        self.environment = supervisor.environment(farm.redis.url, farm.root, harness.HALL)
         self.environment |= theatre.spectators_role(farm, "kibitzer")
         self.environment |= {"FARM_LOG": "json", "FARM_SANDBOX": "plain"}
         command = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "kibitz"]
         self.command = [*command, "--engine", engine, "--hash", "16", *words]
         log = farm.root / "kibitz.log"
-        self.process = processes.Supervised("kibitzer", self.command, self.environment, log)
+        self.process = supervisor.Supervised("kibitzer", self.command, self.environment, log)
 
     def once(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
@@ -206,11 +208,11 @@ class Rebuilt:
 
     def __init__(self, web: theatre.Web, root: pathlib.Path) -> None:
         self.web, self.feeds = web, root / "feeds"
-        command = [*processes.web_command("127.0.0.1", 0), "--feeds", str(self.feeds)]
-        environment = processes.environment(web.farm.redis.url, web.farm.root, harness.HALL)
+        command = [*supervisor.web_command("127.0.0.1", 0), "--feeds", str(self.feeds)]
+        environment = supervisor.environment(web.farm.redis.url, web.farm.root, harness.HALL)
         environment |= theatre.spectators_role(web.farm)
         log = root / "rebuilt.log"
-        self.process = processes.Supervised("rebuilt", command, environment, log)
+        self.process = supervisor.Supervised("rebuilt", command, environment, log)
         self.process.start()
 
     def same(self, name: str) -> bool:

@@ -414,7 +414,7 @@ def an_upgrade_fails_to_build(lab: Lab) -> None:
     """Upgrade to a version that cannot be built, in mid-game: nothing is changed, all play on."""
     before = in_play(lab)
     release = _releases(lab)
-    broken = lab.desk.clone / "orchestrator" / "version.py"
+    broken = lab.desk.clone / "orchestrator" / "common" / "version.py"
     kept = broken.read_text()
     broken.write_text("raise RuntimeError('a version that cannot be imported')\n")
     lab.desk.sh(f"cd {lab.desk.clone}")

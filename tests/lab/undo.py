@@ -29,9 +29,9 @@ class Fault:
     red_at: str
 
 
-ACCESS = "orchestrator/access.py"
-SANDBOX = "worker_cpu/seats/sandbox.py"
-VISIBLE = "worker_cpu/seats/visible.py"
+ACCESS = "orchestrator/ops/acl.py"
+SANDBOX = "worker_cpu/engines/sandbox.py"
+VISIBLE = "worker_cpu/engines/mounts.py"
 HALL = "deploy/systemd/farm-hall@.service"
 
 SECRETS = "ansible/roles/program/tasks/secrets.yml"

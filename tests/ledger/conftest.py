@@ -7,21 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrator import embedded
-from orchestrator.ledger import memory, store
+from orchestrator.ledger import embedded_redis, memory, store
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.EmbeddedRedis]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_redis.EmbeddedRedis]:
     """Run one real server with AOF always for all tests of this folder."""
     directory = tmp_path_factory.mktemp("redis")
-    with embedded.EmbeddedRedis(directory) as running:
+    with embedded_redis.EmbeddedRedis(directory) as running:
         yield running
     shutil.rmtree(directory)
 
 
 @pytest.fixture
-def redis_ledger(server: embedded.EmbeddedRedis) -> Iterator[store.RedisLedger]:
+def redis_ledger(server: embedded_redis.EmbeddedRedis) -> Iterator[store.RedisLedger]:
     """Give an empty ledger on the real server."""
     with store.connect(server.url) as ledger:
         ledger.server.client.flushall()

@@ -12,7 +12,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import mirror, replies
 
 GOOD = contract.Entry(1, 1000, "noted", "op", {"text": "é", "x": [1.5, None]}).line()

@@ -15,8 +15,8 @@ import pytest
 import redis
 import scene
 
-from orchestrator import embedded, errors
-from orchestrator.ledger import address, api, connection, store
+from orchestrator.common import errors
+from orchestrator.ledger import address, api, connection, embedded_redis, store
 
 
 class Proxy:
@@ -79,7 +79,7 @@ class Proxy:
 
 
 @pytest.fixture
-def proxy(server: embedded.EmbeddedRedis) -> Iterator[Proxy]:
+def proxy(server: embedded_redis.EmbeddedRedis) -> Iterator[Proxy]:
     """Put a proxy before the real server."""
     running = Proxy(server.socket)
     yield running
@@ -174,7 +174,7 @@ def test_a_silent_server_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_ledger_works_again_after_a_restart(tmp_path: pathlib.Path) -> None:
     """The same object, over a server that was stopped and has forgotten its scripts, goes on."""
-    own = embedded.EmbeddedRedis(tmp_path)
+    own = embedded_redis.EmbeddedRedis(tmp_path)
     with own, store.connect(own.url) as ledger:
         scene.launch(ledger)
         own.stop()
@@ -238,7 +238,9 @@ def test_no_password_is_ever_shown(url: str, shown: str) -> None:
 
 
 @pytest.fixture
-def worker_url(server: embedded.EmbeddedRedis, redis_ledger: store.RedisLedger) -> Iterator[str]:
+def worker_url(
+    server: embedded_redis.EmbeddedRedis, redis_ledger: store.RedisLedger
+) -> Iterator[str]:
     """Make a Redis user with a worker's rights; return its URL."""
     client = redis_ledger.server.client
     rights = (
@@ -320,7 +322,7 @@ def test_a_server_that_loses_transactions_at_a_restart_is_complained_of(
 
 
 def test_strangers_and_forbidden_keys_are_told_apart(
-    server: embedded.EmbeddedRedis, worker_url: str
+    server: embedded_redis.EmbeddedRedis, worker_url: str
 ) -> None:
     """A wrong password is unreachable, a key without rights is refused; no secret is shown."""
     wrong = worker_url.replace("s3cret", "wr0ng")
@@ -336,7 +338,7 @@ def test_strangers_and_forbidden_keys_are_told_apart(
 
 
 def test_prefixes_are_ledgers_apart(
-    server: embedded.EmbeddedRedis, redis_ledger: store.RedisLedger
+    server: embedded_redis.EmbeddedRedis, redis_ledger: store.RedisLedger
 ) -> None:
     """Two ledgers on one server under two prefixes know nothing of each other."""
     with store.connect(server.url, prefix="test:") as other:

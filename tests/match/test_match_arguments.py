@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from worker_cpu.match import arguments, engines, switches
 
 TWO = ["-engine", "cmd=true", "name=A", "-engine", "cmd=false", "name=B"]

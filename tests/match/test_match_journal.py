@@ -7,8 +7,9 @@ import shutil
 
 import pytest
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import record, verdict
+from orchestrator.common import errors
 from worker_cpu.match import journal, schedule
 
 SLOTS = schedule.slots(schedule.Plan(2, rounds=3))

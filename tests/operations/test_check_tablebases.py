@@ -8,7 +8,7 @@ import pathlib
 import driver
 import harness
 
-from orchestrator.doctor import season as doctor
+from orchestrator.ops.doctor import season as doctor
 
 
 def season(folder: pathlib.Path, event: str) -> str:

@@ -24,7 +24,7 @@ import pytest
 import watched_run as run
 import yaml
 
-from orchestrator import embedded
+from orchestrator.ledger import embedded_redis
 
 COMPOSE = run.ROOT / "deploy" / "compose"
 TOLD = yaml.safe_load((COMPOSE / "compose.yml").read_text())
@@ -259,7 +259,7 @@ class Engine:
         text = text.replace("tls-port 6379", f"tls-port {self.redis}\nbind 127.0.0.1")
         (self.place / "redis.conf").write_text(text)
         assert TOLD["services"]["redis"]["user"] == f"{REDIS}:{REDIS}"
-        program = shutil.which("redis-server") or embedded.find_server()[0]
+        program = shutil.which("redis-server") or embedded_redis.find_server()[0]
         return [*as_user(REDIS), program, self.place / "redis.conf"]
 
 

@@ -22,8 +22,8 @@ import watched_run as run
 
 from orchestrator import contract
 from orchestrator.metrics import families
-from orchestrator.season import orders
-from orchestrator.season import state as season_state
+from orchestrator.season.fold import orders
+from orchestrator.season.fold import state as season_state
 
 GRAFANA = run.ROOT / "deploy" / "grafana"
 BOARDS = sorted((GRAFANA / "dashboards").glob("*.json"))

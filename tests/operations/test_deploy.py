@@ -14,9 +14,9 @@ import pytest
 import watched_run
 import yaml
 
-from orchestrator import processes, watchdog
-from worker_cpu import promptness
-from worker_cpu.seats import sandbox
+from orchestrator.ops import supervisor, watchdog
+from worker_cpu.engines import sandbox
+from worker_cpu.referee import priority
 
 DEPLOY = watched_run.ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
@@ -98,14 +98,14 @@ def test_no_unit_names_cores_that_a_hosts_own_would_be_added_to(path: pathlib.Pa
 
 def test_units_start_what_farm_up_starts() -> None:
     """Serve, halls, lanes and boxes have the command lines of ``processes``, that tests run."""
-    worker = " ".join(processes.worker_command("%i")[3:]).replace("%h", "%H")
+    worker = " ".join(supervisor.worker_command("%i")[3:]).replace("%h", "%H")
     worker = worker.partition(" --loglevel")[0]
     for unit in ("farm-hall@.service", "farm-lane@.service"):
         assert f"celery {worker}" in (DEPLOY / "systemd" / unit).read_text()
-    box = " ".join(processes.box_command("${FARM_BOX}")[3:]).replace("%h", "%H")
+    box = " ".join(supervisor.box_command("${FARM_BOX}")[3:]).replace("%h", "%H")
     box = box.partition(" --loglevel")[0]
     assert f"celery {box}" in (DEPLOY / "systemd" / "farm-gpu.service").read_text()
-    serve = " ".join(processes.serve_command()[3:])
+    serve = " ".join(supervisor.serve_command()[3:])
     text = (DEPLOY / "systemd" / "farm-serve.service").read_text()
     assert f"celery {serve}" in text
     assert "WatchdogSec=" in text
@@ -139,7 +139,7 @@ def test_a_lane_is_never_started_as_the_hall() -> None:
 def test_the_referee_may_run_at_once_and_no_engine_may(name: str) -> None:
     """The unit grants the lowest real-time priority, and each engine has it taken."""
     text = (DEPLOY / "systemd" / name).read_text()
-    assert f"\nLimitRTPRIO={promptness.PRIORITY}\n" in text
+    assert f"\nLimitRTPRIO={priority.PRIORITY}\n" in text
     assert "RestrictRealtime" not in text
     assert sandbox.Confinement().limits()["RTPRIO"] == 0
 

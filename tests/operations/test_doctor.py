@@ -12,11 +12,11 @@ import harness
 import pytest
 
 from orchestrator import commands, contract
-from orchestrator.doctor import farm as checks
-from orchestrator.doctor import season as season_checks
 from orchestrator.ledger import api, store, vitals
-from worker_cpu import doctor as worker_doctor
-from worker_cpu import hall
+from orchestrator.ops.doctor import farm as checks
+from orchestrator.ops.doctor import season as season_checks
+from worker_cpu.hall import directory
+from worker_cpu.worker import doctor as worker_doctor
 
 
 class Ground:
@@ -105,7 +105,7 @@ def test_no_speed_is_measured_beside_a_game(
 ) -> None:
     """By the hall's lock or by the ledger: no bench, no reference; both when it is free again."""
     monkeypatch.setenv("FARM_HOST", "here")
-    kept = hall.HallDirectory(ground.root / "halls" / "hall-1")
+    kept = directory.HallDirectory(ground.root / "halls" / "hall-1")
     bench = kept.root / "bench.json"
     told: list[contract.Finding] = []
     with kept.locked(1) as lock:

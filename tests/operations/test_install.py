@@ -45,7 +45,7 @@ class Place:
 
     def version(self, text: str) -> None:
         """Make the source another version."""
-        (self.source / "orchestrator/version.py").write_text(text)
+        (self.source / "orchestrator/common/version.py").write_text(text)
 
     def install(self, *more: str, code: int = 0) -> str:
         """Run the script; return its last line."""
@@ -65,7 +65,7 @@ class Place:
 
     def installed(self) -> str:
         """Return the version that the prefix leads to."""
-        return (self.prefix / "source/orchestrator/version.py").read_text()
+        return (self.prefix / "source/orchestrator/common/version.py").read_text()
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_the_way_back_is_a_switch(place: Place) -> None:
     place.version("2")
     assert place.install() == "installed"
     assert place.installed() == "2"
-    assert (first / "source/orchestrator/version.py").read_text() == "1"
+    assert (first / "source/orchestrator/common/version.py").read_text() == "1"
     place.version("1")
     assert place.install() == "switched"
     assert place.current() == first

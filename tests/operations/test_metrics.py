@@ -16,12 +16,14 @@ import prometheus_client
 import pytest
 import redis
 
-from orchestrator import contract, embedded, errors, serve, version
+from orchestrator import contract
 from orchestrator.commands import common, launch
+from orchestrator.common import errors, version
 from orchestrator.contract import bells
 from orchestrator.ledger import (
     address,
     api,
+    embedded_redis,
     keys,
     kibitz_memory,
     lane_store,
@@ -33,9 +35,11 @@ from orchestrator.ledger import (
 from orchestrator.ledger import lanes as ledger_lanes
 from orchestrator.metrics import collector, families, halls, health, hosts, kibitzers, seasons
 from orchestrator.notify import notices, outbox
-from orchestrator.season import abandoning, events, files
+from orchestrator.season.file import load
+from orchestrator.season.fold import abandoning, events
+from orchestrator.serve import loop
 from worker_cpu import settings
-from worker_cpu import vitals as sampling
+from worker_cpu.host import heartbeat as sampling
 
 
 @pytest.fixture
@@ -97,7 +101,7 @@ def test_a_season_that_goes_on_is_told_however_many_came_after_it(
     """Nobody is woken for a season without samples: those that are over make room, not it."""
     names = [f"s{number}" for number in range(collector.SHOWN + 2)]
     rows = [harness.scripted(farm.life, strength) for strength in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    loaded = load.load(harness.league(tmp_path / "s.toml", rows))
     farm.redis.start()
     try:
         with store.connect(farm.redis.url) as ledger:
@@ -132,7 +136,7 @@ def test_only_the_next_season_of_a_free_hall_waits(
 ) -> None:
     """Of three seasons in two halls: not the one whose hall plays another, nor one behind it."""
     rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    loaded = load.load(harness.league(tmp_path / "s.toml", rows))
     for name, hall in (("one", harness.HALL), ("two", harness.HALL), ("three", "hall-2")):
         launch.start(ledger, loaded, name, hall, "00", "test")
     made = collector.FarmCollector(ledger, tmp_path, tmp_path)
@@ -172,7 +176,7 @@ def test_the_feeds_show_one_season_of_several_halls(
 ) -> None:
     """The alert of stale feeds looks at the hall that the feeds show, whatever other halls do."""
     rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    loaded = load.load(harness.league(tmp_path / "s.toml", rows))
     for name, hall in (("one", "hall-1"), ("two", "hall-2")):
         launch.start(ledger, loaded, name, hall, "00", "test")
     harness.serve_once(ledger, tmp_path / "archive")
@@ -186,7 +190,7 @@ def test_a_season_that_was_damaged_is_read_again_after_its_restore(
 ) -> None:
     """It is out of service until then, whoever found it, and no scrape counts it twice."""
     rows = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "s.toml", rows))
+    loaded = load.load(harness.league(tmp_path / "s.toml", rows))
     launch.start(ledger, loaded, "s", harness.HALL, "00", "test")
     whole = ledger.read("s")
     journal = keys.Keys().journal("s")
@@ -265,7 +269,7 @@ def test_serve_tells_what_only_it_may_see(
 
 def _serve_until(ledger: store.RedisLedger, root: pathlib.Path, fact: Callable[[], bool]) -> None:
     stop = threading.Event()
-    server = serve.Server(ledger, root / "archive", lambda _: None)
+    server = loop.Server(ledger, root / "archive", lambda _: None)
     thread = threading.Thread(target=server.run, args=(stop,))
     thread.start()
     try:
@@ -423,7 +427,15 @@ def test_the_certificates_end_is_told(tmp_path: pathlib.Path) -> None:
     )
     port = harness.free_port()
     words = [
-        *(embedded.find_server()[0], "--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1"),
+        *(
+            embedded_redis.find_server()[0],
+            "--port",
+            "0",
+            "--tls-port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+        ),
         *("--tls-auth-clients", "no", "--tls-ca-cert-file", f"{stem}.crt", "--save", ""),
         *("--tls-cert-file", f"{stem}.crt", "--tls-key-file", f"{stem}.key"),
     ]
@@ -459,7 +471,7 @@ def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> N
     """No other status holds then, it has ended, and nothing more is expected of it."""
     ledger = memory.MemoryLedger()
     entries = [harness.scripted(tmp_path / "life", strength) for strength in (1, 2)]
-    loaded = files.load(harness.league(tmp_path / "s.toml", entries))
+    loaded = load.load(harness.league(tmp_path / "s.toml", entries))
     launch.start(ledger, loaded, "s", harness.HALL, "00", "test")
     watched = seasons.Watched("s")
     watched.apply(*ledger.read("s"))

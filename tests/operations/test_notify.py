@@ -17,12 +17,14 @@ import click.testing
 import harness
 import pytest
 
-from orchestrator import commands, contract, errors
+from orchestrator import commands, contract
 from orchestrator.commands import common, launch
+from orchestrator.common import errors
 from orchestrator.ledger import api, memory, vitals
 from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
-from orchestrator.season import abandoning, entries, files
+from orchestrator.season.file import load
+from orchestrator.season.fold import abandoning, entries
 
 _RESUMED = entries.Resumed(reason="mended", name="ann")
 
@@ -137,7 +139,7 @@ def ledger(clock: Clock, tmp_path: pathlib.Path) -> memory.MemoryLedger:
     path = harness.league(tmp_path / "season.toml", engines, double_rounds=2)
     text = path.read_text().replace('id = "league"', 'id = "league"\ndisqualify_after = 3')
     path.write_text(text)
-    launch.start(made, files.load(path), "s", harness.HALL, "00", "test")
+    launch.start(made, load.load(path), "s", harness.HALL, "00", "test")
     return made
 
 

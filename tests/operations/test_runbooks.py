@@ -20,7 +20,7 @@ import yaml
 
 from orchestrator import contract
 from orchestrator.ledger import api, services, vitals
-from orchestrator.season import entries
+from orchestrator.season.fold import entries
 
 RUNBOOKS = run.ROOT / "docs" / "runbooks"
 SEASON = "s"

@@ -25,8 +25,8 @@ from typing import Any
 import harness
 import yaml
 
-from orchestrator import processes
 from orchestrator.ledger import vitals
+from orchestrator.ops import supervisor
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
@@ -115,8 +115,8 @@ def play(farm: harness.Farm, scraped: Callable[[], object]) -> None:
 def exporting(farm: harness.Farm) -> Iterator[int]:
     """Run the exporter; yield its port."""
     port = harness.free_port()
-    command = [*processes.serve_command()[:-1], "exporter", "--port", str(port)]
-    running = processes.Supervised(
+    command = [*supervisor.serve_command()[:-1], "exporter", "--port", str(port)]
+    running = supervisor.Supervised(
         "exporter", command, farm.environment("exporter"), farm.root / "logs" / "exporter.log"
     )
     running.start()
@@ -209,7 +209,9 @@ def scraping(root: pathlib.Path, farm_port: int, gpu_port: int) -> Iterator[Prom
         *(shutil.which("prometheus") or "prometheus", f"--config.file={config}"),
         *(f"--web.listen-address=127.0.0.1:{port}", f"--storage.tsdb.path={root / 'tsdb'}"),
     ]
-    running = processes.Supervised("prometheus", command, dict(os.environ), root / "prometheus.log")
+    running = supervisor.Supervised(
+        "prometheus", command, dict(os.environ), root / "prometheus.log"
+    )
     running.start()
     try:
         wait_for(lambda: get(f"http://127.0.0.1:{port}/-/ready"), 120)

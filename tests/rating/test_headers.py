@@ -12,7 +12,8 @@ import tcec_events
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import contract, ratinglist
+from orchestrator import contract
+from orchestrator.forecast import rating_list
 from orchestrator.rating import headers
 
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=1, max_size=12)
@@ -58,7 +59,7 @@ def test_test_games_count_at_a_time_control_or_slower(tag: str, counts: bool) ->
     """S16-14: tests count from a configured time control on; 60 moves compare them."""
     text = f'[White "A"]\n[Black "B"]\n[Result "1-0"]\n[TimeControl "{tag}"]\n\n1-0\n'
     least = contract.TimeControl.parse("30+5")
-    assert bool(ratinglist.long_enough(text.encode(), least)) is counts
+    assert bool(rating_list.long_enough(text.encode(), least)) is counts
 
 
 @pytest.mark.parametrize(("black", "counts"), [("3600+5", True), ("600+5", False)])
@@ -67,7 +68,7 @@ def test_test_games_with_two_time_controls_count_by_the_quicker(black: str, coun
     controls = f'[WhiteTimeControl "1800+5"]\n[BlackTimeControl "{black}"]\n'
     text = f'[White "A"]\n[Black "B"]\n[Result "1-0"]\n{controls}\n1-0\n'
     least = contract.TimeControl.parse("30+5")
-    assert bool(ratinglist.long_enough(text.encode(), least)) is counts
+    assert bool(rating_list.long_enough(text.encode(), least)) is counts
 
 
 def test_several_tags_may_stand_on_a_line() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.rating import live
 
 

@@ -10,8 +10,8 @@ import random
 import numpy as np
 import pytest
 
-from orchestrator import errors
-from orchestrator.rating import curve, likelihood, lists, ordo, pairings, spread
+from orchestrator.common import errors
+from orchestrator.rating import error_bars, likelihood, lists, logistic, ordo, pairings
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "data" / "ordo"
 Games = collections.Counter[tuple[str, str, str]]
@@ -42,7 +42,7 @@ def drawn(engines: int, games: int, seed: int, white: float = 35.0, width: float
     found: Games = Games()
     for _ in range(games):
         one, other = numbers.sample(range(engines), 2)
-        chances = curve.outcomes(np.array([strength[one] - strength[other] + white]), 0.5)[0]
+        chances = logistic.outcomes(np.array([strength[one] - strength[other] + white]), 0.5)[0]
         result = numbers.choices(list(pairings.RESULTS), chances.tolist())[0]
         found[f"e{one}", f"e{other}", result] += 1
     return found
@@ -67,7 +67,9 @@ def test_ordos_lists_are_met(row: dict[str, str]) -> None:
         ),
     )
     simulated = "-s" in row["flags"]
-    found = {line.engine: line for line in lists.rows(spread.of(rated, 1000 if simulated else 0))}
+    found = {
+        line.engine: line for line in lists.rows(error_bars.of(rated, 1000 if simulated else 0))
+    }
     with (REFERENCE / row["table"]).open() as file:
         theirs = {line["PLAYER"]: line for line in csv.DictReader(file)}
     assert found.keys() == theirs.keys()
@@ -122,7 +124,7 @@ def test_simulated_and_analytic_errors_agree_where_games_are_many() -> None:
     for anchor in (None, "e2"):
         settings = ordo.Settings(white=None, draws=None, anchor=anchor, exact=True)
         rated = ordo.rate(counted, settings)
-        simulated, analytic = spread.of(rated, 400), spread.of(rated, 0)
+        simulated, analytic = error_bars.of(rated, 400), error_bars.of(rated, 0)
         for engine in range(6):
             one, other = simulated.error(engine), analytic.error(engine)
             assert one == pytest.approx(other or 0.0, rel=0.15, abs=1e-9)
@@ -131,7 +133,7 @@ def test_simulated_and_analytic_errors_agree_where_games_are_many() -> None:
 def test_superiority_of_two_is_one_together() -> None:
     """Either the one or the other is stronger, and the better rated is more likely so."""
     rated = ordo.rate(pairings.count(drawn(5, 300, 4)), ESTIMATED)
-    known = spread.of(rated, 0)
+    known = error_bars.of(rated, 0)
     listed = lists.rows(known)
     table = lists.superiority(known, listed)
     for i, row in enumerate(table):
@@ -155,7 +157,7 @@ def test_unconnected_engines_get_no_number() -> None:
     alone = ordo.rate(pairings.count(games), ESTIMATED)
     games.update({("x", "y", "1-0"): 1, ("y", "x", "1-0"): 1, ("x", "y", "*"): 9})
     rated = ordo.rate(pairings.count(games), ESTIMATED)
-    rows = {row.engine: row for row in lists.rows(spread.of(rated, 0))}
+    rows = {row.engine: row for row in lists.rows(error_bars.of(rated, 0))}
     assert rows["x"].provisional
     assert (rows["x"].rank, rows["x"].rating, rows["x"].error) == (None, None, None)
     for engine in alone.counted.engines:
@@ -165,7 +167,7 @@ def test_unconnected_engines_get_no_number() -> None:
 def test_who_lost_every_game_stands_before_nobody() -> None:
     """A bound from above is no place: however high it is, who has scored at all is before it."""
     games = Games({("S", "L", "1-0"): 3, ("S", "M", "1-0"): 1, ("M", "N", "1/2-1/2"): 2})
-    rows = lists.rows(spread.of(ordo.rate(pairings.count(games), ESTIMATED), 0))
+    rows = lists.rows(error_bars.of(ordo.rate(pairings.count(games), ESTIMATED), 0))
     assert [row.engine + row.mark for row in rows] == ["S>", "M", "N", "L<"]
     assert (rows[-1].rating or 0) > (rows[-2].rating or 0)
 
@@ -196,7 +198,7 @@ def test_only_what_games_tell_is_told(
 ) -> None:
     """White's advantage and the draw rate need games; what never varies has no error of naught."""
     rated = ordo.rate(pairings.count(Games(games)), ESTIMATED)
-    told = lists.facts(spread.of(rated, 100))
+    told = lists.facts(error_bars.of(rated, 100))
     assert (told["white_advantage"] is not None) is white
     assert (told["draw_rate"] is not None) is draws
     assert all(row["error"] is None or row["error"] > 1 for row in told["ratings"])
@@ -205,7 +207,7 @@ def test_only_what_games_tell_is_told(
 def test_what_was_given_is_told_however_few_the_games() -> None:
     """A white advantage and a draw rate that nobody estimates need no games, errors no runs."""
     given = ordo.Settings(white=33.0, draws=0.6)
-    told = lists.facts(spread.of(ordo.rate(pairings.count(Games(ROUND)), given), 0))
+    told = lists.facts(error_bars.of(ordo.rate(pairings.count(Games(ROUND)), given), 0))
     assert (told["white_advantage"], told["draw_rate"]) == (33.0, 0.6)
     many = ordo.rate(pairings.count(Games(ROUND * 15)), ESTIMATED)
-    assert lists.facts(spread.of(many, 0))["white_advantage"] is not None
+    assert lists.facts(error_bars.of(many, 0))["white_advantage"] is not None

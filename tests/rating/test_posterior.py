@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.rating import curve, posterior
+from orchestrator.rating import likelihood_of_superiority, logistic
 
-WIDE = {"a": posterior.Guess(3000, 2000), "b": posterior.Guess(3000, 2000)}
+WIDE = {
+    "a": likelihood_of_superiority.Guess(3000, 2000),
+    "b": likelihood_of_superiority.Guess(3000, 2000),
+}
 SURE = (0.0, 0.001)  # no white advantage, for certain
 
 
@@ -25,11 +28,13 @@ def test_the_error_of_a_lead_is_that_of_its_score(wins: int, draws: int) -> None
     tell more than wins and losses of the same mean.
     """
     games = level(wins, draws)
-    found = posterior.after(games, WIDE, SURE)
+    found = likelihood_of_superiority.after(games, WIDE, SURE)
     number = sum(games.values())
-    rate = (draws + posterior.DRAWS_WORTH * posterior.DRAWS) / (number + posterior.DRAWS_WORTH)
+    rate = (draws + likelihood_of_superiority.DRAWS_WORTH * likelihood_of_superiority.DRAWS) / (
+        number + likelihood_of_superiority.DRAWS_WORTH
+    )
     variance = 1 / 4 - rate / 4
-    error = (number * (curve.BETA / 4) ** 2 / variance) ** -0.5
+    error = (number * (logistic.BETA / 4) ** 2 / variance) ** -0.5
     lead = found.covariance
     assert found.place[0] == pytest.approx(found.place[1])
     told = (lead[0, 0] + lead[1, 1] - 2 * lead[0, 1]) ** 0.5
@@ -38,16 +43,22 @@ def test_the_error_of_a_lead_is_that_of_its_score(wins: int, draws: int) -> None
 
 def test_without_games_the_first_guess_stands() -> None:
     """Ratings, errors and the draw rate are the guess's own."""
-    found = posterior.after({}, {"a": posterior.Guess(3100, 40), "b": posterior.Guess(2900, 60)})
-    assert found.place.tolist() == [3100, 2900, posterior.WHITE[0]]
+    found = likelihood_of_superiority.after(
+        {},
+        {
+            "a": likelihood_of_superiority.Guess(3100, 40),
+            "b": likelihood_of_superiority.Guess(2900, 60),
+        },
+    )
+    assert found.place.tolist() == [3100, 2900, likelihood_of_superiority.WHITE[0]]
     errors = np.sqrt(np.diag(found.covariance))
-    assert errors.tolist() == pytest.approx([40, 60, posterior.WHITE[1]])
-    assert found.draws == pytest.approx(posterior.DRAWS)
+    assert errors.tolist() == pytest.approx([40, 60, likelihood_of_superiority.WHITE[1]])
+    assert found.draws == pytest.approx(likelihood_of_superiority.DRAWS)
 
 
 def test_a_draw_rate_of_nothing_draws_nothing() -> None:
     """A list with ``--draws 0`` is a list: wins and losses alone."""
-    table = curve.outcomes(np.array([0.0, 100.0]), 0.0)
+    table = logistic.outcomes(np.array([0.0, 100.0]), 0.0)
     assert np.isfinite(table).all()
-    assert table[:, 1].tolist() == [curve.TINY] * 2
-    assert table[:, 0].tolist() == pytest.approx(curve.expected(np.array([0.0, 100.0])).tolist())
+    assert table[:, 1].tolist() == [logistic.TINY] * 2
+    assert table[:, 0].tolist() == pytest.approx(logistic.expected(np.array([0.0, 100.0])).tolist())

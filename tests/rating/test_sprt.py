@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.rating import elo, results, sprt
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "data" / "sprt" / "sprt_pentanomial_llr.csv"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from orchestrator import contract
-from orchestrator.arbiter import testmatch
 from orchestrator.rating import results, tally
+from orchestrator.testmatch import orders
 
 POINTS = some.sampled_from([0.0, 0.5, 1.0])
 
@@ -52,13 +52,13 @@ def _counts(kept: dict[int, float]) -> results.Counts:
     return results.Counts(values.count(1.0), values.count(0.5), values.count(0.0), told)
 
 
-def _spec(opponents: int, openings: int, seed: str) -> testmatch.Spec:
+def _spec(opponents: int, openings: int, seed: str) -> orders.Spec:
     engines = [
         contract.EngineSpec(id=f"e{n}", name=f"E{n}", command=("x",)) for n in range(opponents + 1)
     ]
     lines = [contract.Opening(fen="", name=str(n)) for n in range(openings)]
     clock = contract.TimeControl(base_ms=1000)
-    return testmatch.Spec(
+    return orders.Spec(
         id="t",
         engines=tuple(engines),
         time_control=clock,

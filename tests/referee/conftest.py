@@ -9,7 +9,7 @@ import hall
 import hostile_hall
 import pytest
 
-from worker_cpu.seats import sandbox
+from worker_cpu.engines import sandbox
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 
 from orchestrator import contract
-from worker_cpu import deadman as deadman_program
-from worker_cpu import frames
-from worker_cpu.seats import sandbox
+from worker_cpu.engines import sandbox
+from worker_cpu.engines import supervisor as deadman_program
+from worker_cpu.wire import frames
 
 SCRIPTED = pathlib.Path(__file__).parents[1] / "engines" / "scripted.py"
 GAMES = pathlib.Path("/usr/games")
@@ -90,7 +90,7 @@ class Hall:
             )
             self.referee = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "worker_cpu.referee"),
+                    *(sys.executable, "-m", "worker_cpu.referee.process"),
                     *("--link-fd", str(theirs.fileno())),
                     *("--deadman-fd", str(referee_end.fileno())),
                     *(("--confine", confinement.encode()) if confinement else ()),

@@ -16,7 +16,7 @@ from typing import Any
 import hall
 
 from orchestrator import contract
-from worker_cpu.seats import sandbox
+from worker_cpu.engines import sandbox
 
 ENGINES = hall.SCRIPTED.parent
 MATED = "checkmate"

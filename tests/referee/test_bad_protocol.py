@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from orchestrator import errors
+from orchestrator.common import errors
 from worker_cpu.match import engines
 from worker_cpu.protocols import uci, xboard
 

@@ -20,8 +20,8 @@ import harness
 import pytest
 
 from orchestrator import contract
-from worker_cpu import deadman as program
-from worker_cpu.seats import deadman_client, local
+from worker_cpu.engines import local, supervisor_client
+from worker_cpu.engines import supervisor as program
 
 SLEEPER = "import time; time.sleep(300)"
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
@@ -49,7 +49,7 @@ class Bench:
             )
         os.close(reader)
         self.socket = ours
-        self.client = deadman_client.DeadMan(ours)
+        self.client = supervisor_client.DeadMan(ours)
         self.seats: list[local.LocalSeat] = []
 
     def spawn(self, text: str, side: contract.Side = "white") -> local.LocalSeat:
@@ -208,7 +208,7 @@ def test_the_reason_is_on_disk_before_the_kill(bench: Bench) -> None:
     bench.say("kill fenced: another attempt has the hall")
     assert comes(seat.pidfd)
     assert json.loads(bench.log.read_text())["why"] == "fenced: another attempt has the hall"
-    with pytest.raises(deadman_client.DeadManKillsError, match="fenced"):
+    with pytest.raises(supervisor_client.DeadManKillsError, match="fenced"):
         bench.client.ask("white", 0)
     bench.ended()
 
@@ -257,7 +257,7 @@ def test_an_end_just_before_a_shutdown_is_the_farms(bench: Bench) -> None:
     seat = bench.spawn(SLEEPER)
     os.kill(seat.pid, signal.SIGTERM)
     bench.process.terminate()
-    with pytest.raises(deadman_client.DeadManKillsError, match="shutdown"):
+    with pytest.raises(supervisor_client.DeadManKillsError, match="shutdown"):
         bench.client.ask("white", 1_000)
 
 

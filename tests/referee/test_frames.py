@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker_cpu import frames
+from worker_cpu.wire import frames
 
 ANY_FRAMES = st.lists(
     st.builds(frames.Frame, st.sampled_from(list(frames.Kind)), st.binary(max_size=300))

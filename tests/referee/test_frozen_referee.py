@@ -11,9 +11,13 @@ import hall as games
 import harness
 import pytest
 
-from orchestrator import contract, embedded
-from orchestrator.ledger import api, connection, store
-from worker_cpu import keeper, link, live, processes, settings
+from orchestrator import contract
+from orchestrator.ledger import api, connection, embedded_redis, store
+from worker_cpu import settings
+from worker_cpu.engines import handles
+from worker_cpu.link import attempt as link_attempt
+from worker_cpu.link import live_status
+from worker_cpu.worker import hall_worker
 
 
 class Freezing(store.RedisLedger):
@@ -55,7 +59,7 @@ class Freezing(store.RedisLedger):
 @pytest.fixture
 def ledger(tmp_path: pathlib.Path) -> Iterator[Freezing]:
     """Give such a ledger on a real server of its own."""
-    with embedded.EmbeddedRedis(tmp_path / "redis") as running:
+    with embedded_redis.EmbeddedRedis(tmp_path / "redis") as running:
         ledger = Freezing(connection.Server(running.url))
         with ledger:
             yield ledger
@@ -67,10 +71,12 @@ def test_a_frozen_referee_is_an_interruption(
 ) -> None:
     """No word long after one was due: the dead man kills, the attempt is given up."""
     ledger.at_ply = at_ply
-    ledger.when_frozen = lambda: monkeypatch.setattr(link, "longest_silence_ns", lambda *_: 0)
-    monkeypatch.setattr(link, "FROZEN_SECONDS", 0.2)
-    monkeypatch.setattr(link, "REFEREE_SECONDS", 0.2)
-    monkeypatch.setattr(live, "PUBLISH_SECONDS", 0)
+    ledger.when_frozen = lambda: monkeypatch.setattr(
+        link_attempt, "longest_silence_ns", lambda *_: 0
+    )
+    monkeypatch.setattr(link_attempt, "FROZEN_SECONDS", 0.2)
+    monkeypatch.setattr(link_attempt, "REFEREE_SECONDS", 0.2)
+    monkeypatch.setattr(live_status, "PUBLISH_SECONDS", 0)
     configured = settings.HallSettings(
         hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
         beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60, engine_sandbox="plain",
@@ -86,8 +92,8 @@ def test_a_frozen_referee_is_an_interruption(
         ledger.open_hall("main", "h1", "w1")
         ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
         monkeypatch.setattr(store, "connect", lambda _: ledger)
-        made = keeper.HallKeeper(configured)
-        monkeypatch.setattr(processes, "END_SECONDS", 2.0)
+        made = hall_worker.HallKeeper(configured)
+        monkeypatch.setattr(handles, "END_SECONDS", 2.0)
         try:
             ledger.nursery_pid = made._nursery._process.pid
             made.look()

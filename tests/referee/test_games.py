@@ -17,7 +17,7 @@ import pytest
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.contract import Ending
-from worker_cpu import frames
+from worker_cpu.wire import frames
 
 FAST = contract.TimeControl(base_ms=200, increment_ms=10)
 SHORT = contract.TimeControl(base_ms=400, increment_ms=0)

@@ -15,26 +15,28 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from worker_cpu import cgroups, processes, pulse, stalls, suspicion, witness
+from worker_cpu.engines import handles
+from worker_cpu.host import cgroups, pulse, stall
+from worker_cpu.link import blame, host_probe
 
 MS = 1_000_000  # ns
 
 
-def sample(at_ms: int, busy_ms: int = 0, **more: int | Mapping[str, int]) -> stalls.Sample:
+def sample(at_ms: int, busy_ms: int = 0, **more: int | Mapping[str, int]) -> stall.Sample:
     """Return counters of two cores that stand the same."""
     by_core = {name: int(more.pop(name, 0)) * MS for name in ("steal", "throttled")}  # type: ignore[call-overload]
     used = {side: ms * MS for side, ms in dict(more.pop("used", {})).items()}  # type: ignore[call-overload]
     cores = {name: {1: ns, 2: ns} for name, ns in by_core.items()}
     busy = {1: busy_ms * MS, 2: busy_ms * MS}
-    return stalls.Sample(at_ms * MS, busy, cores["steal"], cores["throttled"], used)
+    return stall.Sample(at_ms * MS, busy, cores["steal"], cores["throttled"], used)
 
 
-def lost(window_ms: int, *, frozen_ms: int = 0, own: bool = True, **grown: int) -> stalls.Loss:
+def lost(window_ms: int, *, frozen_ms: int = 0, own: bool = True, **grown: int) -> stall.Loss:
     """Return what is lost by White's engine while counters grow from zero."""
     used = {side: grown.pop(side, 0) for side in ("white", "black")}
     before = sample(0, used={"white": 0, "black": 0})
     after = sample(window_ms, used=used, **grown)  # type: ignore[arg-type]
-    return stalls.lost(before, after, frozen_ms * MS, "white", own_cores=own)
+    return stall.lost(before, after, frozen_ms * MS, "white", own_cores=own)
 
 
 def test_stolen_time_proves_a_stall() -> None:
@@ -86,7 +88,7 @@ def test_what_the_opponent_took_is_told_apart() -> None:
 
 def test_what_was_taken_outside_the_clock_proves_nothing() -> None:
     """The part of the window in which no clock ran is taken off the evidence."""
-    loss = stalls.Loss(window=1500, steal=400, throttled=0, foreign=0, frozen=0, mhz=None)
+    loss = stall.Loss(window=1500, steal=400, throttled=0, foreign=0, frozen=0, mhz=None)
     assert loss.proves(think_ms=1500, late_ms=400)
     assert loss.proves(think_ms=1400, late_ms=300)
     assert not loss.proves(think_ms=1400, late_ms=301)
@@ -160,15 +162,15 @@ def test_a_quota_that_is_counted_at_its_end_held_the_beats_before() -> None:
 
 
 @pytest.fixture
-def host() -> Iterator[stalls.Host]:
+def host() -> Iterator[stall.Host]:
     """This host, with its pulse."""
-    made = stalls.Host()
+    made = stall.Host()
     made.watch(0, (), {})
     yield made
     made.end()
 
 
-def test_a_host_that_stands_still_is_seen(host: stalls.Host) -> None:
+def test_a_host_that_stands_still_is_seen(host: stall.Host) -> None:
     """A pulse that is stopped for half a second tells of about that, and bounds it."""
     assert host._pulse is not None
     settled(host)
@@ -184,12 +186,12 @@ def test_a_host_that_stands_still_is_seen(host: stalls.Host) -> None:
     assert loss.frozen > 0
 
 
-def settled(host: stalls.Host) -> None:
+def settled(host: stall.Host) -> None:
     """Wait until the pulse beats."""
     assert host.loss(time.monotonic_ns(), time.monotonic_ns()) is not None
 
 
-def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stalls.Host) -> None:
+def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stall.Host) -> None:
     """Without its looks at that time there is no evidence; the next clock has them again."""
     settled(host)
     assert host._pulse is not None
@@ -201,7 +203,7 @@ def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stalls.Hos
     settled(host)
 
 
-def test_a_signal_to_the_whole_group_ends_no_pulse(host: stalls.Host) -> None:
+def test_a_signal_to_the_whole_group_ends_no_pulse(host: stall.Host) -> None:
     """Ctrl-C in the terminal of `farm up` reaches it too; it ends with its link."""
     settled(host)
     assert host._pulse is not None
@@ -225,7 +227,7 @@ def test_a_process_that_ends_while_it_is_counted_costs_no_game(tmp_path: pathlib
     threads.symlink_to(f"/proc/self/fd/{held}")  # a folder still, of a process that is no more
     try:
         assert threads.is_dir()
-        assert stalls.processor_ns([7], proc) == 0
+        assert stall.processor_ns([7], proc) == 0
     finally:
         os.close(held)
 
@@ -267,7 +269,7 @@ def test_a_control_group_counts_children_that_nobody_waited_for() -> None:
             engine.stdin.write(b"\n")
             engine.stdin.flush()
             assert engine.stdout.readline() == b"done\n"
-            own_ns, all_ns = stalls.processor_ns([engine.pid]), cgroups.used_ns(group)
+            own_ns, all_ns = stall.processor_ns([engine.pid]), cgroups.used_ns(group)
             engine.stdin.write(b"\n")
             engine.stdin.flush()
         assert all_ns > own_ns + 400 * MS
@@ -290,7 +292,7 @@ class Refusing:
         return ""
 
 
-class Taken(stalls.Host):
+class Taken(stall.Host):
     """A host that took what a test says."""
 
     def __init__(self, **taken: float) -> None:
@@ -301,9 +303,9 @@ class Taken(stalls.Host):
     def watch(self, *_words: object) -> None:
         """Watch nothing."""
 
-    def loss(self, start_ns: int, stop_ns: int, *_words: object) -> stalls.Loss:
+    def loss(self, start_ns: int, stop_ns: int, *_words: object) -> stall.Loss:
         """Return it."""
-        return stalls.Loss(window=(stop_ns - start_ns) / MS, mhz=None, **self.taken)  # type: ignore[arg-type]
+        return stall.Loss(window=(stop_ns - start_ns) / MS, mhz=None, **self.taken)  # type: ignore[arg-type]
 
 
 def told(outcome: contract.Outcome, **late: object) -> dict[str, object]:
@@ -315,11 +317,11 @@ FLAG = verdict.time("white", "1250.000 ms of 1000.000 ms")
 LATE = {"think_ns": 1250 * MS, "late_ns": 250 * MS, "start_ns": 0, "stop_ns": 1250 * MS}
 
 
-def seen(root: pathlib.Path, **taken: float) -> tuple[witness.Witness, Refusing]:
+def seen(root: pathlib.Path, **taken: float) -> tuple[blame.Witness, Refusing]:
     """Return a witness of a host that took so much, and its probe."""
     probe = Refusing()
-    memory = suspicion.Memory(root / "last-fault.json")
-    made = witness.Witness(Taken(**taken), memory, probe)  # type: ignore[arg-type]
+    memory = host_probe.Memory(root / "last-fault.json")
+    made = blame.Witness(Taken(**taken), memory, probe)  # type: ignore[arg-type]
     made.engines_ready(0, (), {})
     return made, probe
 
@@ -333,7 +335,7 @@ def test_a_flag_during_a_proven_stall_is_an_interruption(tmp_path: pathlib.Path)
         fault = made.judge(order, content, lambda: None)
         assert (fault is not None) is interrupted
         if fault is not None:
-            assert (fault.cause, fault.hold) == (witness.STALLED, False)
+            assert (fault.cause, fault.hold) == (blame.STALLED, False)
             assert fault.excused == "white"
         evidence = str(content["remarks"]) if fault is None else fault.evidence
         assert f"steal {steal} ms" in evidence
@@ -358,7 +360,7 @@ def test_an_opponent_that_worked_on_costs_nobody_the_game(tmp_path: pathlib.Path
     order = order.model_copy(update={"excuses": {"white": 0, "black": 0}})
     fault = made.judge(order, told(FLAG, **LATE), lambda: None)
     assert fault is not None
-    assert (fault.cause, fault.excused) == (witness.DISTURBED, None)
+    assert (fault.cause, fault.excused) == (blame.DISTURBED, None)
 
 
 def of_a_box(frozen_ms: int) -> dict[str, object]:
@@ -430,10 +432,10 @@ def test_the_farms_own_engine_tells_a_sick_host(
     """It plays two moves where a host is healthy, and says what fails where it is not."""
     for name in ("attempts", "scratch"):
         (tmp_path / name).mkdir()
-    nursery = processes.Nursery()
+    nursery = handles.Nursery()
     beats: list[float] = []
     try:
-        probe = suspicion.Probe(nursery, processes.ANYWHERE, tmp_path, None, command)
+        probe = host_probe.Probe(nursery, handles.ANYWHERE, tmp_path, None, command)
         failed = probe.run(lambda: beats.append(time.monotonic()))
     finally:
         nursery.end()
@@ -443,17 +445,17 @@ def test_the_farms_own_engine_tells_a_sick_host(
 
 def test_a_sick_host_holds_the_hall_and_counts_no_crash(tmp_path: pathlib.Path) -> None:
     """If the farm's own engine fails as well, the verdict does not stand."""
-    nursery = processes.Nursery()
+    nursery = handles.Nursery()
     for name in ("attempts", "scratch"):
         (tmp_path / name).mkdir()
     try:
-        probe = suspicion.Probe(nursery, processes.ANYWHERE, tmp_path, None, ("/nowhere/engine",))
-        memory = suspicion.Memory(tmp_path / "last-fault.json")
-        made = witness.Witness(Taken(), memory, probe)
+        probe = host_probe.Probe(nursery, handles.ANYWHERE, tmp_path, None, ("/nowhere/engine",))
+        memory = host_probe.Memory(tmp_path / "last-fault.json")
+        made = blame.Witness(Taken(), memory, probe)
         order = hall.order(hall.scripted(), hall.scripted())
         fault = made.judge(order, told(verdict.disconnect("white")), lambda: None)
     finally:
         nursery.end()
     assert fault is not None
-    assert (fault.cause, fault.hold) == (witness.SICK, True)
+    assert (fault.cause, fault.hold) == (blame.SICK, True)
     assert "No such file" in fault.evidence

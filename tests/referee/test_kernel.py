@@ -20,7 +20,7 @@ import hostile_hall as hostile
 import pytest
 
 from orchestrator import contract
-from worker_cpu.seats import sandbox, syscalls
+from worker_cpu.engines import sandbox, syscalls
 from worker_gpu import cgroups
 
 HARMLESS = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "ptmx")}

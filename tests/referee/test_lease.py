@@ -12,9 +12,11 @@ from typing import Any
 import harness
 import pytest
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, memory
-from worker_cpu import lease, processes
+from worker_cpu.engines import handles
+from worker_cpu.link import lease
 
 BEAT_SECONDS = 60.0  # s: no renewal of these tests comes by itself
 
@@ -33,8 +35,8 @@ class Scene:
         self.claim, self.token = claim, claimed.token
         self._referee, theirs = socket.socketpair()
         channel, other = socket.socketpair()
-        referee = processes.RefereeProcess(os.getpid(), channel, theirs)
-        self.dead_man = processes.DeadMan(root / "log", root, None, 600, referee)
+        referee = handles.RefereeProcess(os.getpid(), channel, theirs)
+        self.dead_man = handles.DeadMan(root / "log", root, None, 600, referee)
         self._open = (self._referee, channel, other)
         self.lease = self.leased(self.token)
 

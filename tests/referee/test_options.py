@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from worker_cpu.protocols import options, uci, wishes
+from worker_cpu.protocols import option_policy, options, uci
 
 STOCKFISH = (
     uci.Option("Debug Log File", "string", ""),
@@ -196,7 +196,7 @@ SIZES = st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 1 << 10)), ma
 def test_sizes_are_fitted_into_any_limit(sizes: list[tuple[int, int]], limit: int) -> None:
     """The sum is within the limit (or all are at their floors), and nothing ever grows."""
     floors = [floor for _, floor in sizes]
-    fitted = wishes.fit([size for size, _ in sizes], floors, limit)
+    fitted = option_policy.fit([size for size, _ in sizes], floors, limit)
     assert sum(fitted) <= limit or fitted == floors
     assert all(
         floor <= f <= max(size, floor) for f, (size, floor) in zip(fitted, sizes, strict=True)

@@ -11,9 +11,9 @@ from typing import Any
 import made
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.ledger import files
-from worker_cpu import pins
+from orchestrator import contract
+from orchestrator.common import errors, files
+from worker_cpu.hall import checksums
 
 
 def spec(folder: pathlib.Path, **more: Any) -> contract.EngineSpec:
@@ -37,7 +37,7 @@ def sha(content: bytes) -> str:
 
 def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
     """Program and network are found and pinned; a program that is missing has no checksum."""
-    verified = pins.Pins(frozenset()).verify(order(spec(tmp_path)))
+    verified = checksums.Pins(frozenset()).verify(order(spec(tmp_path)))
     found = {"./engine": sha(b"program"), "net.nn": sha(b"weights")}
     assert verified.found == {"white": found, "black": {}}
     assert verified.order.white.checksums == found
@@ -46,7 +46,7 @@ def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("name", ["engine", "net.nn"])
 def test_a_swapped_file_is_found(tmp_path: pathlib.Path, name: str) -> None:
     """Another file of the same size and time of change is no way around the pin."""
-    checked = pins.Pins(frozenset())
+    checked = checksums.Pins(frozenset())
     pinned = checked.verify(order(spec(tmp_path))).order
     path = tmp_path / name
     before, wanted = path.stat(), sha(path.read_bytes())
@@ -63,7 +63,7 @@ def test_a_pinned_file_that_is_gone_is_found(tmp_path: pathlib.Path) -> None:
     """A host without the pinned file must not play; the engine has not crashed."""
     engine = spec(tmp_path, checksums={"./engine": sha(b"program"), "book.bin": sha(b"x")})
     with pytest.raises(errors.HostError, match=r"book.bin.*found no file that can be read"):
-        pins.Pins(frozenset()).verify(order(engine))
+        checksums.Pins(frozenset()).verify(order(engine))
 
 
 def test_the_build_for_this_processor_is_pinned_alone(tmp_path: pathlib.Path) -> None:
@@ -74,16 +74,16 @@ def test_the_build_for_this_processor_is_pinned_alone(tmp_path: pathlib.Path) ->
         builds={"avx512": ("./none",), "avx2": ("./engine-avx2", "-q"), "cpu": ("./engine",)},
         checksums={"./none": sha(b"?"), "./engine-avx2": sha(b"fast")},
     )
-    chosen = pins.Pins(frozenset({"avx2", "popcnt"})).verify(order(engine)).order.white
+    chosen = checksums.Pins(frozenset({"avx2", "popcnt"})).verify(order(engine)).order.white
     assert (chosen.build, chosen.command) == ("avx2", ("./engine-avx2", "-q"))
-    assert pins.Pins(frozenset()).verify(order(engine)).order.white.build == "cpu"
+    assert checksums.Pins(frozenset()).verify(order(engine)).order.white.build == "cpu"
 
 
 def test_a_file_is_read_once_while_it_stays(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A big network is not read before every game, only when the file has changed."""
-    engine, checked, sums = spec(tmp_path), pins.Pins(frozenset()), [0]
+    engine, checked, sums = spec(tmp_path), checksums.Pins(frozenset()), [0]
 
     def counted() -> object:
         sums[0] += 1
@@ -105,7 +105,7 @@ def test_this_host_has_a_processor() -> None:
     chosen = contract.EngineSpec(
         id="a", name="A", command=("x",), builds={"x86-64": ("y",), "arm64": ("y",)}
     )
-    assert pins.Pins().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}
+    assert checksums.Pins().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}
 
 
 @pytest.mark.parametrize("problem", ["is not there", "cannot be executed"])
@@ -116,13 +116,13 @@ def test_a_program_that_cannot_be_started_here_is_the_hosts_fault(
     engine = spec(tmp_path)
     program = tmp_path / "engine"
     program.chmod(0o755)
-    pins.require_programs(made.order(engine, engine))
+    checksums.require_programs(made.order(engine, engine))
     if problem == "is not there":
         program.unlink()
     else:
         program.chmod(0o644)
     with pytest.raises(errors.HostError) as refused:
-        pins.require_programs(made.order(engine, engine))
+        checksums.require_programs(made.order(engine, engine))
     for told in ("Engine A", "./engine", str(program), problem, "farm resume"):
         assert told in str(refused.value)
 
@@ -131,9 +131,9 @@ def test_a_program_is_looked_for_in_path_and_on_boxes_not_at_all(tmp_path: pathl
     """A bare name is one of the PATH; a directory is no program; a box has its own files."""
     there = contract.EngineSpec(id="a", name="A", command=("sh",))
     boxed = contract.EngineSpec(id="b", name="B", command=("./lc0",), box="gpu-1")
-    pins.require_programs(made.order(there, boxed))
+    checksums.require_programs(made.order(there, boxed))
     for command in ("no-such-engine", str(tmp_path)):
         with pytest.raises(errors.HostError, match=command):
-            pins.require_programs(
+            checksums.require_programs(
                 made.order(there, there.model_copy(update={"command": (command,)}))
             )

@@ -9,7 +9,7 @@ import hall
 import pytest
 
 from orchestrator import contract
-from worker_cpu import promptness
+from worker_cpu.referee import priority
 
 TIMES = {"think_ns", "margin_ns", "overhead_ns", "waited_ns", "white_clock_ns", "black_clock_ns"}
 RULES = contract.Adjudication(
@@ -68,7 +68,7 @@ def test_a_referee_that_may_runs_before_others() -> None:
     """It takes the lowest real-time priority, which no child inherits; else all stays."""
     pid = os.fork()
     if pid == 0:
-        promptness.run_at_once()
+        priority.run_at_once()
         policy = os.sched_getscheduler(0)
         os._exit(0 if policy in (os.SCHED_OTHER, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK) else 1)
     assert os.waitpid(pid, 0)[1] == 0

@@ -6,7 +6,8 @@ import gzip
 import os
 import pathlib
 
-from worker_cpu import frames, protocol_log
+from worker_cpu.link import protocol_log
+from worker_cpu.wire import frames
 
 
 def lines(log: protocol_log.ProtocolLog) -> list[bytes]:

@@ -7,8 +7,10 @@ import pathlib
 
 import pytest
 
-from orchestrator import errors
-from worker_cpu import hall, retention, settings
+from orchestrator.common import errors
+from worker_cpu import settings
+from worker_cpu.hall import directory as hall_directory
+from worker_cpu.hall import retention
 
 NOW = 100 * retention.DAY_SECONDS
 
@@ -25,7 +27,7 @@ def aged(path: pathlib.Path, days: float) -> pathlib.Path:
 
 def test_only_what_is_old_and_not_spooled_is_deleted(tmp_path: pathlib.Path) -> None:
     """Old logs and scratches go, young ones and those of a spooled game stay; again is harmless."""
-    directory = hall.HallDirectory(tmp_path)
+    directory = hall_directory.HallDirectory(tmp_path)
     old = aged(directory.ply_log("old"), 31)
     young = aged(directory.ply_log("young"), 29)
     waiting = aged(directory.protocol_log("spooled"), 31)

@@ -20,9 +20,10 @@ import harness
 import hostile_hall as hostile
 import pytest
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from worker_cpu import settings
-from worker_cpu.seats import sandbox, visible
+from worker_cpu.engines import mounts, sandbox
 
 
 def test_an_engine_has_no_rights_and_nothing_of_the_farm(
@@ -149,7 +150,7 @@ class SharedFolder:
         self.network = self._write("hostile.nnue")
         self.program = root / "hostile.py"
         source = (hostile.ENGINES / "hostile.py").read_text()
-        self.program.write_text(f"#!{visible.interpreter()} -ISu\n{source}")
+        self.program.write_text(f"#!{mounts.interpreter()} -ISu\n{source}")
         self.program.chmod(0o755)
         self.socket = data / "redis" / "redis.sock"
         self.confinement = settings.from_environment(
@@ -201,7 +202,7 @@ def test_the_farms_files_are_hidden_beside_an_engine(
 
 def test_a_hall_without_redis_hides_no_folder_for_its_socket(tmp_path: pathlib.Path) -> None:
     """The address of no Redis names no file, and so not the folder that one stands in."""
-    places = visible.farm_places({}, tmp_path, "unix://")
+    places = mounts.farm_places({}, tmp_path, "unix://")
     assert str(pathlib.Path.cwd()) not in places
     assert str(tmp_path / "archive") in places
 
@@ -214,9 +215,9 @@ def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) 
     (tmp_path / "engine.toml").write_text("[engine]\nthreads = 4\n[search]\ndepth = 3\n")
     spec = contract.EngineSpec(id="a", name="a", command=(str(program),))
     other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
-    assert str(tmp_path) in visible.grants(spec, other, "")
+    assert str(tmp_path) in mounts.grants(spec, other, "")
     (tmp_path / "games.pgn").touch()
-    assert visible.grants(spec, other, "") == [str(program)]
+    assert mounts.grants(spec, other, "") == [str(program)]
 
 
 def test_a_book_that_the_entry_names_is_the_engines_own(tmp_path: pathlib.Path) -> None:
@@ -231,7 +232,7 @@ def test_a_book_that_the_entry_names_is_the_engines_own(tmp_path: pathlib.Path) 
         options={"Book File": str(tmp_path / "own.pgn")},
     )
     other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
-    assert set(visible.grants(spec, other, "")) == {
+    assert set(mounts.grants(spec, other, "")) == {
         str(tmp_path / "engine"),
         str(tmp_path / "own.pgn"),
     }
@@ -241,12 +242,12 @@ def test_a_directory_with_too_much_in_it_is_refused(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not looked through for ever; the message names it and says what to do."""
-    monkeypatch.setattr(visible, "ENTRIES", 10)
+    monkeypatch.setattr(mounts, "ENTRIES", 10)
     for number in range(11):
         (tmp_path / f"file-{number}").touch()
     spec = contract.EngineSpec(id="a", name="a", command=("./x",), directory=str(tmp_path))
     with pytest.raises(errors.HostError, match=f"{tmp_path} holds more than 10 files"):
-        visible.grants(spec, spec, "")
+        mounts.grants(spec, spec, "")
 
 
 def test_nothing_that_runs_can_be_written_to(
@@ -451,7 +452,7 @@ def test_where_bubblewrap_fails_it_is_plain_and_told(monkeypatch: pytest.MonkeyP
 PROTECTED = """
 import ctypes, struct, sys
 from worker_cpu import settings
-from worker_cpu.seats import sandbox, visible
+from worker_cpu.engines import sandbox, visible
 one = lambda code, value, yes=0, no=0: struct.pack("=HBBI", code, yes, no, value)
 refusal = 0x00050001  # SECCOMP_RET_ERRNO, EPERM
 told = one(0x20, 0) + one(0x15, int(sys.argv[1]), 0, 1) + one(0x06, refusal) + one(0x06, 0x7FFF0000)
@@ -535,8 +536,8 @@ def test_an_own_engine_that_a_link_leads_to_sees_its_environment(
     monkeypatch.setattr(sys, "prefix", str(release))
     spec = contract.EngineSpec(id="own", name="own", command=("farm-engine",))
     for search in (release / "bin", tmp_path / "venv/bin"):
-        granted = visible.grants(spec, spec, str(search))
+        granted = mounts.grants(spec, spec, str(search))
         assert {str(release), str(search.parent)} <= set(granted), search
     monkeypatch.setenv("PATH", f"{tmp_path / 'venv/bin'}:/usr/bin")
-    visible.prefer_own_programs()
+    mounts.prefer_own_programs()
     assert shutil.which("farm-engine") == str(release / "bin/farm-engine")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker_cpu.seats import local
+from worker_cpu.engines import local
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.arbiter.adjudication import judge, tablebase
 from orchestrator.contract import Ending
-from worker_cpu import tablebases
+from worker_cpu.referee import tablebases
 
 TABLES = pathlib.Path(__file__).parents[2] / ".syzygy"
 needs_tables = pytest.mark.skipif(

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from orchestrator import embedded
 from orchestrator.commands import completing, completion, launch
-from orchestrator.ledger import store
-from orchestrator.season import files
+from orchestrator.ledger import embedded_redis, store
+from orchestrator.season.file import load
 
 PROGRAMS = pathlib.Path(sys.executable).parent
 BASH = """
@@ -31,10 +30,10 @@ printf '%s\\n' ${COMPREPLY[@]+"${COMPREPLY[@]}"}
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run a Redis in which two seasons are launched; return its address."""
-    with embedded.EmbeddedRedis(tmp_path_factory.mktemp("redis")) as redis:
+    with embedded_redis.EmbeddedRedis(tmp_path_factory.mktemp("redis")) as redis:
         with store.connect(redis.url) as ledger:
             for season, file in (("autumn", "demo.toml"), ("winter", "cup.toml")):
-                loaded = files.load(launch.SEASONS / file)
+                loaded = load.load(launch.SEASONS / file)
                 launch.start(ledger, loaded, season, "hall-1", "00", "test")
         yield redis.url
 
@@ -105,7 +104,7 @@ def test_bash_completes_the_names_of_a_farm(
     script: pathlib.Path, tmp_path: pathlib.Path, farm: str
 ) -> None:
     """Seasons, events and engines are those of the farm that the environment names."""
-    engines = [engine.id for engine in files.load(launch.SEASONS / "demo.toml").engines]
+    engines = [engine.id for engine in load.load(launch.SEASONS / "demo.toml").engines]
     assert offered(script, tmp_path, ["standings", "a"], farm) == ["autumn"]
     assert offered(script, tmp_path, ["standings", "autumn", "--event", ""], farm) == [
         "league",

@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 from click import testing
 
-from orchestrator import commands, errors
-from orchestrator.season import files, schema
+from orchestrator import commands
+from orchestrator.common import errors
+from orchestrator.season.file import load, schema
 
 ROOT = pathlib.Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -116,7 +117,7 @@ def test_the_schema_refuses_what_the_program_refuses(
     path.write_text(text, encoding="utf-8")
     valid = validator("season").is_valid(tomllib.loads(text))
     try:
-        files.load(path)
+        load.load(path)
     except errors.SeasonFileError:
         accepted = False
     else:

@@ -18,7 +18,10 @@ import chess
 import orchestrator
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.season import decide, events, files, judgement, operations, orders, state
+from orchestrator.season import decide, interruption
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load as file_load
+from orchestrator.season.fold import events, orders, state
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
 SEED = "a sealed seed"
@@ -93,17 +96,17 @@ def book_text(lines: int) -> str:
 
 
 @functools.cache
-def shipped(name: str) -> files.Loaded:
+def shipped(name: str) -> file_load.Loaded:
     """Read a season file that comes with the farm, once."""
-    return files.load(SEASONS / f"{name}.toml")
+    return file_load.load(SEASONS / f"{name}.toml")
 
 
-def load(folder: Path, text: str, lines: int = 32) -> files.Loaded:
+def load(folder: Path, text: str, lines: int = 32) -> file_load.Loaded:
     """Write a season file and its book into a folder, and load it."""
     (folder / "short.epd").write_text(book_text(lines))
     path = folder / "season.toml"
     path.write_text(text)
-    return files.load(path, find=lambda names: [])
+    return file_load.load(path, find=lambda names: [])
 
 
 def by_name(game: events.Game) -> Verdict:
@@ -159,7 +162,9 @@ class Driver:
     state: state.SeasonState = dataclasses.field(default_factory=state.SeasonState)
 
     @classmethod
-    def launched(cls, loaded: files.Loaded, results: Results = by_name, seed: str = SEED) -> Driver:
+    def launched(
+        cls, loaded: file_load.Loaded, results: Results = by_name, seed: str = SEED
+    ) -> Driver:
         """Launch a season."""
         driver = cls(results)
         driver.append(operations.launch(loaded, "test", seed, HALL, "0.1.0"), by="operator")
@@ -193,7 +198,7 @@ class Driver:
     def settle(self) -> None:
         """Journal all that can be decided, a jump to the next gate included."""
         while True:
-            drafts, at_ms = judgement.judge(self.state, ()) or self.undelayed(), 0
+            drafts, at_ms = interruption.judge(self.state, ()) or self.undelayed(), 0
             shut = [e for e in self.state.events.values() if e.status is events.Status.GATE]
             if not drafts and shut and all(event.opens_at_ms is None for event in shut):
                 drafts = operations.open_gate(self.state, shut[0].id, "ann", "it may begin")
@@ -263,7 +268,7 @@ class Patient(Driver):
 
     def settle(self) -> None:
         """Journal all that can be decided now."""
-        while drafts := judgement.judge(self.state, ()) or self.undelayed():
+        while drafts := interruption.judge(self.state, ()) or self.undelayed():
             self.append(drafts)
 
 

@@ -15,7 +15,9 @@ import driver
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.season import entries, judgement, operations, orders
+from orchestrator.season import interruption
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import entries, orders
 
 WHY = ("ann", "a fixture")
 
@@ -45,8 +47,8 @@ def season() -> driver.Driver:
     played.play(len(played.state.events["league"].order) - 2)
     for choice in ("resume", "1/2-1/2"):
         _interrupt(played, _plies(played, 2), "host lost")
-        (question,) = judgement.outstanding(played.state)
-        played.append(judgement.answer(played.state, question, choice, *WHY))
+        (question,) = interruption.outstanding(played.state)
+        played.append(interruption.answer(played.state, question, choice, *WHY))
     return played.play()
 
 
@@ -91,4 +93,4 @@ def _interrupt(
     if then:
         played.append(operations.abort(played.state, *WHY, then=then))
     played.interrupt(game, attempt, told[-1].ply, cause)
-    played.append(judgement.judge(played.state, told))
+    played.append(interruption.judge(played.state, told))

@@ -20,24 +20,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 import driver
 import interrupted_fixture
 
-from orchestrator import contract, importing
+from orchestrator import contract
 from orchestrator.audit import reading
-from orchestrator.season import (
-    amending,
+from orchestrator.ops import import_games
+from orchestrator.season import decide, decisions
+from orchestrator.season.amend import amending, operations, substitute
+from orchestrator.season.file import load
+from orchestrator.season.fold import (
     amendments,
     corrections,
     crosstable,
-    decide,
-    decisions,
+    disqualification,
     events,
-    exclusion,
-    files,
-    hidden_books,
-    model,
-    operations,
-    replacing,
+    own_book,
     state,
 )
+from orchestrator.season.spec import model
 
 FOLDERS = Path(__file__).parent / "fixtures"
 FOLDER = FOLDERS / "league"
@@ -74,7 +72,7 @@ def organized_season() -> driver.Driver:
         text = driver.season_text(engines=6).replace("promote =", CHAIN) + SIDE
         played = driver.Driver.launched(driver.load(folder, text), level)
         (folder / "new.epd").write_text("".join(driver.book_text(48).splitlines(True)[32:]))
-        exits = files.load_book(folder / "new.epd", "short", model.Book(file="new.epd"))
+        exits = load.load_book(folder / "new.epd", "short", model.Book(file="new.epd"))
     played.play(4)
     _correct(played)
     _amend(played, exits)
@@ -108,13 +106,13 @@ def _correct(played: driver.Driver) -> None:
     played.append(corrections.adjudicate(played.state, order[1], "1/2-1/2", *WHY))
     played.append(corrections.replay(played.state, order[2], *WHY))
     played.append(corrections.void(played.state, order[20], *WHY))
-    played.append(exclusion.withdraw(played.state, "league", "e5", *WHY, "disqualification"))
+    played.append(disqualification.withdraw(played.state, "league", "e5", *WHY, "disqualification"))
 
 
 def _amend(played: driver.Driver, exits: tuple[contract.Opening, ...]) -> None:
     now, source = played.now_ms, ("new.epd", "0" * 64)
     played.append(amending.mend_book(played.state, "short", exits, source, (), *WHY))
-    played.append(replacing.replace(played.state, "league", "e4", NEW, "replay", *WHY))
+    played.append(substitute.replace(played.state, "league", "e4", NEW, "replay", *WHY))
     played.append(amending.move_gate(played.state, "final", now + 86_400_000, now, *WHY))
     played.append(amending.plan_pause(played.state, now + 43_200_000, now, *WHY))
 
@@ -123,9 +121,9 @@ def _import(played: driver.Driver) -> None:
     event = played.state.events["league"]
     game = played.state.game(event.order[event.cursor])
     text = MATE.format(*(played.state.engines[one].name for one in (game.white, game.black)))
-    source = importing.Source("old.pgn", "1" * 64, WHY[1], WHY[0])
+    source = import_games.Source("old.pgn", "1" * 64, WHY[1], WHY[0])
     recorded = list(zip(reading.games(text), [text], strict=True))
-    played.append(importing.plan(played.state, recorded, source, played.now_ms).drafts)
+    played.append(import_games.plan(played.state, recorded, source, played.now_ms).drafts)
 
 
 def _go_away(played: driver.Driver) -> None:
@@ -136,7 +134,7 @@ def _go_away(played: driver.Driver) -> None:
     played.append(amending.host_back(played.state, "box", *WHY))
     flag = amendments.EngineFlagged(event="league", engine="e2", games={"league.1": 3})
     played.append([contract.Draft(amendments.ENGINE_FLAGGED, flag.model_dump(mode="json"))])
-    played.append(hidden_books.dismiss(played.state, "league", "e2", *WHY))
+    played.append(own_book.dismiss(played.state, "league", "e2", *WHY))
     planned = played.state.planned_pause
     assert planned is not None
     played.append(decide.decide(played.state, planned.at_ms), at_ms=planned.at_ms)

@@ -8,39 +8,34 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import errors, forecast, ratinglist
+from orchestrator.common import errors
+from orchestrator.forecast import forecast, rating_list
 from orchestrator.season import (
-    abandoning,
-    amending,
-    choice,
-    corrections,
+    current,
     decide,
     decisions,
-    draw_check,
-    entries,
-    events,
-    files,
+    final_standings,
     graph,
-    judgement,
-    lots,
-    operations,
-    outcome,
-    state,
-    updating,
+    interruption,
+    verify_seed,
     views,
 )
+from orchestrator.season.amend import amending, engine_update, operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import abandoning, corrections, entries, events, state
+from orchestrator.season.spec import seeded_random
 
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 WHY = "launched with last year's roster"
 
 
 @pytest.fixture(name="loaded", scope="module")
-def _loaded(tmp_path_factory: pytest.TempPathFactory) -> files.Loaded:
+def _loaded(tmp_path_factory: pytest.TempPathFactory) -> load.Loaded:
     """A small season's file: a league of four, then a final."""
     return driver.load(tmp_path_factory.mktemp("season"), driver.season_text())
 
 
-def played(loaded: files.Loaded, games: int) -> driver.Driver:
+def played(loaded: load.Loaded, games: int) -> driver.Driver:
     """Return a season after so many games."""
     return driver.Driver.launched(loaded).play(games)
 
@@ -59,7 +54,7 @@ def told(now: state.SeasonState) -> list[object]:
 
 
 @pytest.mark.parametrize("games", [0, 1, 7, 12, 14])
-def test_nothing_comes_of_an_abandoned_season(loaded: files.Loaded, games: int) -> None:
+def test_nothing_comes_of_an_abandoned_season(loaded: load.Loaded, games: int) -> None:
     """At any stage: no game is ready, nothing is decided, ever; all that is told says so."""
     season = abandoned(played(loaded, games))
     assert season.state.over
@@ -71,7 +66,7 @@ def test_nothing_comes_of_an_abandoned_season(loaded: files.Loaded, games: int) 
     assert (seen["status"], seen["reason"], seen["champion"]) == ("abandoned", WHY, None)
     assert (seen["remaining_seconds"], seen["waits"], seen["next"]) == (0, [], None)
     assert seen["games"]["played"] == games
-    assert lots.commitment(seen["seed"]) == seen["seed_sha256"]
+    assert seeded_random.commitment(seen["seed"]) == seen["seed_sha256"]
     statuses = {event["status"] for event in seen["events"]}
     assert statuses <= {"ranked", "abandoned"}
     rows = [row for event in season.state.events for row in views.schedule(season.state, event, 0)]
@@ -82,26 +77,26 @@ def test_nothing_comes_of_an_abandoned_season(loaded: files.Loaded, games: int) 
 
 
 @pytest.mark.parametrize("games", [0, 5, 14])
-def test_its_journal_folds_to_the_same(loaded: files.Loaded, games: int) -> None:
+def test_its_journal_folds_to_the_same(loaded: load.Loaded, games: int) -> None:
     """Replayed from zero it is told alike, and its draws follow from the published seed."""
     season = abandoned(played(loaded, games))
     assert told(state.fold(season.journal)) == told(season.state)
-    assert draw_check.verify(season.journal, loaded).mismatches == ()
+    assert verify_seed.verify(season.journal, loaded).mismatches == ()
 
 
-def test_what_was_played_stays(loaded: files.Loaded) -> None:
+def test_what_was_played_stays(loaded: load.Loaded) -> None:
     """Results and tables are those of before; the games are rated, nobody is established."""
     season = played(loaded, 7)
     before = views.standings(season.state, "league")["rows"]
-    games = ratinglist.results([season.state])
+    games = rating_list.results([season.state])
     abandoned(season)
     assert views.standings(season.state, "league")["rows"] == before
-    assert ratinglist.results([season.state]) == games
+    assert rating_list.results([season.state]) == games
     assert len(games) == 7
-    assert ratinglist.established([season.state]) == set()
+    assert rating_list.established([season.state]) == set()
 
 
-def test_a_game_in_flight_is_given_up_without_a_verdict(loaded: files.Loaded) -> None:
+def test_a_game_in_flight_is_given_up_without_a_verdict(loaded: load.Loaded) -> None:
     """Its end is recorded and nothing waits for rule 15b; until then it is in flight."""
     season = played(loaded, 3)
     game = str(season.state.ready_game())
@@ -110,12 +105,12 @@ def test_a_game_in_flight_is_given_up_without_a_verdict(loaded: files.Loaded) ->
     assert views.season(season.state)["running"]["game"] == game
     season.interrupt(game, attempt, ply=4, cause="operator")
     assert (season.state.running, season.state.lost) == (None, None)
-    assert judgement.judge(season.state, ()) == []
+    assert interruption.judge(season.state, ()) == []
     assert season.state.game(game).finished is None
     assert views.game(season.state, game)["cancelled"]
 
 
-def test_a_game_that_was_over_before_its_hall_heard_keeps_its_result(loaded: files.Loaded) -> None:
+def test_a_game_that_was_over_before_its_hall_heard_keeps_its_result(loaded: load.Loaded) -> None:
     """A finished game is a fact, also when its spool comes after the attempt was given up."""
     season = played(loaded, 3)
     game = str(season.state.ready_game())
@@ -125,10 +120,10 @@ def test_a_game_that_was_over_before_its_hall_heard_keeps_its_result(loaded: fil
     season.finish(game, attempt, ("1-0", driver.Ending.CHECKMATE))
     assert views.game(season.state, game)["result"] == "1-0"
     assert season.state.events["league"].tally.games == 4
-    assert len(ratinglist.results([season.state])) == 4
+    assert len(rating_list.results([season.state])) == 4
 
 
-def test_nothing_else_can_follow(loaded: files.Loaded) -> None:
+def test_nothing_else_can_follow(loaded: load.Loaded) -> None:
     """Whatever entry a whole season has but those of halls: it contradicts the journal."""
     whole = played(loaded, 1_000)
     season = abandoned(played(loaded, 3))
@@ -141,7 +136,7 @@ def test_nothing_else_can_follow(loaded: files.Loaded) -> None:
                 state.fold([*season.journal, late])
 
 
-def test_it_is_abandoned_once_and_before_its_end(loaded: files.Loaded) -> None:
+def test_it_is_abandoned_once_and_before_its_end(loaded: load.Loaded) -> None:
     """A reason is needed; a season that is over, either way, is refused."""
     with pytest.raises(errors.UsageError, match="--reason"):
         abandoning.abandon(played(loaded, 0).state, "ann", "")
@@ -152,7 +147,7 @@ def test_it_is_abandoned_once_and_before_its_end(loaded: files.Loaded) -> None:
         abandoning.abandon(season.state, "bob", "again")
 
 
-def test_paused_and_held_seasons_are_abandoned_too(loaded: files.Loaded) -> None:
+def test_paused_and_held_seasons_are_abandoned_too(loaded: load.Loaded) -> None:
     """What kept it from playing is told no longer."""
     season = played(loaded, 2)
     season.append(operations.pause(season.state, "ann", "lunch"))
@@ -162,7 +157,7 @@ def test_paused_and_held_seasons_are_abandoned_too(loaded: files.Loaded) -> None
     assert views.season(season.state)["reason"] == WHY
 
 
-def test_every_change_is_refused(loaded: files.Loaded) -> None:
+def test_every_change_is_refused(loaded: load.Loaded) -> None:
     """Pauses, gates, corrections, amendments, updates: each says that the season is over."""
     now = abandoned(played(loaded, 3)).state
     changes = (
@@ -174,9 +169,9 @@ def test_every_change_is_refused(loaded: files.Loaded) -> None:
         lambda: amending.move_gate(now, "final", 2**50, 0, "a", "r"),
         lambda: amending.plan_pause(now, 2**50, 0, "a", "r"),
         lambda: decisions.decide(now, "league:place-1", ["e1"], "a", "r"),
-        lambda: judgement.answer(now, "league.1:interruption", "1-0", "a", "r"),
-        lambda: updating._require_reason(now, "r"),
-        lambda: outcome.outcome(now),
+        lambda: interruption.answer(now, "league.1:interruption", "1-0", "a", "r"),
+        lambda: engine_update._require_reason(now, "r"),
+        lambda: final_standings.outcome(now),
         lambda: forecast.Forecast(now, 1),
     )
     for change in changes:
@@ -201,7 +196,7 @@ def test_nobody_is_asked_any_more(tmp_path: Path) -> None:
     assert abandoned(lost).state.lost is None
 
 
-def test_commands_no_longer_ask_which_season(loaded: files.Loaded) -> None:
+def test_commands_no_longer_ask_which_season(loaded: load.Loaded) -> None:
     """Beside an abandoned season the other one is meant, to be changed and to be looked at."""
     mistake, right = driver.Driver(), driver.Driver()
     for season, name in ((mistake, "mistake"), (right, "right")):
@@ -210,14 +205,14 @@ def test_commands_no_longer_ask_which_season(loaded: files.Loaded) -> None:
     mistake.start(str(mistake.state.ready_game()))
     states = [mistake.state, right.state]
     with pytest.raises(errors.UsageError):
-        choice.only_open(states)
+        current.only_open(states)
     abandoned(mistake)
-    assert choice.only_open(states) is right.state
-    assert choice.shown(states) is right.state
-    assert choice.only_open([mistake.state]) is mistake.state
+    assert current.only_open(states) is right.state
+    assert current.shown(states) is right.state
+    assert current.only_open([mistake.state]) is mistake.state
 
 
-def test_the_fact_tells_who_and_why(loaded: files.Loaded) -> None:
+def test_the_fact_tells_who_and_why(loaded: load.Loaded) -> None:
     """The entry carries name, reason and the seed, which is sealed no longer."""
     season = abandoned(played(loaded, 1))
     last = season.journal[-1]

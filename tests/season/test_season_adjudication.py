@@ -7,12 +7,15 @@ import pathlib
 import driver
 import pytest
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
-from orchestrator.season import files, model, orders
+from orchestrator.common import errors
+from orchestrator.season.file import load as file_load
+from orchestrator.season.fold import orders
+from orchestrator.season.spec import model
 
 
-def load(tmp_path: pathlib.Path, rules: str, limits: str = "") -> files.Loaded:
+def load(tmp_path: pathlib.Path, rules: str, limits: str = "") -> file_load.Loaded:
     """Load a season whose league is played by some rules."""
     line = f'book = "short"\nadjudication = {rules}\nlimits = {{ {limits} }}'
     return driver.load(tmp_path, driver.season_text().replace('book = "short"', line, 1))

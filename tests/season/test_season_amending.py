@@ -7,28 +7,24 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.broadcast import tables
-from orchestrator.season import (
-    amending,
+from orchestrator import contract
+from orchestrator.broadcast.content import tables
+from orchestrator.common import errors
+from orchestrator.season import audit_log, decide, decisions, verify_seed, views
+from orchestrator.season.amend import amending, operations
+from orchestrator.season.amend import substitute as amend_substitute
+from orchestrator.season.file import load
+from orchestrator.season.fold import (
     amendments,
-    chronicle,
     corrections,
-    decide,
-    decisions,
-    draw_check,
+    disqualification,
     entries,
     events,
-    exclusion,
-    files,
-    hidden_books,
-    operations,
     orders,
+    own_book,
     progress,
-    replacing,
     seeding,
     state,
-    views,
 )
 
 WHY = ("ann", "the author asked")
@@ -75,7 +71,7 @@ def test_a_substitute_plays_on_in_the_seat(tmp_path: Path, choice: amendments.Pl
     before = league.tally.scores["e1"]
     points, done = before.half_points, before.games
     seed = league.entrants.index("e1")
-    played.append(replacing.replace(played.state, "league", "e1", NEW, choice, *WHY))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, choice, *WHY))
     assert league.entrants[seed] == "new"
     score = league.tally.scores["new"]
     assert "e1" not in league.tally.scores
@@ -97,7 +93,7 @@ def test_replaced_games_keep_their_record_and_get_ids_of_their_own(tmp_path: Pat
         g for g in league.order if "e1" in (played.state.game(g).white, played.state.game(g).black)
     ]
     done = [g for g in old if not played.state.game(g).open]
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "replay", *WHY))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "replay", *WHY))
     for game in done:
         assert played.state.game(game).cancelled
         again = played.state.game(f"{game}.replay1")
@@ -112,7 +108,7 @@ def test_a_substitute_waits_for_an_event_that_has_not_begun(tmp_path: Path) -> N
     played = at_the_gate(tmp_path)
     first = played.state.events["league"].rows[0].engine
     event = played.state.events["final"]
-    played.append(replacing.replace(played.state, "final", first, NEW, "keep", *WHY))
+    played.append(amend_substitute.replace(played.state, "final", first, NEW, "keep", *WHY))
     played.play()
     assert event.entrants[0] == "new"
     assert first not in event.entrants
@@ -126,7 +122,9 @@ def test_a_roster_event_does_not_take_a_substitute_in(tmp_path: Path) -> None:
     text = text.replace('promote = [{ top = 2, to = "final" }]', "")
     text = text.replace('{ kind = "match", games = 4 }', '{ kind = "round-robin" }')
     played = launched(tmp_path, text, games=3)
-    played.append(replacing.replace(driver.paused(played).state, "league", "e2", NEW, "keep", *WHY))
+    played.append(
+        amend_substitute.replace(driver.paused(played).state, "league", "e2", NEW, "keep", *WHY)
+    )
     driver.resumed(played).play()
     assert set(played.state.events["final"].entrants) == {"e1", "e2", "e3", "e4"}
 
@@ -138,18 +136,18 @@ def test_who_cannot_leave_an_event_is_told_what_can_be_done(tmp_path: Path) -> N
     way = f"`farm disqualify {first} --event final --with SUBSTITUTE`"
     asked = (played.state, "final", first, *WHY, "disqualification")
     with pytest.raises(errors.RefusedError, match="not being played yet") as refused:
-        exclusion.withdraw(*asked)
+        disqualification.withdraw(*asked)
     assert way in str(refused.value)
     assert f"next in league is {third}" in str(refused.value)
     assert "open-gate" not in str(refused.value)  # a match is not left either
     with pytest.raises(errors.RefusedError, match="'league' is over") as refused:
-        exclusion.withdraw(played.state, "league", first, *WHY, "disqualification")
+        disqualification.withdraw(played.state, "league", first, *WHY, "disqualification")
     assert way in str(refused.value)
     with pytest.raises(errors.RefusedError) as refused:
-        exclusion.withdraw(played.state, "final", first, *WHY)
+        disqualification.withdraw(played.state, "final", first, *WHY)
     assert f"`farm amend engine {first} --event final --with SUBSTITUTE`" in str(refused.value)
     new = played.state.engines[third]
-    played.append(replacing.replace(played.state, "final", first, new, "keep", *WHY))
+    played.append(amend_substitute.replace(played.state, "final", first, new, "keep", *WHY))
     assert played.play().state.events["final"].entrants[0] == third
 
 
@@ -162,11 +160,11 @@ def test_who_leaves_no_league_to_come_is_told_to_let_it_begin(tmp_path: Path) ->
         played.append(drafts)
     first = played.state.events["league"].rows[0].engine
     with pytest.raises(errors.RefusedError, match=r"begin \(`farm open-gate final`\)"):
-        exclusion.withdraw(played.state, "final", first, *WHY, "disqualification")
+        disqualification.withdraw(played.state, "final", first, *WHY, "disqualification")
     played.append(operations.open_gate(played.state, "final", *WHY))
     played.append(played.undelayed())
     driver.paused(played)
-    played.append(exclusion.withdraw(played.state, "final", first, *WHY, "disqualification"))
+    played.append(disqualification.withdraw(played.state, "final", first, *WHY, "disqualification"))
     assert first in played.state.events["final"].excluded
 
 
@@ -178,7 +176,7 @@ def test_a_seat_may_change_hands_again_and_back(tmp_path: Path) -> None:
     other = NEW.model_copy(update={"id": "third", "name": "Third"})
     event = played.state.events["final"]
     for old, new in ((engine, NEW), ("new", other), ("third", back)):
-        played.append(replacing.replace(played.state, "final", old, new, "keep", *WHY))
+        played.append(amend_substitute.replace(played.state, "final", old, new, "keep", *WHY))
         assert event.seat(engine) == new.id
     assert seeding.started(played.state, event) is not None
 
@@ -208,26 +206,26 @@ def test_impossible_substitutes_are_refused(
     played = driver.paused(launched(tmp_path, games=2))
     new = played.state.engines[substitute] if isinstance(substitute, str) else substitute
     with pytest.raises(errors.RefusedError, match=message):
-        replacing.replace(played.state, "league", engine, new, choice, *WHY)
+        amend_substitute.replace(played.state, "league", engine, new, choice, *WHY)
 
 
 def test_what_is_built_on_the_games_is_in_the_way(tmp_path: Path) -> None:
     """No substitute for a ranked event, a running game, an annulled match; never without why."""
     played = launched(tmp_path, games=3)
     with pytest.raises(errors.RefusedError, match="farm pause"):
-        replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY)
+        amend_substitute.replace(played.state, "league", "e1", NEW, "keep", *WHY)
     with pytest.raises(errors.UsageError, match="--reason"):
-        replacing.replace(played.state, "league", "e1", NEW, "keep", "ann", "")
+        amend_substitute.replace(played.state, "league", "e1", NEW, "keep", "ann", "")
     played.play(9)
     assert played.state.events["league"].status is events.Status.RANKED
     with pytest.raises(errors.RefusedError, match="ranked"):
-        replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY)
+        amend_substitute.replace(played.state, "league", "e1", NEW, "keep", *WHY)
     played.play(2)
     finalist = played.state.events["final"].entrants[0]
     with pytest.raises(errors.RefusedError, match="no winner"):
-        replacing.replace(driver.paused(played).state, "final", finalist, NEW, "annul", *WHY)
+        amend_substitute.replace(driver.paused(played).state, "final", finalist, NEW, "annul", *WHY)
     with pytest.raises(errors.RefusedError, match="no event"):
-        replacing.replace(played.state, "cup", "e1", NEW, "keep", *WHY)
+        amend_substitute.replace(played.state, "cup", "e1", NEW, "keep", *WHY)
 
 
 def test_an_annulled_game_of_a_replaced_engine_cannot_be_adjudicated(tmp_path: Path) -> None:
@@ -236,7 +234,7 @@ def test_an_annulled_game_of_a_replaced_engine_cannot_be_adjudicated(tmp_path: P
     game = next(
         g for g in played.state.events["league"].order if played.state.game(g).white == "e1"
     )
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "annul", *WHY))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "annul", *WHY))
     if played.state.game(game).cancelled:
         with pytest.raises(errors.RefusedError, match="replaced"):
             corrections.adjudicate(played.state, game, "1-0", *WHY)
@@ -252,8 +250,8 @@ def fresh(tmp_path: Path, lines: int = 20, name: str = "new.pgn") -> tuple[contr
     ]
     games = "\n\n".join(f'[Event "{m}"]\n[Result "*"]\n\n{m} *' for m in moves[:lines])
     (tmp_path / name).write_text(games + "\n")
-    book = files.model.Book(file=name)
-    return files.load_book(tmp_path / name, "short", book)
+    book = load.model.Book(file=name)
+    return load.load_book(tmp_path / name, "short", book)
 
 
 def test_a_mended_book_deals_new_openings_only(tmp_path: Path) -> None:
@@ -270,7 +268,7 @@ def test_a_mended_book_deals_new_openings_only(tmp_path: Path) -> None:
         assert (now == old[game]) == (state_.game(game).opening in done)
         assert now in exits or state_.game(game).opening in done
     whole = driver.resumed(played).play()
-    assert draw_check.verify(whole.journal).mismatches == ()
+    assert verify_seed.verify(whole.journal).mismatches == ()
 
 
 def test_the_order_of_a_mended_book_is_drawn(tmp_path: Path) -> None:
@@ -517,9 +515,9 @@ def test_no_search_out_of_the_book_again_and_again_is_flagged(tmp_path: Path) ->
     played = launched(tmp_path)
     quick(played, "e2", 2, moves=3)
     quick(played, "e2", 2, moves=2)
-    assert list(hidden_books.standing(played.state)) == []
+    assert list(own_book.standing(played.state)) == []
     quick(played, "e2", 1, moves=9)
-    flag = next(hidden_books.standing(played.state))
+    flag = next(own_book.standing(played.state))
     assert (flag.engine, flag.event, len(flag.games)) == ("e2", "league", 3)
     assert [e.kind for e in played.journal].count(amendments.ENGINE_FLAGGED) == 1
     assert views.season(played.state)["flags"][0]["engine"] == "e2"
@@ -533,15 +531,17 @@ def test_a_flag_stops_nothing_and_is_answered_by_the_organizers(tmp_path: Path) 
     quick(played, "e2", 3, moves=4)
     assert played.state.ready_game() is not None
     with pytest.raises(errors.RefusedError, match="flagged: e2 in league"):
-        hidden_books.dismiss(played.state, "league", "e1", *WHY)
+        own_book.dismiss(played.state, "league", "e1", *WHY)
     dismissed = driver.Driver.replayed(played.journal)
-    dismissed.append(hidden_books.dismiss(dismissed.state, "league", "e2", *WHY))
+    dismissed.append(own_book.dismiss(dismissed.state, "league", "e2", *WHY))
     quick(dismissed, "e2", 1, moves=4)
-    assert list(hidden_books.standing(dismissed.state)) == []
-    out = exclusion.withdraw(driver.paused(played).state, "league", "e2", *WHY, "disqualification")
+    assert list(own_book.standing(dismissed.state)) == []
+    out = disqualification.withdraw(
+        driver.paused(played).state, "league", "e2", *WHY, "disqualification"
+    )
     played.append(out)
     assert played.state.events["league"].excluded["e2"].cause == "disqualification"
-    assert list(hidden_books.standing(played.state)) == []
+    assert list(own_book.standing(played.state)) == []
     assert driver.resumed(played).play().state.events["league"].rows[-1].engine == "e2"
 
 
@@ -561,7 +561,7 @@ def test_a_rating_is_provisional_until_an_event_is_finished(tmp_path: Path) -> N
 
     assert told() == {"e1": True, "e2": False, "e3": False, "e4": False}
     gone = driver.Driver.replayed(played.journal)
-    gone.append(exclusion.withdraw(driver.paused(gone).state, "league", "e1", *WHY))
+    gone.append(disqualification.withdraw(driver.paused(gone).state, "league", "e1", *WHY))
     played.play(9)
     assert not any(told().values())
     played = driver.resumed(gone)
@@ -574,8 +574,8 @@ def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
     played = driver.paused(launched(tmp_path, games=2))
     source = ("new.pgn", "0" * 64)
     played.append(amending.mend_book(played.state, "short", fresh(tmp_path), source, (), *WHY))
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY))
-    acts = list(chronicle.acts(played.journal))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "keep", *WHY))
+    acts = list(audit_log.acts(played.journal))
     assert [act["kind"] for act in acts] == [
         entries.LAUNCHED,
         entries.PAUSED,
@@ -598,7 +598,7 @@ def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
 def test_amended_seasons_go_on_the_same_from_every_cut(tmp_path: Path) -> None:
     """The journal alone decides what follows an amendment."""
     played = driver.paused(launched(tmp_path, games=4))
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "replay", *WHY))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "replay", *WHY))
     played.append(amending.host_away(played.state, "box", ("e3",), *WHY))
     driver.resumed(played)
     played.append(amending.host_back(played.state, "box", *WHY))

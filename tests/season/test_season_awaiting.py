@@ -8,7 +8,8 @@ from typing import Any
 import driver
 import pytest
 
-from orchestrator.season import amending, awaiting, decisions, operations
+from orchestrator.season import blockers, decisions
+from orchestrator.season.amend import amending, operations
 
 CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 
@@ -23,7 +24,7 @@ def launched(folder: Path, text: str = "", games: int = 0) -> driver.Patient:
 
 def waits(season: driver.Driver) -> dict[str, dict[str, Any]]:
     """Return what is waited for, by its kind."""
-    found = awaiting.waits(season.state)
+    found = blockers.waits(season.state)
     assert all(one["since_ms"] == season.state.at_ms for one in found)
     return {one["for"]: one for one in found}
 
@@ -33,13 +34,13 @@ def test_a_ready_game_waits_for_its_hall(tmp_path: Path) -> None:
     season = launched(tmp_path, games=2)
     game = season.state.game(str(season.state.ready_game()))
     assert waits(season)["hall"]["game"] == game.id
-    coming = awaiting.coming(season.state)
+    coming = blockers.coming(season.state)
     assert coming is not None
     names = [season.state.engines[one].name for one in (game.white, game.black)]
     assert (coming["game"], coming["round"], coming["engines"]) == (game.id, game.round, names)
     season.start(game.id)
     assert waits(season) == {}
-    assert awaiting.coming(season.state) is None
+    assert blockers.coming(season.state) is None
 
 
 def test_a_break_is_told_with_its_end_and_the_players(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_a_break_is_told_with_its_end_and_the_players(tmp_path: Path) -> None:
             "since_ms": season.state.at_ms,
         }
     }
-    coming = awaiting.coming(season.state)
+    coming = blockers.coming(season.state)
     assert coming is not None
     promoted = final.arrivals["league"].engines
     assert coming["engines"] == [season.state.engines[one].name for one in promoted]
@@ -69,7 +70,7 @@ def test_a_stop_is_told_beside_what_comes_next(tmp_path: Path) -> None:
     season.append(operations.pause(season.state, "ann", "power work"))
     assert waits(season).keys() == {"pause"}
     assert waits(season)["pause"]["reason"] == "power work"
-    assert awaiting.coming(season.state) is not None
+    assert blockers.coming(season.state) is not None
     season.append(operations.resume(season.state, "ann", ""))
     season.play(10)
     season.append(operations.pause(season.state, "ann", "night"))
@@ -119,7 +120,7 @@ def test_what_is_told_follows_from_the_journal(tmp_path: Path, games: int) -> No
     season = launched(tmp_path, games=games)
     again = driver.Driver.replayed(season.journal)
     assert waits(again) == waits(season)
-    assert awaiting.coming(again.state) == awaiting.coming(season.state)
+    assert blockers.coming(again.state) == blockers.coming(season.state)
     if games == 1_000:
         whole = driver.Driver.replayed(season.journal).play()
-        assert (waits(whole), awaiting.coming(whole.state)) == ({}, None)
+        assert (waits(whole), blockers.coming(whole.state)) == ({}, None)

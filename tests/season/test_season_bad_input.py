@@ -16,9 +16,12 @@ import make_fixture
 import pytest
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import openings
-from orchestrator.season import decide, files, orders, state, views
+from orchestrator.common import errors
+from orchestrator.season import decide, views
+from orchestrator.season.file import load as file_load
+from orchestrator.season.fold import orders, state
 
 TEXT = driver.season_text()
 LINES = TEXT.splitlines()
@@ -77,7 +80,7 @@ def test_what_is_no_season_file_is_refused_by_its_name(
     path = tmp_path / "season.toml"
     path.write_bytes(content)
     with pytest.raises(errors.SeasonFileError, match=r"season\.toml"):
-        files.load(path)
+        file_load.load(path)
 
 
 @hypothesis.given(text=st.text(max_size=80) | st.lists(PIECES, max_size=8).map(" ".join))

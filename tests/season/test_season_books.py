@@ -9,8 +9,8 @@ import shutil
 import driver
 import pytest
 
-from orchestrator import errors
-from orchestrator.season import explain, files
+from orchestrator.common import errors
+from orchestrator.season.file import describe, load
 
 FRC = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1\n"
 SEASON = """
@@ -42,7 +42,7 @@ def season(directory: pathlib.Path, *lines: str) -> pathlib.Path:
 
 def test_a_compressed_book_is_read(tmp_path: pathlib.Path) -> None:
     """A .gz book is read as what its name says before that."""
-    loaded = files.load(season(tmp_path, 'variant = "fischerandom"'))
+    loaded = load.load(season(tmp_path, 'variant = "fischerandom"'))
     assert loaded.books["frc"][0].fen == FRC.strip()
     assert loaded.season.events[0].variant == "fischerandom"
 
@@ -50,7 +50,7 @@ def test_a_compressed_book_is_read(tmp_path: pathlib.Path) -> None:
 def test_a_chess960_book_in_a_standard_event_is_refused(tmp_path: pathlib.Path) -> None:
     """A start position that the event's variant does not know is found before the launch."""
     with pytest.raises(errors.SeasonFileError, match=r"\[event e\] variant.*fischerandom"):
-        files.load(season(tmp_path))
+        load.load(season(tmp_path))
 
 
 # -- what stands in a book (S16-8a; S16-3c, 4b, 5b, 6b, 7b; S17-3d to 7b; N1 Opening Book) ----
@@ -85,7 +85,7 @@ def many(count: int, *instead: str) -> list[str]:
 def refusal(path: pathlib.Path) -> str:
     """Return what a season file is refused with."""
     with pytest.raises(errors.SeasonFileError) as refused:
-        files.load(path)
+        load.load(path)
     return str(refused.value)
 
 
@@ -144,7 +144,7 @@ def test_a_book_may_be_said_to_hold_shorter_lines(tmp_path: pathlib.Path) -> Non
     assert "opening 80" in refusal(path)
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("plies = 4 ", "plies = 4\nshorter = true\nrepeat = true "))
-    assert files.load(path).season.books["two"].shorter
+    assert load.load(path).season.books["two"].shorter
 
 
 def test_lines_that_come_twice_are_warned_of(tmp_path: pathlib.Path) -> None:
@@ -152,9 +152,9 @@ def test_lines_that_come_twice_are_warned_of(tmp_path: pathlib.Path) -> None:
     path = bundled(tmp_path, "season17", "8-moves-divp.pgn", *many(80))
     again = path.parent / "books" / "8-moves-divp.pgn"
     again.write_bytes((path.parent / "books" / "8-moves.pgn").read_bytes())
-    found = explain.explain(files.load(path))["warnings"]
+    found = describe.explain(load.load(path))["warnings"]
     assert "[books.divp] holds the same openings as [books.eight]" in found
     lines = (path.parent / "books" / "4-moves.pgn").read_text(encoding="utf-8")
     (path.parent / "books" / "4-moves.pgn").write_text(lines + "\n" + lines, encoding="utf-8")
-    found = explain.explain(files.load(path))["warnings"]
+    found = describe.explain(load.load(path))["warnings"]
     assert any("[books.four]" in one and "is the same as opening 1" in one for one in found)

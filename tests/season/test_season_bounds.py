@@ -7,8 +7,10 @@ import pathlib
 import driver
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.season import events, operations, pairing, state
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import events, pairing, state
 
 WRONG = [
     ("double_rounds = 1 ", "double_rounds = 999999999 ", "100000 or less"),

@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_season_knockout import ROUND, by_the_rule, cup_text
 
-from orchestrator import contract, errors
-from orchestrator.broadcast import tables
-from orchestrator.season import corrections, events, exclusion, model, updating
+from orchestrator import contract
+from orchestrator.broadcast.content import tables
+from orchestrator.common import errors
+from orchestrator.season.amend import engine_update
+from orchestrator.season.fold import corrections, disqualification, events
+from orchestrator.season.spec import model
 
 WHY: Final = ("ann", "the author asked")
 DRAW: Final = ("1/2-1/2", driver.Ending.THREEFOLD)
@@ -165,10 +168,10 @@ def test_somebody_goes_on_from_every_match(tmp_path: Path) -> None:
     alone = [a for a, b in zip(slots[::2], slots[1::2], strict=True) if not b]
     one, other = next(pair for pair in zip(slots[::2], slots[1::2], strict=True) if pair[1])
     with pytest.raises(errors.RefusedError, match=r"goes on.*farm amend engine"):
-        exclusion.withdraw(played.state, "r8", alone[0], *WHY)
-    played.append(exclusion.withdraw(played.state, "r8", one, *WHY))
+        disqualification.withdraw(played.state, "r8", alone[0], *WHY)
+    played.append(disqualification.withdraw(played.state, "r8", one, *WHY))
     with pytest.raises(errors.RefusedError, match="no rival left in r8"):
-        exclusion.withdraw(played.state, "r8", other, *WHY)
+        disqualification.withdraw(played.state, "r8", other, *WHY)
     driver.resumed(played).settle()
     assert sorted(played.state.events["r4"].entrants) == sorted([*alone, other])
 
@@ -176,7 +179,7 @@ def test_somebody_goes_on_from_every_match(tmp_path: Path) -> None:
 def test_who_left_the_semifinal_plays_no_bronze_match(tmp_path: Path) -> None:
     """S16-16, CUP-2e: the other loser is third without a game; a substitute may play for it."""
     played = driver.paused(cup(tmp_path, by_id, pairs=1).play(1))
-    played.append(exclusion.withdraw(played.state, "r4", "e1", *WHY, "disqualification"))
+    played.append(disqualification.withdraw(played.state, "r4", "e1", *WHY, "disqualification"))
     driver.resumed(played).play()
     bronze = played.state.events["bronze"]
     assert bronze.order == []
@@ -194,7 +197,7 @@ def test_one_of_two_who_left_is_third_all_the_same(tmp_path: Path) -> None:
     """CUP-2e: where both losers have left, the match is not played and the Cup ends."""
     played = driver.paused(cup(tmp_path, by_id, pairs=1).play(1))
     for engine in ("e2", "e4"):
-        played.append(exclusion.withdraw(played.state, "r4", engine, *WHY))
+        played.append(disqualification.withdraw(played.state, "r4", engine, *WHY))
     driver.resumed(played).play()
     assert played.state.events["bronze"].order == []
     assert played.state.champion == "e1"
@@ -233,5 +236,5 @@ def test_no_engine_is_added_to_a_full_bracket() -> None:
     entry = model.EngineEntry(id="late", name="Late", command=("late",), rating=3000)
     played = driver.Driver.launched(driver.shipped("cup"))
     with pytest.raises(errors.RefusedError, match=r"the 32 winners.*farm amend engine"):
-        updating.add(played.state, entry, "round-32", played.now_ms, *WHY)
-    assert updating.add(played.state, entry, "", played.now_ms, *WHY)
+        engine_update.add(played.state, entry, "round-32", played.now_ms, *WHY)
+    assert engine_update.add(played.state, entry, "", played.now_ms, *WHY)

@@ -10,8 +10,12 @@ import driver
 import pytest
 
 import orchestrator
-from orchestrator import contract, errors
-from orchestrator.season import explain, files, known_keys, model, operations, plan, roster
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season.amend import operations
+from orchestrator.season.file import describe, load, roster
+from orchestrator.season.fold import plan
+from orchestrator.season.spec import known_keys, model
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 CONTROL = 'time_control = "30+5"'
@@ -200,10 +204,10 @@ def test_a_book_must_last_for_an_event(tmp_path: Path, lines: int) -> None:
 def test_a_missing_file_and_a_broken_one_are_refused(tmp_path: Path) -> None:
     """What cannot be read at all is a season file error as well."""
     with pytest.raises(errors.SeasonFileError, match="No such file"):
-        files.load(tmp_path / "none.toml")
+        load.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
     with pytest.raises(errors.SeasonFileError, match=r"not UTF-8 \(byte 9\); allowed: TOML, saved"):
-        files.load(tmp_path / "latin.toml")
+        load.load(tmp_path / "latin.toml")
 
 
 def test_a_file_may_bear_the_mark_of_utf_8(tmp_path: Path) -> None:
@@ -233,12 +237,12 @@ def test_files_of_another_kind_are_told_by_what_is_wanted(tmp_path: Path) -> Non
     roster_file = tmp_path / "engines.toml"
     roster_file.write_text('schema = 1\n[[engine]]\nid = "e1"\nname = "E"\ncommand = ["x"]\n')
     with pytest.raises(errors.WrongFileError) as caught:
-        files.load_engines(tmp_path / "season.toml")
+        load.load_engines(tmp_path / "season.toml")
     told = "this is a season file; a roster file is wanted ([[engine]] tables alone)"
     assert str(caught.value) == f"{tmp_path / 'season.toml'}: {told}"
     with pytest.raises(errors.WrongFileError, match="this is a roster file; a season file"):
-        files.load(roster_file)
-    assert len(files.load_engines(roster_file)) == 1
+        load.load(roster_file)
+    assert len(load.load_engines(roster_file)) == 1
 
 
 def finder(there: Sequence[str]) -> roster.Finder:
@@ -256,21 +260,21 @@ def finder(there: Sequence[str]) -> roster.Finder:
 
 def test_demo_fills_its_roster() -> None:
     """The demo takes the engines it finds, in its order, then the farm's own engine."""
-    loaded = files.load(DEMO, find=finder(["toga2", "stockfish"]))
+    loaded = load.load(DEMO, find=finder(["toga2", "stockfish"]))
     assert [engine.id for engine in loaded.engines] == [
         "stockfish",
         "toga2",
         "farm-engine-1200",
         "farm-engine-400",
     ]
-    alone = files.load(DEMO, find=finder([]))
+    alone = load.load(DEMO, find=finder([]))
     assert [engine.command[0] for engine in alone.engines] == ["farm-engine"] * 4
     assert len({engine.command for engine in alone.engines}) == 4
 
 
 def test_demo_book_is_sound() -> None:
     """The demo book has more than enough named, different lines of 8 plies."""
-    book = files.load(DEMO, find=finder([])).books["short"]
+    book = load.load(DEMO, find=finder([])).books["short"]
     assert len(book) >= 24
     assert len({opening.moves for opening in book}) == len(book)
     assert all(len(opening.moves) == 8 and opening.name and opening.eco for opening in book)
@@ -288,7 +292,7 @@ def test_a_listed_engine_is_not_found_twice(tmp_path: Path) -> None:
     driver.load(tmp_path, driver.season_text())
     text = driver.season_text().replace("[roster]", '[roster]\nfind = ["e1", "toga2"]')
     (tmp_path / "season.toml").write_text(text)
-    loaded = files.load(tmp_path / "season.toml", find=finder(["e1", "toga2"]))
+    loaded = load.load(tmp_path / "season.toml", find=finder(["e1", "toga2"]))
     assert [engine.id for engine in loaded.engines] == ["e1", "e2", "e3", "e4", "toga2"]
 
 
@@ -303,7 +307,7 @@ def test_a_bad_season_id_is_refused(tmp_path: Path, season_id: str) -> None:
 # -- sizes of fields (S16-3b, S17-3c, S17-5f, FRC-1c) ---------------------------------------
 
 
-def grown(season: str, event: str, more: int) -> files.Loaded:
+def grown(season: str, event: str, more: int) -> load.Loaded:
     """Return a bundled season with more engines, in one event where it lists its field."""
     loaded = driver.shipped(season)
     new = [loaded.engines[0].model_copy(update={"id": f"more-{n}"}) for n in range(more)]
@@ -323,15 +327,15 @@ def grown(season: str, event: str, more: int) -> files.Loaded:
 def test_a_field_beyond_the_texts_is_warned_of(tmp_path: Path, season: str, event: str) -> None:
     """S16-3b, S17-3c, S17-5f: "up to 16 engines"."""
     usual = plan.fields(driver.shipped(season).season, 60)[event]
-    told = explain.explain(grown(season, event, 18 - usual))["warnings"]
+    told = describe.explain(grown(season, event, 18 - usual))["warnings"]
     assert f"[event {event}] has 18 engines; max_engines = 16" in told
     assert not any(
-        "max_engines" in one for one in explain.explain(driver.shipped(season))["warnings"]
+        "max_engines" in one for one in describe.explain(driver.shipped(season))["warnings"]
     )
 
 
 def test_an_odd_number_of_engines_is_warned_of() -> None:
     """FRC-1c: one more may be invited "to complete an even number"."""
     odd = len(driver.shipped("frc").engines) % 2 == 0
-    told = explain.explain(grown("frc", "league-a", 1 if odd else 2))["warnings"]
+    told = describe.explain(grown("frc", "league-a", 1 if odd else 2))["warnings"]
     assert any("odd number" in one for one in told)

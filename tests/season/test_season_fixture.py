@@ -9,7 +9,9 @@ import make_fixture
 import pytest
 
 from orchestrator import contract
-from orchestrator.season import amendments, decide, draw_check, entries, model, standings, state
+from orchestrator.season import decide, verify_seed
+from orchestrator.season.fold import amendments, entries, standings, state
+from orchestrator.season.spec import model
 
 KINDS = {make_fixture.FOLDER: 15, make_fixture.ORGANIZED: 28, make_fixture.INTERRUPTED: 13}
 
@@ -48,7 +50,7 @@ def test_the_fixture_of_the_organizers_holds_every_amendment() -> None:
     journal = fixture_journal(make_fixture.ORGANIZED)
     kinds = {value for name, value in vars(amendments).items() if name.isupper()}
     assert kinds <= {entry.kind for entry in journal}
-    assert draw_check.verify(journal).mismatches == ()
+    assert verify_seed.verify(journal).mismatches == ()
 
 
 def test_the_fixture_of_interruptions_holds_every_verdict() -> None:

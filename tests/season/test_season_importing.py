@@ -8,17 +8,21 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import contract, importing, ratinglist
+from orchestrator import contract
 from orchestrator.arbiter import record
 from orchestrator.audit import reading
-from orchestrator.season import amendments, entries, events, operations, state, views
+from orchestrator.forecast import rating_list
+from orchestrator.ops import import_games
+from orchestrator.season import views
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import amendments, entries, events, state
 
 MATE = {
     "1-0": "1. e4 f5 2. d4 g5 3. Qh5# 1-0",
     "0-1": "1. f3 e5 2. g4 Qh4# 0-1",
     "1/2-1/2": "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 1/2-1/2",
 }
-SOURCE = importing.Source("old.pgn", "0" * 64, "the hall has moved", "ann")
+SOURCE = import_games.Source("old.pgn", "0" * 64, "the hall has moved", "ann")
 SWISS = 'format = { kind = "swiss", rounds = 3 }'
 
 
@@ -43,12 +47,12 @@ def paused(tmp_path: Path, text: str = "", games: int = 0) -> driver.Driver:
 def planned(
     played: driver.Driver,
     texts: Sequence[str],
-    source: importing.Source = SOURCE,
+    source: import_games.Source = SOURCE,
     now_ms: int = 0,
-) -> importing.Plan:
+) -> import_games.Plan:
     """Plan the import of PGN texts."""
     recorded = list(zip(reading.games("\n\n".join(texts)), texts, strict=True))
-    return importing.plan(played.state, recorded, source, now_ms or played.now_ms)
+    return import_games.plan(played.state, recorded, source, now_ms or played.now_ms)
 
 
 def due(played: driver.Driver, results: Sequence[str]) -> list[str]:
@@ -105,7 +109,7 @@ def test_engines_are_found_by_name_family_and_the_operator_s_word(tmp_path: Path
     assert planned(played, [pgn(f"{white} 1.9", black)]).problems == []
     unknown = planned(played, [pgn("Somebody", black)])
     assert "'Somebody' is no engine of this season" in unknown.problems[0]
-    named = importing.Source("old.pgn", "0" * 64, "why", "ann", {"Somebody": game.white})
+    named = import_games.Source("old.pgn", "0" * 64, "why", "ann", {"Somebody": game.white})
     assert planned(played, [pgn("Somebody", black)], named).problems == []
 
 
@@ -220,8 +224,8 @@ def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
     assert [game.finished.ended_ms for game in new.state.games.values() if game.finished] == [
         game.finished.ended_ms for game in old.state.games.values() if game.finished
     ]
-    assert len(ratinglist.results([new.state])) == len(old.state.games)
-    assert ratinglist.results([old.state, new.state]) == ratinglist.results([old.state])
+    assert len(rating_list.results([new.state])) == len(old.state.games)
+    assert rating_list.results([old.state, new.state]) == rating_list.results([old.state])
 
 
 def test_a_game_that_was_imported_into_two_seasons_counts_once(tmp_path: Path) -> None:
@@ -236,9 +240,9 @@ def test_a_game_that_was_imported_into_two_seasons_counts_once(tmp_path: Path) -
             games = [one.replace('"Engine 1"', '"Engine 1.5"') for one in games]
         new.append(planned(new, games, now_ms=old.now_ms).drafts)
         seasons.append(new.state)
-    first, second = ratinglist.results(seasons[:1]), ratinglist.results(seasons[1:])
+    first, second = rating_list.results(seasons[:1]), rating_list.results(seasons[1:])
     assert len(first) == len(second) == len(old.state.events["league"].order)
-    assert ratinglist.results(seasons) == first
+    assert rating_list.results(seasons) == first
 
 
 def test_games_whose_records_tell_no_times_all_count(tmp_path: Path) -> None:
@@ -247,7 +251,7 @@ def test_games_whose_records_tell_no_times_all_count(tmp_path: Path) -> None:
     played = paused(tmp_path, text)
     games = due(played, ["1/2-1/2"] * 30)
     played.append(planned(played, games).drafts)
-    told = ratinglist.results([played.state])
+    told = rating_list.results([played.state])
     assert len(told) == len(games) > len(set(told))
 
 

@@ -8,19 +8,16 @@ import chess
 import driver
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.arbiter import interruption, packing, record
-from orchestrator.season import (
-    decisions,
-    entries,
-    files,
-    judgement,
-    model,
-    operations,
-    orders,
-    state,
-    views,
-)
+from orchestrator import contract
+from orchestrator.arbiter import game_zip, record
+from orchestrator.arbiter.adjudication import interruption
+from orchestrator.common import errors
+from orchestrator.season import decisions, views
+from orchestrator.season import interruption as season_interruption
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import entries, orders, state
+from orchestrator.season.spec import model
 
 MOVES = ("a7a6", "a2a3", "b7b6", "b2b3", "c7c6", "c2c3")
 
@@ -44,7 +41,7 @@ def interrupt(
         season.append(operations.abort(season.state, "ann", "fire", **wish))
     season.interrupt(game, attempt, told[-1].ply if told else 0, "operator" if wish else "power")
     assert season.state.ready_game() is None, "nothing is played before the verdict"
-    season.append(judgement.judge(season.state, told))
+    season.append(season_interruption.judge(season.state, told))
     facts = [e.data for e in season.journal if e.kind == entries.ATTEMPT_JUDGED]
     return entries.AttemptJudged.model_validate(facts[-1])
 
@@ -85,7 +82,7 @@ def test_an_engines_excused_losses_are_counted_and_limited(
         assert order.excuses.get("black") == left[0], "only the late engine's are counted"
         attempt = season.start(game)
         season.interrupt(game, attempt, excused="white")
-        season.append(judgement.judge(season.state, []))
+        season.append(season_interruption.judge(season.state, []))
         shown = next(
             one for one in views.season(season.state)["events"] if one["event"] == "league"
         )
@@ -126,12 +123,12 @@ def test_a_verdict_with_a_result_ends_the_game(tmp_path: Path) -> None:
     assert (done.result, done.loser, done.by_verdict) == ("0-1", "white", True)
     assert season.state.ready_game() == "league.2"
     assert not any(s.crashes for s in season.state.events["league"].tally.scores.values())
-    made = judgement.record(season.state, done)
+    made = season_interruption.record(season.state, done)
     assert made.outcome.ending is contract.Ending.INTERRUPTED
     text = record.pgn(made)
     assert '[Result "0-1"]' in text
     assert "-10.01" in " ".join(text.split())
-    assert packing.unpack(packing.pack(made, text, b""))["game.pgn"].decode() == text
+    assert game_zip.unpack(game_zip.pack(made, text, b""))["game.pgn"].decode() == text
 
 
 def test_the_end_of_the_round_is_the_operators_choice(tmp_path: Path) -> None:
@@ -177,19 +174,23 @@ def test_the_organizers_are_asked_while_others_play(tmp_path: Path) -> None:
     game = season.state.ready_game()
     season.interrupt("league.1", season.start(game or ""), ply=4)
     found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
-    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
-    assert judgement.outstanding(season.state) == [question]
+    season.append(
+        season_interruption.judged_by(season.state, found, driver.plies(season, "league.1", 4))
+    )
+    assert season_interruption.outstanding(season.state) == [question]
     assert season.state.events["league"].order[-1] == "league.1"
     season.play()
     assert season.state.ready_game() is None
     assert not season.state.finished
     with pytest.raises(errors.UsageError, match="allowed: 1-0"):
-        judgement.answer(season.state, question, "2-0", "ann", "table")
+        season_interruption.answer(season.state, question, "2-0", "ann", "table")
     with pytest.raises(errors.UsageError, match="reason"):
-        judgement.answer(season.state, question, "1-0", "ann", "")
+        season_interruption.answer(season.state, question, "1-0", "ann", "")
     with pytest.raises(errors.RefusedError, match=question):
-        judgement.answer(season.state, "league.2:interruption", "1-0", "ann", "table")
-    season.append(judgement.answer(season.state, question, "resume", "ann", "tables are wrong"))
+        season_interruption.answer(season.state, "league.2:interruption", "1-0", "ann", "table")
+    season.append(
+        season_interruption.answer(season.state, question, "resume", "ann", "tables are wrong")
+    )
     assert season.state.ready_game() == "league.1"
     assert season.state.game("league.1").progress is not None
     season.play()
@@ -204,9 +205,11 @@ def test_unplayable_plies_are_left_to_the_organizers(tmp_path: Path) -> None:
     broken = [told[0], told[1].model_copy(update={"move": "a1a8"})]
     assert interrupt(season, broken).asks
     question = "league.1:interruption"
-    drawn = judgement.answer(season.state, question, "1/2-1/2", "ann", "nobody knows")
+    drawn = season_interruption.answer(season.state, question, "1/2-1/2", "ann", "nobody knows")
     assert drawn[-1].data["result"] == "1/2-1/2"
-    season.append(judgement.answer(season.state, question, "resume", "ann", "as far as we know"))
+    season.append(
+        season_interruption.answer(season.state, question, "resume", "ann", "as far as we know")
+    )
     progress = orders.game_order(season.state, "league.1").progress
     assert progress is not None
     assert list(progress.plies) == told[:1]
@@ -218,7 +221,7 @@ def test_a_hall_that_comes_back_in_time_needs_no_verdict(tmp_path: Path) -> None
     attempt = season.start("league.1")
     season.interrupt("league.1", attempt, ply=4)
     season.finish("league.1", attempt, ("1-0", contract.Ending.CHECKMATE))
-    assert judgement.judge(season.state, ()) == []
+    assert season_interruption.judge(season.state, ()) == []
     assert season.state.ready_game() == "league.2"
 
 
@@ -270,7 +273,7 @@ def test_the_seasons_that_come_along_name_their_text(season: str) -> None:
     """Every event of a ready-made season plays by its own text's rules of interruption."""
     path = Path(model.__file__).parents[1] / "seasons" / f"{season}.toml"
     texts = {"season16": "s16", "season17": "s17"}
-    for event in files.load(path).season.events:
+    for event in load.load(path).season.events:
         assert event.interruptions == interruption.PRESETS[texts.get(season, season)]
 
 
@@ -279,10 +282,14 @@ def test_a_result_stands_where_the_organizers_gave_it(tmp_path: Path) -> None:
     season = launched(tmp_path, '"s16"')
     season.interrupt("league.1", season.start("league.1"), ply=4)
     found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
-    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
+    season.append(
+        season_interruption.judged_by(season.state, found, driver.plies(season, "league.1", 4))
+    )
     season.play_one()
     attempt = season.start(season.state.ready_game() or "")
-    answer = judgement.answer(season.state, "league.1:interruption", "1-0", "ann", "table")
+    answer = season_interruption.answer(
+        season.state, "league.1:interruption", "1-0", "ann", "table"
+    )
     season.append(answer)
     assert season.state.events["league"].order[:3] == ["league.2", "league.1", "league.3"]
     season.finish("league.3", attempt, ("1-0", contract.Ending.CHECKMATE))
@@ -295,13 +302,17 @@ def test_an_answer_takes_no_other_games_verdict_away(tmp_path: Path) -> None:
     season = launched(tmp_path, '"s16"')
     season.interrupt("league.1", season.start("league.1"), ply=4)
     found = interruption.Facts(90, 4, 7, contract.Score(cp=300), contract.Score(cp=300))
-    season.append(judgement.judged_by(season.state, found, driver.plies(season, "league.1", 4)))
+    season.append(
+        season_interruption.judged_by(season.state, found, driver.plies(season, "league.1", 4))
+    )
     told = driver.plies(season, "league.2", 6)
     season.interrupt("league.2", season.start("league.2"), ply=6)
-    season.append(judgement.answer(season.state, "league.1:interruption", "1-0", "ann", "table"))
+    season.append(
+        season_interruption.answer(season.state, "league.1:interruption", "1-0", "ann", "table")
+    )
     assert season.state.game("league.1").finished is not None
     assert season.state.ready_game() is None, "league.2 still waits"
-    season.append(judgement.judge(season.state, told))
+    season.append(season_interruption.judge(season.state, told))
     progress = season.state.game("league.2").progress
     assert progress is not None
     assert list(progress.plies) == told

@@ -15,7 +15,8 @@ import tcec_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.season import events, graph, plan, progress, standings, tally
+from orchestrator.season import graph
+from orchestrator.season.fold import events, plan, progress, standings, tally
 from orchestrator.season.formats import base, knockout
 
 ROUNDS = ["Round32", "Round16", "Quarterfinal", "Semifinal", "Final"]

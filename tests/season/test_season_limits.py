@@ -9,8 +9,11 @@ import driver
 import pytest
 from click import testing
 
-from orchestrator import commands, contract, errors
-from orchestrator.season import files, orders, updating
+from orchestrator import commands, contract
+from orchestrator.common import errors
+from orchestrator.season.amend import engine_update
+from orchestrator.season.file import load as file_load
+from orchestrator.season.fold import orders
 
 SEASON = """
 schema = 1
@@ -43,11 +46,11 @@ limits = { threads = 8, hash_mb = 128, nalimov_path = "/n", tablebases = "one" }
 """
 
 
-def load(tmp_path: pathlib.Path, more: str = "") -> files.Loaded:
+def load(tmp_path: pathlib.Path, more: str = "") -> file_load.Loaded:
     """Load the season with more said of its second engine."""
     file = tmp_path / "season.toml"
     file.write_text(SEASON % more)
-    return files.load(file, find=lambda _: [])
+    return file_load.load(file, find=lambda _: [])
 
 
 def test_an_authors_settings_for_an_event_are_its_options_there(tmp_path: pathlib.Path) -> None:
@@ -104,12 +107,12 @@ time_control = "1+1"
 limits = { threads = 8, hash_mb = 128"""
 
 
-def closed(tmp_path: pathlib.Path, one: str, two: str = "") -> files.Loaded:
+def closed(tmp_path: pathlib.Path, one: str, two: str = "") -> file_load.Loaded:
     """Load the season with a final before which nothing may be updated."""
     file = tmp_path / "season.toml"
     text = SEASON.replace('time_control = "1+1"\nlimits = { threads = 8, hash_mb = 128', CLOSED[1:])
     file.write_text(re.sub("settings.final = .*", one, text) % two)
-    return files.load(file, find=lambda _: [])
+    return file_load.load(file, find=lambda _: [])
 
 
 @pytest.mark.parametrize(
@@ -133,11 +136,11 @@ def test_the_same_settings_for_both_are_no_change(tmp_path: pathlib.Path) -> Non
 def test_an_update_brings_no_such_settings(tmp_path: pathlib.Path) -> None:
     """S16-13f: neither does one before the league begins."""
     played = driver.Driver.launched(closed(tmp_path, "", "settings.league = {}"))
-    entry = updating.entries_of(played.state)["one"].model_copy(
+    entry = engine_update.entries_of(played.state)["one"].model_copy(
         update={"settings": {"final": {"Contempt": 3}}}
     )
     with pytest.raises(errors.RefusedError, match="S16-13f"):
-        updating.update(played.state, entry, "league", played.now_ms, "ann", "by mail")
+        engine_update.update(played.state, entry, "league", played.now_ms, "ann", "by mail")
 
 
 # -- the tablebases of the texts ------------------------------------------------------------

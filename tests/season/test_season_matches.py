@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
-from orchestrator.season import entries, events, model, openings, orders
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season.fold import entries, events, openings, orders
 from orchestrator.season.formats import base, match
+from orchestrator.season.spec import model
 
 DRAW = ("1/2-1/2", driver.Ending.THREEFOLD)
 RAPID = '{ games = 4, time_control = "25+10", openings = "season" }'

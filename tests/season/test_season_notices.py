@@ -9,10 +9,12 @@ import driver
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import interruption
+from orchestrator.arbiter.adjudication import interruption
 from orchestrator.notify import notices, outbox
-from orchestrator.season import amendments, corrections, decisions, events, exclusion, judgement
-from orchestrator.season import state as season_state
+from orchestrator.season import decisions
+from orchestrator.season import interruption as season_interruption
+from orchestrator.season.fold import amendments, corrections, disqualification, events
+from orchestrator.season.fold import state as season_state
 
 WHY: Final = ("ann", "the author asked")
 CHAIN: Final = 'tiebreaks = ["direct-encounter", "organizers"]\ninterruptions = "s16"\n'
@@ -71,16 +73,18 @@ def test_an_interrupted_games_question_ends_with_any_answer(
     game = league.state.ready_game() or ""
     league.interrupt(game, league.start(game), ply=80)
     seven = interruption.Facts(ply=80, engine_plies=4, men=7)
-    league.append(judgement.judged_by(league.state, seven))
+    league.append(season_interruption.judged_by(league.state, seven))
     assert waiting(league, tmp_path) == [(notices.Kind.DECISION, f"{game}:interruption")]
     driver.paused(league)
     if answer == "withdraw":
-        league.append(exclusion.withdraw(league.state, "league", "e1", *WHY))
-        league.append(exclusion.withdraw(league.state, "league", "e2", *WHY))
+        league.append(disqualification.withdraw(league.state, "league", "e1", *WHY))
+        league.append(disqualification.withdraw(league.state, "league", "e2", *WHY))
     elif answer == "void":
         league.append(corrections.void(league.state, game, *WHY))
     else:
-        league.append(judgement.answer(league.state, f"{game}:interruption", answer, *WHY))
+        league.append(
+            season_interruption.answer(league.state, f"{game}:interruption", answer, *WHY)
+        )
     assert waiting(league, tmp_path) == []
 
 
@@ -91,6 +95,8 @@ def test_a_flag_ends_with_its_engine(league: driver.Driver, tmp_path: Path) -> N
     league.append([contract.Draft.of(amendments.ENGINE_FLAGGED, flag)])
     assert waiting(league, tmp_path) == [(notices.Kind.FLAGGED, "e2")]
     driver.paused(league)
-    out = exclusion.withdraw(league.state, "league", "e2", "ann", "a book", "disqualification")
+    out = disqualification.withdraw(
+        league.state, "league", "e2", "ann", "a book", "disqualification"
+    )
     league.append(out)
     assert waiting(league, tmp_path) == []

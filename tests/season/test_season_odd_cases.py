@@ -12,23 +12,18 @@ import driver
 import pytest
 
 import orchestrator
-from orchestrator import contract, errors, ratinglist
-from orchestrator.arbiter import interruption
-from orchestrator.season import (
-    corrections,
-    decide,
-    decisions,
-    entries,
-    events,
-    files,
-    judgement,
-    model,
-    replacing,
-    standings,
-    updating,
-    views,
-)
+from orchestrator import contract
+from orchestrator.arbiter.adjudication import interruption
+from orchestrator.common import errors
+from orchestrator.forecast import rating_list
+from orchestrator.season import decide, decisions, views
+from orchestrator.season import interruption as season_interruption
+from orchestrator.season.amend import engine_update
+from orchestrator.season.amend import substitute as amend_substitute
+from orchestrator.season.file import load
+from orchestrator.season.fold import corrections, entries, events, standings
 from orchestrator.season.formats import base, match, registry, swiss
+from orchestrator.season.spec import model
 
 Ending = contract.Ending
 WHY: Final = ("ann", "the author asked")
@@ -55,9 +50,9 @@ def by_id(game: events.Game) -> driver.Verdict:
 
 
 @pytest.fixture(name="season17", scope="module")
-def _season17() -> files.Loaded:
+def _season17() -> load.Loaded:
     """Season 17's two Leagues 1 and their playoff as the file has them, with fewer engines."""
-    loaded = files.load(Path(orchestrator.__file__).parent / "seasons" / "season17.toml")
+    loaded = load.load(Path(orchestrator.__file__).parent / "seasons" / "season17.toml")
     cpu, gpu = loaded.season.event("l1-cpu"), loaded.season.event("l1-gpu")
     cut = (
         cpu.model_copy(update={"entrants": cpu.entrants[:6], "relegate": 2}),
@@ -96,7 +91,7 @@ TOP: Final = {"12": "111111", "13": "111111", "14": "111111"}  # gpu-1 wins ever
     ],
 )
 def test_a_tie_at_gpu_league_1s_line_goes_by_the_chain(
-    season17: files.Loaded, table: Mapping[str, str], decided_by: str
+    season17: load.Loaded, table: Mapping[str, str], decided_by: str
 ) -> None:
     """S17-5h, S17-12: gpu-3 goes on beside gpu-1, though gpu-2 stands before it on the list."""
     played = driver.Driver.launched(season17, gpu_results(table)).play()
@@ -118,7 +113,7 @@ def test_a_tie_at_gpu_league_1s_line_goes_by_the_chain(
     ],
 )
 def test_a_tie_across_gpu_league_1s_line_is_the_organizers(
-    season17: files.Loaded, table: Mapping[str, str], place: int, tied: int, choose: int
+    season17: load.Loaded, table: Mapping[str, str], place: int, tied: int, choose: int
 ) -> None:
     """S17-12f, S17-6c: only the playoff waits for the word, and comes next, after its break."""
     played = driver.Driver.launched(season17, gpu_results(table)).play()
@@ -154,15 +149,15 @@ def at_the_gate(played: driver.Driver) -> driver.Driver:
     return played
 
 
-def test_a_seat_is_for_an_engine_of_its_competition(season17: files.Loaded) -> None:
+def test_a_seat_is_for_an_engine_of_its_competition(season17: load.Loaded) -> None:
     """S17-2b: no GPU engine takes a seat of the CPU competition, nor the reverse."""
     played = driver.Driver.launched(season17, by_id)
     for event, engine, other in (("l1-cpu", "l1-1", "gpu-9"), ("l1-gpu", "gpu-1", "l1-9")):
         substitute = played.state.engines[other]
         with pytest.raises(errors.RefusedError, match="S17-2"):
-            replacing.replace(played.state, event, engine, substitute, "keep", *WHY)
+            amend_substitute.replace(played.state, event, engine, substitute, "keep", *WHY)
     fits = played.state.engines["gpu-9"]
-    assert replacing.replace(played.state, "l1-gpu", "gpu-1", fits, "keep", *WHY)
+    assert amend_substitute.replace(played.state, "l1-gpu", "gpu-1", fits, "keep", *WHY)
 
 
 # -- crashes -------------------------------------------------------------------------
@@ -209,7 +204,7 @@ def test_crashes_against_a_replaced_engine_stay_counted(tmp_path: Path) -> None:
     scores = played.state.events["league"].tally.scores
     assert scores["e2"].crashes == 2
     driver.paused(played)
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "annul", *WHY))
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "annul", *WHY))
     counted = played.state.events["league"].tally
     assert counted.scores["e2"].crashes == counted.crashed["e2"] == 2
     assert counted.scores["new"] == dataclasses.replace(counted.scores["new"], crashes=0, losses=0)
@@ -303,7 +298,7 @@ def test_a_crash_in_a_game_that_a_substitute_plays_again_stays(tmp_path: Path) -
     played = crashing(tmp_path, "e1")
     game = next(game for game in played.state.games.values() if "e1" in game.players)
     rival = next(engine for engine in game.players if engine != "e1")
-    played.append(replacing.replace(played.state, "league", rival, NEW, "replay", *WHY))
+    played.append(amend_substitute.replace(played.state, "league", rival, NEW, "replay", *WHY))
     assert played.state.events["league"].tally.scores["e1"].crashes == 2
 
 
@@ -418,11 +413,11 @@ def test_a_disqualification_takes_questions_about_its_games_with_it(tmp_path: Pa
     asked = played.state.ready_game() or ""
     played.interrupt(asked, played.start(asked), ply=80)
     seven = interruption.Facts(ply=80, engine_plies=4, men=7)
-    played.append(judgement.judged_by(played.state, seven))
-    assert judgement.outstanding(played.state)
+    played.append(season_interruption.judged_by(played.state, seven))
+    assert season_interruption.outstanding(played.state)
     played.play()
     assert played.state.game(asked).cancelled
-    assert not judgement.outstanding(played.state)
+    assert not season_interruption.outstanding(played.state)
     assert played.state.events["league"].rows[-1].engine == out
 
 
@@ -444,25 +439,25 @@ def test_no_engine_enters_an_event_twice(listed: driver.Driver) -> None:
     played = driver.paused(listed.play(2))
     take = {name: played.state.engines[name] for name in ("e1", "e5", "e6")}
     with pytest.raises(errors.RefusedError, match="e5 may come into final"):
-        replacing.replace(played.state, "league", "e2", take["e5"], "keep", *WHY)
+        amend_substitute.replace(played.state, "league", "e2", take["e5"], "keep", *WHY)
     with pytest.raises(errors.RefusedError, match="e1 may come into final"):
-        replacing.replace(played.state, "final", "e5", take["e1"], "keep", *WHY)
+        amend_substitute.replace(played.state, "final", "e5", take["e1"], "keep", *WHY)
     with pytest.raises(errors.RefusedError, match="e5 may come into final"):
-        replacing.replace(played.state, "final", "e1", take["e5"], "keep", *WHY)
+        amend_substitute.replace(played.state, "final", "e1", take["e5"], "keep", *WHY)
     with pytest.raises(errors.RefusedError, match="e6 has no seat in final"):
-        replacing.replace(played.state, "final", "e6", NEW, "keep", *WHY)
-    assert replacing.replace(played.state, "league", "e2", take["e6"], "keep", *WHY)
+        amend_substitute.replace(played.state, "final", "e6", NEW, "keep", *WHY)
+    assert amend_substitute.replace(played.state, "league", "e2", take["e6"], "keep", *WHY)
 
 
 def test_the_next_of_the_standings_may_take_a_seat(listed: driver.Driver) -> None:
     """CUP-1c: once the promoted are known the others may come in, and enter once."""
     played = at_the_gate(listed)
     second = played.state.engines["e2"]
-    played.append(replacing.replace(played.state, "final", "e1", second, "keep", *WHY))
+    played.append(amend_substitute.replace(played.state, "final", "e1", second, "keep", *WHY))
     assert sorted(played.play().state.events["final"].entrants) == ["e2", "e5"]
 
 
-def test_a_seat_goes_from_hand_to_hand(season17: files.Loaded) -> None:
+def test_a_seat_goes_from_hand_to_hand(season17: load.Loaded) -> None:
     """Who takes another's seat keeps its own given away, and may come back to it."""
     event = events.EventState(season17.season.event("l1-gpu"))
     for engine, substitute in (("gpu-2", "new"), ("gpu-3", "other"), ("new", "gpu-3")):
@@ -477,7 +472,7 @@ def test_who_comes_in_its_own_right_leaves_the_seat_that_it_took(listed: driver.
     """No engine enters twice, also where results were taken back after it took a seat."""
     played = driver.paused(at_the_gate(listed))
     second = played.state.engines["e2"]
-    played.append(replacing.replace(played.state, "final", "e5", second, "keep", *WHY))
+    played.append(amend_substitute.replace(played.state, "final", "e5", second, "keep", *WHY))
     for game in [g for g in played.state.games.values() if {"e1", "e2"} == {*g.players}]:
         result: contract.Result = "1-0" if game.white == "e2" else "0-1"
         cascade = corrections.hanging(played.state, "league")
@@ -488,11 +483,11 @@ def test_who_comes_in_its_own_right_leaves_the_seat_that_it_took(listed: driver.
 def test_a_seat_that_was_given_away_is_not_earned_anew(listed: driver.Driver) -> None:
     """An engine whose place in a later event is another's takes no seat that leads there."""
     played = driver.paused(listed.play(2))
-    played.append(replacing.replace(played.state, "final", "e5", NEW, "keep", *WHY))
+    played.append(amend_substitute.replace(played.state, "final", "e5", NEW, "keep", *WHY))
     for engine in ("e5", "new"):
         taker = played.state.engines[engine]
         with pytest.raises(errors.RefusedError, match="may come into final"):
-            replacing.replace(played.state, "league", "e2", taker, "keep", *WHY)
+            amend_substitute.replace(played.state, "league", "e2", taker, "keep", *WHY)
 
 
 # -- ratings -------------------------------------------------------------------------
@@ -501,13 +496,13 @@ def test_a_seat_that_was_given_away_is_not_earned_anew(listed: driver.Driver) ->
 def test_kept_games_rate_who_played_them(tmp_path: Path) -> None:
     """S16-14d: a substitute has the seat's points, not the other engine's rated games."""
     played = driver.paused(league(tmp_path, CHAIN, by_id).play(7))
-    before = ratinglist.results([played.state])
-    played.append(replacing.replace(played.state, "league", "e1", NEW, "keep", *WHY))
-    assert ratinglist.results([played.state]) == before
+    before = rating_list.results([played.state])
+    played.append(amend_substitute.replace(played.state, "league", "e1", NEW, "keep", *WHY))
+    assert rating_list.results([played.state]) == before
     done = next(g for g in played.state.events["league"].order if _white(played, g) == "new")
     played.append(corrections.replay(played.state, done, *WHY))
     driver.resumed(played).play(1)
-    after = ratinglist.results([played.state])
+    after = rating_list.results([played.state])
     assert after[:-1] == before
     assert after[-1][0] == "Newcomer"
 
@@ -520,11 +515,11 @@ def _white(played: driver.Driver, game: str) -> str:
 def test_what_was_scored_without_a_game_is_not_rated(tmp_path: Path) -> None:
     """S16-14b: the list holds games; an unplayed one that the organizers score is none."""
     played = driver.paused(league(tmp_path, CHAIN, by_id).play(3))
-    before = ratinglist.results([played.state])
+    before = rating_list.results([played.state])
     played.append(corrections.adjudicate(played.state, "league.9", "1-0", *WHY))
-    assert ratinglist.results([played.state]) == before
+    assert rating_list.results([played.state]) == before
     played.append(corrections.adjudicate(played.state, "league.1", "1/2-1/2", *WHY))
-    assert ratinglist.results([played.state])[0][2] == "1/2-1/2"
+    assert rating_list.results([played.state])[0][2] == "1/2-1/2"
 
 
 def test_a_new_version_inherits_the_rating(tmp_path: Path) -> None:
@@ -533,10 +528,10 @@ def test_a_new_version_inherits_the_rating(tmp_path: Path) -> None:
         'command = ["engine-1"]', 'command = ["engine-1"]\nrating = 2900'
     )
     played = at_the_gate(driver.Driver.launched(driver.load(tmp_path, whole), by_id))
-    entry = updating.entries_of(played.state)["e1"].model_copy(update={"rating": 3100})
-    played.append(updating.update(played.state, entry, "final", played.now_ms, *WHY))
+    entry = engine_update.entries_of(played.state)["e1"].model_copy(update={"rating": 3100})
+    played.append(engine_update.update(played.state, entry, "final", played.now_ms, *WHY))
     assert played.state.engines["e1"].rating == 3100
-    assert ratinglist.first_ratings([played.state])["Engine 1"] == 2900
+    assert rating_list.first_ratings([played.state])["Engine 1"] == 2900
 
 
 def test_who_was_disqualified_has_finished_no_event(tmp_path: Path) -> None:
@@ -546,7 +541,7 @@ def test_who_was_disqualified_has_finished_no_event(tmp_path: Path) -> None:
         return ("0-1", Ending.STALL) if game.white == "e4" else by_id(game)
 
     played = league(tmp_path, CHAIN + "disqualify_after = 1\n", results).play()
-    assert ratinglist.established([played.state]) == {"Engine 1", "Engine 2", "Engine 3"}
+    assert rating_list.established([played.state]) == {"Engine 1", "Engine 2", "Engine 3"}
 
 
 # -- matches and rounds --------------------------------------------------------------

@@ -15,24 +15,15 @@ import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.commands import tables
+from orchestrator.common import errors
 from orchestrator.ledger import memory
-from orchestrator.season import (
-    corrections,
-    decisions,
-    draw_check,
-    entries,
-    events,
-    exclusion,
-    files,
-    graph,
-    model,
-    operations,
-    outcome,
-    state,
-    views,
-)
+from orchestrator.season import decisions, final_standings, graph, verify_seed, views
+from orchestrator.season.amend import operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import corrections, disqualification, entries, events, state
+from orchestrator.season.spec import model
 
 Ending = contract.Ending
 CHAIN = 'tiebreaks = ["crashes", "direct-encounter", "wins", "sonneborn-berger", "organizers"]\n'
@@ -110,9 +101,9 @@ def test_a_tie_at_the_line_waits_for_the_organizers(tmp_path: Path) -> None:
     assert season.state.events["side"].status is events.Status.RANKED  # it depended on nothing
     assert views.season(season.state)["decisions"][0]["engines"] == ["e1", "e2", "e3", "e4"]
     with pytest.raises(errors.RefusedError, match="must decide league:place-1"):
-        outcome.outcome(season.state)
+        final_standings.outcome(season.state)
     with pytest.raises(errors.RefusedError, match="'league' is over"):
-        exclusion.withdraw(season.state, "league", "e2", "ann", "late")
+        disqualification.withdraw(season.state, "league", "e2", "ann", "late")
     season.append(decisions.decide(season.state, asked.decision, ["e4", "e2"], "ann", "lots"))
     season.play()
     assert season.state.events["final"].entrants == ("e4", "e2")
@@ -200,7 +191,7 @@ def test_seeds_of_level_engines_are_drawn_where_the_file_says_so(tmp_path: Path)
         season = driver.Driver.launched(loaded, ordered("e1", "e2"), seed=str(seed)).play()
         assert not kinds(season, entries.DECISION_NEEDED)
         firsts.add(season.state.events["final"].entrants)
-        assert draw_check.verify(season.journal).mismatches == ()
+        assert verify_seed.verify(season.journal).mismatches == ()
     assert firsts == {("e1", "e2"), ("e2", "e1")}
 
 
@@ -320,7 +311,7 @@ def test_withdrawal_does_the_same(tmp_path: Path) -> None:
     """The organizers take an engine out: only in a pause, with a reason, of a running event."""
     season = Organized.launched(driver.load(tmp_path, text(CHAIN)), driver.drawn).play(5)
     with pytest.raises(errors.RefusedError, match="farm pause"):
-        exclusion.withdraw(season.state, "league", "e2", "ann", "author asked")
+        disqualification.withdraw(season.state, "league", "e2", "ann", "author asked")
     season.append(operations.pause(season.state, "ann", "withdrawal"))
     for event, engine, reason, kind, match in (
         ("final", "e2", "why", errors.RefusedError, "not being played yet"),
@@ -329,29 +320,29 @@ def test_withdrawal_does_the_same(tmp_path: Path) -> None:
         ("league", "e2", "", errors.UsageError, "--reason"),
     ):
         with pytest.raises(kind, match=match):
-            exclusion.withdraw(season.state, event, engine, "ann", reason)
-    season.append(exclusion.withdraw(season.state, "league", "e2", "ann", "author asked"))
+            disqualification.withdraw(season.state, event, engine, "ann", reason)
+    season.append(disqualification.withdraw(season.state, "league", "e2", "ann", "author asked"))
     with pytest.raises(errors.RefusedError, match="has left league already"):
-        exclusion.withdraw(season.state, "league", "e2", "ann", "again")
+        disqualification.withdraw(season.state, "league", "e2", "ann", "again")
     season.append(operations.resume(season.state, "ann", ""))
     season.play()
     assert season.state.finished
     rows = season.state.events["league"].rows
     assert (rows[-1].engine, [row.games for row in rows]) == ("e2", [4, 4, 4, 0])
     with pytest.raises(errors.RefusedError, match="season is over"):
-        exclusion.withdraw(season.state, "final", "e1", "ann", "late")
+        disqualification.withdraw(season.state, "final", "e1", "ann", "late")
 
 
 # -- corrections ---------------------------------------------------------------------
 
 
 @pytest.fixture(name="loaded", scope="module")
-def _loaded(tmp_path_factory: pytest.TempPathFactory) -> files.Loaded:
+def _loaded(tmp_path_factory: pytest.TempPathFactory) -> load.Loaded:
     """A league of four whose top two play a match of four."""
     return driver.load(tmp_path_factory.mktemp("season"), text())
 
 
-def paused(loaded: files.Loaded, games: int) -> driver.Driver:
+def paused(loaded: load.Loaded, games: int) -> driver.Driver:
     """Play so many games and pause."""
     season = driver.Driver.launched(loaded, ordered()).play(games)
     season.append(operations.pause(season.state, "ann", "a question"))
@@ -364,7 +355,7 @@ def resumed(season: driver.Driver) -> driver.Driver:
     return season.play()
 
 
-def test_a_result_is_set_by_the_organizers(loaded: files.Loaded) -> None:
+def test_a_result_is_set_by_the_organizers(loaded: load.Loaded) -> None:
     """A played and an unplayed game take the result; who, why and what it was are journaled."""
     season = paused(loaded, 3)
     first, coming = season.state.game("league.1"), season.state.game("league.7")
@@ -383,7 +374,7 @@ def test_a_result_is_set_by_the_organizers(loaded: files.Loaded) -> None:
     assert season.state.game("league.1").finished.result == other  # type: ignore[union-attr]
 
 
-def test_a_late_result_does_not_undo_the_organizers_word(loaded: files.Loaded) -> None:
+def test_a_late_result_does_not_undo_the_organizers_word(loaded: load.Loaded) -> None:
     """A host that was away tells its result after the adjudication: the word stands."""
     season = paused(loaded, 3)
     season.append(corrections.adjudicate(season.state, "league.4", "1/2-1/2", "ann", "host lost"))
@@ -392,7 +383,7 @@ def test_a_late_result_does_not_undo_the_organizers_word(loaded: files.Loaded) -
     assert season.state.events["league"].tally.games == 4
 
 
-def test_corrections_need_a_pause_a_reason_and_a_standing_game(loaded: files.Loaded) -> None:
+def test_corrections_need_a_pause_a_reason_and_a_standing_game(loaded: load.Loaded) -> None:
     """Everything else is refused in words that say what to do."""
     season = driver.Driver.launched(loaded, ordered()).play(3)
     with pytest.raises(errors.RefusedError, match="farm pause"):
@@ -415,7 +406,7 @@ def test_corrections_need_a_pause_a_reason_and_a_standing_game(loaded: files.Loa
         corrections.void(season.state, "league.1", "ann", "why")
 
 
-def test_a_replayed_game_gets_an_id_of_its_own(loaded: files.Loaded) -> None:
+def test_a_replayed_game_gets_an_id_of_its_own(loaded: load.Loaded) -> None:
     """It is played next, in its place, with the same colours and opening; twice if need be."""
     season = paused(loaded, 3)
     before = season.state.game("league.2")
@@ -435,7 +426,7 @@ def test_a_replayed_game_gets_an_id_of_its_own(loaded: files.Loaded) -> None:
         corrections.replay(season.state, "league.2", "ann", "why")
 
 
-def test_a_void_game_counts_for_nobody(loaded: files.Loaded) -> None:
+def test_a_void_game_counts_for_nobody(loaded: load.Loaded) -> None:
     """Neither points nor games of a void game stay in the table."""
     season = resumed(_voided(paused(loaded, 3), "league.1", "league.9"))
     rows = season.state.events["league"].rows
@@ -449,7 +440,7 @@ def _voided(season: driver.Driver, *games: str) -> driver.Driver:
     return season
 
 
-def test_what_hangs_on_a_result_is_named_or_taken_back_whole(loaded: files.Loaded) -> None:
+def test_what_hangs_on_a_result_is_named_or_taken_back_whole(loaded: load.Loaded) -> None:
     """The refusal lists all that was built; the cascade by exactly these names undoes it."""
     season = paused(loaded, 14)  # the final has begun
     with pytest.raises(errors.RefusedError, match=r"(?s)final \(running, 2 games.*league,final"):
@@ -505,9 +496,7 @@ def _all(now: state.SeasonState, game: str) -> list[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_corrections_leave_a_season_that_ends(
-    loaded: files.Loaded, data: st.DataObject
-) -> None:
+def test_any_corrections_leave_a_season_that_ends(loaded: load.Loaded, data: st.DataObject) -> None:
     """After corrections at any moments the tables count what stands, and a champion is found."""
     season = driver.Driver.launched(loaded)
     for _ in range(data.draw(st.integers(1, 3))):

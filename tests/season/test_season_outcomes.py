@@ -11,19 +11,13 @@ import driver
 import pytest
 import test_season_rulebook as rulebook
 
-from orchestrator import contract, errors
-from orchestrator.season import (
-    corrections,
-    decisions,
-    events,
-    exclusion,
-    files,
-    model,
-    outcome,
-    replacing,
-    standings,
-    updating,
-)
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season import decisions, final_standings
+from orchestrator.season.amend import engine_update, substitute
+from orchestrator.season.file import load
+from orchestrator.season.fold import corrections, disqualification, events, standings
+from orchestrator.season.spec import model
 
 WHY: Final = ("ann", "the author asked")
 CHAIN: Final = 'tiebreaks = ["crashes", "direct-encounter", "wins", "organizers"]\n'
@@ -57,7 +51,7 @@ def left(folder: Path, crashes: int, relegate: int) -> driver.Driver:
     text = driver.season_text(5).replace("promote =", f"relegate = {relegate}\n{CHAIN}promote =")
     played = driver.paused(driver.Driver.launched(driver.load(folder, text), results).play(6))
     for engine in ("e2", "e4"):
-        played.append(exclusion.withdraw(played.state, "league", engine, *WHY))
+        played.append(disqualification.withdraw(played.state, "league", engine, *WHY))
     return driver.resumed(played).play()
 
 
@@ -68,7 +62,7 @@ def test_who_left_is_placed_by_crashes(tmp_path: Path) -> None:
     assert [(row.engine, row.rank) for row in last] == [("e4", 4), ("e2", 5)]
     assert {row.decided_by for row in last} == {standings.EXCLUDED}
     assert last[0].tiebreaks[model.Criterion.CRASHES] < last[1].tiebreaks[model.Criterion.CRASHES]
-    assert outcome.relegations(played.state) == {"e2": ("league", "")}
+    assert final_standings.relegations(played.state) == {"e2": ("league", "")}
 
 
 def test_the_organizers_part_who_left_level(tmp_path: Path) -> None:
@@ -77,7 +71,7 @@ def test_the_organizers_part_who_left_level(tmp_path: Path) -> None:
     (asked,) = decisions.outstanding(played.state)
     assert (asked.place, asked.engines, asked.choose) == (4, ("e2", "e4"), 1)
     played.append(decisions.decide(played.state, asked.decision, ["e4"], *WHY))
-    assert outcome.relegations(played.play().state) == {"e2": ("league", "")}
+    assert final_standings.relegations(played.play().state) == {"e2": ("league", "")}
 
 
 def test_who_left_level_without_a_line_asks_nobody(tmp_path: Path) -> None:
@@ -108,7 +102,7 @@ def interleaved() -> driver.Driver:
 
 def test_engines_of_one_rank_are_level_in_the_final_standings() -> None:
     """CUP-1c: of CPU and GPU League 1 neither goes first by the order of the file."""
-    placings = outcome.final_standings(interleaved().state)
+    placings = final_standings.final_standings(interleaved().state)
     by_engine = {placing.engine: placing for placing in placings}
     fifth = next(placing for placing in placings if placing.event == "l1-cpu")
     third = [placing for placing in placings if placing.event == "l1-gpu"]
@@ -124,25 +118,25 @@ def test_engines_of_one_rank_are_level_in_the_final_standings() -> None:
 def test_the_organizers_are_asked_where_a_place_of_the_final_standings_matters() -> None:
     """CUP-1c, CUP-1d, CUP-2c: who is among the 32, and who is one of the eight placed seeds."""
     state = interleaved().state
-    whole = outcome.final_standings(state)
+    whole = final_standings.final_standings(state)
     tied = [placing for placing in whole if placing.event == "l1-gpu"]
     first, last = tied[0].place, tied[-1].place
-    outcome.require_parted(whole, first - 1, 8)
-    outcome.require_parted(whole, last, 8)
+    final_standings.require_parted(whole, first - 1, 8)
+    final_standings.require_parted(whole, last, 8)
     top = first + 1
     with pytest.raises(errors.RefusedError, match=r"name 2 of them.*--order"):
-        outcome.require_parted(whole, top, 8)
+        final_standings.require_parted(whole, top, 8)
     with pytest.raises(errors.RefusedError, match=f"places {first} to {last}"):
-        outcome.require_parted(whole, last, first)
+        final_standings.require_parted(whole, last, first)
     order = [tied[5].engine, tied[2].engine]
-    decided = outcome.final_standings(state, order=order)
+    decided = final_standings.final_standings(state, order=order)
     assert [placing.engine for placing in decided[first - 1 : top]] == order
     assert decided[first - 1].level == decided[first].level == ()
     assert len(decided[top].level) == len(tied) - 3
-    outcome.require_parted(decided, top, 8)
+    final_standings.require_parted(decided, top, 8)
 
 
-def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: files.Loaded) -> None:
+def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: load.Loaded) -> None:
     """S17: rank 5 of CPU League 1 and rank 5 of GPU League 1 have the same claim (CUP-1d)."""
     more = season17.season.model_copy(
         update={
@@ -155,7 +149,7 @@ def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: files.
         }
     )
     played = rulebook.Organized.launched(dataclasses.replace(season17, season=more), by_id).play()
-    whole = outcome.final_standings(played.state)
+    whole = final_standings.final_standings(played.state)
     ours = [placing for placing in whole if placing.event in {"l1-cpu", "l1-gpu"}]
     level = [placing for placing in ours if placing.rank == 5]
     assert [(one.event, one.level) for one in level] == [
@@ -163,8 +157,8 @@ def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: files.
         ("l1-gpu", (level[0].engine,)),
     ]
     with pytest.raises(errors.RefusedError, match="are level"):
-        outcome.require_parted(whole, level[0].place, 8)
-    chosen = outcome.final_standings(played.state, order=[level[1].engine])
+        final_standings.require_parted(whole, level[0].place, 8)
+    chosen = final_standings.final_standings(played.state, order=[level[1].engine])
     assert chosen[level[0].place - 1].engine == level[1].engine
 
 
@@ -200,7 +194,7 @@ def test_all_that_hangs_on_a_result_is_taken_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture(name="season17", scope="module")
-def _season17() -> files.Loaded:
+def _season17() -> load.Loaded:
     """Season 17 from its Leagues 1 on, with short leagues and a short Superfinal."""
     season = driver.shipped("season17").season
     short: dict[str, dict[str, object]] = {
@@ -216,7 +210,7 @@ def _season17() -> files.Loaded:
 
 @pytest.mark.parametrize("entered", [True, False])
 def test_who_joined_is_relegated_to_its_own_competition(
-    season17: files.Loaded, entered: bool
+    season17: load.Loaded, entered: bool
 ) -> None:
     """S17-2, S17-7c: a network that took a seat of GPU League 1 goes down to that league."""
 
@@ -231,14 +225,14 @@ def test_who_joined_is_relegated_to_its_own_competition(
         id="late", name="Late", command=("late",), competition="gpu", box="gpu-1"
     )
     if entered:
-        played.append(updating.add(played.state, entry, "", played.now_ms, *WHY))
+        played.append(engine_update.add(played.state, entry, "", played.now_ms, *WHY))
     late = played.state.engines.get("late") or contract.EngineSpec(
         id="late", name="Late", command=("late",)
     )
-    played.append(replacing.replace(played.state, "l1-gpu", "gpu-3", late, "keep", *WHY))
+    played.append(substitute.replace(played.state, "l1-gpu", "gpu-3", late, "keep", *WHY))
     played.play()
     assert "late" in played.state.events["divp"].entrants
-    assert outcome.relegations(played.state)["late"] == ("divp", "l1-gpu")
-    fields = outcome.next_fields(played.state)
+    assert final_standings.relegations(played.state)["late"] == ("divp", "l1-gpu")
+    fields = final_standings.next_fields(played.state)
     assert "late" in fields["l1-gpu"]
     assert "late" not in fields["l1-cpu"]

@@ -13,31 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import orchestrator
-from orchestrator import contract, errors
-from orchestrator.season import (
-    amending,
-    awaiting,
-    decide,
-    events,
-    files,
-    judgement,
-    lots,
-    operations,
-    orders,
-    state,
-)
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season import blockers, decide, interruption
+from orchestrator.season.amend import amending, operations
+from orchestrator.season.file import load
+from orchestrator.season.fold import events, orders, state
+from orchestrator.season.spec import seeded_random
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
 
 
 @pytest.fixture(name="loaded", scope="module")
-def _loaded(tmp_path_factory: pytest.TempPathFactory) -> files.Loaded:
+def _loaded(tmp_path_factory: pytest.TempPathFactory) -> load.Loaded:
     """A league of four whose top two play a match of four."""
     return driver.load(tmp_path_factory.mktemp("season"), driver.season_text())
 
 
 @pytest.fixture(name="played", scope="module")
-def _played(loaded: files.Loaded) -> driver.Driver:
+def _played(loaded: load.Loaded) -> driver.Driver:
     """The same season, played to its end."""
     return driver.Driver.launched(loaded).play()
 
@@ -50,7 +44,7 @@ def kinds(played: driver.Driver) -> list[str]:
 
 def test_demo_season_plays_to_its_end() -> None:
     """The demo's 12 + 4 games are played in order, and the final's winner is champion."""
-    loaded = files.load(DEMO, find=lambda names: [])
+    loaded = load.load(DEMO, find=lambda names: [])
     demo = driver.Driver.launched(loaded).play()
     assert demo.state.finished
     assert [entry.data["game"] for entry in demo.journal if entry.kind == "game_finished"] == [
@@ -100,7 +94,7 @@ def test_pairs_share_their_opening_and_events_do_not(played: driver.Driver) -> N
     assert len(played.state.launched.books["short"]) == 8
 
 
-def test_every_game_has_a_whole_order(played: driver.Driver, loaded: files.Loaded) -> None:
+def test_every_game_has_a_whole_order(played: driver.Driver, loaded: load.Loaded) -> None:
     """An order carries engines, opening and limits; it reads back from its JSON."""
     order = orders.game_order(played.state, "final.2")
     assert contract.GameOrder.decode(order.encode()) == order
@@ -113,10 +107,10 @@ def test_every_game_has_a_whole_order(played: driver.Driver, loaded: files.Loade
         orders.game_order(played.state, "final.5")
 
 
-def test_the_seed_is_sealed_until_the_end(loaded: files.Loaded, played: driver.Driver) -> None:
+def test_the_seed_is_sealed_until_the_end(loaded: load.Loaded, played: driver.Driver) -> None:
     """Its hash is journaled at launch, the seed opens it at the end, another draws apart."""
     launched, finished = played.journal[0], played.journal[-1]
-    assert lots.commitment(finished.data["seed"]) == launched.data["seed_sha256"]
+    assert seeded_random.commitment(finished.data["seed"]) == launched.data["seed_sha256"]
     again = operations.launch(loaded, "test", driver.SEED, "hall", "0.1.0")
     assert again[0].data == launched.data
     other = operations.launch(loaded, "test", "another seed", "hall", "0.1.0")
@@ -176,7 +170,7 @@ def test_another_season_file_does_not_touch_the_past(played: driver.Driver) -> N
 # -- operators -----------------------------------------------------------------------
 
 
-def test_a_pause_starts_nothing_new(loaded: files.Loaded) -> None:
+def test_a_pause_starts_nothing_new(loaded: load.Loaded) -> None:
     """While paused there is no ready game and no event starts; a result still counts."""
     paused = driver.Driver.launched(loaded).play(11)
     assert paused.play_one()
@@ -194,7 +188,7 @@ def test_a_pause_starts_nothing_new(loaded: files.Loaded) -> None:
             refused(paused.state, "ann", "late")
 
 
-def test_the_game_in_flight_ends_during_a_pause(loaded: files.Loaded) -> None:
+def test_the_game_in_flight_ends_during_a_pause(loaded: load.Loaded) -> None:
     """A pause lets the running attempt finish and takes the offer back."""
     paused = driver.Driver.launched(loaded)
     paused.settle()
@@ -207,13 +201,13 @@ def test_the_game_in_flight_ends_during_a_pause(loaded: files.Loaded) -> None:
     assert paused.state.events["league"].tally.games == 1
 
 
-def test_resume_needs_a_pause(loaded: files.Loaded) -> None:
+def test_resume_needs_a_pause(loaded: load.Loaded) -> None:
     """Resuming what runs is refused."""
     with pytest.raises(errors.RefusedError, match="nothing to resume"):
         operations.resume(driver.Driver.launched(loaded).state, "ann", "")
 
 
-def test_an_operator_opens_the_gate_early(loaded: files.Loaded) -> None:
+def test_an_operator_opens_the_gate_early(loaded: load.Loaded) -> None:
     """An open gate starts the event at once; who and why are journaled."""
     season = driver.Driver.launched(loaded)
     with pytest.raises(errors.RefusedError, match="waits for league"):
@@ -238,7 +232,7 @@ def test_an_operator_opens_the_gate_early(loaded: files.Loaded) -> None:
     assert season.play().state.finished
 
 
-def test_an_aborted_game_is_played_again(loaded: files.Loaded) -> None:
+def test_an_aborted_game_is_played_again(loaded: load.Loaded) -> None:
     """The wish is told once; the attempt ends as interruption; the game stays ready."""
     season = driver.Driver.launched(loaded)
     season.settle()
@@ -258,14 +252,14 @@ def test_an_aborted_game_is_played_again(loaded: files.Loaded) -> None:
     assert season.play().state.finished
 
 
-def test_three_attempts_without_a_ply_hold_the_season(loaded: files.Loaded) -> None:
+def test_three_attempts_without_a_ply_hold_the_season(loaded: load.Loaded) -> None:
     """The third in a row holds; a ply in between starts the count anew; resume lifts it."""
     season = driver.Driver.launched(loaded)
     season.settle()
     for count in (0, 0, 5, 0, 0):
         told = driver.plies(season, "league.1", count)
         season.interrupt("league.1", season.start("league.1"), told[-1].ply if told else 0)
-        season.append(judgement.judge(season.state, told))
+        season.append(interruption.judge(season.state, told))
         season.settle()
         assert season.state.ready_game() == "league.1"
     season.interrupt("league.1", season.start("league.1"))
@@ -391,7 +385,7 @@ def test_a_cup_waits_for_its_operator() -> None:
     assert (first.status, first.opens_at_ms) == (events.Status.GATE, None)
     assert decide.decide(cup.state, cup.now_ms + 10 * 365 * 86_400_000) == []
     assert cup.state.next_deadline_ms() is None
-    (wait,) = awaiting.waits(cup.state)
+    (wait,) = blockers.waits(cup.state)
     assert (wait["for"], wait["event"], wait["until_ms"]) == ("gate", "round-32", None)
     cup.append(operations.open_gate(cup.state, "round-32", "ann", "the Swiss is over"))
     assert cup.play(1).state.ready_game() == "round-32.2"

@@ -7,20 +7,12 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import contract, errors, simulation
-from orchestrator.season import (
-    corrections,
-    decide,
-    decisions,
-    entries,
-    events,
-    graph,
-    model,
-    openings,
-    outcome,
-    state,
-    views,
-)
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.forecast import season_simulation
+from orchestrator.season import decide, decisions, final_standings, graph, views
+from orchestrator.season.fold import corrections, entries, events, openings, state
+from orchestrator.season.spec import model
 
 LEAGUE = """
 [[event]]
@@ -143,7 +135,7 @@ def test_nobody_is_asked_and_views_name_the_playoff(tmp_path: Path) -> None:
     assert shown == ["league", "league-tiebreak-1", "final"]
     assert any(node.event == "league-tiebreak-1" for node in graph.build(played.state).nodes)
     played.play()
-    standings = outcome.final_standings(played.state)
+    standings = final_standings.final_standings(played.state)
     assert {placing.event for placing in standings} == {"league", "final"}
     assert state.fold(played.journal).champion == played.state.champion
 
@@ -184,7 +176,7 @@ def test_simulated_seasons_of_ties_end(tmp_path: Path, seed: int) -> None:
     text += LEAGUE.format(
         more='promote = [{ top = 2, to = "final" }]\nseeding_places = 6', chain=""
     )
-    played = simulation.Simulation.launched(driver.load(tmp_path, text + FINAL), seed).run()
+    played = season_simulation.Simulation.launched(driver.load(tmp_path, text + FINAL), seed).run()
     kinds = [entry.kind for entry in played.journal]
     assert played.state.champion
     assert entries.EVENT_ADDED in kinds

@@ -12,10 +12,14 @@ import jsonschema
 import pytest
 from click import testing
 
-from orchestrator import commands, contract, errors
-from orchestrator.arbiter import builds
+from orchestrator import commands, contract
 from orchestrator.commands import rosters
-from orchestrator.season import engines_toml, files, model, operations, roster, updating
+from orchestrator.common import errors
+from orchestrator.engines import builds
+from orchestrator.season.amend import engine_update, operations
+from orchestrator.season.file import engines_toml, roster
+from orchestrator.season.file import load as file_load
+from orchestrator.season.spec import model
 
 SHA = "0" * 63 + "1"
 ENGINES = f"""
@@ -58,7 +62,7 @@ def season(text: str) -> str:
     return own.replace("[roster]", f'[roster]\nfile = "{text}"')
 
 
-def load(folder: Path, engines: str = ENGINES, text: str = "") -> files.Loaded:
+def load(folder: Path, engines: str = ENGINES, text: str = "") -> file_load.Loaded:
     """Load a season that names an engines file."""
     (folder / "engines.toml").write_text(engines)
     return driver.load(folder, text or season("engines.toml"))
@@ -112,9 +116,9 @@ def test_a_gpu_engine_without_a_box_is_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.SeasonFileError, match=r"engine allie\] box.*S17-2b"):
         load(tmp_path, ENGINES.replace('box = "gpu-1"\n', ""))
     played = driver.Driver.launched(load(tmp_path))
-    entry = updating.entries_of(played.state)["allie"].model_copy(update={"box": None})
+    entry = engine_update.entries_of(played.state)["allie"].model_copy(update={"box": None})
     with pytest.raises(errors.RefusedError, match=r"without a box.*S17-2b"):
-        updating.update(played.state, entry, None, played.now_ms, "ann", "moved")
+        engine_update.update(played.state, entry, None, played.now_ms, "ann", "moved")
 
 
 def test_processor_flags_are_read_from_the_kernel_text() -> None:
@@ -228,7 +232,7 @@ def test_cutechess_engines_become_a_roster(tmp_path: Path) -> None:
     arguments = ["engine", "import", str(source), "-o", str(target)]
     done = runner.invoke(commands.farm, arguments)
     assert done.exit_code == 0, done.output
-    first, second = files.load_engines(target)
+    first, second = file_load.load_engines(target)
     assert (roster.id_of(first), roster.id_of(second)) == ("stockfish-16", "stockfish-16-2")
     assert first.command == ("./stockfish", "--quiet", "bench")
     assert first.directory == "/opt/stock fish"
@@ -256,7 +260,7 @@ def test_relative_folders_of_cutechess_are_its_files(tmp_path: Path) -> None:
     arguments = ["engine", "import", str(home / "engines.json"), "-o", str(target)]
     done = testing.CliRunner().invoke(commands.farm, arguments)
     assert done.exit_code == 0, done.output
-    entries = files.load_engines(target)
+    entries = file_load.load_engines(target)
     assert [(entry.directory, entry.command[0]) for entry in entries] == [
         (str(home / "engines" / "sf"), "./one"),
         (str(home), "bin/two"),
@@ -292,9 +296,9 @@ def test_a_bad_engines_json_is_refused(tmp_path: Path, content: str, found: str)
 def test_a_written_roster_reads_as_it_was(tmp_path: Path) -> None:
     """Builds, checksums, settings and odd characters survive the file."""
     (tmp_path / "engines.toml").write_text(ENGINES)
-    entries = files.load_engines(tmp_path / "engines.toml")
+    entries = file_load.load_engines(tmp_path / "engines.toml")
     (tmp_path / "again.toml").write_text(engines_toml.text(entries))
-    assert files.load_engines(tmp_path / "again.toml") == entries
+    assert file_load.load_engines(tmp_path / "again.toml") == entries
 
 
 def test_a_program_that_is_found_from_nowhere_is_refused(tmp_path: Path) -> None:

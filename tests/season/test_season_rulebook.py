@@ -15,18 +15,11 @@ import driver
 import pytest
 from click import testing
 
-from orchestrator import commands, contract, errors
-from orchestrator.season import (
-    decisions,
-    draw_check,
-    entries,
-    events,
-    explain,
-    files,
-    outcome,
-    plan,
-    state,
-)
+from orchestrator import commands, contract
+from orchestrator.common import errors
+from orchestrator.season import decisions, final_standings, verify_seed
+from orchestrator.season.file import describe, load
+from orchestrator.season.fold import entries, events, plan, state
 
 RULES = driver.SEASONS.parents[1] / "docs" / "rules"
 ROW = re.compile(r"\| (\S+) \| (\d+) \| (\d+) \| (\S+) \| (.*?) ?\| (\d+) \|")
@@ -75,7 +68,7 @@ def played(name: str) -> driver.Driver:
 @pytest.mark.parametrize("name", TABLE)
 def test_the_file_is_the_table_of_its_page(name: str) -> None:
     """Fields, games, time controls, promotions and relegations are those of the texts."""
-    facts = explain.explain(driver.shipped(name))
+    facts = describe.explain(driver.shipped(name))
     found = [
         (
             row["event"],
@@ -162,7 +155,7 @@ def test_the_superfinal_has_fifty_openings_and_the_start_once() -> None:
 def test_the_outcome_of_season_16() -> None:
     """S16-3 to 7: six stay in the Premier Division, twelve and ten are League 1 and 2."""
     season = played("season16").state
-    left = outcome.outcome(season)
+    left = final_standings.outcome(season)
     assert {event: len(field) for event, field in left["next"].items()} == {
         "ql": 16,
         "l2": 10,
@@ -182,7 +175,7 @@ def test_the_outcome_of_season_16() -> None:
 def test_the_outcome_of_season_17_keeps_the_competitions_apart() -> None:
     """S17-7c: the relegated of the Premier Division go to the League 1 of their own kind."""
     season = played("season17").state
-    left = outcome.outcome(season)
+    left = final_standings.outcome(season)
     gpu = {engine for engine in season.engines if engine.startswith("gpu")}
     assert gpu.isdisjoint(left["next"]["l1-cpu"])
     assert set(left["next"]["l1-gpu"]) <= gpu
@@ -190,7 +183,7 @@ def test_the_outcome_of_season_17_keeps_the_competitions_apart() -> None:
     assert [row["rank"] for row in tier] == sorted(row["rank"] for row in tier)
     assert {row["event"] for row in tier} == {"l1-cpu", "l1-gpu"}
     dropped = left["standings"][0]["engine"]
-    again = outcome.outcome(season, [dropped])
+    again = final_standings.outcome(season, [dropped])
     assert again["standings"][0]["engine"] == left["standings"][1]["engine"]
     assert [row["place"] for row in again["standings"]] == list(range(1, 60))
 
@@ -199,9 +192,9 @@ def test_an_outcome_needs_the_end() -> None:
     """A running season has none, and its seed is sealed."""
     season = driver.Driver.launched(driver.shipped("cup"), results).play(3)
     with pytest.raises(errors.RefusedError, match="not over"):
-        outcome.outcome(season.state)
+        final_standings.outcome(season.state)
     with pytest.raises(errors.RefusedError, match="sealed"):
-        draw_check.verify(season.journal)
+        verify_seed.verify(season.journal)
 
 
 # -- draws ---------------------------------------------------------------------------
@@ -211,7 +204,7 @@ def test_an_outcome_needs_the_end() -> None:
 def test_draws_can_be_verified_by_anyone(name: str, tmp_path: Path) -> None:
     """The honest journal verifies, with its books; the command says so by its exit code."""
     journal = played(name).journal
-    found = draw_check.verify(journal, driver.shipped(name))
+    found = verify_seed.verify(journal, driver.shipped(name))
     assert found.mismatches == ()
     assert found.draws == sum(e.kind in {"event_started", "games_paired"} for e in journal)
     path = tmp_path / "journal.jsonl"
@@ -230,14 +223,14 @@ def test_a_forged_draw_is_found() -> None:
     data: dict[str, Any] = json.loads(json.dumps(dict(journal[first].data)))
     data["games"][0]["opening"] = (data["games"][0]["opening"] + 1) % 5
     forged[first] = dataclasses.replace(journal[first], data=data)
-    assert "does not follow" in draw_check.verify(forged).mismatches[0]
+    assert "does not follow" in verify_seed.verify(forged).mismatches[0]
     launch = json.loads(json.dumps(dict(journal[0].data)))
     sealed = [dataclasses.replace(journal[0], data={**launch, "seed_sha256": "00"}), *journal[1:]]
-    assert any("hash" in found for found in draw_check.verify(sealed).mismatches)
+    assert any("hash" in found for found in verify_seed.verify(sealed).mismatches)
     turned = launch["books"]["book32"][::-1]
     other = {**launch, "books": {**launch["books"], "book32": turned}}
     mixed = [dataclasses.replace(journal[0], data=other), *journal[1:]]
-    found = draw_check.verify(mixed, driver.shipped("cup")).mismatches
+    found = verify_seed.verify(mixed, driver.shipped("cup")).mismatches
     assert any("book book32" in one for one in found)
 
 
@@ -264,7 +257,7 @@ def test_contradictions_are_found(
     path = tmp_path / "bad.toml"
     path.write_text(text.replace(old, new))
     with pytest.raises(errors.SeasonFileError, match=match):
-        files.load(path)
+        load.load(path)
 
 
 def test_the_schema_describes_the_files() -> None:

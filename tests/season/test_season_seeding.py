@@ -7,8 +7,8 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import errors
-from orchestrator.season import model
+from orchestrator.common import errors
+from orchestrator.season.spec import model
 
 EVENT = """
 [[event]]

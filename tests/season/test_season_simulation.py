@@ -22,10 +22,14 @@ import pytest
 import recount
 from click import testing
 
-from orchestrator import chances, commands, contract, errors, simulation
+from orchestrator import commands, contract
 from orchestrator.arbiter import verdict
+from orchestrator.common import errors
+from orchestrator.forecast import game_model, season_simulation
 from orchestrator.rating import elo
-from orchestrator.season import draw_check, entries, events, model, state, tally
+from orchestrator.season import verify_seed
+from orchestrator.season.fold import entries, events, state, tally
+from orchestrator.season.spec import model
 
 SEEDS = int(os.environ.get("FARM_SEASONS", "12"))
 LONG = "FARM_SEASONS" in os.environ
@@ -36,13 +40,13 @@ GAMES = 2_000
 LEAGUE = 317 if LONG else 40  # engines of the scale test
 
 # Usual games, equal engines whose ties go down to the organizers, engines and hosts that break.
-EVEN = chances.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0, strength=0, goals=1)
-ROUGH = chances.Chances(crash=0.02, time_loss=0.01, interruption=0.05)
-CHANCES = (chances.Chances(), EVEN, ROUGH, EVEN)
+EVEN = game_model.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0, strength=0, goals=1)
+ROUGH = game_model.Chances(crash=0.02, time_loss=0.01, interruption=0.05)
+CHANCES = (game_model.Chances(), EVEN, ROUGH, EVEN)
 # Circles (a beats b, b beats c, c beats a): large groups on equal points, many of them level in
 # their direct encounter too; with crashes, so that some of a group are parted before it.
-CIRCLES = chances.Chances(draw=0.5, crash=0, time_loss=0, strength=0, goals=1)
-BROKEN_CIRCLES = chances.Chances(draw=0.5, crash=0.015, time_loss=0.01, strength=0, goals=2)
+CIRCLES = game_model.Chances(draw=0.5, crash=0, time_loss=0, strength=0, goals=1)
+BROKEN_CIRCLES = game_model.Chances(draw=0.5, crash=0.015, time_loss=0.01, strength=0, goals=2)
 CIRCULAR = (CIRCLES, BROKEN_CIRCLES)
 WORLDS = (*CHANCES, *CIRCULAR)
 NOISE = 6  # of so many games one goes as its chances say
@@ -85,17 +89,17 @@ ASKING = {  # events whose organizers must have been asked, over many seeds
 }
 
 
-def simulated(name: str, seed: int) -> simulation.Simulation:
+def simulated(name: str, seed: int) -> season_simulation.Simulation:
     """Play a season; its seed also says of which kind its games are."""
     world = WORLDS[seed % len(WORLDS)]
-    kind = Circular if world in CIRCULAR else simulation.Simulation
+    kind = Circular if world in CIRCULAR else season_simulation.Simulation
     return kind.launched(driver.shipped(name), seed, world).run()
 
 
-class Circular(simulation.Simulation):
+class Circular(season_simulation.Simulation):
     """A season in which who beats whom runs in circles of three, but for some noise."""
 
-    def _drawn(self, game: events.Game, attempt: str) -> chances.Drawn:
+    def _drawn(self, game: events.Game, attempt: str) -> game_model.Drawn:
         drawn = super()._drawn(game, attempt)
         if drawn.outcome.ending in tally.CRASHES or drawn.plies % NOISE == 0:
             return drawn
@@ -125,7 +129,7 @@ def test_every_season_is_played_to_the_champion_that_a_recount_finds(name: str) 
 
 
 def _count(
-    seen: Counter[str], played: simulation.Simulation, found: dict[str, recount.Event]
+    seen: Counter[str], played: season_simulation.Simulation, found: dict[str, recount.Event]
 ) -> None:
     for event in found.values():
         seen.update(f"by {row['decided_by'] or 'nothing'}" for row in event.rows)
@@ -172,7 +176,7 @@ def _check_coverage(name: str, seen: Counter[str]) -> None:
         assert found("question ") == ({"of rule 15b"} if name != "ntcec1" else set())
 
 
-def _check_gates(played: simulation.Simulation) -> None:
+def _check_gates(played: season_simulation.Simulation) -> None:
     """Every gate opened at its deadline, once, before its event started."""
     times = {
         (entry.kind, entry.data["event"]): entry.at_ms
@@ -190,12 +194,12 @@ def _check_gates(played: simulation.Simulation) -> None:
 def test_a_season_cut_anywhere_goes_on_the_same(name: str) -> None:
     """The journal alone decides what follows, to the byte; the empty cut is a second run."""
     whole = simulated(name, 2)
-    content = simulation.journal_bytes(whole.journal)
-    assert simulation.journal_bytes(simulated(name, 2).journal) == content
+    content = season_simulation.journal_bytes(whole.journal)
+    assert season_simulation.journal_bytes(simulated(name, 2).journal) == content
     for cut in range(1, CUTS + 1):
         kept = whole.journal[: 1 + cut * (len(whole.journal) - 1) // (CUTS + 1)]
         again = type(whole)(kept, whole.chances).run()
-        assert simulation.journal_bytes(again.journal) == content
+        assert season_simulation.journal_bytes(again.journal) == content
 
 
 @pytest.mark.parametrize("name", recount.SEASONS)
@@ -208,7 +212,7 @@ def test_the_next_step_follows_from_the_journal_wherever_it_is_cut(name: str) ->
     """
     whole = simulated(name, 1).journal
     for cut in _cuts(whole):
-        again = simulation.Simulation(whole[:cut], EVEN)
+        again = season_simulation.Simulation(whole[:cut], EVEN)
         again.step()
         assert len(again.journal) > cut
         assert again.journal[cut:] == whole[cut : len(again.journal)]
@@ -226,32 +230,32 @@ def _cuts(journal: Sequence[contract.Entry]) -> Sequence[int]:
 
 def test_a_small_season_cut_at_every_entry_goes_on_the_same(tmp_path: Path) -> None:
     """Also in the middle of a game, of an interruption, of a batch of pairings."""
-    rough = chances.Chances(crash=0.1, interruption=0.3)
+    rough = game_model.Chances(crash=0.1, interruption=0.3)
     small = driver.load(tmp_path, driver.season_text())
-    whole = simulation.Simulation.launched(small, 11, rough).run()
+    whole = season_simulation.Simulation.launched(small, 11, rough).run()
     assert any(entry.kind == entries.ATTEMPT_ENDED for entry in whole.journal)
     for cut in range(1, len(whole.journal)):
-        again = simulation.Simulation(whole.journal[:cut], rough).run()
+        again = season_simulation.Simulation(whole.journal[:cut], rough).run()
         assert again.journal == whole.journal
 
 
 def test_another_seed_is_another_season() -> None:
     """Results and draws follow from the seed."""
-    first, second = (simulation.facts(simulated("cup", seed)) for seed in (0, 3))
+    first, second = (season_simulation.facts(simulated("cup", seed)) for seed in (0, 3))
     assert first["journal_sha256"] != second["journal_sha256"]
 
 
 @pytest.mark.parametrize(("white", "black"), [(3000, 3000), (3100, 3000), (2900, 3200)])
 def test_the_mean_score_is_that_of_the_ratings(white: int, black: int) -> None:
     """Draws cost nobody points; without breakdowns only rating and first move count."""
-    quiet = chances.Chances(crash=0, time_loss=0, white_elo=30)
+    quiet = game_model.Chances(crash=0, time_loss=0, white_elo=30)
     engines = [
         contract.EngineSpec(id=f"e{n}", name=f"Engine {n}", command=("engine",), rating=rating)
         for n, rating in enumerate((white, black))
     ]
     control = contract.TimeControl.parse("30+5")
     taken = Counter(
-        chances.draw(quiet, "seed", str(n), engines[0], engines[1], control).outcome.result
+        game_model.draw(quiet, "seed", str(n), engines[0], engines[1], control).outcome.result
         for n in range(GAMES)
     )
     score = (taken["1-0"] + taken["1/2-1/2"] / 2) / GAMES
@@ -260,9 +264,9 @@ def test_the_mean_score_is_that_of_the_ratings(white: int, black: int) -> None:
 
 def test_an_engine_that_breaks_down_loses(tmp_path: Path) -> None:
     """Rates may differ by engine; crashes are counted."""
-    rates = chances.Chances(crashes={"e2": 0.95}, crash=0, time_loss=0)
+    rates = game_model.Chances(crashes={"e2": 0.95}, crash=0, time_loss=0)
     small = driver.load(tmp_path, driver.season_text(4, 3))
-    played = simulation.Simulation.launched(small, 5, rates).run()
+    played = season_simulation.Simulation.launched(small, 5, rates).run()
     last = played.state.events["league"].rows[-1]
     assert last.engine == "e2"
     assert last.tiebreaks[model.Criterion.CRASHES] > 12
@@ -271,7 +275,7 @@ def test_an_engine_that_breaks_down_loses(tmp_path: Path) -> None:
 def test_a_big_league_costs_the_same_by_game_from_first_to_last(tmp_path: Path) -> None:
     """Decided game by game, drawn, ranked and folded; the figures are printed, not judged."""
     text = driver.season_text(LEAGUE).replace('"short.epd"', '"short.epd"\nrepeat = true')
-    big = simulation.Simulation.launched(driver.load(tmp_path, text), 1)
+    big = season_simulation.Simulation.launched(driver.load(tmp_path, text), 1)
     games, began, times = LEAGUE * (LEAGUE - 1), time.process_time(), []
     for tenth in range(1, 11):
         while big.state.seq < tenth * 2 * games // 10:
@@ -305,9 +309,9 @@ def test_the_command_writes_what_anyone_can_verify(tmp_path: Path) -> None:
     ]
     journal = path.read_text().splitlines()
     again = [contract.Entry.from_line(line) for line in journal]
-    assert draw_check.verify(again, driver.shipped("cup")).mismatches == ()
+    assert verify_seed.verify(again, driver.shipped("cup")).mismatches == ()
     told = dataclasses.replace(again[0], data={**again[0].data, "reason": "a\u2028line of text"})
-    path.write_bytes(simulation.journal_bytes([told, *again[1:]]))
+    path.write_bytes(season_simulation.journal_bytes([told, *again[1:]]))
     verified = testing.CliRunner().invoke(commands.farm, ["verify-draws", str(path)])
     assert verified.exit_code == 0, verified.output
     assert facts["games"] == sum(event["games"] for event in facts["events"])

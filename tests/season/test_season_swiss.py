@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import contract
-from orchestrator.season import entries, graph, model, tally, tiebreaks
+from orchestrator.season import graph
+from orchestrator.season.fold import entries, tally, tiebreaks
 from orchestrator.season.formats import base, colours, dutch, registry, swiss
+from orchestrator.season.spec import model
 
 RECORDED = Path(__file__).parents[1] / "data" / "swiss" / "swiss_dutch.csv"
 HALVES = {"1-0": (2, 0), "1/2-1/2": (1, 1), "0-1": (0, 2)}

@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import errors
 from orchestrator.audit import record
-from orchestrator.season import model, openings, orders, seeding, tally
+from orchestrator.common import errors
+from orchestrator.season.fold import openings, orders, seeding, tally
 from orchestrator.season.formats import base, encounters, registry, round_robin, tcec_swiss
+from orchestrator.season.spec import model
 
 NOBODY = base.History()
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.commands import tables
-from orchestrator.season import model, standings, tally, tiebreaks
+from orchestrator.season.fold import standings, tally, tiebreaks
+from orchestrator.season.spec import model
 
 C = model.Criterion
 S16 = (C.CRASHES, C.DIRECT_ENCOUNTER, C.WINS, C.SONNEBORN_BERGER)

@@ -8,13 +8,16 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator import contract, errors
-from orchestrator.season import files, titles, views
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season import views
+from orchestrator.season.file import load as file_load
+from orchestrator.season.fold import titles
 
 TITLE = 'title = {{ name = "Cup of Cups"{more} }}\n[roster]'
 
 
-def load(folder: Path, more: str = "", engines: int = 4) -> files.Loaded:
+def load(folder: Path, more: str = "", engines: int = 4) -> file_load.Loaded:
     """Load a season that has a title."""
     text = driver.season_text(engines).replace("[roster]", TITLE.format(more=more))
     return driver.load(folder, text)

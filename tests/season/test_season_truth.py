@@ -15,8 +15,9 @@ import tcec_events
 
 import orchestrator
 from orchestrator import contract
-from orchestrator.season import model, standings, tally, tiebreaks
+from orchestrator.season.fold import standings, tally, tiebreaks
 from orchestrator.season.formats import base, match, round_robin
+from orchestrator.season.spec import model
 
 LEAGUES = [
     "Season_13_-_Division_3",

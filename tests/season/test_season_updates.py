@@ -10,24 +10,13 @@ import driver
 import pytest
 import test_season_rulebook as rulebook
 
-from orchestrator import contract, errors
-from orchestrator.season import (
-    amending,
-    awaiting,
-    decide,
-    decisions,
-    entries,
-    events,
-    graph,
-    model,
-    operations,
-    orders,
-    roster,
-    state,
-    submissions,
-    updating,
-    views,
-)
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.season import blockers, decide, decisions, graph, views
+from orchestrator.season.amend import amending, engine_update, operations
+from orchestrator.season.file import roster
+from orchestrator.season.fold import entries, events, orders, state, submissions
+from orchestrator.season.spec import model
 
 WHY = "sent by the author"
 HOUR_MS = 3_600_000
@@ -50,7 +39,7 @@ def at(season: str, kind: str, event: str = "") -> state.SeasonState:
 
 def newer(now: state.SeasonState, engine: str, **changes: Any) -> model.EngineEntry:
     """Return an engine's entry in a newer version."""
-    return updating.entries_of(now)[engine].model_copy(update={"version": "2", **changes})
+    return engine_update.entries_of(now)[engine].model_copy(update={"version": "2", **changes})
 
 
 def entrant(now: state.SeasonState, event: str, place: int = 0) -> str:
@@ -60,7 +49,7 @@ def entrant(now: state.SeasonState, event: str, place: int = 0) -> str:
 
 def ask(now: state.SeasonState, engine: str, event: str | None = None) -> list[contract.Draft]:
     """Ask for an update of an engine."""
-    return updating.update(now, newer(now, engine), event, now.at_ms, "ann", WHY)
+    return engine_update.update(now, newer(now, engine), event, now.at_ms, "ann", WHY)
 
 
 def refused(now: state.SeasonState, engine: str, clause: str, event: str | None = None) -> None:
@@ -103,7 +92,7 @@ def test_no_update_between_league_1_and_its_playoff() -> None:
     running = at("season16", entries.EVENT_STARTED, "l1")
     refused(running, "l1-1", "S16-13f", event="l1-playoff")
     with pytest.raises(errors.RefusedError, match="S16-13f"):
-        updating.set_deadline(running, "l1-playoff", "", running.at_ms + HOUR_MS, "ann", WHY)
+        engine_update.set_deadline(running, "l1-playoff", "", running.at_ms + HOUR_MS, "ann", WHY)
     promoted = at("season16", entries.PROMOTED, "l1")
     refused(promoted, entrant_of_arrival(promoted, "l1-playoff"), "S16-13f")
     playoff = at("season16", entries.EVENT_STARTED, "l1-playoff")
@@ -153,7 +142,7 @@ def test_nothing_is_updated_after_the_start(
         refused(begun, engine, clause)
     refused(begun, entrant(begun, first), clause, event=_next(begun, first))
     with pytest.raises(errors.RefusedError, match=clause):
-        updating.set_deadline(begun, last, "", begun.at_ms + HOUR_MS, "ann", WHY)
+        engine_update.set_deadline(begun, last, "", begun.at_ms + HOUR_MS, "ann", WHY)
 
 
 def _next(now: state.SeasonState, event: str) -> str:
@@ -184,14 +173,14 @@ def test_the_director_sets_another_deadline_also_for_one_engine() -> None:
     """S16-13c: a specific deadline opens the break, for whom it names, until its moment."""
     over = at("season16", entries.EVENT_RANKED, "ql")
     until = over.at_ms + HOUR_MS
-    extended(over, updating.set_deadline(over, "l2", "l2-1", until, "ann", WHY))
+    extended(over, engine_update.set_deadline(over, "l2", "l2-1", until, "ann", WHY))
     refused(over, "l2-2", "S16-13c")
     entry = newer(over, "l2-1")
     with pytest.raises(errors.RefusedError, match="deadline for l2 has passed"):
-        updating.update(over, entry, None, until, "ann", WHY)
+        engine_update.update(over, entry, None, until, "ann", WHY)
     extended(over, ask(over, "l2-1"))
     assert over.engines["l2-1"].version == "2"
-    extended(over, updating.set_deadline(over, "l2", "", until, "ann", WHY))
+    extended(over, engine_update.set_deadline(over, "l2", "", until, "ann", WHY))
     assert ask(over, "l2-2")
 
 
@@ -205,17 +194,17 @@ def test_a_gate_that_is_set_moves_to_the_director_s_deadline(
     now = at(season, entries.GATE_SET, event)
     opens_at_ms = now.events[event].opens_at_ms or 0
     later, engine = opens_at_ms + 34 * HOUR_MS, entrant_of_arrival(now, event)
-    extended(now, updating.set_deadline(now, event, engine, later, "ann", WHY))
+    extended(now, engine_update.set_deadline(now, event, engine, later, "ann", WHY))
     assert now.events[event].opens_at_ms == later
     assert decide.decide(now, opens_at_ms) == []
     entry = newer(now, engine)
-    assert updating.update(now, entry, None, later - 1, "ann", WHY)
+    assert engine_update.update(now, entry, None, later - 1, "ann", WHY)
     with pytest.raises(errors.RefusedError, match=f"deadline.*{text}-"):
         operations.open_gate(now, event, "ann", "now", opens_at_ms)
     with pytest.raises(errors.RefusedError, match=f"deadline.*{text}-"):
         amending.move_gate(now, event, opens_at_ms, now.at_ms, "ann", "now")
     assert [d.kind for d in decide.decide(now, later)] == [entries.GATE_OPENED]
-    extended(now, updating.set_deadline(now, event, engine, now.at_ms, "ann", "it has come"))
+    extended(now, engine_update.set_deadline(now, event, engine, now.at_ms, "ann", "it has come"))
     assert operations.open_gate(now, event, "ann", "all are here", opens_at_ms)
 
 
@@ -226,8 +215,8 @@ def test_a_gate_to_come_waits_for_the_director_s_deadline() -> None:
     before = journal("season16", entries.EVENT_STARTED, "ql")
     season = driver.Patient.replayed(before, rulebook.results)
     until = gate.at_ms + 1000 * HOUR_MS
-    season.append(updating.set_deadline(season.state, "l2", "l2-1", until, "ann", WHY))
-    season.append(updating.set_deadline(season.state, "l2", out, until + HOUR_MS, "ann", WHY))
+    season.append(engine_update.set_deadline(season.state, "l2", "l2-1", until, "ann", WHY))
+    season.append(engine_update.set_deadline(season.state, "l2", out, until + HOUR_MS, "ann", WHY))
     season.play()
     while asked := decisions.outstanding(season.state):
         choice = asked[0].engines[: asked[0].choose]
@@ -242,11 +231,11 @@ def test_an_event_without_a_break_waits_for_the_director_s_deadline(tmp_path: Pa
     text = driver.season_text().replace('break = "10m"\n', "")
     season = driver.Patient.launched(driver.load(tmp_path, text)).play(1)
     until = season.now_ms + 100 * HOUR_MS
-    season.append(updating.set_deadline(season.state, "final", "", until, "ann", WHY))
+    season.append(engine_update.set_deadline(season.state, "final", "", until, "ann", WHY))
     season.play()
     final = season.state.events["final"]
     assert (final.status, final.opens_at_ms) == (events.Status.GATE, until)
-    assert [wait["until_ms"] for wait in awaiting.waits(season.state)] == [until]
+    assert [wait["until_ms"] for wait in blockers.waits(season.state)] == [until]
     assert "final:gate" in {node.id for node in graph.build(season.state).nodes}
     assert ask(season.state, final.arrivals["league"].engines[0])
     season.append(decide.decide(season.state, until), at_ms=until)
@@ -259,10 +248,10 @@ def test_a_deadline_that_can_hold_nothing_is_refused() -> None:
     gate = at("season16", entries.GATE_SET, "l2")
     out = next(one for one in gate.events["ql"].entrants if one not in promoted_to(gate, "l2"))
     with pytest.raises(errors.RefusedError, match="cannot play l2 any more"):
-        updating.set_deadline(gate, "l2", out, gate.at_ms + HOUR_MS, "ann", WHY)
+        engine_update.set_deadline(gate, "l2", out, gate.at_ms + HOUR_MS, "ann", WHY)
     opened = at("season16", entries.GATE_OPENED, "l2")
     with pytest.raises(errors.RefusedError, match="the gate before l2 is open"):
-        updating.set_deadline(opened, "l2", "", opened.at_ms + HOUR_MS, "ann", WHY)
+        engine_update.set_deadline(opened, "l2", "", opened.at_ms + HOUR_MS, "ann", WHY)
 
 
 def promoted_to(now: state.SeasonState, event: str) -> set[str]:
@@ -273,7 +262,7 @@ def promoted_to(now: state.SeasonState, event: str) -> set[str]:
 def test_a_deadline_may_close_early() -> None:
     """The director's deadline goes before the last game, too."""
     running = at("season16", entries.EVENT_STARTED, "ql")
-    extended(running, updating.set_deadline(running, "l2", "", running.at_ms, "ann", WHY))
+    extended(running, engine_update.set_deadline(running, "l2", "", running.at_ms, "ann", WHY))
     refused(running, "l2-1", "S16-13c")
 
 
@@ -286,7 +275,7 @@ def test_a_started_event_has_no_deadline_left() -> None:
         ("l9", "", "no event"),
     ):
         with pytest.raises(errors.RefusedError, match=found):
-            updating.set_deadline(running, event, engine, running.at_ms, "ann", WHY)
+            engine_update.set_deadline(running, event, engine, running.at_ms, "ann", WHY)
 
 
 # -- pins ---------------------------------------------------------------------------------
@@ -324,13 +313,13 @@ def test_a_new_name_is_told_of_the_events_that_it_plays() -> None:
     now = at("season16", entries.GAMES_PAIRED, "ql")
     old = now.engines["ql-1"].name
     entry = newer(now, "ql-1", name="Another 2")
-    extended(now, updating.update(now, entry, "l2", now.at_ms, "ann", WHY))
+    extended(now, engine_update.update(now, entry, "l2", now.at_ms, "ann", WHY))
     assert now.engines["ql-1"].name == "Another 2"
     playing = views.event(now, "ql")["entrants"]
     playing += [row["name"] for row in views.standings(now, "ql")["rows"]]
     playing += [row[side] for row in views.schedule(now, "ql", 0) for side in ("white", "black")]
     assert playing.count(old) == 3  # among the entrants, in the table, in a game of round 1
-    assert "Another 2" not in [*playing, *(awaiting.coming(now) or {"engines": []})["engines"]]
+    assert "Another 2" not in [*playing, *(blockers.coming(now) or {"engines": []})["engines"]]
     assert not any("Another 2" in node.label for node in graph.build(now).nodes)
 
 
@@ -401,7 +390,7 @@ def test_an_update_that_breaks_a_rule_is_refused(changes: dict[str, Any], found:
     """An update is held to what a roster is held to, with the clause."""
     now = at("season16", entries.LAUNCHED)
     with pytest.raises(errors.RefusedError, match=found):
-        updating.update(now, newer(now, "l2-1", **changes), None, now.at_ms, "ann", WHY)
+        engine_update.update(now, newer(now, "l2-1", **changes), None, now.at_ms, "ann", WHY)
 
 
 def test_an_update_keeps_the_competition_and_stays_unique() -> None:
@@ -409,27 +398,29 @@ def test_an_update_keeps_the_competition_and_stays_unique() -> None:
     now = at("season17", entries.LAUNCHED)
     gpu = newer(now, "l2-1", competition="gpu", box="gpu-1")
     with pytest.raises(errors.RefusedError, match=r"l2 is for cpu \(S17-2\)"):
-        updating.update(now, gpu, None, now.at_ms, "ann", WHY)
+        engine_update.update(now, gpu, None, now.at_ms, "ann", WHY)
     parts = model.NeuralParts(training="Zero", network="T40", engine="Lc0")
     first = newer(now, "gpu-1", neural=parts)
-    extended(now, updating.update(now, first, None, now.at_ms, "ann", WHY))
+    extended(now, engine_update.update(now, first, None, now.at_ms, "ann", WHY))
     clone = newer(now, "gpu-2", neural=parts.model_copy(update={"network": "T41"}))
     with pytest.raises(errors.RefusedError, match=r"same training and engine as .*S16-16"):
-        updating.update(now, clone, None, now.at_ms, "ann", WHY)
+        engine_update.update(now, clone, None, now.at_ms, "ann", WHY)
     voted = clone.model_copy(update={"exception": "voted by the committee"})
-    assert updating.update(now, voted, None, now.at_ms, "ann", WHY)
+    assert engine_update.update(now, voted, None, now.at_ms, "ann", WHY)
 
 
 def test_updates_need_a_reason_an_engine_and_a_change() -> None:
     """Who, why and what: none of them may be missing."""
     now = at("season16", entries.LAUNCHED)
     with pytest.raises(errors.UsageError, match="--reason"):
-        updating.update(now, newer(now, "l2-1"), None, now.at_ms, "ann", "")
+        engine_update.update(now, newer(now, "l2-1"), None, now.at_ms, "ann", "")
     with pytest.raises(errors.RefusedError, match="what this entry says already"):
-        updating.update(now, updating.entries_of(now)["l2-1"], None, now.at_ms, "ann", WHY)
+        engine_update.update(
+            now, engine_update.entries_of(now)["l2-1"], None, now.at_ms, "ann", WHY
+        )
     unknown = newer(now, "l2-1", id="nobody", name="Nobody")
     with pytest.raises(errors.RefusedError, match="no engine 'nobody'"):
-        updating.update(now, unknown, None, now.at_ms, "ann", WHY)
+        engine_update.update(now, unknown, None, now.at_ms, "ann", WHY)
     over = rulebook.played("season16").state
     with pytest.raises(errors.RefusedError, match="season is over"):
         ask(over, "l2-1")
@@ -455,7 +446,7 @@ def test_an_added_engine_plays_its_event(tmp_path: Path) -> None:
     """It enters the event that is named, with a seed behind the listed, and no other."""
     text = driver.season_text().replace('file = "short.epd"', 'file = "short.epd"\nrepeat = true')
     played = driver.Driver.launched(driver.load(tmp_path, text))
-    drafts = updating.add(played.state, joining(), "league", played.now_ms, "ann", WHY)
+    drafts = engine_update.add(played.state, joining(), "league", played.now_ms, "ann", WHY)
     assert drafts[0].kind == submissions.ENGINE_ADDED
     played.append(drafts, by="ann")
     played.play()
@@ -469,7 +460,9 @@ def test_an_added_engine_plays_its_event(tmp_path: Path) -> None:
 def test_a_reserve_enters_nothing(tmp_path: Path) -> None:
     """Without an event it can be tested, and take another's place, no more."""
     played = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
-    played.append(updating.add(played.state, joining(), "", played.now_ms, "ann", WHY), by="ann")
+    played.append(
+        engine_update.add(played.state, joining(), "", played.now_ms, "ann", WHY), by="ann"
+    )
     played.settle()
     assert "new" in played.state.engines
     assert "new" not in played.state.events["league"].entrants
@@ -487,21 +480,21 @@ def test_an_engine_that_fits_nowhere_is_refused(tmp_path: Path, event: str, foun
     """Its event must have room in its format and in its book."""
     played = driver.Driver.launched(driver.load(tmp_path, driver.season_text()))
     with pytest.raises(errors.RefusedError, match=found):
-        updating.add(played.state, joining(), event, played.now_ms, "ann", WHY)
+        engine_update.add(played.state, joining(), event, played.now_ms, "ann", WHY)
 
 
 def test_an_engine_joins_once_and_in_time() -> None:
     """Who is there already, and who comes too late, is refused: by which clause, or what to do."""
     now = at("season16", entries.EVENT_RANKED, "ql")
     with pytest.raises(errors.RefusedError, match="in this season already"):
-        updating.add(now, newer(now, "l2-1"), "", now.at_ms, "ann", WHY)
+        engine_update.add(now, newer(now, "l2-1"), "", now.at_ms, "ann", WHY)
     with pytest.raises(errors.RefusedError, match="S16-13c"):
-        updating.add(now, joining(), "l2", now.at_ms, "ann", WHY)
+        engine_update.add(now, joining(), "l2", now.at_ms, "ann", WHY)
     cup = at("cup", entries.EVENT_STARTED, "round-32")
     with pytest.raises(errors.RefusedError, match="CUP-8a"):
-        updating.add(cup, joining(), "round-16", cup.at_ms, "ann", WHY)
+        engine_update.add(cup, joining(), "round-16", cup.at_ms, "ann", WHY)
     with pytest.raises(errors.RefusedError, match=r"nobody enters it .*amend engine"):
-        updating.add(cup, joining(), "round-32", cup.at_ms, "ann", WHY)
+        engine_update.add(cup, joining(), "round-32", cup.at_ms, "ann", WHY)
 
 
 def test_the_entry_and_the_spec_of_a_submission_agree() -> None:

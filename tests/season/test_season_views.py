@@ -8,7 +8,8 @@ from pathlib import Path
 import driver
 import pytest
 
-from orchestrator.season import crosstable, graph, pairing, progress, standings
+from orchestrator.season import graph
+from orchestrator.season.fold import crosstable, pairing, progress, standings
 
 
 @pytest.fixture(name="season")

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import orchestrator
 from orchestrator import contract
 from orchestrator.arbiter.adjudication import presets
-from orchestrator.season import explain, files, model, views, wording
+from orchestrator.season import views
+from orchestrator.season.file import describe, load, wording
+from orchestrator.season.spec import model
 
 SEASONS = Path(orchestrator.__file__).parent / "seasons"
 LIMITS = contract.Limits(syzygy_path="/tables")
@@ -98,7 +100,7 @@ def test_a_changed_rule_is_told_as_changed(rules: contract.Adjudication) -> None
 
 def test_check_promises_no_bound(tmp_path: Path) -> None:
     """Hours are told as those of 60 moves a game, with the break that they hold."""
-    told = list(explain.sentences(explain.explain(driver.load(tmp_path, driver.season_text()))))
+    told = list(describe.sentences(describe.explain(driver.load(tmp_path, driver.season_text()))))
     assert "16 games, about 22h 50m if each game takes 60 moves and all their time" in told[0]
     assert not any("at most" in line for line in told)
     assert any("4 games, about 8h 50m with its break;" in line for line in told)
@@ -106,7 +108,7 @@ def test_check_promises_no_bound(tmp_path: Path) -> None:
 
 def test_check_bounds_no_knockout() -> None:
     """Matches end early (CUP-3a) or go on (CUP-3d), and leave no tie: no total is promised."""
-    told = list(explain.sentences(explain.explain(files.load(SEASONS / "cup.toml"))))
+    told = list(describe.sentences(describe.explain(load.load(SEASONS / "cup.toml"))))
     assert "208 games (fewer or more, as matches go), about" in told[0]
     assert "ends when it is decided, a level one by the next pair that is won" in told[2]
     assert "64 games (fewer or more, as matches go), about" in told[2]
@@ -116,7 +118,7 @@ def test_check_bounds_no_knockout() -> None:
 
 def test_check_tells_time_controls_in_their_order() -> None:
     """A superfinal's own comes with its games, those of its extensions behind (S16-8c, S16-8d)."""
-    told = list(explain.sentences(explain.explain(files.load(SEASONS / "season16.toml"))))
+    told = list(describe.sentences(describe.explain(load.load(SEASONS / "season16.toml"))))
     (line,) = (line for line in told if "match of 100 games" in line)
     assert "match of 100 games at 120+10; if drawn, 16 more at 25+10; if drawn, 8 more at" in line
     assert "at 3+2, again and again until one side is ahead: 100 games or more, about" in line
@@ -126,7 +128,7 @@ def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:
     """What `farm check` says of an event holds its draw rule, and that others have none."""
     rule = 'adjudication = { rules = "ntcec1", eval_draw = { bound_cp = 15 } }\n'
     whole = driver.season_text().replace("promote =", f"{rule}promote =", 1)
-    told = list(explain.sentences(explain.explain(driver.load(tmp_path, whole))))
+    told = list(describe.sentences(describe.explain(driver.load(tmp_path, whole))))
     start = told.index("  adjudication by ntcec1, changed:")
     assert "drawn after 10 plies in a row with evals within 15 centipawns" in told[start + 1]
     assert "from ply 82 on (move 41)" in told[start + 1]

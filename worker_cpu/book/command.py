@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import chess960, dealing
-from orchestrator.ledger import files
+from orchestrator.arbiter import chess960
+from orchestrator.common import errors, files
+from orchestrator.testmatch import openings
 from worker_cpu.book import archive, enumeration, lines
 from worker_cpu.match import orders
 
@@ -151,11 +152,11 @@ def numbered(
 
 def _numbered(count: int | None, seed: int, *, double: bool) -> list[contract.Opening]:
     if double:
-        drawn = (dealing.draw(f"{seed}/dfrc/{at}") for at in range(count or 0))
+        drawn = (openings.draw(f"{seed}/dfrc/{at}") for at in range(count or 0))
         return [chess960.double(number % chess960.DOUBLE) for number in drawn]
     if count is None:
         return [chess960.opening(number) for number in range(chess960.POSITIONS)]
-    order = dealing.order(chess960.POSITIONS, "random", seed)
+    order = openings.order(chess960.POSITIONS, "random", seed)
     return [chess960.opening(number) for number in order[:count]]
 
 

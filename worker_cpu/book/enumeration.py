@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import chess
 import chess.engine
 
-from orchestrator import contract, errors
+from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import dealing
+from orchestrator.common import errors
+from orchestrator.testmatch import openings
 from worker_cpu.book import lines
 
 START_SECONDS = 60.0  # s: an engine that loads a big network
@@ -58,7 +59,7 @@ def _board(epd: str, variant: boards.Variant) -> chess.Board:
 
 def sample(found: Sequence[lines.Line], count: int, seed: int) -> list[lines.Line]:
     """Draw so many lines by the seed, kept in their order; all when there are fewer."""
-    chosen = sorted(dealing.order(len(found), "random", seed)[:count])
+    chosen = sorted(openings.order(len(found), "random", seed)[:count])
     return [found[at] for at in chosen]
 
 

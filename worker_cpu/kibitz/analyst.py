@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from orchestrator import errors
-from worker_cpu import start
+from orchestrator.common import errors
+from worker_cpu.engines import local, mounts, sandbox
 from worker_cpu.protocols import base, uci
-from worker_cpu.seats import local, sandbox, visible
+from worker_cpu.referee import engine_start
 
 START_SECONDS: Final = 60.0  # s: from the start to uciok
 READY_SECONDS: Final = 300.0  # s: to readyok: networks and tablebases are loaded
@@ -125,9 +125,9 @@ class Analyst:
     # -- the handshake -----------------------------------------------------------------
 
     def _begin(self) -> None:
-        environment = start.engine_environment(os.environ, GAME)
+        environment = engine_start.engine_environment(os.environ, GAME)
         if self._engine.kind == "bubblewrap":
-            environment |= {"HOME": visible.SCRATCH, "TMPDIR": visible.SCRATCH}
+            environment |= {"HOME": mounts.SCRATCH, "TMPDIR": mounts.SCRATCH}
         try:
             self._process = subprocess.Popen(
                 self._engine.arguments(),

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import errors, logs
+from orchestrator.common import errors, logs
 from orchestrator.ledger import address, kibitz_store, kibitzing, store, vitals
 from worker_cpu import settings
-from worker_cpu import vitals as samples
+from worker_cpu.engines import mounts, sandbox
+from worker_cpu.host import heartbeat as samples
 from worker_cpu.kibitz import analyst, cores, service
-from worker_cpu.seats import sandbox, visible
 
 HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host takes more
 
@@ -124,7 +124,7 @@ def kibitz(
     wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
     own = cores.bind(settings.cpus_of(cpus, "--cpus"))
     logs.configure()
-    visible.prefer_own_programs()
+    mounts.prefer_own_programs()
     engine = analyst.Engine(
         command=words,
         options=wanted,
@@ -168,7 +168,7 @@ def _redis_url() -> str:
 
 def _farm_places() -> tuple[str, ...]:
     data = pathlib.Path(os.environ.get("FARM_DATA", ".farm")).absolute()
-    return (str(data), *visible.farm_places(os.environ, data, address.url()))
+    return (str(data), *mounts.farm_places(os.environ, data, address.url()))
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from orchestrator import errors
+from orchestrator.common import errors
 from orchestrator.ledger import vitals
 
 

@@ -20,7 +20,8 @@ from typing import Final, Protocol
 import pydantic
 import structlog
 
-from orchestrator import contract, errors
+from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api, kibitzing
 from worker_cpu.kibitz import analyst, follow
 

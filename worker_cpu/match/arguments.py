@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from orchestrator import contract
 from orchestrator.rating import sprt
-from worker_cpu.match import engines, schedule, switches, words
-from worker_cpu.seats import sandbox
+from worker_cpu.engines import sandbox
+from worker_cpu.match import cli_values, engines, schedule, switches
 
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
 NO_RULES = contract.Adjudication()
@@ -62,13 +62,15 @@ class Settings:
 def read(arguments: Sequence[str]) -> Settings:
     """Read a command line; raise ``UsageError`` naming the wrong switch."""
     draft = switches.Draft()
-    for name, group in words.grouped(arguments):
+    for name, group in cli_values.grouped(arguments):
         if name in switches.REFUSED:
-            raise words.unsupported(f"-{name}", switches.REFUSED[name])
+            raise cli_values.unsupported(f"-{name}", switches.REFUSED[name])
         if name in switches.IDLE:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
         elif name not in switches.READERS:
-            raise words.unknown("farm match", f"-{name}", [f"-{one}" for one in switches.READERS])
+            raise cli_values.unknown(
+                "farm match", f"-{name}", [f"-{one}" for one in switches.READERS]
+            )
         else:
             switches.READERS[name](draft, f"-{name}", group)
     return _settings(draft)
@@ -76,13 +78,13 @@ def read(arguments: Sequence[str]) -> Settings:
 
 def names_engines(arguments: Sequence[str]) -> bool:
     """Say whether a command line has engines of its own: else it can only resume."""
-    return any(name == "engine" for name, _ in words.grouped(arguments))
+    return any(name == "engine" for name, _ in cli_values.grouped(arguments))
 
 
 def journal_of(arguments: Sequence[str]) -> pathlib.Path | None:
     """Return the journal of a command line that only resumes; ``None`` if it does not."""
     draft = switches.Draft()
-    for name, group in words.grouped(arguments):
+    for name, group in cli_values.grouped(arguments):
         if name in PLACES:
             switches.READERS[name](draft, f"-{name}", group)
     if "resume" not in draft.match:
@@ -92,7 +94,7 @@ def journal_of(arguments: Sequence[str]) -> pathlib.Path | None:
 
 def beside_journal(arguments: Sequence[str]) -> list[str]:
     """Return a command line without the switches that only say where the journal is."""
-    groups = words.grouped(arguments)
+    groups = cli_values.grouped(arguments)
     return [word for name, group in groups if name not in PLACES for word in (f"-{name}", *group)]
 
 
@@ -103,12 +105,12 @@ def with_seed(settings: Settings, seed: int) -> Settings:
 
 def _settings(draft: switches.Draft) -> Settings:
     if len(draft.own) < 2:
-        raise words.refuse("-engine", f"{len(draft.own)} engines", "two or more")
+        raise cli_values.refuse("-engine", f"{len(draft.own)} engines", "two or more")
     field = engines.engines(draft.each, draft.own)
     if "tables" in draft.match:
         draft.rules["syzygy"] = {**draft.tables, "path": draft.match.pop("tables")}
     elif draft.tables:
-        raise words.refuse("-tbpieces, -tbadjudicate", "no -tb", "-tb DIRECTORIES beside them")
+        raise cli_values.refuse("-tbpieces, -tbadjudicate", "no -tb", "-tb DIRECTORIES beside them")
     settings = Settings(
         engines=field,
         plan=_plan(draft, len(field)),
@@ -141,8 +143,10 @@ def _plan(draft: switches.Draft, count: int) -> schedule.Plan:
 def _check(settings: Settings) -> None:
     plan, openings = settings.plan, settings.openings
     if settings.test is not None and plan.engines != 2:
-        raise words.refuse("-sprt", f"{plan.engines} engines", "two engines")
+        raise cli_values.refuse("-sprt", f"{plan.engines} engines", "two engines")
     if plan.seeds >= plan.engines:
-        raise words.refuse("-seeds", str(plan.seeds), f"fewer than the {plan.engines} engines")
+        raise cli_values.refuse("-seeds", str(plan.seeds), f"fewer than the {plan.engines} engines")
     if openings is not None and openings.file is None and settings.variant == "standard":
-        raise words.refuse("-openings", f"format={openings.kind}", "-variant fischerandom beside")
+        raise cli_values.refuse(
+            "-openings", f"format={openings.kind}", "-variant fischerandom beside"
+        )

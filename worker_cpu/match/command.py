@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 import click
 
-from orchestrator import contract, errors
-from worker_cpu import processes
+from orchestrator import contract
+from orchestrator.common import errors
+from worker_cpu.engines import handles
 from worker_cpu.match import (
     arguments,
     cores,
@@ -178,7 +179,7 @@ def _tables(rule: contract.Syzygy | None) -> list[str]:
     return [f"-tb: no tablebases in {pathlib.Path(place)}" for place in empty]
 
 
-def _lanes(settings: arguments.Settings, telling: report.Report) -> list[processes.Cores]:
+def _lanes(settings: arguments.Settings, telling: report.Report) -> list[handles.Cores]:
     threads = max(engine.threads for engine in settings.engines)
     cpus = cores.available(settings.cpus)
     lanes = cores.allot(settings.concurrency, threads, cpus)

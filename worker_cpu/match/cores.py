@@ -15,12 +15,12 @@ import os
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from worker_cpu import processes
+from worker_cpu.engines import handles
 
 TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
 
 
-def allot(games: int, threads: int, cpus: Sequence[int]) -> list[processes.Cores]:
+def allot(games: int, threads: int, cpus: Sequence[int]) -> list[handles.Cores]:
     """Return the cores of each game; ``ANYWHERE`` for all when they do not suffice.
 
     ``cpus`` are in the order in which they are taken (``whole_cores_first``).
@@ -29,11 +29,11 @@ def allot(games: int, threads: int, cpus: Sequence[int]) -> list[processes.Cores
         return [_separate(cpus[at : at + threads + 1]) for at in _starts(games, threads + 1)]
     if games * threads <= len(cpus):
         sets = [frozenset(cpus[at : at + threads]) for at in _starts(games, threads)]
-        return [processes.Cores(own, own) for own in sets]
-    return [processes.ANYWHERE] * games
+        return [handles.Cores(own, own) for own in sets]
+    return [handles.ANYWHERE] * games
 
 
-def left_over(lanes: Sequence[processes.Cores], cpus: Sequence[int]) -> frozenset[int]:
+def left_over(lanes: Sequence[handles.Cores], cpus: Sequence[int]) -> frozenset[int]:
     """Return the CPUs that no game is bound to, for everything else of the match."""
     return frozenset(cpus).difference(*(lane.referee | lane.engines for lane in lanes))
 
@@ -42,8 +42,8 @@ def _starts(games: int, width: int) -> range:
     return range(0, games * width, width)
 
 
-def _separate(own: Sequence[int]) -> processes.Cores:
-    return processes.Cores(frozenset(own[:1]), frozenset(own[1:]))
+def _separate(own: Sequence[int]) -> handles.Cores:
+    return handles.Cores(frozenset(own[:1]), frozenset(own[1:]))
 
 
 def available(wanted: frozenset[int]) -> list[int]:

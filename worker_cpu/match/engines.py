@@ -17,9 +17,9 @@ from typing import get_args
 import pydantic
 
 from orchestrator import contract
-from orchestrator.arbiter import cutechess
 from orchestrator.common import bounds
-from worker_cpu.match import programs, words
+from orchestrator.engines import cutechess
+from worker_cpu.match import cli_values, programs
 
 FLAGS = frozenset({"whitepov"})
 REFUSED = {
@@ -98,9 +98,9 @@ def wishes(switch: str, group: Sequence[str]) -> Wishes:
         if not equals and key in FLAGS:
             made.values[key] = "true"
         elif key in REFUSED:
-            raise words.unsupported(f"-{switch} {word}", REFUSED[key])
+            raise cli_values.unsupported(f"-{switch} {word}", REFUSED[key])
         elif not equals:
-            raise words.unknown(f"-{switch}", word, [f"{name}=" for name in KEYS])
+            raise cli_values.unknown(f"-{switch}", word, [f"{name}=" for name in KEYS])
         else:
             _wish(made, switch, key, value)
     return made
@@ -118,7 +118,7 @@ def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
     elif key in KEYS:
         made.values["depth" if key == "plies" else key] = value
     else:
-        raise words.unknown(f"-{switch}", key, [f"{name}=" for name in KEYS])
+        raise cli_values.unknown(f"-{switch}", key, [f"{name}=" for name in KEYS])
 
 
 # -- engines.json --------------------------------------------------------------------
@@ -130,10 +130,10 @@ def configured(name: str, places: Iterable[pathlib.Path] | None = None) -> Wishe
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         allowed = "a file " + " or ".join(map(str, paths))
-        raise words.refuse(f"-engine conf={name}", f"no {CONFIGURATION}", allowed)
+        raise cli_values.refuse(f"-engine conf={name}", f"no {CONFIGURATION}", allowed)
     entries = _entries(path)
     if name not in entries:
-        raise words.unknown(f"-engine conf ({path})", name, entries)
+        raise cli_values.unknown(f"-engine conf ({path})", name, entries)
     return _of_entry(entries[name], f"{path}: {name}")
 
 
@@ -147,12 +147,12 @@ def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
         return cutechess.parse(bounds.content(path, bounds.SETTINGS_BYTES))
     except ValueError as error:
         allowed = "a JSON list of engines, each with name and command"
-        raise words.refuse(str(path), str(error), allowed) from None
+        raise cli_values.refuse(str(path), str(error), allowed) from None
 
 
 def _of_entry(entry: cutechess.Configured, where: str) -> Wishes:
     if entry.ponder:
-        raise words.unsupported(f"{where}: ponder: true", REFUSED["ponder"])
+        raise cli_values.unsupported(f"{where}: ponder: true", REFUSED["ponder"])
     told = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
     known = {key: value for key, value in told.items() if value}
     if entry.white_pov:
@@ -178,27 +178,27 @@ def engines(each: Wishes, own: Sequence[Wishes]) -> tuple[Engine, ...]:
 def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
     values = wanted.values
     if "cmd" not in values:
-        raise words.refuse(where, "no command", "cmd=PROGRAM or conf=NAME")
+        raise cli_values.refuse(where, "no command", "cmd=PROGRAM or conf=NAME")
     if "name" in values:
         where = f"{where} ({values['name']})"
     directory = programs.directory(values.get("dir") or ".", where)
     command = programs.command(values["cmd"], directory, where)
     name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
     protocols = get_args(contract.ProtocolName)
-    restart = words.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
+    restart = cli_values.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
     spec = contract.EngineSpec.model_validate(
         {
             "id": f"engine-{len(taken)}",
             "name": name,
-            "protocol": words.choice(f"{where} proto", values.get("proto", "uci"), protocols),
+            "protocol": cli_values.choice(f"{where} proto", values.get("proto", "uci"), protocols),
             "command": (*command, *wanted.arguments),
             "directory": str(directory),
             "options": wanted.options,
-            "white_pov": words.truth(f"{where} whitepov", values.get("whitepov", "false")),
+            "white_pov": cli_values.truth(f"{where} whitepov", values.get("whitepov", "false")),
             "init": tuple(wanted.init),
         }
     )
-    margin = words.number(f"{where} timemargin", values.get("timemargin", "0"))
+    margin = cli_values.number(f"{where} timemargin", values.get("timemargin", "0"))
     stderr = pathlib.Path(values["stderr"]).absolute() if "stderr" in values else None
     return Engine(
         spec=spec,
@@ -224,15 +224,15 @@ def _unique(name: str, taken: set[str]) -> str:
 def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     """Read ``tc``, ``st``, ``nodes`` and ``depth``; raise ``UsageError``."""
     if "tc" in values and "st" in values:
-        raise words.refuse(where, "both tc and st", "one of the two")
+        raise cli_values.refuse(where, "both tc and st", "one of the two")
     clock: dict[str, int] = {}
     if "st" in values:
-        clock["move_ms"] = words.seconds_as_ms(f"{where} st", values["st"])
+        clock["move_ms"] = cli_values.seconds_as_ms(f"{where} st", values["st"])
     elif values.get("tc", "inf") != "inf":
         clock = _tc(values["tc"], f"{where} tc")
     for key in ("nodes", "depth"):
         if key in values:
-            clock[key] = words.number(f"{where} {key}", values[key], 1)
+            clock[key] = cli_values.number(f"{where} {key}", values[key], 1)
     try:
         return contract.TimeControl.model_validate(clock)
     except pydantic.ValidationError:
@@ -240,7 +240,7 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
         allowed = (
             "tc=MOVES/TIME+INCREMENT, st=SECONDS (above 0, at most 10 days), nodes=N or depth=N"
         )
-        raise words.refuse(where, "".join(told) or "no time control", allowed) from None
+        raise cli_values.refuse(where, "".join(told) or "no time control", allowed) from None
 
 
 def _tc(text: str, where: str) -> dict[str, int]:
@@ -249,17 +249,17 @@ def _tc(text: str, where: str) -> dict[str, int]:
     base, plus, increment = rest.partition("+")
     clock = {"base_ms": _clock_ms(base, where)}
     if plus:
-        clock["increment_ms"] = round(words.real(where, increment, TIMES) * 1000)
-    if slash and words.number(where, moves):
-        clock["moves"] = words.number(where, moves, 1)
+        clock["increment_ms"] = round(cli_values.real(where, increment, TIMES) * 1000)
+    if slash and cli_values.number(where, moves):
+        clock["moves"] = cli_values.number(where, moves, 1)
     return clock
 
 
 def _clock_ms(text: str, where: str) -> int:
     parts = text.split(":")
     if len(parts) > 3:
-        raise words.refuse(where, repr(text), TIMES)
+        raise cli_values.refuse(where, repr(text), TIMES)
     total = 0.0
     for part in parts:
-        total = total * 60 + words.real(where, part, TIMES)
+        total = total * 60 + cli_values.real(where, part, TIMES)
     return round(total * 1000)

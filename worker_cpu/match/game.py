@@ -16,7 +16,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from orchestrator import contract
-from worker_cpu import finished, frames, processes
+from worker_cpu.engines import handles
+from worker_cpu.referee import result
+from worker_cpu.wire import frames
 
 LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
 QUIT_SECONDS = 10.0  # s: kept engines that are told to quit are killed long before
@@ -31,7 +33,7 @@ class Interrupted:
     evidence: str
 
 
-End: TypeAlias = finished.Ended | Interrupted
+End: TypeAlias = result.Ended | Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
 
 
@@ -40,8 +42,8 @@ class Seated:
 
     def __init__(
         self,
-        nursery: processes.Nursery,
-        cores: processes.Cores,
+        nursery: handles.Nursery,
+        cores: handles.Cores,
         scratch: pathlib.Path,
         lock: int | None = None,
         limit_seconds: float = LIMIT_SECONDS,
@@ -51,7 +53,7 @@ class Seated:
         ``lock`` is the hall's, or its lane's, where the game is played in one.
         """
         self.referee = nursery.referee(cores)
-        self.dead_man = processes.DeadMan(
+        self.dead_man = handles.DeadMan(
             log=scratch / "deadman.jsonl",
             scratch=scratch,
             lock=lock,
@@ -64,7 +66,7 @@ class Seated:
 
     def feed(self) -> None:
         """Tell the dead man that this process lives."""
-        self.dead_man.feed(processes.boottime_ns())
+        self.dead_man.feed(handles.boottime_ns())
 
     def dismiss(self) -> None:
         """Let both end, the engines that stayed first; ``gone`` says when all have."""
@@ -162,11 +164,11 @@ class Game:
             case _:
                 return
 
-    def _ended(self, told: dict[str, Any]) -> finished.Ended:
+    def _ended(self, told: dict[str, Any]) -> result.Ended:
         ended_ms = _now_ms()
 
         def record() -> contract.GameRecord:
-            return finished.game_record(
+            return result.game_record(
                 told,
                 self.order,
                 [contract.PlyRecord.decode(ply) for ply in self._plies],
@@ -176,7 +178,7 @@ class Game:
                 ended_ms=ended_ms,
             )
 
-        return finished.Ended(
+        return result.Ended(
             order=self.order,
             outcome=contract.Outcome.model_validate(told["outcome"]),
             plies=told["plies"],
@@ -184,7 +186,7 @@ class Game:
             started_ms=self._started_ms,
             ended_ms=ended_ms,
             record=record if self.order.recorded else None,
-            unmet=tuple(finished.unmet(told, self.order)),
+            unmet=tuple(result.unmet(told, self.order)),
         )
 
 

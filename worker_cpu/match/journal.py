@@ -20,12 +20,12 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from orchestrator import contract, errors
-from orchestrator.ledger import files
-from worker_cpu import finished
+from orchestrator import contract
+from orchestrator.common import errors, files
 from worker_cpu.match import schedule
+from worker_cpu.referee import result as referee_result
 
-Finished: TypeAlias = contract.GameRecord | finished.Ended
+Finished: TypeAlias = contract.GameRecord | referee_result.Ended
 
 VERSION = 1
 
@@ -190,7 +190,7 @@ class Journal:
 
 
 def _plies(game: Finished) -> int:
-    if isinstance(game, finished.Ended):
+    if isinstance(game, referee_result.Ended):
         return game.plies
     return game.plies[-1].ply if game.plies else len(game.order.opening.moves)
 

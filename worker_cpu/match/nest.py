@@ -16,7 +16,8 @@ import subprocess
 import traceback
 from typing import NoReturn
 
-from worker_cpu import nursery, processes
+from worker_cpu.engines import handles
+from worker_cpu.referee import forkserver
 
 MAX_FD = 1 << 20  # descriptors of the fork are closed up to here
 
@@ -43,7 +44,7 @@ class Forked:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
-def fork(theirs: socket.socket) -> processes.Child:
+def fork(theirs: socket.socket) -> handles.Child:
     """Fork a nursery that serves this end of a socket pair."""
     pid = os.fork()
     if pid == 0:
@@ -59,7 +60,7 @@ def _be_nursery(theirs: socket.socket) -> NoReturn:
         os.dup2(nothing, 0)
         os.closerange(3, theirs.fileno())
         os.closerange(theirs.fileno() + 1, MAX_FD)
-        status = nursery.main([str(theirs.fileno())])
+        status = forkserver.main([str(theirs.fileno())])
     except BaseException:  # the top of a process: nothing may return into the match
         with contextlib.suppress(OSError):
             traceback.print_exc()

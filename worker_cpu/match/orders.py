@@ -6,9 +6,10 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from orchestrator import contract, errors
-from orchestrator.arbiter import chess960, dealing, openings
-from orchestrator.common import bounds
+from orchestrator import contract
+from orchestrator.arbiter import chess960, openings
+from orchestrator.common import bounds, errors
+from orchestrator.testmatch import openings as testmatch_openings
 from worker_cpu.match import arguments, engines, schedule, switches
 
 Deal: TypeAlias = Callable[[int], contract.Opening]
@@ -72,7 +73,7 @@ def deal(settings: arguments.Settings) -> Deal:
     wanted = settings.openings
     if wanted is not None and wanted.file is not None:
         exits = read_book(wanted.file, wanted.kind, wanted.plies)
-        order = dealing.order(len(exits), wanted.order, settings.seed, wanted.start)
+        order = testmatch_openings.order(len(exits), wanted.order, settings.seed, wanted.start)
         return lambda index: exits[order[index % len(order)]]
     if wanted is not None:
         return _numbered(wanted, settings.seed)
@@ -88,8 +89,8 @@ def _numbered(wanted: switches.Openings, seed: int) -> Deal:
     if not listed:
         listed = range(chess960.DOUBLE if wanted.kind == "dfrc" else chess960.POSITIONS)
     if wanted.order == "random" and len(listed) > LISTED:
-        return lambda index: make(dealing.draw(f"{seed}/dfrc/{index}") % len(listed))
-    order = dealing.order(len(listed), wanted.order, seed, wanted.start)
+        return lambda index: make(testmatch_openings.draw(f"{seed}/dfrc/{index}") % len(listed))
+    order = testmatch_openings.order(len(listed), wanted.order, seed, wanted.start)
     return lambda index: make(listed[order[index % len(order)]])
 
 

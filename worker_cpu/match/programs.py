@@ -12,7 +12,7 @@ import shlex
 import shutil
 from typing import Final
 
-from worker_cpu.match import words
+from worker_cpu.match import cli_values
 
 GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
 _ALLOWED: Final = (
@@ -25,7 +25,7 @@ def directory(text: str, where: str) -> pathlib.Path:
     """Return the directory of ``dir=``, absolute; raise ``UsageError`` if there is none."""
     found = _path(text).absolute()
     if not found.is_dir():
-        raise words.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
+        raise cli_values.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
     return found
 
 
@@ -41,9 +41,9 @@ def command(text: str, home: pathlib.Path, where: str) -> list[str]:
     if found is None:
         named = f"no file {home / _path(parts[0])}"
         missing = named if "/" in parts[0] else f"no {parts[0]!r} in PATH, and {named}"
-        raise words.refuse(where, f"cmd={text}, but {missing}", _ALLOWED)
+        raise cli_values.refuse(where, f"cmd={text}, but {missing}", _ALLOWED)
     if not os.access(found, os.X_OK):
-        raise words.refuse(where, f"cmd={text}, but {found} is not executable", _ALLOWED)
+        raise cli_values.refuse(where, f"cmd={text}, but {found} is not executable", _ALLOWED)
     return [found, *parts[1:]]
 
 
@@ -52,7 +52,9 @@ def shell_words(text: str, where: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise words.refuse(where, f"{text!r} ({error})", "words as a shell cuts them") from None
+        raise cli_values.refuse(
+            where, f"{text!r} ({error})", "words as a shell cuts them"
+        ) from None
 
 
 def _program(text: str, home: pathlib.Path) -> str | None:

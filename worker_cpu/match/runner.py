@@ -23,8 +23,8 @@ import select
 import time
 from collections.abc import Sequence
 
-from orchestrator import errors
-from worker_cpu import processes
+from orchestrator.common import errors
+from worker_cpu.engines import handles, sandbox
 from worker_cpu.match import (
     arguments,
     game,
@@ -37,7 +37,6 @@ from worker_cpu.match import (
     stopping,
     traffic,
 )
-from worker_cpu.seats import sandbox
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
@@ -57,7 +56,7 @@ class Reason(enum.Enum):
 class Lane:
     """One of the places where games are played at the same time."""
 
-    def __init__(self, cores: processes.Cores) -> None:
+    def __init__(self, cores: handles.Cores) -> None:
         self.cores = cores
         self.slot: schedule.Slot | None = None
         self.game: game.Game | None = None
@@ -72,7 +71,7 @@ class Runner:
     def __init__(
         self,
         settings: arguments.Settings,
-        lanes: Sequence[processes.Cores],
+        lanes: Sequence[handles.Cores],
         written: orders.Orders,
         kept: journal.Journal,
         table: standings.Standings,
@@ -83,7 +82,7 @@ class Runner:
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
-        self._nursery = processes.Nursery(confinement, nest.fork)
+        self._nursery = handles.Nursery(confinement, nest.fork)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []

@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Hashable, Iterator
 from typing import Literal, TypeAlias
 
-from orchestrator.arbiter import dealing
+from orchestrator.testmatch import openings as testmatch_openings
 
 Kind: TypeAlias = Literal["round-robin", "gauntlet"]
 Policy: TypeAlias = Literal["default", "encounter", "round"]
@@ -69,7 +69,7 @@ class _Game:
 def slots(plan: Plan) -> tuple[Slot, ...]:
     """Return the games of a match in their order of play."""
     games = list(_games(plan))
-    openings = dealing.deal([_share(plan, game) for game in games])
+    openings = testmatch_openings.deal([_share(plan, game) for game in games])
     pairs = _pairs(games, openings)
     return tuple(
         Slot(number, game.round, game.encounter, game.white, game.black, opening, pair)

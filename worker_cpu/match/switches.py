@@ -10,10 +10,11 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from orchestrator.arbiter import chess960, dealing
+from orchestrator.arbiter import chess960
 from orchestrator.rating import sprt
-from worker_cpu.match import engines, words
-from worker_cpu.seats import sandbox
+from orchestrator.testmatch import openings
+from worker_cpu.engines import sandbox
+from worker_cpu.match import cli_values, engines
 
 Kind = Literal["pgn", "epd", "frc", "dfrc"]
 
@@ -49,7 +50,7 @@ class Openings:
 
     file: pathlib.Path | None = None
     kind: Kind = "pgn"
-    order: dealing.Order = "sequential"
+    order: openings.Order = "sequential"
     plies: int | None = None
     start: int = 1
     positions: tuple[int, ...] = ()
@@ -82,26 +83,26 @@ def _each(draft: Draft, _: str, group: list[str]) -> None:
 
 def _openings(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "format", "order", "plies", "start", "policy", "positions")
-    found = words.pairs(where, group, keys)
+    found = cli_values.pairs(where, group, keys)
     file = pathlib.Path(found["file"]) if "file" in found else None
-    kind = words.choice(f"{where} format", found.get("format") or _kind(file), KINDS)
+    kind = cli_values.choice(f"{where} format", found.get("format") or _kind(file), KINDS)
     if (file is None) != (kind in ("frc", "dfrc")):
         allowed = "file=NAME with format=pgn or epd; format=frc or dfrc without a file"
-        raise words.refuse(where, " ".join(group), allowed)
+        raise cli_values.refuse(where, " ".join(group), allowed)
     limit = chess960.DOUBLE if kind == "dfrc" else chess960.POSITIONS
     draft.match["openings"] = Openings(
         file=file,
         kind=kind,  # type: ignore[arg-type] # `choice` has checked it
-        order=words.choice(  # type: ignore[arg-type] # likewise
+        order=cli_values.choice(  # type: ignore[arg-type] # likewise
             f"{where} order", found.get("order", "sequential"), ("sequential", "random")
         ),
-        plies=words.number(f"{where} plies", found["plies"]) if "plies" in found else None,
-        start=words.number(f"{where} start", found.get("start", "1"), 1),
+        plies=cli_values.number(f"{where} plies", found["plies"]) if "plies" in found else None,
+        start=cli_values.number(f"{where} start", found.get("start", "1"), 1),
         positions=_positions(f"{where} positions", found.get("positions", ""), limit),
     )
     if "policy" in found:
         policies = ("default", "encounter", "round")
-        draft.plan["policy"] = words.choice(f"{where} policy", found["policy"], policies)
+        draft.plan["policy"] = cli_values.choice(f"{where} policy", found["policy"], policies)
 
 
 def _kind(file: pathlib.Path | None) -> str:
@@ -116,61 +117,63 @@ def _positions(where: str, text: str, limit: int) -> tuple[int, ...]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        begin = words.number(where, first, 0, limit - 1)
-        found += range(begin, words.number(where, last or first, begin, limit - 1) + 1)
+        begin = cli_values.number(where, first, 0, limit - 1)
+        found += range(begin, cli_values.number(where, last or first, begin, limit - 1) + 1)
     return tuple(found)
 
 
 def _draw(draft: Draft, where: str, group: list[str]) -> None:
-    found = words.pairs(where, group, ("movenumber", "movecount", "score"))
+    found = cli_values.pairs(where, group, ("movenumber", "movecount", "score"))
     draft.rules["draw"] = {
-        "move_number": max(1, words.number(where, found.get("movenumber", "0"))),
-        "move_count": max(1, words.number(where, found.get("movecount", "1"))),
-        "score_cp": words.number(where, found.get("score", "0")),
+        "move_number": max(1, cli_values.number(where, found.get("movenumber", "0"))),
+        "move_count": max(1, cli_values.number(where, found.get("movecount", "1"))),
+        "score_cp": cli_values.number(where, found.get("score", "0")),
     }
 
 
 def _resign(draft: Draft, where: str, group: list[str]) -> None:
     bare = ["twosided=true" if word == "twosided" else word for word in group]
-    found = words.pairs(where, bare, ("movecount", "score", "twosided"))
+    found = cli_values.pairs(where, bare, ("movecount", "score", "twosided"))
     draft.rules["resign"] = {
-        "move_count": max(1, words.number(where, found.get("movecount", "1"))),
-        "score_cp": words.number(where, found.get("score", "0")),
-        "twosided": words.truth(where, found.get("twosided", "false")),
+        "move_count": max(1, cli_values.number(where, found.get("movecount", "1"))),
+        "score_cp": cli_values.number(where, found.get("score", "0")),
+        "twosided": cli_values.truth(where, found.get("twosided", "false")),
     }
 
 
 def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:
-    limit = words.number(where, words.one(where, group))
+    limit = cli_values.number(where, cli_values.one(where, group))
     draft.rules |= {"max_moves": limit} if limit else {}
 
 
 def _tb(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["tables"] = words.one(where, group).replace(";", ":")
+    draft.match["tables"] = cli_values.one(where, group).replace(";", ":")
 
 
 def _tbpieces(draft: Draft, where: str, group: list[str]) -> None:
-    draft.tables["men"] = words.number(where, words.one(where, group), 3, 7)
+    draft.tables["men"] = cli_values.number(where, cli_values.one(where, group), 3, 7)
 
 
 def _tbadjudicate(draft: Draft, where: str, group: list[str]) -> None:
-    draft.tables["draw_only"] = words.choice(where, words.one(where, group), TB_MODES) == "DRAW"
+    draft.tables["draw_only"] = (
+        cli_values.choice(where, cli_values.one(where, group), TB_MODES) == "DRAW"
+    )
 
 
 def _tournament(draft: Draft, where: str, group: list[str]) -> None:
-    draft.plan["kind"] = words.choice(where, words.one(where, group), TOURNAMENTS)
+    draft.plan["kind"] = cli_values.choice(where, cli_values.one(where, group), TOURNAMENTS)
 
 
 def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["sandbox"] = words.choice(where, words.one(where, group), sandbox.WISHES)
+    draft.match["sandbox"] = cli_values.choice(where, cli_values.one(where, group), sandbox.WISHES)
 
 
 def _variant(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["variant"] = words.choice(where, words.one(where, group), VARIANTS)
+    draft.match["variant"] = cli_values.choice(where, cli_values.one(where, group), VARIANTS)
 
 
 def _repeat(draft: Draft, where: str, group: list[str]) -> None:
-    draft.plan["repeat"] = words.number(where, words.one(where, group), 1) if group else 2
+    draft.plan["repeat"] = cli_values.number(where, cli_values.one(where, group), 1) if group else 2
 
 
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
@@ -180,102 +183,104 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     if group and "=" not in group[0]:
         group[0] = f"file={group[0]}"
     fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
-    found = words.pairs(where, group, ("file", "min", "fi", "append", "notation", *fields))
+    found = cli_values.pairs(where, group, ("file", "min", "fi", "append", "notation", *fields))
     if "file" not in found:
-        raise words.refuse(where, "no file", "FILE or file=FILE")
-    words.choice(f"{where} notation", found.get("notation", "san"), ("san",))
+        raise cli_values.refuse(where, "no file", "FILE or file=FILE")
+    cli_values.choice(f"{where} notation", found.get("notation", "san"), ("san",))
     draft.match["pgn"] = pathlib.Path(found["file"])
-    draft.match["minimal"] = words.truth(where, found.get("min", "false"))
-    draft.match["append"] = words.truth(where, found.get("append", "true"))
+    draft.match["minimal"] = cli_values.truth(where, found.get("min", "false"))
+    draft.match["append"] = cli_values.truth(where, found.get("append", "true"))
 
 
 def _epdout(draft: Draft, where: str, group: list[str]) -> None:
     bare = [word if "=" in word else f"file={word}" for word in group]
-    found = words.pairs(where, bare, ("file", "append"))
-    if not words.truth(f"{where} append", found.get("append", "true")):
+    found = cli_values.pairs(where, bare, ("file", "append"))
+    if not cli_values.truth(f"{where} append", found.get("append", "true")):
         draft.remarks.append(f"{where}: positions are written behind what the file holds")
-    draft.match["epd"] = pathlib.Path(words.one(where, [found.get("file", "")]))
+    draft.match["epd"] = pathlib.Path(cli_values.one(where, [found.get("file", "")]))
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
-    found = words.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
+    found = cli_values.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
     missing = [key for key in ("elo0", "elo1") if key not in found]
     if missing:
-        raise words.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
+        raise cli_values.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
     draft.match["test"] = sprt.Test(
-        elo0=words.real(where, found["elo0"]),
-        elo1=words.real(where, found["elo1"]),
-        alpha=words.real(where, found.get("alpha", "0.05")),
-        beta=words.real(where, found.get("beta", "0.05")),
-        model=words.choice(f"{where} model", found.get("model", "normalized"), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
+        elo0=cli_values.real(where, found["elo0"]),
+        elo1=cli_values.real(where, found["elo1"]),
+        alpha=cli_values.real(where, found.get("alpha", "0.05")),
+        beta=cli_values.real(where, found.get("beta", "0.05")),
+        model=cli_values.choice(f"{where} model", found.get("model", "normalized"), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
     )
 
 
 def _affinity(draft: Draft, where: str, group: list[str]) -> None:
-    text = words.one(where, group) if group else ""
+    text = cli_values.one(where, group) if group else ""
     draft.match["cpus"] = frozenset(_positions(where, text, 4096))
 
 
 def _log(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "level", "append", "compress", "realtime", "engine")
-    found = words.pairs(where, [word if "=" in word else f"file={word}" for word in group], keys)
-    truths = {key: words.truth(f"{where} {key}", found.get(key, usual)) for key, usual in LOG}
+    found = cli_values.pairs(
+        where, [word if "=" in word else f"file={word}" for word in group], keys
+    )
+    truths = {key: cli_values.truth(f"{where} {key}", found.get(key, usual)) for key, usual in LOG}
     if truths != {key: usual == "true" for key, usual in LOG}:
         draft.remarks.append(f"{where}: plain text, written behind what the file holds")
-    draft.match["log"] = pathlib.Path(words.one(f"{where} file", [found.get("file", "")]))
+    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [found.get("file", "")]))
 
 
 def _report(_: Draft, where: str, group: list[str]) -> None:
-    words.truth(where, words.pairs(where, group, ("penta",)).get("penta", "true"))
+    cli_values.truth(where, cli_values.pairs(where, group, ("penta",)).get("penta", "true"))
 
 
 def _output(_: Draft, where: str, group: list[str]) -> None:
-    found = words.pairs(where, group, ("format",))
-    words.choice(where, found.get("format", "cutechess"), ("cutechess", "fastchess"))
+    found = cli_values.pairs(where, group, ("format",))
+    cli_values.choice(where, found.get("format", "cutechess"), ("cutechess", "fastchess"))
 
 
 def _text(field: str) -> Reader:
     def read_text(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = words.one(where, group)
+        draft.match[field] = cli_values.one(where, group)
 
     return read_text
 
 
 def _path(field: str) -> Reader:
     def read_path(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = pathlib.Path(words.one(where, group))
+        draft.match[field] = pathlib.Path(cli_values.one(where, group))
 
     return read_path
 
 
 def _count(field: str, low: int) -> Reader:
     def read_count(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = words.number(where, words.one(where, group), low)
+        draft.match[field] = cli_values.number(where, cli_values.one(where, group), low)
 
     return read_count
 
 
 def _shape(field: str) -> Reader:
     def read_shape(draft: Draft, where: str, group: list[str]) -> None:
-        draft.plan[field] = words.number(where, words.one(where, group), 1)
+        draft.plan[field] = cli_values.number(where, cli_values.one(where, group), 1)
 
     return read_shape
 
 
 def _patience(field: str) -> Reader:
     def read_patience(draft: Draft, where: str, group: list[str]) -> None:
-        draft.timeouts[field] = words.number(where, words.one(where, group), 1)
+        draft.timeouts[field] = cli_values.number(where, cli_values.one(where, group), 1)
 
     return read_patience
 
 
 def _turn(draft: Draft, where: str, group: list[str]) -> None:
-    words.none(where, group)
+    cli_values.none(where, group)
     draft.plan |= {"swap": False} if where == "-noswap" else {"reverse": True}
 
 
 def _flag(draft: Draft, where: str, group: list[str]) -> None:
-    words.none(where, group)
+    cli_values.none(where, group)
     draft.match[where.removeprefix("-")] = True
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from worker_cpu import frames
 from worker_cpu.match import arguments, schedule
+from worker_cpu.wire import frames
 
 
 class Traffic:

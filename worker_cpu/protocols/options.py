@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from orchestrator import contract
-from orchestrator.arbiter import limits
-from worker_cpu.protocols import uci, wishes
+from orchestrator.engines import limits
+from worker_cpu.protocols import option_policy, uci
 
 Writer: TypeAlias = Callable[[uci.Option, str | None], bytes]
 
@@ -58,7 +58,7 @@ def plan(
     spec: contract.EngineSpec,
 ) -> Plan:
     """Decide what is set on a UCI engine that offers these options."""
-    return _plan(wishes.Offer(offered, spec.options), order, _write_uci, spec)
+    return _plan(option_policy.Offer(offered, spec.options), order, _write_uci, spec)
 
 
 def plan_xboard(
@@ -76,18 +76,18 @@ def plan_xboard(
     extra += [uci.Option("memory", "spin", min=1)] if features.memory else []
     extra += [uci.Option(f"egtpath {kind}", "string") for kind in features.egt]
     untold = order.model_copy(update={"variant": "standard"})
-    return _plan(wishes.Offer([*extra, *offered], spec.options), untold, _write_xboard)
+    return _plan(option_policy.Offer([*extra, *offered], spec.options), untold, _write_xboard)
 
 
 def _plan(
-    offer: wishes.Offer,
+    offer: option_policy.Offer,
     order: contract.GameOrder,
     write: Writer,
     own: contract.EngineSpec | None = None,
 ) -> Plan:
     settings: list[contract.OptionSetting] = []
     commands: list[bytes] = []
-    for wish in wishes.wishes(offer, order, own):
+    for wish in option_policy.wishes(offer, order, own):
         choice = _Choice(wish.value, MISSING)
         if wish.option is not None:
             choice = _Choice(None) if wish.value is None else _choose(wish.option, wish.value)
@@ -97,7 +97,7 @@ def _plan(
     return Plan(tuple(settings), tuple(commands))
 
 
-def _setting(wish: wishes.Wish, choice: _Choice) -> contract.OptionSetting:
+def _setting(wish: option_policy.Wish, choice: _Choice) -> contract.OptionSetting:
     return contract.OptionSetting(
         name=wish.name,
         asked=wish.asked,
@@ -141,7 +141,7 @@ def _combo(option: uci.Option, asked: str) -> _Choice:
         if choice.lower() == asked.lower():
             return _Choice(choice)
     number = limits.whole(asked)
-    if number is not None and limits.role(option.name) in wishes.LIMITED:
+    if number is not None and limits.role(option.name) in option_policy.LIMITED:
         below = [n for c in option.choices if (n := limits.whole(c)) is not None and n <= number]
         if below:
             return _Choice(str(max(below)), "lowered to the engine's next choice")

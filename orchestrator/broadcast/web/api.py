@@ -8,8 +8,10 @@ from typing import Final, NamedTuple
 
 from starlette import concurrency, requests, responses, routing
 
-from orchestrator.broadcast import games, library, projector
-from orchestrator.broadcast.web import answers, hub, live, openapi
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import documents, games
+from orchestrator.broadcast.web import hub, live, openapi
+from orchestrator.broadcast.web import responses as web_responses
 
 _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
 _ROOT: Final = "/api/v1"
@@ -19,18 +21,20 @@ class Replay(NamedTuple):
     """A finished game: its plies, and all of it as a document."""
 
     line: games.GameLine
-    document: library.Document
+    document: documents.Document
 
 
 class Api:
     """The answers of the API; ``told`` is the projector, of which only states are read."""
 
-    def __init__(self, shelf: library.Library, told: projector.Projector, center: hub.Hub) -> None:
+    def __init__(
+        self, shelf: documents.Library, told: projector.Projector, center: hub.Hub
+    ) -> None:
         """Answer from library, projector and hub."""
         self._shelf, self._told, self._hub = shelf, told, center
         self._replays: collections.OrderedDict[str, Replay] = collections.OrderedDict()
         self._lock = threading.Lock()  # two threads need not read the same game at once
-        self._openapi = library.of_json(openapi.document())
+        self._openapi = documents.of_json(openapi.document())
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes below ``/api/v1``."""
@@ -45,25 +49,27 @@ class Api:
 
     async def openapi(self, request: requests.Request) -> responses.Response:
         """Return the description of this API."""
-        return answers.of_document(request, self._openapi)
+        return web_responses.of_document(request, self._openapi)
 
     async def document(self, request: requests.Request) -> responses.Response:
         """Return a document of the library by its place."""
         place = request.path_params["place"]
         document = self._shelf.get(place)
         return (
-            answers.missing(place) if document is None else answers.of_document(request, document)
+            web_responses.missing(place)
+            if document is None
+            else web_responses.of_document(request, document)
         )
 
     async def live(self, request: requests.Request) -> responses.Response:
         """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
         season = request.query_params.get("season", "")
         if season and self._shelf.get(f"seasons/{season}") is None:
-            return answers.missing(f"season {season!r}")
+            return web_responses.missing(f"season {season!r}")
         try:
             self._hub.check_room()
         except hub.FullError as error:
-            return answers.full(str(error))
+            return web_responses.full(str(error))
         return live.Live(self._hub, request, season)
 
     # -- games -------------------------------------------------------------------------
@@ -74,11 +80,15 @@ class Api:
         running = self._running(season, game)
         if running is not None:
             document = self._shelf.get(f"seasons/{season}/live")
-            return answers.of_document(request, document) if document else answers.missing(game)
+            return (
+                web_responses.of_document(request, document)
+                if document
+                else web_responses.missing(game)
+            )
         found = await concurrency.run_in_threadpool(self._replay, season, game)
         if found is None:
-            return answers.missing(f"record of game {game!r} in season {season!r}")
-        return answers.of_document(request, found.document, "public, max-age=60")
+            return web_responses.missing(f"record of game {game!r} in season {season!r}")
+        return web_responses.of_document(request, found.document, "public, max-age=60")
 
     def _replay(self, season: str, game: str) -> Replay | None:
         """Return a finished game, read once and kept while it is asked for."""
@@ -91,7 +101,9 @@ class Api:
                 if record is None:
                     return None
                 line = games.of_record(record)
-                self._replays[attempt] = Replay(line, library.of_json(games.finished(record, line)))
+                self._replays[attempt] = Replay(
+                    line, documents.of_json(games.finished(record, line))
+                )
             self._replays.move_to_end(attempt)
             while len(self._replays) > _REPLAYS:
                 self._replays.popitem(last=False)
@@ -117,6 +129,6 @@ class Api:
             replay = await concurrency.run_in_threadpool(self._replay, season, game)
             line = replay and replay.line
         if line is None or not 1 <= number <= line.last:
-            return answers.missing(f"ply {number} of game {game!r} in season {season!r}")
-        found = library.of_json(line.shown[number - 1].full())
-        return answers.of_document(request, found, "public, max-age=3600")
+            return web_responses.missing(f"ply {number} of game {game!r} in season {season!r}")
+        found = documents.of_json(line.shown[number - 1].full())
+        return web_responses.of_document(request, found, "public, max-age=3600")

@@ -11,9 +11,12 @@ from typing import Final
 
 from starlette import applications, requests, responses, routing, staticfiles, types
 
-from orchestrator.broadcast import feeds, library, messages, projector, watched
-from orchestrator.broadcast.outlook import keeper, settings
-from orchestrator.broadcast.web import answers, api, downloads, guard, hub, manual, sockets
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import documents, messages, season_view
+from orchestrator.broadcast.feeds import files as feeds_files
+from orchestrator.broadcast.forecast import settings, worker
+from orchestrator.broadcast.web import api, docs_pages, downloads, guard, hub, sockets
+from orchestrator.broadcast.web import responses as web_responses
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
 _BEGINNING_SECONDS: Final = 10.0  # s: how long who comes waits for the first pass
@@ -32,23 +35,23 @@ class Files(staticfiles.StaticFiles):
     def file_response(self, *args: object, **kwargs: object) -> responses.Response:
         """Return a file that is asked for again each time, and answered by 304 mostly."""
         answer = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
-        answer.headers.setdefault("Cache-Control", answers.FRESH)
+        answer.headers.setdefault("Cache-Control", web_responses.FRESH)
         return answer
 
 
 def create(
-    source: watched.Source,
+    source: season_view.Source,
     archive: pathlib.Path,
     directory: pathlib.Path,
     reckoned: settings.Settings | None = None,
-    comments: watched.Comments | None = None,
+    comments: season_view.Comments | None = None,
 ) -> types.ASGIApp:
     """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
 
     Without ``reckoned`` it tells no ratings and no forecast, without ``comments`` nothing
     of kibitzers.
     """
-    shelf = library.Library()
+    shelf = documents.Library()
     center = hub.Hub(shelf)
     loop: list[asyncio.AbstractEventLoop] = []
 
@@ -56,11 +59,11 @@ def create(
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
             loop[0].call_soon_threadsafe(center.take, told)
 
-    files = feeds.Directory(directory)
+    files = feeds_files.Directory(directory)
     told = projector.Projector(source, archive, shelf, files, publish, comments)
     beside = None
     if reckoned is not None:
-        beside = keeper.Keeper(source, told, shelf, publish, reckoned)
+        beside = worker.Keeper(source, told, shelf, publish, reckoned)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
@@ -90,7 +93,7 @@ def create(
     routes: list[routing.BaseRoute] = [
         *api.Api(shelf, told, center).routes(),
         *downloads.Downloads(told, shelf).routes(),
-        *manual.Manual(manual.directory()).routes(),
+        *docs_pages.Manual(docs_pages.directory()).routes(),
         routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
         routing.WebSocketRoute("/socket.io/", socket_io.socket),
         routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),
@@ -104,7 +107,7 @@ def create(
     return guard.Guard(served)
 
 
-def _health(shelf: library.Library) -> types.ASGIApp:
+def _health(shelf: documents.Library) -> types.ASGIApp:
     async def health(_: requests.Request) -> responses.Response:
         """Say that documents are served, and how many."""
         return responses.JSONResponse({"documents": len(shelf.places()), "season": shelf.shown})
@@ -113,4 +116,4 @@ def _health(shelf: library.Library) -> types.ASGIApp:
 
 
 async def _full(_: requests.Request, error: Exception) -> responses.Response:
-    return answers.full(str(error))
+    return web_responses.full(str(error))

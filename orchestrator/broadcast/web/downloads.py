@@ -11,10 +11,13 @@ from typing import Final
 from starlette import concurrency, requests, responses, routing
 
 from orchestrator.arbiter import record as pgn_record
-from orchestrator.broadcast import games, library, lichess, projector, watched
-from orchestrator.broadcast.tcec import pgn as tcec_pgn
-from orchestrator.broadcast.web import answers, filters
-from orchestrator.season import events
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import documents, games, season_view
+from orchestrator.broadcast.feeds import lichess
+from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
+from orchestrator.broadcast.web import filters
+from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.season.fold import events
 
 PGN: Final = "application/x-chess-pgn"
 AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
@@ -25,7 +28,7 @@ _ROUND_GAMES: Final = 64  # of a round: Lichess takes no more
 class Downloads:
     """The answers that are PGN."""
 
-    def __init__(self, told: projector.Projector, shelf: library.Library) -> None:
+    def __init__(self, told: projector.Projector, shelf: documents.Library) -> None:
         """Answer from the projector's states and the album."""
         self._told, self._shelf = told, shelf
         self._busy = asyncio.Semaphore(AT_ONCE)
@@ -52,13 +55,15 @@ class Downloads:
         season = self._season(request)
         game = season and season.state.games.get(request.path_params["game"])
         if not season or not game or game.finished is None:
-            return answers.missing(f"finished game {request.path_params['game']!r}")
+            return web_responses.missing(f"finished game {request.path_params['game']!r}")
         text = await concurrency.run_in_threadpool(
             self._told.album.pgn, season.id, game.id, game.finished.attempt
         )
         if text is None:
-            return answers.missing(f"record of game {game.id!r}")
-        return answers.of_document(request, answers.of_text(text, PGN), "public, max-age=60")
+            return web_responses.missing(f"record of game {game.id!r}")
+        return web_responses.of_document(
+            request, web_responses.of_text(text, PGN), "public, max-age=60"
+        )
 
     async def season(self, request: requests.Request) -> responses.Response:
         """Return the finished games of a season or event that pass the filters."""
@@ -66,17 +71,17 @@ class Downloads:
         if "event" in request.path_params:
             asked["event"] = request.path_params["event"]
         if season is None:
-            return answers.missing(f"season at {request.url.path}")
+            return web_responses.missing(f"season at {request.url.path}")
         if wrong := filters.wrong(asked):
-            return answers.wrong(wrong)
+            return web_responses.wrong(wrong)
         if missing := filters.missing(season, asked):
-            return answers.missing(missing)
+            return web_responses.missing(missing)
         if self._busy.locked():
-            return answers.full("too many downloads at this moment; try again in a minute")
+            return web_responses.full("too many downloads at this moment; try again in a minute")
         chosen = filters.chosen(season, asked)
         headers = {
             "ETag": _version(season.id, chosen),
-            "Cache-Control": answers.FRESH,
+            "Cache-Control": web_responses.FRESH,
             "Content-Disposition": f'attachment; filename="{_file_name(season.id, asked)}"',
         }
         if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -86,7 +91,7 @@ class Downloads:
         )
 
     async def _texts(
-        self, season: watched.Season, chosen: list[events.Game]
+        self, season: season_view.Season, chosen: list[events.Game]
     ) -> AsyncIterator[bytes]:
         async with self._busy:
             for game in chosen:
@@ -98,7 +103,7 @@ class Downloads:
                 if text is not None:
                     yield text.rstrip(b"\n") + b"\n\n"
 
-    def _season(self, request: requests.Request) -> watched.Season | None:
+    def _season(self, request: requests.Request) -> season_view.Season | None:
         found = self._told.seasons.get(request.path_params["season"])
         return None if found is None or found.state.launch is None else found
 
@@ -108,7 +113,7 @@ class Downloads:
         """Return the game in flight, else the one that was finished last."""
         season = self._told.seasons.get(self._shelf.shown)
         if season is None:
-            return answers.missing("season")
+            return web_responses.missing("season")
         if season.game is not None:
             return self._answer(request, [self._flying(season, season.game.order.game, request)])
         last = season.last_finished()
@@ -120,7 +125,7 @@ class Downloads:
         season, name = self._season(request), request.path_params["game"]
         game = season.state.games.get(name) if season else None
         if season is None or game is None:
-            return answers.missing(f"game {name!r}")
+            return web_responses.missing(f"game {name!r}")
         if season.game is not None and season.game.order.game == name:
             return self._answer(request, [self._flying(season, name, request)])
         return self._answer(request, await self._finished(season, [game], request))
@@ -129,7 +134,7 @@ class Downloads:
         """Return the games of a round that have begun."""
         season, event = self._season(request), request.path_params["event"]
         if season is None or event not in season.state.events:
-            return answers.missing(f"event {event!r}")
+            return web_responses.missing(f"event {event!r}")
         number = request.path_params["round"]
         order = season.state.events[event].order
         chosen = [g for g in map(season.state.games.__getitem__, order) if _round(g) == number]
@@ -142,18 +147,18 @@ class Downloads:
     @staticmethod
     def _answer(request: requests.Request, texts: list[str]) -> responses.Response:
         if not texts:
-            return answers.missing("game that has begun")
-        return answers.of_document(request, answers.of_text("".join(texts), PGN))
+            return web_responses.missing("game that has begun")
+        return web_responses.of_document(request, web_responses.of_text("".join(texts), PGN))
 
     @staticmethod
-    def _flying(season: watched.Season, name: str, request: requests.Request) -> str:
+    def _flying(season: season_view.Season, name: str, request: requests.Request) -> str:
         game = season.game
         assert game is not None
         tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
         return lichess.text(game.line, tags).at(_permalink(request, season.id, name))
 
     async def _finished(
-        self, season: watched.Season, chosen: list[events.Game], request: requests.Request
+        self, season: season_view.Season, chosen: list[events.Game], request: requests.Request
     ) -> list[str]:
         """Return finished games; each is rendered once, and by one request at a time."""
         async with self._rendering:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, get_args
 
 from orchestrator import contract
-from orchestrator.broadcast import watched
-from orchestrator.season import events, views
-from orchestrator.season import state as season_state
+from orchestrator.broadcast.content import season_view
+from orchestrator.season import views
+from orchestrator.season.fold import events
+from orchestrator.season.fold import state as season_state
 
 NAMES: Final = ("event", "engine", "white", "black", "result", "ending", "eco")
 _ENGINES: Final = ("engine", "white", "black")
@@ -34,7 +35,7 @@ def wrong(asked: Mapping[str, str]) -> str:
     return ""
 
 
-def missing(season: watched.Season, asked: Mapping[str, str]) -> str:
+def missing(season: season_view.Season, asked: Mapping[str, str]) -> str:
     """Return what is asked for and not in a season, '' where all is."""
     event, known = asked.get("event"), season.state.events
     if event and event not in known:
@@ -51,12 +52,12 @@ def missing(season: watched.Season, asked: Mapping[str, str]) -> str:
     return ""
 
 
-def chosen(season: watched.Season, asked: Mapping[str, str]) -> list[events.Game]:
+def chosen(season: season_view.Season, asked: Mapping[str, str]) -> list[events.Game]:
     """Return the finished games that pass, in their order of play."""
     return [game for game in played(season) if _passes(season, game, asked)]
 
 
-def played(season: watched.Season) -> list[events.Game]:
+def played(season: season_view.Season) -> list[events.Game]:
     """Return the finished games of a season in their order of play."""
     found = (
         season.state.games[name] for event in season.state.events.values() for name in event.order
@@ -77,7 +78,7 @@ def _called(engine: str, name: str, text: str) -> bool:
     return text.lower() in name.lower() or text.lower() == engine.lower()
 
 
-def _passes(season: watched.Season, game: events.Game, asked: Mapping[str, str]) -> bool:
+def _passes(season: season_view.Season, game: events.Game, asked: Mapping[str, str]) -> bool:
     def sits(engine: str, text: str) -> bool:
         return _called(engine, views.name(season.state, engine, game.event), text)
 
@@ -97,6 +98,6 @@ def _details(game: events.Game) -> str:
     return game.finished.details if game.finished else ""
 
 
-def _eco(season: watched.Season, game: events.Game) -> str:
+def _eco(season: season_view.Season, game: events.Game) -> str:
     brief = season.brief(game)
     return brief.eco if brief else ""

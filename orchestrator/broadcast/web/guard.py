@@ -15,7 +15,7 @@ from starlette import datastructures, responses, types
 from uvicorn.protocols.http import h11_impl
 from uvicorn.protocols.websockets import websockets_sansio_impl
 
-from orchestrator.broadcast.web import doors, limits
+from orchestrator.broadcast.web import connection_limits, limits
 
 READ: Final = frozenset({"GET", "HEAD"})
 OPEN: Final = ("/api/", "/pgn/", "/tcec/", "/lichess/", "/socket.io/")  # for pages elsewhere too
@@ -89,7 +89,7 @@ class PatientProtocol(h11_impl.H11Protocol):
     _silent: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
-    def __init__(self, *arguments: Any, house: doors.Doors, **named: Any) -> None:
+    def __init__(self, *arguments: Any, house: connection_limits.Doors, **named: Any) -> None:
         """Serve a connection that still has to be let into the house."""
         super().__init__(*arguments, **named)
         self._house, self._refused = house, False
@@ -149,7 +149,7 @@ class PatientProtocol(h11_impl.H11Protocol):
 class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
     """A WebSocket that gives its place back, and is cut when it sends a flood."""
 
-    def __init__(self, *arguments: Any, house: doors.Doors, **named: Any) -> None:
+    def __init__(self, *arguments: Any, house: connection_limits.Doors, **named: Any) -> None:
         """Take over a connection that is in the house."""
         super().__init__(*arguments, **named)
         self._house = house

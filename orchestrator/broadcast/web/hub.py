@@ -20,10 +20,10 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator import contract, errors
-from orchestrator.broadcast import library, messages
+from orchestrator import contract
+from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.web import streams, tcecwire
-from orchestrator.common import text
+from orchestrator.common import errors, text
 
 QUEUE: Final = 256  # frames a listener may be behind
 SPARING: Final = 32  # behind by more, it is told nothing volatile
@@ -69,7 +69,7 @@ class Listener:
 class Hub:
     """The listeners of all kinds: browsers of our page, TCEC's viewers by two protocols."""
 
-    def __init__(self, shelf: library.Library) -> None:
+    def __init__(self, shelf: documents.Library) -> None:
         """Speak of what is in the library."""
         self._shelf = shelf
         self._boot = secrets.token_hex(4)

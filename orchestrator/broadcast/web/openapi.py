@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator import version
+from orchestrator.common import version
 
 _SEASON: Final = ("season", "The season's id.")
 _EVENT: Final = ("event", "The event's id.")

@@ -12,7 +12,7 @@ from typing import Final
 import uvicorn
 from starlette import types
 
-from orchestrator.broadcast.web import doors, guard
+from orchestrator.broadcast.web import connection_limits, guard
 
 BACKLOG: Final = 2_048  # connections that wait while all others are served
 _ACCEPTED: Final = 64  # connections taken from the backlog at once: between, others are served
@@ -31,14 +31,16 @@ class Server(uvicorn.Server):
             listening.listen(BACKLOG)
 
 
-def make(app: types.ASGIApp, host: str, port: int, house: doors.Doors | None = None) -> Server:
+def make(
+    app: types.ASGIApp, host: str, port: int, house: connection_limits.Doors | None = None
+) -> Server:
     """Return the server; ``run(sockets=…)`` serves until it is told to end.
 
     ``house`` says how many may come in, and which reverse proxies may say whose a request is.
     """
     _raise_limits()
     _quieten()
-    house = house or doors.Doors()
+    house = house or connection_limits.Doors()
     config = uvicorn.Config(
         app,
         host=host,

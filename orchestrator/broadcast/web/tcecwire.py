@@ -6,7 +6,7 @@ import enum
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.broadcast import messages
+from orchestrator.broadcast.content import messages
 from orchestrator.common import text
 
 _VIEWERS: Final = 2  # methods of the plain protocol

@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from orchestrator.season import model
 from orchestrator.season.formats import base
+from orchestrator.season.spec import model
 
 
 @dataclasses.dataclass(frozen=True)

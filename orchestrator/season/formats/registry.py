@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from orchestrator.season import model
 from orchestrator.season.formats import (
     base,
     encounters,
@@ -12,6 +11,7 @@ from orchestrator.season.formats import (
     swiss,
     tcec_swiss,
 )
+from orchestrator.season.spec import model
 
 
 def build(spec: model.Format, field: base.Field) -> base.Format:

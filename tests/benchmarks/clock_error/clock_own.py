@@ -15,8 +15,9 @@ import clock_figures
 import clock_runners
 
 from orchestrator import contract
-from worker_cpu import finished, processes
+from worker_cpu.engines import handles
 from worker_cpu.match import cores, game
+from worker_cpu.referee import result
 
 PATIENCE_MS = 60_000  # ms: a referee that says nothing for so long is broken
 
@@ -37,7 +38,7 @@ def errors_ms(
 
 class _Nursery:
     def __init__(self) -> None:
-        self.nursery = processes.Nursery()
+        self.nursery = handles.Nursery()
 
     def close(self) -> None:
         self.nursery.end()
@@ -71,7 +72,7 @@ def _order(
 
 
 def _play(
-    nursery: processes.Nursery, order: contract.GameOrder, scratch: pathlib.Path
+    nursery: handles.Nursery, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
     lane = cores.allot(1, 1, cores.available(frozenset()))[0]
     seated = game.Seated(nursery, lane, scratch)
@@ -85,6 +86,6 @@ def _play(
             raise RuntimeError("the referee hangs")
         end = playing.serve()
     seated.leave()
-    assert isinstance(end, finished.Ended), end
+    assert isinstance(end, result.Ended), end
     assert end.record is not None
     return end.record()

@@ -19,10 +19,11 @@ import time
 
 import redis
 
-from orchestrator import contract, embedded, processes, testmatches
-from orchestrator.arbiter import testmatch
+from orchestrator import contract
 from orchestrator.contract import bells
-from orchestrator.ledger import api, lane_store, lanes, store
+from orchestrator.ledger import api, embedded_redis, lane_store, lanes, store
+from orchestrator.ops import supervisor
+from orchestrator.testmatch import orders, sprt_match
 
 HERE = pathlib.Path(__file__).parent
 LANES = 10  # of a simulated hall; each has a queue of its own
@@ -49,17 +50,17 @@ class Figures:
     load: float
 
 
-def spec(games: int) -> testmatch.Spec:
+def spec(games: int) -> orders.Spec:
     """Describe the match; its engines are never started."""
     engines = tuple(contract.EngineSpec(id=n, name=n, command=("none",)) for n in "ab")
     clock = contract.TimeControl(base_ms=1000)
-    return testmatch.Spec(id="scale", engines=engines, time_control=clock, games=games)
+    return orders.Spec(id="scale", engines=engines, time_control=clock, games=games)
 
 
 def dispatches(root: pathlib.Path, workers: int, games: int, sleep: float) -> Figures:
     """Let ``workers`` play ``games`` each; return what it took."""
-    with embedded.EmbeddedRedis(root / "redis") as server:
-        environment = processes.environment(server.url, root, "scale")
+    with embedded_redis.EmbeddedRedis(root / "redis") as server:
+        environment = supervisor.environment(server.url, root, "scale")
         environment |= {
             "SCALE_SLEEP": str(sleep),
             "PYTHONPATH": str(HERE),
@@ -75,8 +76,8 @@ def dispatches(root: pathlib.Path, workers: int, games: int, sleep: float) -> Fi
             known.open_lane(lanes.Lane(hall, name, hall, frozenset({at}), 1024))
         pool = _pool(places, environment, root)
         ledger = store.connect(server.url)
-        described, terms = spec(workers * games), testmatches.Terms()
-        keeper = testmatches.Keeper(ledger, known, root / "tests" / "scale", described, terms)
+        described, terms = spec(workers * games), sprt_match.Terms()
+        keeper = sprt_match.Keeper(ledger, known, root / "tests" / "scale", described, terms)
         try:
             keeper.open("bench")
             return _run(server.url, keeper, pool, simulated, places, games)
@@ -110,7 +111,7 @@ def _pool(
 
 def _run(
     url: str,
-    keeper: testmatches.Keeper,
+    keeper: sprt_match.Keeper,
     pool: list[subprocess.Popen[bytes]],
     simulated: object,
     places: list[tuple[str, str]],
@@ -160,7 +161,7 @@ def _resident_mb(pid: int) -> float:
 def ledger_costs(root: pathlib.Path, games: int) -> list[dict[str, float]]:
     """Measure claim, result and trimming of ``games`` games at several depths of a match."""
     rows = []
-    with embedded.EmbeddedRedis(root / "redis") as server:
+    with embedded_redis.EmbeddedRedis(root / "redis") as server:
         known = lane_store.connect(server.url)
         client = redis.Redis.from_url(server.url)
         known.open_lane(lanes.Lane("h", "a", "h", frozenset({0}), 64))

@@ -1,0 +1,1 @@
+"""What viewers see, as plain data: games, tables, statistics, messages."""

@@ -1,0 +1,1 @@
+"""Files for other people's viewers: TCEC's, Lichess'."""

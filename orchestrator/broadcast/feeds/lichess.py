@@ -1,0 +1,70 @@
+"""PGN for Lichess' broadcaster: tags, moves, ``[%eval]`` and ``[%clk]``, nothing else.
+
+It polls one address per running game and one per round, tells games apart by their
+unchanging tags, and reads the clock of the mover after each move. Evals are pawns from
+White's view, mates ``#n``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.arbiter import score
+from orchestrator.broadcast.content import games
+
+_KEPT: Final = (
+    *("Event", "Site", "Date", "Round", "White", "Black", "Result", "WhiteElo", "BlackElo"),
+    *("TimeControl", "Variant", "SetUp", "FEN", "ECO", "Opening"),
+)
+VARIANT: Final = {"fischerandom": "Chess960"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Text:
+    """A game as PGN, but for its address on our page, which the request decides."""
+
+    head: str
+    body: str
+
+    def at(self, url: str) -> str:
+        """Return the PGN of a game that our page shows at an address."""
+        return f'{self.head}[GameURL "{_tag(url)}"]\n{self.body}'
+
+
+def text(line: games.GameLine, tags: Mapping[str, str]) -> Text:
+    """Return a game, finished or in flight."""
+    kept = {name: tags[name] for name in _KEPT if name in tags}
+    if "Variant" in kept:
+        kept["Variant"] = VARIANT.get(kept["Variant"], kept["Variant"])
+    head = "".join(f'[{name} "{_tag(words)}"]\n' for name, words in kept.items())
+    body = [_move(one) for one in line.shown]
+    return Text(head, "\n".join(["", *body, kept.get("Result", "*"), "", ""]))
+
+
+def _move(one: games.Shown) -> str:
+    words = " ".join(filter(None, (one.before, one.san)))
+    said = [] if one.record is None else list(_commands(one.record))
+    return f"{words} {{ {' '.join(said)} }}" if said else words
+
+
+def _commands(ply: contract.PlyRecord) -> list[str]:
+    told = []
+    if ply.score is not None and (words := _eval(ply.score, ply.side)):
+        told.append(f"[%eval {words}]")
+    left_ns = ply.white_clock_ns if ply.side == "white" else ply.black_clock_ns
+    seconds = max(0, left_ns) // 1_000_000_000
+    told.append(f"[%clk {seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}]")
+    return told
+
+
+def _eval(said: contract.Score, mover: contract.Side) -> str:
+    if said.mate is not None:
+        return f"#{score.white_view(said, mover).mate}"
+    return score.text(said, mover)
+
+
+def _tag(words: str) -> str:
+    return " ".join(words.split()).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,265 @@
+"""Follows the games in flight: messages for every ply, and TCEC's files of the shown one.
+
+When no game is in flight, one that was interrupted and goes on next is shown as it was left,
+else the game that was finished last, from its record. No clock runs then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.arbiter import record as pgn_record
+from orchestrator.broadcast.content import (
+    documents,
+    game_store,
+    games,
+    inflight,
+    messages,
+    season_view,
+)
+from orchestrator.broadcast.feeds import files, kibitzing
+from orchestrator.broadcast.feeds.tcec import live as tcec_live
+from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
+from orchestrator.season.fold import events, orders
+
+
+class Follower:
+    """Follows the game of each season; ``front`` says whose TCEC's viewers see."""
+
+    def __init__(
+        self,
+        source: season_view.Source,
+        kept: game_store.Album,
+        shelf: documents.Library,
+        directory: files.Directory,
+        kibitzers: kibitzing.Kibitzing,
+    ) -> None:
+        """Read from ``source`` and ``kept``; write to ``shelf`` and ``directory``."""
+        self._source, self._album = source, kept
+        self._shelf, self._directory = shelf, directory
+        self._kibitzers = kibitzers
+        self._last_shown: dict[str, str] = {}
+        self._last_lines: dict[str, tuple[str, games.GameLine]] = {}  # by season, with the attempt
+
+    def drain(self, season: season_view.Season) -> list[messages.Message]:
+        """Return the last plies of a game that is over, as far as the ledger still has them."""
+        game, running = season.game, season.state.running
+        if game is None or (running is not None and running.attempt == game.attempt):
+            return []
+        head = {"season": season.id, "game": game.order.game}
+        return [_ply(head, game, shown) for shown in self._read(game)]
+
+    def follow(
+        self, season: season_view.Season, *, front: bool
+    ) -> Iterator[Sequence[messages.Message]]:
+        """Bring a season's game up to its last ply and its latest picture.
+
+        Yield what is told of it: deltas first, TCEC's messages once their files are written.
+        """
+        running = season.state.running
+        if running is None:
+            yield self._stop(season)
+            yield self._show_last(season, front=front)
+            if season.id in self._last_lines:
+                attempt, line = self._last_lines[season.id]
+                heard = self._kibitzers.hear(season.id, attempt, line, front=front, over=True)
+                yield heard.told
+            return
+        self._last_lines.pop(season.id, None)
+        game, begun = season.game, False
+        if game is None or game.attempt != running.attempt:
+            order = orders.game_order(season.state, running.game)
+            # The stream holds all plies, those before an interruption included.
+            order = order.model_copy(update={"progress": None})
+            game, begun = (
+                inflight.InFlight(order, running.attempt, running.started_ms, running.hall),
+                True,
+            )
+            season.game = game
+        yield from self._grow(season, game, begun=begun, front=front)
+
+    def _grow(
+        self, season: season_view.Season, game: inflight.InFlight, *, begun: bool, front: bool
+    ) -> Iterator[Sequence[messages.Message]]:
+        before, searched, options = game.clock(), game.search(), game.options("white")
+        new = self._read(game)
+        whole = begun or game.options("white") != options
+        changed = whole or bool(new)
+        if changed:
+            self._shelf.put({_place(season): game.document()})
+        head = {"season": season.id, "game": game.order.game}
+        told: list[messages.Message] = []
+        if whole:
+            told.append(messages.Delta("game", game.document()))  # with the new plies, if any
+        else:
+            told += [_ply(head, game, shown) for shown in new]
+        if game.clock() != before:
+            told.append(messages.Delta("clock", head | game.clock()))
+        said = game.search()
+        if said is not None and said != searched:
+            told.append(messages.Delta("search", head | said))
+        yield told
+        if front and changed:
+            yield self._files(game, new, begun=begun)
+        heard = self._kibitzers.hear(season.id, game.attempt, game.line, front=front)
+        game.kibitzers = heard.cards
+        yield heard.told
+
+    def _read(self, game: inflight.InFlight) -> list[games.Shown]:
+        """Read plies and picture; return the new plies."""
+        now_ms = self._shelf.now_ms()
+        new = [
+            game.push(contract.PlyRecord.decode(payload), now_ms)
+            for _, payload in self._source.plies(game.attempt, game.line.last)
+        ]
+        picture = self._source.live(game.hall)
+        game.see(contract.loads(picture) if picture else None)
+        return new
+
+    def _files(
+        self, game: inflight.InFlight, new: Sequence[games.Shown], *, begun: bool
+    ) -> list[messages.Message]:
+        """Write ``live.pgn`` and ``live.json``; return what is pushed of them."""
+        options = [game.options(side) for side in inflight.SIDES]
+        words = [
+            tcec_pgn.options(game.order.engine(side).protocol, settings)
+            for side, settings in zip(inflight.SIDES, options, strict=True)
+        ]
+        tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
+        text = tcec_pgn.running(game.line, tags, words)
+        whole = tcec_live.document(game.line.shown, tags, options, changed=True)
+        self._write(text.encode(), whole, game.last_move_ms)
+        if begun or not new:
+            return [messages.TcecMoves(text, whole)]
+        last = game.line.shown[-max(tcec_live.SENT, len(new)) :]
+        part = tcec_live.document(last, tags, options, changed=False)
+        part["lastMoveLoaded"] = game.line.last
+        return [messages.TcecMoves(tcec_pgn.slice_of(new), part)]
+
+    def _write(self, text: bytes, data: dict[str, Any], at_ms: int) -> None:
+        self._directory.write({"live.pgn": text, "live.json": files.encode(data)}, at_ms)
+
+    # -- between two games -------------------------------------------------------------
+
+    def _stop(self, season: season_view.Season) -> list[messages.Message]:
+        """Stop the clocks of a game that was in flight, where it waits for a verdict."""
+        game, season.game = season.game, None
+        if game is None:
+            return []
+        self._last_shown.pop(season.id, None)  # it may be no later one that is to be shown
+        return [] if season.state.lost is None else self._put(season, game.interrupted())
+
+    def _put(self, season: season_view.Season, told: dict[str, Any]) -> list[messages.Message]:
+        self._shelf.put({_place(season): told})
+        return [messages.Delta("game", told)]
+
+    def _show_left(
+        self, season: season_view.Season, *, front: bool
+    ) -> list[messages.Message] | None:
+        """Show the next game as it was left, where it goes on after an interruption."""
+        name = season.state.next_game()
+        left = None if name is None else season.state.games[name].progress
+        if name is None or left is None or not left.plies:
+            return None
+        key = f"{name} left {len(left.interruptions)} {front}"
+        if self._last_shown.get(season.id) == key:
+            return []
+        self._last_shown[season.id] = key
+        order = orders.game_order(season.state, name).model_copy(update={"progress": None})
+        game = inflight.InFlight(order, key, left.started_ms, season.state.hall)
+        for ply in left.plies:
+            game.push(ply, season.state.at_ms)
+        told = self._put(season, game.interrupted())
+        return [*told, *self._files(game, (), begun=True)] if front else told
+
+    def _show_nothing(self, season: season_view.Season) -> list[messages.Message]:
+        """Take away a game that was given up before any other was finished."""
+        if not self._shelf.drop(_place(season)):
+            return []
+        return [messages.Delta("game", {"season": season.id, "game": ""})]
+
+    def _show_last(self, season: season_view.Season, *, front: bool) -> list[messages.Message]:
+        """Show the game that goes on, else the one finished last, once its record is there."""
+        if season.state.lost is not None and self._shelf.get(_place(season)) is not None:
+            return []  # its verdict is on its way
+        left = self._show_left(season, front=front)
+        if left is not None:
+            return left
+        last = season.last_finished()
+        if last is None or last.finished is None:
+            return self._show_nothing(season)
+        attempt = last.finished.attempt
+        if self._last_shown.get(season.id) == f"{attempt} {front}":
+            return []
+        found = self._found(season, last, last.finished)
+        if found is None:
+            return []
+        text, whole = found
+        self._last_shown[season.id] = f"{attempt} {front}"
+        line, tags = games.of_record(whole), pgn_record.tags(whole)
+        self._last_lines[season.id] = attempt, line
+        # Whole, as the ledger may have forgotten its last plies before they were read.
+        recorded = bool(last.finished.record_sha256)
+        shown = self._put(season, games.finished(whole, line, recorded=recorded))
+        if not front:
+            return shown
+        options = [games.reported(whole.white), games.reported(whole.black)]
+        data = tcec_live.document(line.shown, tags, options, changed=True)
+        self._write(text, data, last.finished.ended_ms)
+        return [*shown, messages.TcecMoves(text.decode(), data)]
+
+    def _found(
+        self, season: season_view.Season, game: events.Game, finished: contract.GameFinished
+    ) -> tuple[bytes, contract.GameRecord] | None:
+        """Return a finished game's PGN and record, None as long as they are on their way."""
+        if not finished.record_sha256:
+            bare = _unrecorded(season, game, finished)
+            return pgn_record.pgn(bare).encode(), bare
+        text = self._album.pgn(season.id, game.id, finished.attempt)
+        whole = self._album.game(season.id, game.id, finished.attempt)
+        return None if text is None or whole is None else (text, whole)
+
+
+def _place(season: season_view.Season) -> str:
+    """Return the place of a season's game in the library."""
+    return f"seasons/{season.id}/live"
+
+
+def _unrecorded(
+    season: season_view.Season, game: events.Game, finished: contract.GameFinished
+) -> contract.GameRecord:
+    """Return what the journal alone tells of a game: set by organizers, imported, simulated."""
+    order = orders.game_order(season.state, game.id).model_copy(update={"progress": None})
+    line = games.GameLine(order)
+    named = line.opening()
+    return contract.GameRecord(
+        order=order,
+        attempt=finished.attempt,
+        hall=finished.hall,
+        started_ms=finished.started_ms,
+        ended_ms=finished.ended_ms,
+        white=contract.EngineReport(),
+        black=contract.EngineReport(),
+        plies=(),
+        outcome=contract.Outcome(
+            result=finished.result,
+            ending=finished.ending,
+            loser=finished.loser,
+            details=finished.details,
+        ),
+        final_fen=line.fen,
+        eco=named.eco,
+        opening=named.name,
+    )
+
+
+def _ply(head: dict[str, Any], game: inflight.InFlight, shown: games.Shown) -> messages.Message:
+    named = game.line.opening()
+    told = {
+        "ply": shown.full(),
+        "opening": {"eco": named.eco, "name": named.name},
+        "clock": game.clock(),
+    }
+    return messages.Delta("ply", head | told)

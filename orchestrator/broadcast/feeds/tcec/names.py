@@ -1,0 +1,94 @@
+"""How TCEC's viewers name seasons and events: file stems, links, numbers that sort."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from orchestrator.season.fold import events, plan
+from orchestrator.season.fold import state as season_state
+from orchestrator.season.spec import model
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9.+-]+")
+STAGES: Final = {32: "round32", 16: "round16", 8: "qf", 4: "sf", 2: "fl"}  # by entrants
+BRONZE: Final = "bz"
+
+
+def title(state: season_state.SeasonState, event: events.EventState) -> str:
+    """Return the event's title as the Event tag of its games has it."""
+    return f"{state.launched.season.name} - {event.spec.name}"
+
+
+def season(state: season_state.SeasonState) -> str:
+    """Return the season's name, with its id where it is not the file's.
+
+    A file that is launched again (``--id``) has its name from the first time: without the id the
+    one season's files would replace the other's.
+    """
+    launched = state.launched
+    name = launched.season.name
+    return name if launched.id == launched.season.id else f"{name} ({launched.id})"
+
+
+def stem(state: season_state.SeasonState, event: events.EventState) -> str:
+    """Return the stem of all files of an event in the archive."""
+    return _UNSAFE.sub("_", f"{season(state)} - {event.spec.name}").strip("_")
+
+
+def link(state: season_state.SeasonState, event: events.EventState) -> str:
+    """Return the event's address inside TCEC's viewers."""
+    stages = cup_stages(state)
+    if event.id in stages:
+        return f"season={state.launched.id}&round={stages[event.id]}"
+    return f"season={state.launched.id}&div={event.id}"
+
+
+def number(state: season_state.SeasonState) -> int:
+    """Return the season's number: the last one in its name or id, else 1."""
+    found = re.findall(r"\d+", f"{state.launched.id} {state.launched.season.name}")
+    return int(found[-1]) if found else 1
+
+
+def is_cup(state: season_state.SeasonState) -> bool:
+    """Say whether the season is a Cup: all of its events are rounds of a knockout."""
+    return all(isinstance(e.spec.format, model.Knockout) for e in state.events.values())
+
+
+def cup_stages(state: season_state.SeasonState) -> dict[str, str]:
+    """Return the stage of each round of a Cup, {} for other seasons.
+
+    Two rounds of two engines end a Cup: the match for bronze, then the final.
+    """
+    if not is_cup(state):
+        return {}
+    ids = list(state.events)
+    sizes = list(_sizes(state, ids))
+    stages = {one: STAGES.get(size, one) for one, size in zip(ids, sizes, strict=True)}
+    if sizes[-2:] == [2, 2]:
+        stages[ids[-2]] = BRONZE
+    return stages
+
+
+def _sizes(state: season_state.SeasonState, ids: Iterable[str]) -> Iterator[int]:
+    fields = plan.fields(state.launched.season, len(state.launched.engines))
+    for one in ids:
+        size = fields[one]
+        yield 1 << (size - 1).bit_length()
+
+
+def abbreviations(names: Iterable[str]) -> dict[str, str]:
+    """Return two letters for each engine, no two the same."""
+    taken: dict[str, str] = {}
+    for name in names:
+        taken[name] = next(two for two in _pairs(name) if two not in taken.values())
+    return taken
+
+
+def _pairs(name: str) -> Iterator[str]:
+    letters = [c for c in name if c.isalnum()] or ["X"]
+    yield from (letters[0].upper() + second.lower() for second in letters[1:])
+    yield from (f"{letters[0].upper()}{digit}" for digit in range(10))
+    yield from (
+        f"{first}{second}" for first in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for second in "0123456789"
+    )

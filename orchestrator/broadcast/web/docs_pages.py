@@ -1,0 +1,102 @@
+"""The documents of the installed version, as they were written: runbooks for whoever is woken.
+
+The farm's own alerts link here (``/docs/runbooks/NAME/``), so that a runbook is at hand on
+a network that reaches nothing else, and is the one of the version that runs. Invariants: only
+Markdown below the one directory is served; no link leads out of it; what is for operators is
+served to private networks only (``INSIDE``), and to the world nothing but ``PUBLIC``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import pathlib
+import re
+import sys
+from typing import Final
+
+from starlette import concurrency, requests, responses, routing
+
+from orchestrator.broadcast.content import documents
+from orchestrator.broadcast.web import responses as web_responses
+
+# Pages for spectators and engine authors; a name with a slash is a folder.
+PUBLIC: Final = (
+    *("broadcast", "engines", "match", "ratings", "season-file", "test-matches", "tutorial"),
+    *("explanation/", "rules/", "reference/archives", "reference/clauses", "how-to/run-a-cup"),
+    *("how-to/add-an-engine", "how-to/decide-a-tie", "how-to/look-into-a-game"),
+)
+# Loopback, private networks (RFC 1918, RFC 4193) and link-local addresses.
+INSIDE: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+            *("::1/128", "fc00::/7", "fe80::/10"),
+        ),
+    )
+)
+_PLACE: Final = re.compile(r"(?:[\w-]+/)*[\w-]+")  # no dot: nothing hidden, nothing above
+
+
+def directory() -> pathlib.Path:
+    """Return where the documents lie: ``FARM_DOCS``, else beside the virtual environment.
+
+    That is so in a checkout and below the prefix of the install script.
+    """
+    told = os.environ.get("FARM_DOCS")
+    return pathlib.Path(told) if told else pathlib.Path(sys.prefix).parent / "docs"
+
+
+class Manual:
+    """The answers below ``/docs``."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        """Answer from a directory of Markdown; it may be missing."""
+        self._root = root.resolve()
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the routes."""
+        return [routing.Route("/docs", self.page), routing.Route("/docs/{place:path}", self.page)]
+
+    async def page(self, request: requests.Request) -> responses.Response:
+        """Return a document as text, by the address that the built site gives it as well."""
+        place = request.path_params.get("place", "").removesuffix(".md").strip("/") or "index"
+        if not place.startswith(PUBLIC) and not _from_inside(request):
+            return responses.PlainTextResponse(
+                "this page is for the farm's operators; it is served to private networks only\n",
+                403,
+            )
+        found = await concurrency.run_in_threadpool(self._read, place)
+        if found is None:
+            return web_responses.missing(f"document {place!r}; FARM_DOCS says where documents lie")
+        return web_responses.of_document(request, found)
+
+    def _read(self, place: str) -> documents.Document | None:
+        if not _PLACE.fullmatch(place):
+            return None
+        for name in (f"{place}.md", f"{place}/index.md"):
+            path = self._root / name
+            if path.is_file() and path.resolve().is_relative_to(self._root):
+                return web_responses.of_text(path.read_bytes(), "text/plain")
+        return None
+
+
+def _from_inside(request: requests.HTTPConnection) -> bool:
+    """Say whether a request comes from a private network, and through no proxy from elsewhere.
+
+    The server takes a trusted proxy's word for whose a request is, and removes nothing: where
+    the client is still a proxy that speaks for somebody, that proxy is not trusted.
+    """
+    if request.client is None:  # a unix socket
+        return False
+    try:
+        address = ipaddress.ip_address(request.client.host)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    spoken_for = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    if spoken_for and spoken_for != request.client.host:
+        return False
+    return any(address in network for network in INSIDE)

@@ -1,0 +1,210 @@
+"""Commands that only look: status, standings, schedule, games, graph.
+
+What they print follows from the journal alone. None tells an opening that has not been
+played (draws are sealed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from orchestrator.commands import common, completing, tables
+from orchestrator.common import errors
+from orchestrator.ledger import api, services, vitals
+from orchestrator.season import graph as season_graph
+from orchestrator.season import views
+
+
+@click.command()
+@common.season_argument
+@common.json_option
+def status(season: str | None, *, as_json: bool) -> None:
+    """Show seasons, all or one, and halls: what is played, what stands in the way.
+
+    Exit code 3 when something is wrong that a person must put right, such as a Redis that has
+    lost entries: the line that begins with ALARM says what, and what to type.
+
+    Example: farm status --json
+    """
+    with common.open_ledger() as ledger:
+        known = ledger.seasons()
+        alarms = ledger.alarms() or ({} if known else common.emptied(known))
+        names = known if season is None else [season]
+        seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
+        hosts = vitals.read(ledger)
+        failed = {one.hall for one in hosts.values() if one.problem and one.hall}
+        clocks = _clocks(ledger, hosts)
+        halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
+    if as_json:
+        common.print_json({"seasons": seasons, "halls": halls, "alarms": alarms, "clocks": clocks})
+    else:
+        _show(seasons, halls, alarms)
+        for host, skew in clocks.items():
+            common.console().print(f"Clock of {host}: {_skew(skew)}", style="yellow")
+    if alarms:
+        click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
+
+
+def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
+    """Return the hosts whose clock is not Redis', with the seconds that they are ahead of it."""
+    skews = {host: one.clock_skew_seconds for host, one in hosts.items()}
+    serve = services.read(ledger, services.SERVE, services.Serve)
+    if serve is not None:
+        skews.setdefault(serve.host, serve.clock_skew_seconds)
+    known = {host: skew for host, skew in skews.items() if skew is not None}
+    return {host: skew for host, skew in known.items() if abs(skew) > vitals.SKEW_SECONDS}
+
+
+def _skew(seconds: float) -> str:
+    where = "ahead of" if seconds > 0 else "behind"
+    return (
+        f"{abs(seconds):.0f} s {where} Redis' clock. Games and leases go on; "
+        "dates in logs and PGN are wrong: start chrony on that host"
+    )
+
+
+def _season(ledger: api.Ledger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:
+    """Return what is shown of a season; one that cannot be read is an alarm."""
+    try:
+        return views.season(common.fold(ledger, name))
+    except (errors.LedgerAwayError, errors.RefusedError):
+        raise
+    except Exception as error:
+        alarms.setdefault(name, f"its journal cannot be read: {error}; see `farm fsck`")
+        return None
+
+
+def _show(
+    seasons: list[dict[str, Any]], halls: list[dict[str, Any]], alarms: dict[str, str]
+) -> None:
+    console = common.console()
+    if not seasons and not alarms:
+        console.print("No season has been launched yet; `farm launch demo` starts one.")
+    for seen in seasons:
+        console.print(tables.season(seen))
+    for hall in halls:
+        console.print(tables.hall(hall))
+    for name, reason in alarms.items():
+        console.print(f"ALARM, {name}: {reason}", style="bold red")
+
+
+def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> dict[str, Any]:
+    slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
+    facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
+    facts["worker"] = ledger.worker(name)
+    facts["drained"] = ledger.drained(name, facts["worker"]) if facts["worker"] else ""
+    facts["problems"] = {
+        host: one.problem for host, one in hosts.items() if one.hall == name and one.problem
+    }
+    if slot is not None:
+        newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
+        facts |= {
+            "season": slot.season,
+            "game": slot.game,
+            "attempt": slot.attempt,
+            "host": slot.host,
+            "worker": slot.worker,
+            "ply": newer[-1][0] if newer else slot.ply,
+            "overdue": slot.overdue,
+        }
+    return facts
+
+
+@click.command()
+@common.season_argument
+@click.option(
+    "--event",
+    shell_complete=completing.events,
+    help="Only this event; default: every event that has begun.",
+)
+@common.json_option
+def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the table of each event, with what decided every place.
+
+    Example: farm standings --event league
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    names = views.event_ids(chosen, event)
+    begun = [name for name in names if chosen.events[name].entrants or event]
+    found = [views.standings(chosen, name) for name in begun]
+    if as_json:
+        common.print_json(found)
+        return
+    for table in found:
+        common.console().print(tables.standings(table))
+    if not found:
+        common.console().print(f"no event of {chosen.launched.id} has begun")
+
+
+@click.command()
+@common.season_argument
+@click.option("--event", shell_complete=completing.events, help="Only this event.")
+@common.json_option
+def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the games in their order of play, with results and estimated starts.
+
+    Example: farm schedule --event final
+    """
+    rows = _rows(season, event)
+    _print_games(rows, "Schedule", as_json=as_json)
+
+
+@click.command()
+@common.season_argument
+@click.option("--event", shell_complete=completing.events, help="Only this event.")
+@common.json_option
+def games(season: str | None, event: str | None, *, as_json: bool) -> None:
+    """Show the finished games: result, how it ended, length, duration.
+
+    Example: farm games --json
+    """
+    rows = _rows(season, event)
+    _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
+
+
+def _rows(season: str | None, event: str | None) -> list[dict[str, Any]]:
+    """Return the games of a season, or of one event, in their order of play."""
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    return [
+        row
+        for name in views.event_ids(chosen, event)
+        for row in views.schedule(chosen, name, now_ms)
+    ]
+
+
+def _print_games(rows: list[dict[str, Any]], title: str, *, as_json: bool) -> None:
+    if as_json:
+        common.print_json(rows)
+    else:
+        common.console().print(tables.games(rows, title))
+
+
+@click.command()
+@common.season_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["mermaid", "dot"]),
+    default="mermaid",
+    show_default=True,
+    help="The language of the drawing.",
+)
+@click.option("--games", "unfold", is_flag=True, help="Draw every game, not every round.")
+@common.json_option
+def graph(season: str | None, form: str, *, unfold: bool, as_json: bool) -> None:
+    """Draw the season's graph: games, pairings, rankings and gates with their states.
+
+    Example: farm graph --format dot | dot -Tsvg > season.svg
+    """
+    with common.open_ledger() as ledger:
+        chosen = common.choose(ledger, season)
+    drawn = season_graph.build(chosen, by_round=not unfold)
+    if as_json:
+        common.print_json(drawn.data())
+    else:
+        click.echo(season_graph.dot(drawn) if form == "dot" else season_graph.mermaid(drawn))

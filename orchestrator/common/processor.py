@@ -1,0 +1,78 @@
+"""How much of a machine's cores is used, and by how much others than one tree of processes.
+
+Reads ``/proc`` only. The hall's beat tells it of the engines' cores
+(``worker_cpu.host.heartbeat``), ``farm up`` of its own machine. A tree's use counts what its
+processes have reaped, too.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable
+from typing import Final
+
+PROC: Final = pathlib.Path("/proc")
+
+
+class Processor:
+    """The use of cores between two looks; ``cpus`` empty means all of them."""
+
+    def __init__(self, cpus: frozenset[int], own: int, proc: pathlib.Path = PROC) -> None:
+        """Watch the cores; ``own`` is the process whose tree is not foreign."""
+        self._cpus, self._own, self._proc = cpus, own, proc
+        self._before: tuple[int, int, int, int] | None = None
+
+    def look(self) -> tuple[float | None, float | None]:
+        """Return the use of all cores and the foreign use of the watched ones since last time."""
+        now = (*self._cores(), *self._watched())
+        before, self._before = self._before, now
+        if before is None:
+            return None, None
+        busy, whole, engine_busy, own = (a - b for a, b in zip(now, before, strict=True))
+        if whole <= 0:
+            return None, None
+        share = (len(self._cpus) or self.count) / max(1, self.count)
+        foreign = max(0.0, engine_busy - own) / (whole * share)
+        return max(0.0, busy / whole), min(1.0, foreign)
+
+    @property
+    def count(self) -> int:
+        """Return how many cores there are."""
+        return sum(1 for name, _ in self._lines() if name != "cpu")
+
+    def _lines(self) -> Iterable[tuple[str, list[int]]]:
+        for line in (self._proc / "stat").read_text().splitlines():
+            name, *words = line.split()
+            if name.startswith("cpu"):
+                yield name, [int(word) for word in words[:8]]
+
+    def _cores(self) -> tuple[int, int]:
+        ticks = dict(self._lines())["cpu"]
+        return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+    def _watched(self) -> tuple[int, int]:
+        wanted = {f"cpu{number}" for number in self._cpus}
+        busy = 0
+        for name, ticks in self._lines():
+            if name in wanted or (not wanted and name != "cpu"):
+                busy += sum(ticks) - ticks[3] - ticks[4]
+        return busy, self._tree()
+
+    def _tree(self) -> int:
+        """Return the ticks that the own process, its children and what they reaped have used."""
+        parents: dict[int, int] = {}
+        used: dict[int, int] = {}
+        for path in self._proc.glob("[0-9]*/stat"):
+            try:
+                words = path.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended meanwhile
+            pid = int(path.parent.name)
+            parents[pid], used[pid] = int(words[1]), sum(int(word) for word in words[11:15])
+        ours = {self._own}
+        grown = True
+        while grown:
+            found = {pid for pid, parent in parents.items() if parent in ours} - ours
+            ours |= found
+            grown = bool(found)
+        return sum(used.get(pid, 0) for pid in ours)

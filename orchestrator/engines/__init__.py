@@ -1,0 +1,1 @@
+"""Engines as files and limits: builds, resources, cutechess' engine lists."""

@@ -1,0 +1,1 @@
+"""The rest of a season, simulated many times."""

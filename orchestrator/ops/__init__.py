@@ -1,0 +1,1 @@
+"""Operating a farm: backup, restore, checks, users of Redis, processes, watchdog."""

@@ -1,0 +1,127 @@
+"""Checks of the farm as Redis knows it: durability, serve, halls, hosts, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.common import version
+from orchestrator.ledger import store, vitals
+
+SILENT_MS: Final = 60_000  # ms: six beats
+SKEW_SECONDS: Final = 0.05
+
+
+def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
+    """Look at Redis' settings and version."""
+    why = "an acknowledged fact is never lost (docs/reliability.md)"
+    complaints = ledger.check_durability()
+    for complaint in complaints:
+        unseen = "cannot be seen" in complaint
+        yield contract.Finding(
+            area="redis",
+            name=complaint.split()[0],
+            status="unknown" if unseen else "failed",
+            found=complaint,
+            why=why,
+            do=_remedy(complaint, unseen=unseen),
+        )
+    if not complaints:
+        found = "appendonly yes, appendfsync always, noeviction; a restart keeps transactions"
+        yield contract.Finding(area="redis", name="settings", status="ok", found=found, why=why)
+    with ledger.server.asked():
+        told = dict(ledger.server.client.info("server"))
+    number = str(told.get("redis_version", "0"))
+    yield contract.Finding(
+        area="redis",
+        name="version",
+        status="ok" if int(number.split(".", maxsplit=1)[0]) >= 7 else "warning",
+        found=number,
+        why="users by role need Redis 7 (docs/security.md)",
+        do="install Redis 7 or later",
+    )
+
+
+def _remedy(complaint: str, *, unseen: bool) -> str:
+    if unseen:
+        return "ask as an operator: CONFIG GET and ACL DRYRUN are not for this user"
+    if complaint.startswith("default-user"):
+        return "before Redis restarts: print the users again (`farm acl`) and apply them (--apply)"
+    return "set it in redis.conf"
+
+
+def journals(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
+    """Look whether ``serve`` keeps up with every season's journal."""
+    for season in ledger.seasons():
+        lag = ledger.last(season) - ledger.mirrored(season)
+        yield contract.Finding(
+            area="journal",
+            name=season,
+            status="failed" if lag else "ok",
+            found=f"{lag} entries are not in the mirror" if lag else "mirrored to its last entry",
+            why="nothing is acted on before it is on disk (docs/reliability.md)",
+            do="start `farm serve`; if it runs, look for season.damaged in its log",
+        )
+
+
+def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
+    """Look whether a hall can play: opened by a worker, not held."""
+    worker, holds = ledger.worker(name), ledger.holds(f"hall:{name}")
+    yield contract.Finding(
+        area="hall",
+        name=name,
+        status="failed" if not worker or holds else "ok",
+        found="; ".join(holds.values()) or worker or "no worker has ever opened it",
+        why="one host plays the season's games (docs/explanation/one-referee-host.md)",
+        do="mend the host and `farm release-hall`" if holds else "start the hall's worker",
+    )
+
+
+def hosts(told: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.Finding]:
+    """Look at what the hosts tell of themselves, and whether they run one version."""
+    for name, seen in sorted(told.items()):
+        yield from _host(name, seen, now_ms)
+    versions = {version.build(), *(seen.version for seen in told.values() if seen.version)}
+    yield contract.Finding(
+        area="versions",
+        name="farm",
+        status="ok" if len(versions) == 1 else "failed",
+        found=", ".join(sorted(versions)),
+        why="a version refuses a journal of a later one (docs/operating.md, Upgrades)",
+        do="finish the upgrade: ansible-playbook playbooks/upgrade.yml",
+    )
+
+
+def _host(name: str, seen: vitals.Vitals, now_ms: int) -> Iterator[contract.Finding]:
+    silent = now_ms - seen.at_ms
+    yield contract.Finding(
+        area="host",
+        name=f"{name}: alive",
+        status="ok" if silent < SILENT_MS else "failed",
+        found=f"told of itself {silent / 1000:.0f} s ago",
+        why="a host that is away holds the games that need it up",
+        do="start its worker, `farm amend host --away`, or `farm hosts forget`",
+    )
+    offset, kept = seen.clock_offset_seconds, seen.clock_synchronized
+    skewed = kept is False or (offset is not None and abs(offset) > SKEW_SECONDS)
+    apart = seen.clock_skew_seconds or 0.0
+    skewed = skewed or abs(apart) > vitals.SKEW_SECONDS
+    yield contract.Finding(
+        area="host",
+        name=f"{name}: time of day",
+        status="warning" if skewed else "unknown" if kept is None else "ok",
+        found=f"offset {offset or 0:.4f} s, {'kept' if kept else 'not synchronized'},"
+        f" {apart:+.1f} s from Redis' clock",
+        why="dates in PGN and logs; no clock of a game depends on it",
+        do="start chrony on that host",
+    )
+    for gpu in seen.gpus:
+        yield contract.Finding(
+            area="gpu",
+            name=f"{name}: GPU {gpu.index}",
+            status="failed" if gpu.throttled else "ok",
+            found=f"{gpu.name} {gpu.uuid}, {gpu.temperature_celsius} °C",
+            why="both sides play under equal terms (S17 GPU rules)",
+            do="cool it, lock its clocks (role gpu_box)",
+        )

@@ -1,0 +1,28 @@
+"""Who plays games on this machine: found by an entry point, so that nothing here knows the hall."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from orchestrator import contract
+from orchestrator.common import errors
+
+GROUP = "farm.players"  # entry points: orders, hall and Redis (if any) to records
+
+Play: TypeAlias = Callable[
+    [Sequence[contract.GameOrder], str, str | None], Iterable[contract.GameRecord]
+]
+
+
+def found() -> Play:
+    """Return who plays games on this machine; raise ``HostError`` where nobody does."""
+    entries = list(importlib.metadata.entry_points(group=GROUP))
+    if not entries:
+        raise errors.HostError(
+            "nothing on this machine plays games: install the farm again (entry points"
+            f" {GROUP}), or run this on the hall's host"
+        )
+    play: Play = entries[0].load()
+    return play

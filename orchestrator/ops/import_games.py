@@ -1,0 +1,293 @@
+"""Seed a running season with games that were played elsewhere, from a PGN archive.
+
+Each recorded game must be the next one of the schedule: its engines by id, name, family or
+the names the operator gives, its colours, its place in the order of play. What contradicts
+the schedule or the rules of chess is refused, always and as a whole; what raises a doubt
+(another time control, an end that the event's rules do not reproduce, a reverse game with
+another opening) only unless the operator insists, and then stands in the journal.
+
+Pure: a copy of the season goes on under the same ``decide`` as the farm's, so a file may
+hold several rounds and events, and the journal gets pairings and rankings in between as ever.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.arbiter import record
+from orchestrator.audit import reading, replaying, tables
+from orchestrator.season import decide
+from orchestrator.season.fold import amendments, events
+from orchestrator.season.fold import state as season_state
+
+BATCH: Final = 20  # games in one entry: its PGN texts stay below a megabyte
+
+_DURATION = re.compile(r"(\d+):(\d\d):(\d\d)")
+
+
+@dataclasses.dataclass
+class Line:
+    """What becomes of one recorded game; ``game`` is '' where it has no place."""
+
+    number: int
+    white: str
+    black: str
+    result: str
+    game: str = ""
+    problem: str = ""
+    doubts: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass
+class Plan:
+    """The preview of an import, and the facts to be journaled if nothing is in the way."""
+
+    lines: list[Line]
+    drafts: list[contract.Draft]
+
+    @property
+    def games(self) -> list[str]:
+        """Return the games of the schedule that get their results."""
+        return [line.game for line in self.lines if line.game]
+
+    @property
+    def problems(self) -> list[str]:
+        """Return what contradicts schedule or rules, by game."""
+        return [f"game {line.number}: {line.problem}" for line in self.lines if line.problem]
+
+    @property
+    def doubts(self) -> list[str]:
+        """Return what an operator may insist on, by game."""
+        return [f"game {line.number}: {doubt}" for line in self.lines for doubt in line.doubts]
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where the games come from, who imports them and why."""
+
+    file: str
+    sha256: str
+    reason: str
+    name: str
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def plan(
+    state: season_state.SeasonState,
+    recorded: Sequence[tuple[reading.Game, str]],
+    source: Source,
+    now_ms: int,
+) -> Plan:
+    """Map recorded games (with their PGN texts) onto the schedule, one after the other."""
+    return _Import(copy.deepcopy(state), source, now_ms).run(recorded)
+
+
+class _Import:
+    """One import in progress, on its own copy of the season."""
+
+    def __init__(self, state: season_state.SeasonState, source: Source, now_ms: int) -> None:
+        self._state, self._source, self._now_ms = state, source, now_ms
+        self._drafts: list[contract.Draft] = []
+        self._batch: list[amendments.Imported] = []
+        self._doubts: list[str] = []
+        self._openings: dict[tuple[str, frozenset[str], int | None], contract.Opening] = {}
+
+    def run(self, recorded: Sequence[tuple[reading.Game, str]]) -> Plan:
+        lines = []
+        for game, text in recorded:
+            line = self._line(game)
+            lines.append(line)
+            if line.problem:
+                break  # the rest would only be out of order
+            self._take(game, text, line)
+        self._flush()
+        return Plan(lines, self._drafts)
+
+    def _line(self, game: reading.Game) -> Line:
+        line = Line(game.number, game.white, game.black, game.tags["Result"])
+        place = self._place(game)
+        if isinstance(place, str):
+            line.problem = place
+            return line
+        line.game = place.id
+        line.problem = self._contradiction(game, place)
+        line.doubts = tuple(self._doubts_of(game, place)) if not line.problem else ()
+        return line
+
+    def _place(self, game: reading.Game) -> events.Game | str:
+        """Return the next game of the schedule if it is this one, else why it is not."""
+        white, black = self._engine(game.white), self._engine(game.black)
+        for told, engine in ((game.white, white), (game.black, black)):
+            if engine is None:
+                known = ", ".join(spec.name for spec in self._state.engines.values())
+                return f"{told!r} is no engine of this season ({known}); name it by --engine"
+        if not self._waits():
+            self._begin_next_event()
+        event = self._state.current
+        if event is None or event.cursor >= len(event.order):
+            return (
+                "no game is paired that waits to be played: a gate or a decision is in the way"
+                " (`farm status` names it, `farm open-gate EVENT` opens a gate)"
+            )
+        due = self._state.games[event.order[event.cursor]]
+        if (due.white, due.black) == (white, black):
+            return due
+        return self._elsewhere(event, due, str(white), str(black))
+
+    def _elsewhere(self, event: events.EventState, due: events.Game, white: str, black: str) -> str:
+        """Say where the pairing stands that is not the next one of the schedule."""
+        next_one = f"next in the schedule is {due.id}, {due.white} - {due.black}"
+        if (due.black, due.white) == (white, black):
+            return f"the colours are reversed: {next_one}"
+        games = [self._state.games[game] for game in event.order]
+        for game in games:
+            if (game.white, game.black) == (white, black) and game.open:
+                return f"{white} - {black} is {game.id}, out of order: {next_one}"
+        if any((game.white, game.black) == (white, black) for game in games):
+            return f"{white} - {black} has its result already; {next_one}"
+        return f"{white} - {black} is not in the schedule of {event.id}; {next_one}"
+
+    def _engine(self, told: str) -> str | None:
+        """Find an engine by the operator's word, its id or name, or its family alone."""
+        named = self._source.names.get(told, told).casefold()
+        engines = self._state.engines.values()
+        exact = [one.id for one in engines if named in (one.id.casefold(), one.name.casefold())]
+        if exact:
+            return exact[0]
+        family = [one.id for one in engines if _family(one).casefold() == _first(named)]
+        return family[0] if len(family) == 1 else None
+
+    def _contradiction(self, game: reading.Game, place: events.Game) -> str:
+        spec = self._state.events[place.event].spec
+        if game.result is None:
+            return "it was not finished"
+        if game.variant != spec.variant:
+            return f"{game.variant} chess in an event of {spec.variant}"
+        for ply in replaying.replay(game, contract.Adjudication()):
+            if ply.ending is not None and ply.ending.result != game.result:
+                return f"the board ends it {ply.ending.result} at ply {ply.number}"
+            if ply.ending is not None and ply.number < len(game.plies):
+                return f"it went on after ply {ply.number} had ended it"
+        return ""
+
+    def _doubts_of(self, game: reading.Game, place: events.Game) -> Iterator[str]:
+        spec = self._state.events[place.event].spec
+        control = str(place.time_control or spec.time_control)
+        if game.tags.get("TimeControl", control) != control:
+            yield f"time control {game.tags['TimeControl']}, not {control}"
+        found = replaying.report([game], spec.adjudication)["mismatches"]
+        for miss in found:
+            ply = miss["computed_ply"] or "never"
+            yield f"{miss['rule']}: the event's rules end it at ply {ply}, the record elsewhere"
+        first = self._openings.get(_key(place))
+        if first is not None and first.line != game.opening.line:
+            yield "another opening than in the game with the colours reversed"
+
+    def _take(self, game: reading.Game, text: str, line: Line) -> None:
+        place = self._state.games[line.game]
+        self._openings.setdefault(_key(place), game.opening)
+        finished = self._finished(game, text, place)
+        self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
+        self._batch.append(
+            amendments.Imported(game=place.id, number=game.number, finished=finished, pgn=text)
+        )
+        self._state.finish(finished)
+        if len(self._batch) >= BATCH or not self._waits():
+            self._flush()
+
+    def _waits(self) -> bool:
+        event = self._state.current
+        return event is not None and event.cursor < len(event.order)
+
+    def _begin_next_event(self) -> None:
+        """Begin the event that is next: a pause keeps new games from it, not recorded ones."""
+        self._flush()
+        self._apply(decide.next_event(self._state))
+        self._decide()
+
+    def _finished(self, game: reading.Game, text: str, place: events.Game) -> contract.GameFinished:
+        known = tables.finished(game)
+        assert known is not None  # _contradiction has refused unfinished games
+        last = list(replaying.replay(game, self._state.events[place.event].spec.adjudication))[-1:]
+        ended = last[0].ending if last else None
+        agrees = ended is not None and ended.result == game.result
+        details = game.tags.get("TerminationDetails") or game.tags.get("Termination") or ""
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        started_ms, ended_ms = _times_ms(game, self._now_ms)
+        return known.model_copy(
+            update={
+                "game": place.id,
+                "attempt": f"{place.id}.import{self._state.seq}",
+                "hall": self._state.hall,
+                "ending": ended.ending if ended is not None and agrees else known.ending,
+                "details": details,
+                "started_ms": started_ms,
+                "ended_ms": ended_ms,
+                "record_sha256": sha256,
+                "imported": True,
+            }
+        )
+
+    def _flush(self) -> None:
+        """Journal the batch, then what the farm decides on it."""
+        if not self._batch:
+            return
+        fact = amendments.GamesImported(
+            source=self._source.file,
+            sha256=self._source.sha256,
+            games=tuple(self._batch),
+            doubts=tuple(self._doubts),
+            reason=self._source.reason,
+            name=self._source.name,
+        )
+        data = fact.model_dump(mode="json", by_alias=True)
+        self._drafts.append(contract.Draft(amendments.GAMES_IMPORTED, data))
+        self._state.seq += 1  # its results stand in the copy already
+        self._batch, self._doubts = [], []
+        self._decide()
+
+    def _decide(self) -> None:
+        while drafts := decide.decide(self._state, self._now_ms):
+            self._apply(drafts)
+
+    def _apply(self, drafts: Sequence[contract.Draft]) -> None:
+        for draft in drafts:
+            seq = self._state.seq + 1
+            plain = contract.loads(contract.dumps(draft.data))
+            self._state.apply(contract.Entry(seq, self._now_ms, draft.kind, "", plain))
+        self._drafts += drafts
+
+
+def _family(engine: contract.EngineSpec) -> str:
+    return engine.family or _first(engine.name)
+
+
+def _first(name: str) -> str:
+    return name.split(maxsplit=1)[0] if name.split() else name
+
+
+def _key(game: events.Game) -> tuple[str, frozenset[str], int | None]:
+    return game.event, frozenset((game.white, game.black)), game.opening
+
+
+def _times_ms(game: reading.Game, now_ms: int) -> tuple[int, int]:
+    """Return when a game began and ended by its record; without a word on it, just now."""
+    told = [record.moment_ms(game.tags.get(tag, "")) for tag in ("GameStartTime", "GameEndTime")]
+    match told:
+        case [int(started_ms), int(ended_ms)] if started_ms <= ended_ms <= now_ms:
+            return started_ms, ended_ms
+    return now_ms - _duration_ms(game), now_ms
+
+
+def _duration_ms(game: reading.Game) -> int:
+    told = _DURATION.fullmatch(game.tags.get("GameDuration", ""))
+    if told is None:
+        return 0
+    hours, minutes, seconds = map(int, told.groups())
+    return 1000 * (3600 * hours + 60 * minutes + seconds)

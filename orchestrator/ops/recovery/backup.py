@@ -1,0 +1,185 @@
+"""Export and backup: a copy of the farm in another folder, from which ``restore`` makes it again.
+
+    <copy>/backup.json                    when, by which version, how far
+    <copy>/<journal>/journal.jsonl        every journal, the farm's own too, as Redis has it
+    <copy>/<season>/unarchived/…          records and plies the archive does not have yet
+    <copy>/<season>/games/…  <event>.pgn  the archive's games (a backup only)
+
+A copy has the layout of an archive and is brought up to date by the next run: journals
+and games only grow. Invariants: a copy whose journal parts from Redis' is left as it is, so
+a damaged farm never spoils its backup; a Redis that has lost facts which the copy or the
+archive still has is refused before anything is written. The farm runs on meanwhile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import subprocess
+from collections.abc import Iterator, Sequence
+
+from orchestrator import contract
+from orchestrator.common import errors, files, version
+from orchestrator.ledger import api, mirror, restoring
+from orchestrator.ops.recovery import copies, leftovers
+from orchestrator.ops.recovery import games as archived_games
+
+MANIFEST = "backup.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """What a copy holds now: the last entry of each journal, and the games copied by this run."""
+
+    journals: dict[str, int]
+    games: int
+
+
+def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
+    """Bring a copy up to what Redis alone knows.
+
+    Raises:
+        RefusedError: the folder holds something else, or more than Redis does.
+        LedgerDamagedError: its journals part from Redis'.
+    """
+    _require_copy(target)
+    _refuse_lost_facts(ledger, target, target)
+    known = {}
+    for name in (*ledger.seasons(), api.FARM):
+        entries = copies.from_ledger(ledger, name)
+        if entries:
+            _keep_journal(target, name, entries)
+            known[name] = len(entries)
+            if name != api.FARM:
+                _keep_leftovers(ledger, target / name, name, entries)
+    _write_manifest(ledger, target, known)
+    return Made(known, 0)
+
+
+def backup(ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path) -> Made:
+    """Bring a copy up to what Redis and the archive know; see ``export``."""
+    if target.resolve().is_relative_to(archive.resolve()):
+        raise errors.UsageError(f"{target} lies in the archive itself; choose another disk")
+    _refuse_lost_facts(ledger, archive, target)
+    made = export(ledger, target)  # first: what is archived meanwhile is in the archive then
+    seasons = [name for name in made.journals if name != api.FARM]
+    copied = sum(archived_games.copy(archive, target, name) for name in seasons)
+    for name in seasons:
+        _forget_archived(target / name)
+    return Made(made.journals, copied)
+
+
+def take_away(program: pathlib.Path, target: pathlib.Path) -> None:
+    """Run the program that takes a copy off this host; raise ``HostError`` when it fails."""
+    done = subprocess.run([program.absolute(), target.absolute()], check=False)
+    if done.returncode:
+        raise errors.HostError(
+            f"{target} is complete, but {program} ended with {done.returncode}: the copy is on"
+            " this host alone. What it printed stands above; run it again by hand with"
+            f" `{program} {target}`"
+        )
+
+
+def _require_copy(target: pathlib.Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.iterdir()) and not (target / MANIFEST).exists():
+        raise errors.RefusedError(
+            f"{target} is not empty and no copy of a farm; give an empty folder, or one that"
+            " `farm export` or `farm backup` has made"
+        )
+
+
+def _refuse_lost_facts(ledger: api.Ledger, root: pathlib.Path, target: pathlib.Path) -> None:
+    """Look, disk first, for journals that go on further on disk than in Redis.
+
+    Raises:
+        RefusedError: there is one.
+        LedgerDamagedError: there is one, and Redis' is not its beginning.
+    """
+    kept = {name: _entries(root / name / copies.FILE) for name in copies.on_disk(root)}
+    lost = []
+    for name, count in kept.items():
+        if ledger.last(name) < count:
+            disk = restoring.Copy(
+                str(root / name / copies.FILE), mirror.read(root / name / copies.FILE)
+            )
+            redis = restoring.Copy("Redis", copies.from_ledger(ledger, name))
+            restoring.longest(name, [redis, disk])
+            lost.append(f"{name}: {count} entries in {disk.place}, {len(redis.entries)} in Redis")
+    if lost:
+        raise errors.RefusedError(
+            f"Redis has lost facts ({'; '.join(lost)}): nothing was copied. Stop `farm serve` and"
+            f" bring them back: `farm restore --from {target}`. A folder that is no season of this"
+            " farm: move it away"
+        )
+
+
+def _entries(path: pathlib.Path) -> int:
+    """Count the whole lines of a journal; a torn last one is none."""
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.endswith(b"\n"))
+
+
+def _keep_journal(target: pathlib.Path, name: str, entries: Sequence[contract.Entry]) -> None:
+    path = target / name / copies.FILE
+    with mirror.Mirror(path) as kept:
+        copy = restoring.Copy(str(path), mirror.read(path))
+        whole = restoring.longest(name, [restoring.Copy("Redis", entries), copy])
+        if len(whole.entries) > len(entries):
+            raise errors.RefusedError(
+                f"{path} holds {len(whole.entries)} entries, Redis only {len(entries)}: Redis"
+                f" has lost facts; `farm restore --from {target}` brings them back"
+            )
+        kept.extend(entries[kept.last :])
+
+
+def _keep_leftovers(
+    ledger: api.Ledger, season: pathlib.Path, name: str, entries: Sequence[contract.Entry]
+) -> None:
+    archived = ledger.mirrored(name)
+    found = leftovers.Leftovers(ledger, (), None)
+    folder = season / leftovers.FOLDER
+    for kind, data in _late(entries, archived):
+        path = folder / f"{data['attempt']}.record"
+        packed = ledger.record(data["attempt"]) if kind == "game_finished" else None
+        if packed is not None and not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            files.write(path, packed)
+        plies = found.plies(data["game"], data["attempt"])
+        if plies:
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = "".join(f"{payload}\n" for _, payload in plies)
+            files.write(folder / f"{data['attempt']}.plies.jsonl", lines.encode())
+
+
+def _late(entries: Sequence[contract.Entry], archived: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield kind and data of what tells of attempts that the archive may not have whole."""
+    starts = [entry for entry in entries if entry.kind == "attempt_started"][-1:]
+    late = [entry for entry in entries[archived:] if entry.kind != "attempt_started"]
+    for entry in (*starts, *late):
+        if entry.kind in {"attempt_started", "attempt_ended", "game_finished"}:
+            yield entry.kind, dict(entry.data)
+
+
+def _write_manifest(ledger: api.Ledger, target: pathlib.Path, known: dict[str, int]) -> None:
+    facts = {
+        "at_ms": ledger.now_ms(),
+        "version": version.VERSION,
+        "schema": contract.SCHEMA,
+        "epoch": ledger.present_epoch(),
+        "journals": known,
+    }
+    files.write(target / MANIFEST, f"{contract.dumps(facts)}\n".encode())
+
+
+def _forget_archived(season: pathlib.Path) -> None:
+    """Delete the leftovers of games that the copy's archive has by now."""
+    left = list((season / leftovers.FOLDER).glob("*"))
+    journal = mirror.entries(season / copies.FILE) if left else ()
+    starts = (entry.data for entry in journal if entry.kind == "attempt_started")
+    games = {begun["attempt"]: begun["game"] for begun in starts}
+    for path in left:
+        attempt = path.name.removesuffix(".record").removesuffix(".plies.jsonl")
+        record = season / "games" / games.get(attempt, "") / "record.json"
+        if record.exists() and contract.GameRecord.decode(record.read_bytes()).attempt == attempt:
+            path.unlink()

@@ -1,0 +1,273 @@
+"""Restore: from the copies that are left, Redis and archive are made whole again.
+
+The order matters, so that a restore that is killed may simply be repeated: everything is
+read and checked; the epoch is raised, which ends the rights of every attempt of before;
+the archive gets what only another copy has; Redis gets the entries it lacks and, made from
+the facts alone, what stands beside them; an attempt that was in flight is ended.
+
+Invariants: copies that part are refused, and nothing is written then; no token of an
+older epoch is accepted afterwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+from orchestrator import contract
+from orchestrator.arbiter import game_zip
+from orchestrator.common import errors
+from orchestrator.ledger import api, mirror, restoring
+from orchestrator.ops.recovery import copies, leftovers
+from orchestrator.ops.recovery import games as archived_games
+from orchestrator.season.fold import abandoning
+from orchestrator.season.fold import state as season_state
+from orchestrator.serve import archive as archives
+
+CAUSE = "restored"  # of the end of an attempt that was in flight
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a restore would do with one season."""
+
+    journal: copies.Journal
+    state: season_state.SeasonState
+    lost: tuple[str, ...]  # finished games whose moves are in no copy
+    spooled: tuple[str, ...]  # the same, but a hall has them: it keeps what was not archived
+    waiting: tuple[contract.Entry, ...]  # of games and attempts that are not in the archive
+
+    @property
+    def running(self) -> season_state.Attempt | None:
+        """Return the attempt in flight, as the journal tells."""
+        return self.state.running
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """Where a restore takes from: the archive, another copy, the halls' folders."""
+
+    archive: pathlib.Path
+    other: pathlib.Path | None = None
+    halls: pathlib.Path | None = None
+
+    @property
+    def roots(self) -> list[pathlib.Path]:
+        """Return the folders that hold journals, the archive first."""
+        return [self.archive] if self.other is None else [self.archive, self.other]
+
+    def leftovers(self, ledger: api.Ledger, season: str) -> leftovers.Leftovers:
+        """Return where records and plies of a season may be."""
+        return leftovers.Leftovers(ledger, [root / season for root in self.roots], self.halls)
+
+
+def plan(
+    ledger: api.Ledger, sources: Sources, refused: dict[str, str] | None = None
+) -> tuple[list[copies.Journal], list[Plan]]:
+    """Read and check every copy; return all journals, and what is to be done by season.
+
+    With ``refused`` a season whose copies part, or are damaged, is put there with the reason,
+    and nothing of it is changed; where no season is left, it is raised all the same.
+
+    Raises:
+        RefusedError: there is no journal anywhere.
+        LedgerDamagedError: two copies part, or one is damaged.
+    """
+    journals = copies.survey(ledger, sources.roots, refused)
+    if refused and not any(journal.is_season for journal in journals):
+        raise errors.LedgerDamagedError(next(iter(refused.values())))
+    if not journals:
+        places = ", ".join(map(str, sources.roots))
+        raise errors.RefusedError(f"no journal is in Redis or in {places}: nothing to restore")
+    journals = [_with_spooled(ledger, sources, journal) for journal in journals]
+    seasons = [journal for journal in journals if journal.is_season]
+    return journals, [_plan(ledger, sources, journal) for journal in seasons]
+
+
+def _with_spooled(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> copies.Journal:
+    """Return a journal with the result that the hall of its game in flight has on its disk.
+
+    Redis went before it was recorded. It counts as it would have without that: no newer
+    attempt was given the game.
+    """
+    running = copies.fold(journal).running
+    if running is None:
+        return journal
+    starts = [entry for entry in journal.entries if entry.kind == "attempt_started"]
+    spooled = sources.leftovers(ledger, journal.name).spooled(starts[-1])
+    if spooled is None:
+        return journal
+    last = journal.entries[-1]
+    fact = contract.Entry(
+        seq=last.seq + 1,
+        at_ms=max(last.at_ms, ledger.now_ms()),
+        kind="game_finished",
+        by=running.worker,
+        data=spooled[0].model_dump(mode="json"),
+        token=starts[-1].token,
+    )
+    whole = restoring.Copy(f"{journal.whole.place} and a spool", [*journal.entries, fact])
+    return dataclasses.replace(journal, whole=whole)
+
+
+def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:
+    found = sources.leftovers(ledger, journal.name)
+    lost: list[str] = []
+    spooled: list[str] = []
+    waiting: list[contract.Entry] = []
+    for entry in journal.entries:
+        if not _needs_archive(sources, journal.name, entry):
+            continue
+        waiting.append(entry)
+        if entry.kind == "game_finished" and not entry.data.get("by_verdict"):
+            finished = contract.GameFinished.model_validate(entry.data)
+            if found.record(finished) is None:
+                (spooled if entry.seq <= journal.on_disk else lost).append(finished.game)
+    known = copies.fold(journal)
+    return Plan(journal, known, tuple(lost), tuple(spooled), tuple(waiting))
+
+
+def _needs_archive(sources: Sources, season: str, entry: contract.Entry) -> bool:
+    if entry.kind == "game_finished":
+        name = pathlib.Path(entry.data["game"])
+        return not any(_has(root / season / "games" / name) for root in sources.roots)
+    if entry.kind == "attempt_ended":
+        kept = pathlib.Path(entry.data["game"], "given-up", f"{entry.data['attempt']}.jsonl")
+        return not any((root / season / "games" / kept).exists() for root in sources.roots)
+    return False
+
+
+def _has(folder: pathlib.Path) -> bool:
+    """Say whether a game's folder is whole; a game played elsewhere has a PGN alone."""
+    there = {path.name for path in folder.glob("*")}
+    return there >= set(game_zip.MEMBERS) or (there & set(game_zip.MEMBERS)) == {"game.pgn"}
+
+
+def apply(
+    ledger: api.Ledger,
+    sources: Sources,
+    journals: Sequence[copies.Journal],
+    plans: Sequence[Plan],
+    by: str,
+    reason: str = "",
+    *,
+    without_games: bool = False,
+) -> int:
+    """Carry a restore out; return the new epoch. The caller holds the archive's lock.
+
+    ``without_games`` says that nobody is to wait for the records that were not found.
+    """
+    wanted = restoring.next_epoch(
+        ledger.present_epoch(), ledger.now_ms(), [journal.entries for journal in journals]
+    )
+    epoch = ledger.raise_epoch(wanted)
+    if sources.other is not None:
+        for one in plans:
+            archived_games.copy(sources.other, sources.archive, one.journal.name)
+    for journal in journals:
+        _write_mirror(sources.archive, journal)
+        _load(ledger, journal)
+    for one in plans:
+        _mark_lost(sources, one, without_games=without_games)
+        _give_back(ledger, sources, one)
+        _reindex(ledger, one)
+        _end_attempt(ledger, one, by)
+    _tell(ledger, epoch, journals, by, reason)
+    return epoch
+
+
+def _write_mirror(archive: pathlib.Path, journal: copies.Journal) -> None:
+    with mirror.Mirror(archive / journal.name / copies.FILE) as kept:
+        rest = journal.entries[kept.last :]
+        for start in range(0, len(rest), copies.BATCH):
+            kept.extend(rest[start : start + copies.BATCH])
+
+
+def _mark_lost(sources: Sources, one: Plan, *, without_games: bool) -> None:
+    kept = archives.SeasonArchive(sources.archive, one.journal.name)
+    for game in (*one.lost, *(one.spooled if without_games else ())):
+        kept.mark_lost(game)
+
+
+def _load(ledger: api.Ledger, journal: copies.Journal) -> None:
+    if journal.parted:
+        ledger.forget_journal(journal.name)
+    rest = journal.entries[0 if journal.parted else journal.in_redis :]
+    for start in range(0, len(rest), copies.BATCH):
+        reply = ledger.load(journal.name, rest[start : start + copies.BATCH])
+        _require_still(journal.name, reply)
+
+
+def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
+    if isinstance(reply, api.Stale):
+        raise errors.RefusedError(
+            f"journal {journal} has grown to entry {reply.last} in Redis meanwhile: something"
+            " still writes there; stop `farm serve` and the workers, restore again"
+        )
+
+
+def _give_back(ledger: api.Ledger, sources: Sources, one: Plan) -> None:
+    found = sources.leftovers(ledger, one.journal.name)
+    for entry in one.waiting:
+        if entry.kind == "game_finished":
+            finished = contract.GameFinished.model_validate(entry.data)
+            ledger.give_back(finished.attempt, found.record(finished), ())
+    unsettled = {(entry.data["game"], entry.data["attempt"]) for entry in _unsettled(one)}
+    for game, attempt in sorted(unsettled):
+        ledger.give_back(attempt, None, found.plies(game, attempt))
+
+
+def _unsettled(one: Plan) -> list[contract.Entry]:
+    """Return the entries of attempts whose plies may still be asked for."""
+    ends = [entry for entry in one.journal.entries if entry.kind == "attempt_ended"]
+    running = one.running
+    starts = [
+        entry
+        for entry in one.journal.entries
+        if running is not None
+        and entry.kind == "attempt_started"
+        and entry.data["attempt"] == running.attempt
+    ]
+    unkept = [entry for entry in one.waiting if entry.kind == "attempt_ended"]
+    return [*unkept, *ends[-1:], *starts]
+
+
+def _reindex(ledger: api.Ledger, one: Plan) -> None:
+    """Write what follows from the facts; the archive is looked at from the first gap on."""
+    holds = {"pause": one.state.paused, abandoning.HOLD: one.state.abandoned}
+    holds = {name: reason for name, reason in holds.items() if reason}
+    first = one.waiting[0].seq if one.waiting else one.state.seq + 1
+    name = one.journal.name
+    ledger.reindex(restoring.index(name, one.journal.entries, holds, first - 1))
+
+
+def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
+    running = one.running
+    if running is None:
+        return
+    plies = ledger.plies(running.attempt)
+    last = contract.PlyRecord.decode(plies[-1][1]) if plies else None
+    end = contract.AttemptEnded(
+        game=running.game,
+        attempt=running.attempt,
+        hall=running.hall,
+        lane=running.lane,
+        host=running.host,
+        cause=CAUSE,
+        evidence="in flight when the ledger was restored; its token is of an older epoch",
+        ply=last.ply if last else 0,
+        white_clock_ns=last.white_clock_ns if last else None,
+        black_clock_ns=last.black_clock_ns if last else None,
+    )
+    draft = contract.Draft.of("attempt_ended", end)
+    reply = ledger.append(one.journal.name, one.state.seq, [draft], by)
+    _require_still(one.journal.name, reply)
+
+
+def _tell(
+    ledger: api.Ledger, epoch: int, journals: Sequence[copies.Journal], by: str, reason: str
+) -> None:
+    known = {one.name: len(one.entries) for one in journals}
+    fact = {"epoch": epoch, "journals": known, "reason": reason}
+    ledger.append(api.FARM, ledger.last(api.FARM), [contract.Draft("ledger_restored", fact)], by)

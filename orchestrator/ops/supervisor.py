@@ -1,0 +1,216 @@
+"""The farm's processes on one machine: how each is started, kept alive and ended.
+
+``farm up`` and the tests start the same programs the systemd units start. Each runs in
+a session of its own, so that a Ctrl-C in the terminal reaches only ``farm up``, which
+ends them by their process id.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator.common import errors
+from orchestrator.contract import bells
+
+RESTARTS = 5  # in RESTART_WINDOW_SECONDS: more is a fault of the host, not of the day
+RESTART_WINDOW_SECONDS = 60.0
+LOG_TAIL_LINES = 15
+LOG_BYTES = 32 << 20  # of a log, before it is put aside
+LOGS_KEPT = 3  # beside the one that is written: a season of months leaves no more
+LANE = re.compile(r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?")
+_SERVE_WEB: Final = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web")
+
+
+def serve_command() -> list[str]:
+    """Return the command line of the orchestrator's loop."""
+    return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve"]
+
+
+def web_command(host: str, port: int) -> list[str]:
+    """Return the command line of the live page and the feeds."""
+    return [*_SERVE_WEB, "--host", host, "--port", str(port)]
+
+
+def web_on_socket(listening: socket.socket) -> list[str]:
+    """Return the same for a socket that listens already and is inherited by the process."""
+    return [*_SERVE_WEB, "--fd", str(listening.fileno())]
+
+
+def worker_command(hall: str, lane: str = "") -> list[str]:
+    """Return the command line of a hall's or lane's worker: prefork, one game, no prefetch."""
+    place = f"{hall}.{lane}" if lane else hall
+    return [
+        *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
+        *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
+        *("--queues", bells.queue(place), "--hostname", f"{place}@%h"),
+        *("--without-gossip", "--without-mingle"),
+        *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
+    ]
+
+
+def box_command(box: str) -> list[str]:
+    """Return the command line of a GPU box's worker: it plays nothing, so one process will do."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
+        *("--pool", "solo", "--include", "worker_gpu.tasks"),
+        *("--queues", bells.box_queue(box), "--hostname", f"{box}@%h"),
+        *("--without-gossip", "--without-mingle"),
+        *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
+    ]
+
+
+def environment(redis_url: str, data: pathlib.Path, hall: str) -> dict[str, str]:
+    """Return the environment of the farm's processes; this Python's programs are on PATH."""
+    programs = pathlib.Path(sys.executable).parent
+    path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath), "/usr/games"])
+    return {
+        **os.environ,
+        "PATH": path,
+        "FARM_REDIS_URL": redis_url,
+        "FARM_DATA": str(data),
+        "FARM_HALL": hall,
+    }
+
+
+def lane(text: str, worker: Supervised, hall: str) -> Supervised:
+    """Return the worker of a lane beside a hall's worker, not started yet.
+
+    ``text`` is NAME=CORES[:MB], as ``b=2-3:4096``; raise ``UsageError`` for anything else.
+    """
+    found = LANE.fullmatch(text)
+    if found is None:
+        raise errors.UsageError(f"--lane: found {text!r}; allowed: NAME=CORES[:MB], as b=2-3:4096")
+    name, cores, memory = found.group("name"), found.group("cores"), found.group("memory")
+    own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
+    log = worker.log.with_name(f"worker-{hall}.{name}.log")
+    return Supervised(
+        f"lane {name}",
+        worker_command(hall, name),
+        {**worker.environment, **own},
+        log,
+        bound=worker.bound,
+    )
+
+
+def _leash() -> list[str]:
+    """Return util-linux' words that bind a command to who starts it; [] where they are not."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
+
+
+@dataclasses.dataclass
+class Supervised:
+    """A process that is started again when it ends, until it is stopped.
+
+    It inherits ``sockets``, each time: who waits at one meanwhile is served afterwards. One that
+    is ``bound`` gets a SIGTERM when the thread that started it is no more, however it ended.
+    """
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str]
+    log: pathlib.Path
+    sockets: tuple[socket.socket, ...] = ()
+    bound: bool = False
+    process: subprocess.Popen[bytes] | None = None
+    started: list[float] = dataclasses.field(default_factory=list)
+
+    def start(self) -> None:
+        """Start the process; its output goes to the end of its log file."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*(_leash() if self.bound else ()), *self.command],
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=[listening.fileno() for listening in self.sockets],
+            )
+        self.started.append(time.monotonic())
+
+    @property
+    def pid(self) -> int:
+        """Return the process id; the process must have been started."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        """Say whether the process is alive."""
+        return self.process is not None and self.process.poll() is None
+
+    def rotate(self) -> None:
+        """Put a log that has grown large aside; the process writes on at the file's new end."""
+        try:
+            if self.log.stat().st_size < LOG_BYTES:
+                return
+        except FileNotFoundError:
+            return
+        for number in range(LOGS_KEPT - 1, 0, -1):
+            older = self.log.with_name(f"{self.log.name}.{number}")
+            if older.exists():
+                older.replace(self.log.with_name(f"{self.log.name}.{number + 1}"))
+        # The process holds the file open for appending, so it is copied and emptied, not renamed.
+        shutil.copyfile(self.log, self.log.with_name(f"{self.log.name}.1"))
+        os.truncate(self.log, 0)
+
+    def keep_alive(self) -> None:
+        """Start the process again if it has ended; raise ``HostError`` if it keeps ending."""
+        self.rotate()
+        if self.running:
+            return
+        recent = [t for t in self.started if t > time.monotonic() - RESTART_WINDOW_SECONDS]
+        if len(recent) > RESTARTS:
+            raise errors.HostError(
+                f"{self.name} ended {len(recent)} times within a minute; its log"
+                f" {self.log} ends with:\n{self.log_tail()}"
+            )
+        self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process if it is alive."""
+        if self.running:
+            os.kill(self.pid, number)
+
+    def stop(self, timeout_seconds: float) -> None:
+        """End the process by SIGTERM, and by SIGKILL when that takes too long."""
+        self.signal(signal.SIGTERM)
+        self.wait(timeout_seconds)
+        self.kill()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait for the end of the process; say whether it has ended."""
+        if self.process is None:
+            return True
+        try:
+            self.process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End the process by SIGKILL and reap it."""
+        self.signal(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+    def log_tail(self) -> str:
+        """Return the last lines of the process' log."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            return ""
+        return "\n".join(lines[-LOG_TAIL_LINES:])

@@ -1,0 +1,1 @@
+"""Celery's queues: what may travel over them, and which orders a worker refuses."""

@@ -1,0 +1,87 @@
+"""What people did to a season, told from its journal: who, when, what, why.
+
+Only facts that an operator or the organizers caused are told: the launch, and those which
+carry a name. None of the lines tells an opening or the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.season.fold import amendments, entries, submissions
+
+# What is said of a fact besides its kind: the keys of its data, in this order.
+_TELLING: Final = (
+    "event",
+    "game",
+    "engine",
+    "decision",
+    "choose",
+    "book",
+    "host",
+    "engines",
+    "policy",
+    "cause",
+    "events",
+    "replay",
+    "played",
+    "before",
+    "source",
+    "sha256",
+    "doubts",
+)
+
+
+def acts(journal: Iterable[contract.Entry]) -> Iterator[dict[str, Any]]:
+    """Yield the facts that people caused, oldest first."""
+    for entry in journal:
+        if entry.kind == entries.LAUNCHED:
+            yield _launch(entry)
+        elif entry.data.get("name"):
+            yield {
+                "seq": entry.seq,
+                "at_ms": entry.at_ms,
+                "kind": entry.kind,
+                "by": entry.by,
+                "name": entry.data["name"],
+                "reason": entry.data.get("reason", ""),
+                "about": _about(entry.kind, entry.data),
+            }
+
+
+def _launch(entry: contract.Entry) -> dict[str, Any]:
+    """Tell the launch; of the seed only what was published then."""
+    launched = entry.data
+    return {
+        "seq": entry.seq,
+        "at_ms": entry.at_ms,
+        "kind": entry.kind,
+        "by": entry.by,
+        "name": entry.by.partition("@")[0],
+        "reason": launched.get("reason", ""),
+        "about": {
+            "hall": launched["hall"],
+            "engines": len(launched["engines"]),
+            "version": launched["version"],
+            "seed_sha256": launched["seed_sha256"],
+        },
+    }
+
+
+def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    told = {key: data[key] for key in _TELLING if data.get(key)}
+    if kind == amendments.ENGINE_REPLACED:
+        told |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
+    if kind in {submissions.ENGINE_UPDATED, submissions.ENGINE_ADDED} and data["engine"]["version"]:
+        told["version"] = data["engine"]["version"]
+    if kind == amendments.BOOK_MENDED:
+        told["exits"] = len(data["exits"])
+    if kind == amendments.GAMES_IMPORTED:
+        told["games"] = len(data["games"])
+    if kind == entries.GAME_ADJUDICATED:
+        told["result"] = data["finished"]["result"]
+    for key in ("at_ms", "opens_at_ms"):
+        told |= {key: data[key]} if key in data else {}
+    return told

@@ -1,0 +1,1 @@
+"""Season files: load, check, describe; their schema."""

@@ -1,0 +1,1 @@
+"""A season's state, folded from its journal: entries, pairings, tables, orders."""

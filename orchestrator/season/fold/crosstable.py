@@ -1,0 +1,65 @@
+"""The crosstable of an event as data: one line an engine, one cell a pair."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.season.fold import events, pairing, standings, tally
+from orchestrator.season.fold import state as season_state
+
+_SIGNS: Final = ("0", "=", "1")  # by half points taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """All games of one engine against another, in their order of play."""
+
+    games: tuple[str, ...]
+    half_points: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """Write the results from the line's side, such as ``1=0``."""
+        return "".join(_SIGNS[taken] for taken in self.half_points)
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One engine: its row of the table, and a cell for each opponent in table order."""
+
+    row: standings.Row
+    cells: tuple[Cell | None, ...]
+
+
+def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ...]:
+    """Return the lines of an event, best first; a cell is None on the diagonal."""
+    event = state.events[event_id]
+    played = _played(state, event)
+    rows = pairing.table(state, event)
+    return tuple(Line(row, tuple(_cells(row.engine, rows, played))) for row in rows)
+
+
+_Played = dict[tuple[str, str], list[tuple[str, int]]]
+
+
+def _played(state: season_state.SeasonState, event: events.EventState) -> _Played:
+    played: _Played = {}
+    for game_id in event.order:
+        game = state.game(game_id)
+        if game.finished is None or game.cancelled:
+            continue
+        white, black = tally.halves(game.finished.result)
+        played.setdefault((game.white, game.black), []).append((game_id, white))
+        played.setdefault((game.black, game.white), []).append((game_id, black))
+    return played
+
+
+def _cells(engine: str, rows: Sequence[standings.Row], played: _Played) -> list[Cell | None]:
+    cells: list[Cell | None] = []
+    for row in rows:
+        games = played.get((engine, row.engine), [])
+        cell = Cell(tuple(game for game, _ in games), tuple(halves for _, halves in games))
+        cells.append(None if row.engine == engine else cell)
+    return cells

@@ -1,0 +1,1 @@
+"""What a season file says, as values."""

@@ -1,0 +1,1 @@
+"""`farm serve`: one pass after another over all seasons, and what a pass consists of."""

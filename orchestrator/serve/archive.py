@@ -1,0 +1,159 @@
+"""The archive directory: the journal's mirror, one folder per game, one PGN per event.
+
+    <archive>/<season>/journal.jsonl
+    <archive>/<season>/games/<game>/record.json game.pgn protocol.log.gz
+    <archive>/<season>/games/<game>/given-up/<attempt>.jsonl
+    <archive>/<season>/games/<game>/record.lost     (restored without its moves)
+    <archive>/<season>/<event>.pgn
+
+Invariants: a file is complete or absent (written under another name, synced, renamed);
+what is here can be written again from ledger and journal at any time, and a second
+write of the same game changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrator import contract
+from orchestrator.arbiter import game_zip
+from orchestrator.common import errors, files
+
+LOST = "record.lost"  # a mark in the folder of a game whose moves a restore could not find
+
+
+class SeasonArchive:
+    """The folder of one season."""
+
+    def __init__(self, root: pathlib.Path, season: str) -> None:
+        if not contract.is_name(season):
+            raise errors.LedgerDamagedError(f"{season[:80]!r} is no id of a season")
+        self.directory = root / season
+        self.games = self.directory / "games"
+        root.mkdir(mode=0o750, parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o750, exist_ok=True)
+        self.games.mkdir(exist_ok=True)
+        self.journal = self.directory / "journal.jsonl"
+
+    def _folder(self, game: str) -> pathlib.Path:
+        """Return a game's folder; what is no game's id is no path either."""
+        return self.games / _name(game)
+
+    def _given_up(self, game: str, attempt: str) -> pathlib.Path:
+        return self._folder(game) / "given-up" / f"{_name(attempt)}.jsonl"
+
+    def keep_game(self, game: str, packed: bytes) -> None:
+        """Write a finished game's folder; raise ``HostError`` when the record is damaged."""
+        folder = self._folder(game)
+        contents = game_zip.unpack(packed)
+        folder.mkdir(exist_ok=True)
+        for name, content in contents.items():
+            files.write(folder / name, content)
+
+    def keep_pgn(self, game: str, text: str) -> None:
+        """Write the PGN of a game that was played elsewhere; there is no more of it."""
+        folder = self._folder(game)
+        folder.mkdir(exist_ok=True)
+        files.write(folder / "game.pgn", text.encode())
+
+    def keep_given_up(self, game: str, attempt: str, plies: Sequence[tuple[int, str]]) -> None:
+        """Write the journaled plies of an attempt that was given up, unless they are here.
+
+        The ledger forgets them afterwards, so a second call may come with none.
+        """
+        path = self._given_up(game, attempt)
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = "".join(f"{payload}\n" for _, payload in plies)
+        files.write(path, lines.encode())
+
+    def given_up(self, game: str, attempt: str) -> list[str]:
+        """Return the payloads of a given-up attempt's plies, [] where none are kept."""
+        path = self._given_up(game, attempt)
+        try:
+            return files.lines(path)
+        except FileNotFoundError:
+            return []
+
+    def pgn(self, game: str) -> bytes | None:
+        """Return the PGN of an archived game, None where it is not in the archive."""
+        try:
+            return (self._folder(game) / "game.pgn").read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def mark_lost(self, game: str) -> None:
+        """Say that a finished game's moves are in no copy: its result counts without them."""
+        folder = self._folder(game)
+        folder.mkdir(exist_ok=True)
+        files.write(folder / LOST, b"")
+
+    def is_lost(self, game: str) -> bool:
+        """Say whether nobody is to wait for a game's record any more."""
+        return (self._folder(game) / LOST).exists()
+
+    def event_pgn(self, event: str) -> pathlib.Path:
+        """Return the path of an event's PGN."""
+        return self.directory / f"{_name(event)}.pgn"
+
+    def extend_event(self, event: str, game: str) -> None:
+        """Add an archived game to the end of its event's PGN."""
+        path = self.event_pgn(event)
+        temporary = path.with_name(path.name + ".tmp")
+        if path.exists():
+            shutil.copyfile(path, temporary)
+        with temporary.open("ab") as file:
+            file.write((self.pgn(game) or b"").rstrip(b"\n") + b"\n\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def rebuild_event(self, event: str, games: Iterable[str]) -> None:
+        """Write an event's PGN anew from the folders of its games, in the given order."""
+        texts = (pgn.rstrip(b"\n") for pgn in map(self.pgn, games) if pgn is not None)
+        content = b"".join(text + b"\n\n" for text in texts)
+        if content or self.event_pgn(event).exists():
+            files.write(self.event_pgn(event), content)
+
+
+def _name(text: str) -> str:
+    """Return what comes from a journal and is to be a file's name; raise for what could not."""
+    if not contract.is_name(text):
+        raise errors.LedgerDamagedError(
+            f"{text[:80]!r} in the journal is no id of the farm ({contract.ids.ALLOWED})"
+        )
+    return text
+
+
+def journals(root: pathlib.Path) -> list[str]:
+    """Return the names of the journals that an archive, or a copy of one, holds."""
+    return sorted(path.parent.name for path in root.glob("*/journal.jsonl"))
+
+
+def length(root: pathlib.Path, season: str) -> int:
+    """Return how many entries a season's mirror has, a torn last line left out."""
+    with (root / season / "journal.jsonl").open("rb") as file:
+        return sum(line.endswith(b"\n") for line in file)
+
+
+@contextlib.contextmanager
+def sole_writer(root: pathlib.Path) -> Iterator[None]:
+    """Hold the archive for this process; raise ``RefusedError`` when another has it."""
+    root.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(root / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise errors.RefusedError(
+                f"another `farm serve` writes the archive {root}; stop that one first"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,33 @@
+"""When ``serve`` rings a hall: at once for news, then with growing waits until a game is claimed.
+
+A ring may be lost or heard twice without harm, so the last wait goes on for ever.
+How a hall is rung says ``doorbell``; what it does then,
+``worker_cpu.worker.hall_worker``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+RING_SECONDS = (1.0, 2.0, 5.0)  # s: waits for a claim, the last one for ever: rings may be lost
+
+
+@dataclasses.dataclass
+class Bell:
+    """One hall's bell, as far as it has been rung since there was something new."""
+
+    rung: float = 0.0  # monotonic second of the last ring
+    rings: int = 0  # since there has been something new to ring for
+
+    def news(self) -> None:
+        """Ring at once: there is something new."""
+        self.rings = 0
+
+    def rings_at(self, now: float) -> bool:
+        """Say whether to ring at monotonic second ``now``, and count the ring."""
+        if self.rings:
+            wait = RING_SECONDS[min(self.rings, len(RING_SECONDS)) - 1]
+            if now - self.rung < wait:
+                return False
+        self.rung, self.rings = now, self.rings + 1
+        return True

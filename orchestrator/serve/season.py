@@ -1,0 +1,261 @@
+"""One season that ``serve`` keeps: mirrored, folded, brought up to what the rules say, archived.
+
+Invariants: no entry is acted on before it is in the mirror; a game is archived before its
+hall may forget it; a journal that no longer ends as it did, or has become shorter than its
+mirror, is not written to.
+"""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+from collections.abc import Iterable
+
+import structlog
+
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.ledger import api, mirror
+from orchestrator.season import decide
+from orchestrator.season.fold import amendments, orders, state
+from orchestrator.serve import archive, backoff, interruptions
+
+log = structlog.get_logger()
+
+SERVE = "serve"  # who journals what the rules decide
+BATCH = 1_000  # entries read at once: bounds memory, not work
+STEPS = 20  # decisions of one pass: a season that has many more lets the others have theirs
+KEPT = 1_000  # archived games whose records may still be in Redis: more than one pass archives
+REARRANGING = frozenset(  # the event's PGN is written anew
+    {"game_voided", "events_undone", "engine_replaced", "games_imported"}
+)
+
+
+ABOUT = ("game", "attempt")  # of a fact: what a line of the log is found by
+RESTORE = "stop `farm serve`, run `farm restore`, start it again"
+
+
+def lost_entries(season: str, last: int, mirrored: int) -> errors.LedgerDamagedError:
+    """Return the error of a journal that Redis has lost the end of."""
+    return errors.LedgerDamagedError(
+        f"Redis holds {last} entries of {season}, its mirror {mirrored}: Redis has lost facts, or"
+        f" is another one. Nothing of {season} is played until then: {RESTORE}"
+    )
+
+
+def unforeseen(season: str, error: Exception) -> errors.LedgerDamagedError:
+    """Return the error of a season that cannot be gone on with, for a reason nobody foresaw."""
+    return errors.LedgerDamagedError(
+        f"{season} cannot be gone on with: {type(error).__name__}: {error}; the log of"
+        " `farm serve` shows where. Report it; `farm fsck` checks journal and archive"
+    )
+
+
+class SeasonRunner:
+    """One season: its state, its mirror, its archive.
+
+    ``hall``, ``ready`` (the game to be played next) and ``deadline_ms`` are what the state says
+    since the last ``advance``, ``busy`` that more is to be decided at once; ``missing`` are
+    finished games whose record is to come.
+    """
+
+    def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
+        self.season = season
+        self.state = state.SeasonState()
+        self.hall = ""
+        self.ready: str | None = None
+        self.busy = False
+        self.deadline_ms: int | None = None
+        self.missing: set[str] = set()
+        self.bell = backoff.Bell()  # the hall's, for its spools
+        self._checked = ""  # the server in which the journal was compared with its mirror
+        self._end = ""  # the line of the last entry that was applied
+        self._ledger = ledger
+        self._archive = archive.SeasonArchive(root, season)
+        self._archived, last = ledger.mirrored(season), ledger.last(season)
+        self._mirror = mirror.Mirror(self._archive.journal)  # its lock stays: Redis was asked first
+        if self._mirror.cut:
+            log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
+        self._refuse_shorter_journal(last)
+        self._to_archive: list[contract.Entry] = []
+        self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
+        self._rebuilt = False
+
+    def close(self) -> None:
+        """Close the mirror's file."""
+        self._mirror.close()
+
+    def _refuse_shorter_journal(self, last: int) -> None:
+        """Raise ``LedgerDamagedError`` when Redis has lost entries that are in the mirror."""
+        if last < self._mirror.last:
+            self._mirror.close()
+            raise lost_entries(self.season, last, self._mirror.last)
+
+    def advance(self, now_ms: int, run_id: str) -> bool:
+        """Catch up with the journal and append all that can be decided now.
+
+        ``run_id`` names the server; say whether the journal was compared in it for the first
+        time, so that halls may write to it from now on.
+        """
+        self._catch_up()
+        compared = run_id != self._checked
+        if compared:
+            if not self._ledger.set_checked(self.season, run_id):
+                raise errors.LedgerUnreachableError("Redis was restarted meanwhile; compare again")
+            self._checked = run_id
+        self._decide(now_ms)
+        self.hall, self.ready = self.state.hall, self.state.ready_game()
+        self.deadline_ms = self.state.next_deadline_ms()
+        return compared
+
+    def alarm(self) -> str:
+        """Say whose records are missing, and what to do."""
+        games = ", ".join(sorted(self.missing)[:8])
+        return (
+            f"the records of {len(self.missing)} finished games of {self.season} ({games}) are"
+            f" neither in Redis nor in the archive. Start the worker of {self.hall}: its spool has"
+            " them; if that disk is lost, stop `farm serve` and run `farm restore --without-games`"
+        )
+
+    def order(self, game: str) -> str:
+        """Return the order of a game, as halls read it."""
+        return orders.game_order(self.state, game).encode()
+
+    def _decide(self, now_ms: int) -> None:
+        self.busy = True
+        for _ in range(STEPS):
+            drafts, effects = interruptions.verdict(self._ledger, self._archive, self.state)
+            drafts = drafts or decide.decide(self.state, now_ms)
+            if not drafts:
+                self.busy = False
+                return
+            effects = [*effects, *_holds(self.season, drafts)]
+            reply = self._ledger.append(self.season, self.state.seq, drafts, SERVE, effects)
+            if isinstance(reply, api.Appended):
+                for draft in drafts:
+                    about = {key: draft.data[key] for key in ABOUT if draft.data.get(key)}
+                    log.info("fact.decided", season=self.season, kind=draft.kind, **about)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        while entries := self._new_entries():
+            self._mirror_all(entries)
+            for entry in entries:
+                self.state.apply(entry)
+                if entry.seq > self._archived:
+                    self._to_archive.append(entry)
+                elif entry.kind == "game_finished":
+                    self._kept.append(entry.data["attempt"])  # a kill may have left its record
+            self._end = entries[-1].line()
+
+    def _new_entries(self) -> list[contract.Entry]:
+        """Read what is new, with the last known entry: it must still be there as it was."""
+        known = self.state.seq
+        entries = self._ledger.read(self.season, max(0, known - 1), BATCH)
+        if not known:
+            return entries
+        if not entries:
+            raise lost_entries(self.season, self._ledger.last(self.season), known)
+        if entries[0].line() != self._end:
+            raise errors.LedgerDamagedError(
+                f"{self.season}: entry {known} of Redis is not the one of its mirror: Redis has"
+                f" lost facts and others have been written since, or it is another one: {RESTORE}"
+            )
+        return entries[1:]
+
+    def _mirror_all(self, entries: list[contract.Entry]) -> None:
+        known = [entry for entry in entries if entry.seq <= self._mirror.last]
+        self._mirror.verify_against(known)
+        self._mirror.extend(entries[len(known) :])
+
+    def keep_archive(self) -> bool:
+        """Archive what the journal has told since the last call; say whether a game was."""
+        if not self._rebuilt:
+            self._rebuild_events()
+        for entry in self._to_archive:
+            if entry.kind == "game_finished":
+                self._keep_game(entry)
+            elif entry.kind == "attempt_ended":
+                self._keep_given_up(entry)
+            elif entry.kind == "games_imported":
+                self._keep_imported(entry)
+        if any(entry.kind in REARRANGING for entry in self._to_archive):
+            self._rebuild_events()
+        games = any(entry.kind == "game_finished" for entry in self._to_archive)
+        self._to_archive = [
+            entry
+            for entry in self._to_archive
+            if entry.kind == "game_finished" and entry.data["game"] in self.missing
+        ]
+        # Spools go when the mirror has passed their entry: not before all of them are archived.
+        whole = self._to_archive[0].seq - 1 if self._to_archive else self.state.seq
+        if whole > self._archived:
+            self._ledger.set_mirrored(self.season, whole)
+            self._archived = whole  # only now: what an outage cut off is told again
+        while self._kept:  # only now: a hall gives a record back that is missing before
+            self._ledger.archived(self._kept[0])
+            self._kept.popleft()
+        return games
+
+    def _rebuild_events(self) -> None:
+        for event in self.state.events.values():
+            played = (game for game in event.order if self.state.game(game).finished)
+            self._archive.rebuild_event(event.id, played)
+        self._rebuilt = True
+
+    def _keep_game(self, entry: contract.Entry) -> None:
+        finished = contract.GameFinished.model_validate(entry.data)
+        packed = self._ledger.record(finished.attempt)
+        if packed is None and finished.by_verdict:
+            packed = interruptions.packed(self.state, finished)
+        if packed is None:
+            self._miss(finished.game, finished.attempt)
+            return
+        if finished.game in self.missing:
+            about = {"game": finished.game, "attempt": finished.attempt}
+            log.info("record.found", season=self.season, **about)
+            self.missing.discard(finished.game)
+        known = self._archive.pgn(finished.game) is not None
+        self._archive.keep_game(finished.game, packed)
+        if not known:
+            self._add_to_event(finished.game)
+        self._kept.append(finished.attempt)
+
+    def _miss(self, game: str, attempt: str) -> None:
+        """Wait for a record that Redis has lost: its hall's spool has it.
+
+        A restore that could not find it either has said so, and its result counts alone.
+        """
+        if self._archive.pgn(game) is not None or self._archive.is_lost(game):
+            self.missing.discard(game)
+        elif game not in self.missing:
+            self.missing.add(game)
+            self.bell.news()
+            log.error("record.missing", season=self.season, game=game, attempt=attempt)
+
+    def _add_to_event(self, game: str) -> None:
+        """Add a game to its event's PGN: behind the others, or, played again, in its place."""
+        event = self.state.events[self.state.game(game).event]
+        played = [one for one in event.order if self.state.game(one).finished]
+        if played[-1:] == [game]:
+            self._archive.extend_event(event.id, game)
+        else:
+            self._archive.rebuild_event(event.id, played)
+
+    def _keep_imported(self, entry: contract.Entry) -> None:
+        for game in amendments.GamesImported.model_validate(entry.data).games:
+            self._archive.keep_pgn(game.game, game.pgn)
+
+    def _keep_given_up(self, entry: contract.Entry) -> None:
+        ended = contract.AttemptEnded.model_validate(entry.data)
+        plies = self._ledger.plies(ended.attempt)
+        self._archive.keep_given_up(ended.game, ended.attempt, plies)
+        # Not its record: a hall that was late may have told its result since, in this very pass.
+        self._ledger.plies_archived(ended.attempt)
+
+
+def _holds(season: str, drafts: Iterable[contract.Draft]) -> Iterable[api.Effect]:
+    """Yield what must change with the facts at once: a planned pause forbids claims."""
+    for draft in drafts:
+        if draft.kind == "paused":
+            yield api.Hold(season, "pause", draft.data["reason"])

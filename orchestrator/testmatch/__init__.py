@@ -1,0 +1,1 @@
+"""Test matches: an engine's new build against the old one, until an SPRT ends."""

@@ -1,0 +1,116 @@
+"""A test match: its games are numbers, and a number is all it takes to write an order.
+
+One engine is tested against one other, or against several in turn (a gauntlet). Games
+2p-1 and 2p are pair p: the same opponent and opening, colours swapped. Invariants: an
+order is a function of specification and number alone, so any worker writes the same
+one; consecutive pairs go to consecutive opponents, and all opponents meet an opening
+before the next one is dealt.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import pydantic
+
+from orchestrator import contract
+from orchestrator.testmatch import openings as testmatch_openings
+
+OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
+HASH_OPTIONS = ("hash", "memory")
+
+
+class Spec(contract.Message):
+    """What is played: ``engines`` begins with the one that is tested."""
+
+    schema_version: int = contract.SCHEMA
+    id: str
+    engines: tuple[contract.EngineSpec, ...] = pydantic.Field(min_length=2)
+    time_control: contract.TimeControl
+    games: int = pydantic.Field(ge=1)
+    openings: tuple[contract.Opening, ...] = (contract.Opening(),)
+    seed: str = ""
+    limits: contract.Limits = contract.Limits(free=True)
+    timeouts: contract.Timeouts = contract.Timeouts()
+    variant: Literal["standard", "fischerandom"] = "standard"
+    adjudication: contract.Adjudication = contract.Adjudication()
+
+    @property
+    def opponents(self) -> int:
+        """Return how many engines the tested one meets."""
+        return len(self.engines) - 1
+
+    @property
+    def threads(self) -> int:
+        """Return the cores a game needs: one side thinks at a time."""
+        return max(_number(engine, ("threads", "cores")) or 1 for engine in self.engines)
+
+    @property
+    def memory_mb(self) -> int:
+        """Return the memory a game needs, by the engines' hashes."""
+        each = [(_number(engine, HASH_OPTIONS) or 16) + OVERHEAD_MB for engine in self.engines]
+        return each[0] + max(each[1:])
+
+    def opponent(self, game: int) -> int:
+        """Return the position in ``engines`` of a game's opponent."""
+        return 1 + (game - 1) // 2 % self.opponents
+
+    def white_is_tested(self, game: int) -> bool:
+        """Say who has White: the tested engine begins each pair."""
+        return game % 2 == 1
+
+    def order(self, game: int) -> contract.GameOrder:
+        """Write the order of a game, from 1 to ``games``."""
+        if not 1 <= game <= self.games:
+            raise ValueError(f"{self.id}: there is no game {game} of {self.games}")
+        pair = self.engines[0], self.engines[self.opponent(game)]
+        white, black = pair if self.white_is_tested(game) else pair[::-1]
+        return contract.GameOrder(
+            season="test",
+            season_name="Test match",
+            event=self.id,
+            event_name=self.id,
+            game=f"{self.id}-{game}",
+            number=game,
+            round=str(game),
+            white=white,
+            black=black,
+            time_control=self.time_control,
+            opening=self._opening((game - 1) // 2 // self.opponents),
+            limits=self.limits,
+            timeouts=self.timeouts,
+            variant=self.variant,
+            adjudication=self.adjudication,
+            journaled=False,  # a test match keeps games, not plies: Redis carries results only
+        )
+
+    def _opening(self, turn: int) -> contract.Opening:
+        """Deal openings round by round, each round in an order of its own."""
+        rounds, at = divmod(turn, len(self.openings))
+        if not self.seed:
+            return self.openings[at]
+        # Fisher and Yates for one index at a time would cost a book a game: a seeded
+        # step that shares no divisor with the length visits each opening once as well.
+        count = len(self.openings)
+        start, step = (
+            testmatch_openings.draw(f"{self.seed}/{rounds}/{what}") for what in ("start", "step")
+        )
+        return self.openings[(start + at * _coprime(step, count)) % count]
+
+
+def _coprime(step: int, count: int) -> int:
+    """Return the first number from ``step`` on, below ``count``, that visits all indices."""
+    for offset in range(count):
+        wanted = (step + offset) % count
+        if wanted and math.gcd(wanted, count) == 1:
+            return wanted
+    return 1
+
+
+def _number(engine: contract.EngineSpec, names: tuple[str, ...]) -> int:
+    """Return the value of the first option of these names, 0 without one."""
+    for name, value in engine.options.items():
+        if name.lower() in names and str(value).isdigit():
+            return int(value)
+    return 0

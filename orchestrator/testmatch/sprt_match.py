@@ -1,0 +1,319 @@
+"""A test match from the operator's side: open it, mirror and fold its results, end it.
+
+The match is dealt by its lanes' claims (``ledger.lanes``); this process decides nothing
+about single games. It may be killed at any moment: the lanes play on as far as results
+may wait (``lanes.LEAD``), and a keeper started again goes on where its mirror ends.
+
+Invariants: a result counts when it is in the mirror; results set aside stay in the mirror
+and in ``set-aside.pgn``, never in ``games.pgn``; a game that is lost ``LOSSES`` times ends
+the match with its reason, for something is wrong that playing does not mend.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.common import errors, files
+from orchestrator.ledger import api, lanes, mirror
+from orchestrator.rating import elo, results, sprt, tally
+from orchestrator.testmatch import orders
+
+RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
+LOSSES = 3  # times one game may be lost before the match is given up
+BATCH = 500  # entries read at once: bounds memory, not work
+FAULTS = frozenset(  # endings that are the loser's own doing: what a self-check looks for
+    {
+        contract.Ending.TIME,
+        contract.Ending.ILLEGAL,
+        contract.Ending.DISCONNECT,
+        contract.Ending.STALL,
+        contract.Ending.FALSE_CLAIM,
+    }
+)
+POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of White
+
+
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """What is asked of the results, and how lanes are shared with other matches."""
+
+    test: sprt.Test | None = None
+    priority: int = 0
+    share: int = 1
+    halls: tuple[str, ...] = ()
+    min_nps: int = 0
+    gpus: int = 0
+    one_node: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return the terms as plain data."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def of(cls, raw: dict[str, Any]) -> Terms:
+        """Read what ``facts`` returned."""
+        test = None if raw["test"] is None else sprt.Test(**raw["test"])
+        return cls(**{**raw, "test": test, "halls": tuple(raw["halls"])})
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """What is known of a match: counts, the ratio of its test, and its faults."""
+
+    games: int
+    total: int
+    counts: results.Counts
+    opponents: tuple[results.Counts, ...]
+    llr: float | None
+    verdict: sprt.Verdict | None
+    set_aside: int
+    lost: int
+    faults: tuple[str, ...]
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing more is to be played."""
+        return self.verdict is not None or self.games == self.total
+
+    def facts(self) -> dict[str, object]:
+        """Return the standing for programs; infinite bounds are ``null``."""
+        logistic, normalized = elo.logistic(self.counts), elo.normalized(self.counts)
+        return {
+            "games": self.games,
+            "of": self.total,
+            **dataclasses.asdict(self.counts),
+            "elo": _finite(logistic.elo),
+            "error": _finite(logistic.error),
+            "normalized_elo": _finite(normalized.elo),
+            "normalized_error": _finite(normalized.error),
+            "los": elo.superiority(self.counts),
+            "llr": self.llr,
+            "verdict": self.verdict,
+            "opponents": [dataclasses.asdict(one) for one in self.opponents],
+            "set_aside": self.set_aside,
+            "lost": self.lost,
+            "faults": list(self.faults),
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+class Keeper:
+    """Keeps one test match: its mirror, its tally, its files."""
+
+    def __init__(
+        self,
+        ledger: api.Ledger,
+        known: lanes.Lanes,
+        directory: pathlib.Path,
+        spec: orders.Spec,
+        terms: Terms,
+    ) -> None:
+        """Fold what the mirror has; raise ``RefusedError`` when another keeper is at work."""
+        self._ledger, self._lanes, self._spec, self._terms = ledger, known, spec, terms
+        self._directory = directory
+        self._journal = lanes.journal(spec.id)
+        self._tally = tally.Tally(spec.opponents)
+        self._losses: Counter[int] = Counter()
+        self._why = ""
+        self._faults: list[str] = []
+        self._mirror = mirror.Mirror(directory / "journal.jsonl")
+        self._rung: dict[tuple[str, str], float] = {}
+        self._pgn = directory / "games.pgn"
+        self._pgn.unlink(missing_ok=True)
+        (directory / "set-aside.pgn").unlink(missing_ok=True)
+        self._unsorted = False  # the PGN files hold results that were set aside since
+        for entry in mirror.entries(self._mirror.path):
+            self._fold(entry)
+        self._sort_games()
+
+    def close(self) -> None:
+        """Close the mirror."""
+        self._mirror.close()
+
+    def open(self, by: str) -> None:
+        """Let the match be dealt from where its mirror ends; keep how it was ordered."""
+        told = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
+        files.write(self._directory / "match.json", contract.dumps(told).encode())
+        match = lanes.Match(
+            id=self._spec.id,
+            games=self._spec.games,
+            spec=self._spec.encode(),
+            halls=self._terms.halls,
+            priority=self._terms.priority,
+            share=self._terms.share,
+            needs=self.needs(),
+            next=self._tally.next,
+            again=tuple(self._tally.missing()),
+        )
+        self._lanes.open_match(match, by, self._mirror.last)
+
+    def needs(self) -> lanes.Needs:
+        """Return what a lane must have for this match."""
+        return lanes.Needs(
+            threads=self._spec.threads,
+            memory_mb=self._spec.memory_mb,
+            gpus=self._terms.gpus,
+            one_node=self._terms.one_node,
+            nps=self._terms.min_nps,
+        )
+
+    def step(self, ring: Callable[[str], None], wait_ms: int) -> Standing:
+        """Ring idle lanes, wait for results and fold them; return where the match stands."""
+        self._ring(ring)
+        self._ledger.wait({self._journal: self._mirror.last}, wait_ms)
+        while entries := self._ledger.read(self._journal, self._mirror.last, BATCH):
+            self._mirror.extend(entries)
+            for entry in entries:
+                self._fold(entry)
+            self._sort_games()
+            self._lanes.forget(self._spec.id, self._mirror.last)
+        return self.standing()
+
+    def finish(self) -> None:
+        """End the match: nothing more is dealt; what still runs is told to stop."""
+        self._lanes.close_match(self._spec.id)
+
+    def standing(self) -> Standing:
+        """Return where the match stands; raise ``HostError`` for a game that keeps being lost."""
+        for game, times in self._losses.items():
+            if times >= LOSSES:
+                raise errors.HostError(
+                    f"{self._spec.id}: game {game} was lost {times} times, last because of"
+                    f" {self._why}; see the lane's log, and `farm test --id {self._spec.id}`"
+                    " goes on with it"
+                )
+        counts, test = self._tally.counts(), self._terms.test
+        return Standing(
+            games=self._tally.games,
+            total=self._spec.games,
+            counts=counts,
+            opponents=tuple(self._tally.counts(one) for one in range(self._spec.opponents)),
+            llr=None if test is None else test.llr(counts),
+            verdict=None if test is None else test.verdict(counts),
+            set_aside=self._tally.set_aside,
+            lost=self._losses.total(),
+            faults=tuple(self._faults),
+        )
+
+    # -- the fold ----------------------------------------------------------------------
+
+    def _fold(self, entry: contract.Entry) -> None:
+        data = entry.data
+        if entry.kind == lanes.GAME:
+            self._count(data)
+        elif entry.kind == lanes.LOST:
+            self._losses[data["game"]] += 1
+            self._why = f"{data['cause']} ({data.get('evidence', '')})"
+        elif entry.kind == lanes.ASIDE:
+            self._tally.aside(data["games"])
+            self._unsorted = True
+
+    def _count(self, data: Mapping[str, Any]) -> None:
+        game = data["game"]
+        if not self._tally.add(game, _points(self._spec, data), data["host"]):
+            return
+        tested_white = self._spec.white_is_tested(game)
+        self._losses.pop(game, None)
+        if data["ending"] in FAULTS and (data["loser"] == "white") == tested_white:
+            why = ": ".join(filter(None, (data["details"], data["note"])))
+            self._faults.append(f"game {game}: {why}")
+        with self._pgn.open("a", encoding="utf-8") as file:
+            file.write(f"{data['pgn']}\n")
+
+    def _sort_games(self) -> None:
+        """Write the PGN files anew: what counts in one, what was set aside in the other."""
+        if not self._unsorted:
+            return
+        counted: dict[int, int] = {}  # game to the entry that tells its counted result
+        for entry in mirror.entries(self._mirror.path):
+            if entry.kind == lanes.GAME:
+                counted.setdefault(entry.data["game"], entry.seq)
+            elif entry.kind == lanes.ASIDE:
+                for game in entry.data["games"]:
+                    counted.pop(game, None)
+        aside = self._directory / "set-aside.pgn"
+        with (
+            self._pgn.open("w", encoding="utf-8") as good,
+            aside.open("w", encoding="utf-8") as bad,
+        ):
+            for entry in mirror.entries(self._mirror.path):
+                if entry.kind == lanes.GAME:
+                    file = good if counted.get(entry.data["game"]) == entry.seq else bad
+                    file.write(f"{entry.data['pgn']}\n")
+        self._unsorted = False
+
+    # -- lanes -------------------------------------------------------------------------
+
+    def _ring(self, ring: Callable[[str], None]) -> None:
+        """Ring lanes that play nothing: a new one at once, then at intervals."""
+        now = time.monotonic()
+        for lane in self.able():
+            place = (lane.hall, lane.name)
+            due = now - self._rung.get(place, float("-inf")) >= RING_SECONDS
+            if due and lane.name not in {one.lane for one in self._lanes.leases(lane.hall)}:
+                self._rung[place] = now
+                ring(f"{lane.hall}.{lane.name}")
+
+    def able(self) -> list[lanes.Lane]:
+        """Return the lanes that may play this match."""
+        return [
+            lane
+            for hall in self._terms.halls or self._ledger.halls()
+            for lane in self._lanes.lanes_of(hall)
+            if not self.needs().unmet(lane)
+        ]
+
+
+def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
+    """Return what a result brought the tested engine."""
+    points = POINTS[data["result"]]
+    return points if spec.white_is_tested(data["game"]) else 1 - points
+
+
+def set_aside(
+    known: lanes.Lanes, match: str, folded: tally.Tally, host: str, by: str, reason: str
+) -> list[int]:
+    """Set a host's results aside, kept and marked, and let their games be played again."""
+    games = folded.of_host(host)
+    if games:
+        data: dict[str, object] = {"games": games, "host": host, "reason": reason}
+        if not known.replay(match, games, contract.Draft(lanes.ASIDE, data), by):
+            raise errors.RefusedError(f"test match {match} is over: nothing is replayed")
+    return games
+
+
+def folded(directory: pathlib.Path, spec: orders.Spec) -> tally.Tally:
+    """Fold the results of a match's mirror, for a look beside its keeper."""
+    told = tally.Tally(spec.opponents)
+    for entry in mirror.entries(directory / "journal.jsonl"):
+        if entry.kind == lanes.GAME:
+            told.add(entry.data["game"], _points(spec, entry.data), entry.data["host"])
+        elif entry.kind == lanes.ASIDE:
+            told.aside(entry.data["games"])
+    return told
+
+
+def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:
+    """Read how a match was ordered; raise ``RefusedError`` where there is none."""
+    try:
+        raw = contract.loads((directory / "match.json").read_bytes())
+    except FileNotFoundError:
+        known = ", ".join(path.name for path in kept(directory.parent)) or "none"
+        raise errors.RefusedError(
+            f"there is no test match {directory.name!r} in {directory.parent}; there are: {known}"
+        ) from None
+    return orders.Spec.model_validate(raw["spec"]), Terms.of(raw["terms"])
+
+
+def kept(root: pathlib.Path) -> list[pathlib.Path]:
+    """Return the directories of all test matches below a directory."""
+    return sorted(path.parent for path in root.glob("*/match.json"))

@@ -1,0 +1,1 @@
+"""The farm's own engine, which plays demos and probes hosts."""

@@ -1,0 +1,246 @@
+"""The processes a link or a match starts: the nursery of referees, each game's dead man.
+
+A referee is forked by the nursery; the dead man of an official game is started when the
+attempt has its token and inherits the hall's lock. All of them end by themselves when
+the process that started them is gone: they see the end of their pipes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from orchestrator.common import errors
+from worker_cpu.engines import sandbox
+from worker_cpu.wire import frames
+
+END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
+START_SECONDS = 120.0  # s: for imports on a host that is overloaded; one that fails to start ends
+
+
+@dataclasses.dataclass(frozen=True)
+class Cores:
+    """The logical CPUs of one game; an empty set means no binding."""
+
+    referee: frozenset[int] = frozenset()
+    engines: frozenset[int] = frozenset()
+
+
+ANYWHERE = Cores()
+
+
+class Child(Protocol):
+    """A child process that has to be reaped."""
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Reap it; raise ``subprocess.TimeoutExpired``."""
+
+    def kill(self) -> None:
+        """Kill it."""
+
+
+def spawn_nursery(theirs: socket.socket) -> Child:
+    """Start a nursery, a program of its own, that serves this end of a socket pair."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "worker_cpu.referee.forkserver", str(theirs.fileno())],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+    )
+
+
+class Nursery:
+    """The process that forks a referee for each game; started anew when it has ended.
+
+    All its referees confine their engines in the same way.
+    """
+
+    def __init__(
+        self,
+        confinement: sandbox.Confinement | None = None,
+        begin: Callable[[socket.socket], Child] = spawn_nursery,
+    ) -> None:
+        """Start the process by ``begin``."""
+        self._confinement, self._begin = confinement, begin
+        self._start()
+
+    def _start(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(START_SECONDS)
+        with theirs:
+            self._process = self._begin(theirs)
+
+    def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
+        """Fork a referee; raise ``HostError`` when even a new nursery gives none."""
+        for _ in range(2):
+            ours, referee_end = socket.socketpair()
+            dead_man_socket, dead_man_end = socket.socketpair()
+            with referee_end, dead_man_end:
+                pid = self._ask(cores, [referee_end.fileno(), dead_man_end.fileno()])
+            if pid is not None:
+                return RefereeProcess(pid, ours, dead_man_socket)
+            ours.close()
+            dead_man_socket.close()
+            self.end()
+            self._start()
+        raise errors.HostError("no referee can be started; see the worker's log")
+
+    def _ask(self, cores: Cores, descriptors: list[int]) -> int | None:
+        options = (
+            *_cpu_option("--cpus", cores.referee),
+            *_cpu_option("--engine-cpus", cores.engines),
+            *(["--confine", self._confinement.encode()] if self._confinement else []),
+        )
+        try:
+            words = " ".join(["referee", *options])  # descriptors need a byte beside them
+            socket.send_fds(self._socket, [words.encode()], descriptors)
+            reply = self._socket.recv(64)
+            self._socket.settimeout(END_SECONDS)  # it has imported all: a fork takes milliseconds
+        except OSError:
+            return None
+        return int(reply) if reply else None
+
+    def end(self) -> None:
+        """Let the process end, and reap it."""
+        self._socket.close()
+        _reap(self._process)
+
+
+class RefereeProcess:
+    """A referee that waits for its order, and the channel to it."""
+
+    def __init__(self, pid: int, ours: socket.socket, dead_man_socket: socket.socket) -> None:
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+        self._socket = ours
+        self.channel = frames.Channel(ours)
+        self.dead_man_socket = dead_man_socket
+
+    def ended(self, timeout_seconds: float) -> bool:
+        """Wait for the end of the process up to a time; say whether it has come."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(timeout_seconds * 1000))
+
+    def end(self) -> None:
+        """Close the channel, which ends the process; one that does not hear it is killed."""
+        self._socket.close()
+        self.dead_man_socket.close()
+        if not self.ended(END_SECONDS):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.close(self._pidfd)
+
+
+class DeadMan:
+    """The process that owns the engines and outlives everything it watches."""
+
+    def __init__(
+        self,
+        log: pathlib.Path,
+        scratch: pathlib.Path,
+        lock: int | None,
+        limit_seconds: float,
+        referee: RefereeProcess,
+    ) -> None:
+        reader, self._feed = os.pipe()
+        program = pathlib.Path(__file__).with_name("supervisor.py")
+        held = () if lock is None else (lock,)
+        try:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", str(program)),
+                    *("--link-fd", str(reader)),
+                    *(word for fd in held for word in ("--lock-fd", str(fd))),
+                    *("--referee-fd", str(referee.dead_man_socket.fileno())),
+                    *("--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))),
+                ],
+                pass_fds=(reader, *held, referee.dead_man_socket.fileno()),
+                stdin=subprocess.DEVNULL,
+                cwd=scratch,
+            )
+        finally:
+            os.close(reader)
+        referee.dead_man_socket.close()
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Say whether the dead man is gone."""
+        return self._process.poll() is not None
+
+    def feed(self, sent_ns: int) -> None:
+        """Say when (CLOCK_BOOTTIME, ns) the last successful renewal was sent."""
+        self._say(f"feed {sent_ns}\n")
+
+    def kill(self, reason: str) -> None:
+        """Let the dead man write down a reason and kill the engines."""
+        self._say(f"kill {' '.join(reason.split())}\n")
+
+    def end(self) -> None:
+        """Let the dead man end after a finished game."""
+        self._say("end\n")
+
+    def wait(self) -> None:
+        """Wait until no engine is left; a dead man that does not end is killed.
+
+        Its engines then die with it: each asked the kernel for that at its start.
+        """
+        self._close()
+        _reap(self._process)
+
+    def _say(self, line: str) -> None:
+        if self._feed >= 0:
+            try:
+                os.write(self._feed, line.encode())
+            except BrokenPipeError:
+                self._close()
+
+    def _close(self) -> None:
+        if self._feed >= 0:
+            os.close(self._feed)
+            self._feed = -1
+
+
+def boottime_ns() -> int:
+    """Return the clock that also runs while the machine sleeps."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def _cpu_option(name: str, cpus: frozenset[int]) -> list[str]:
+    return [name, ",".join(map(str, sorted(cpus)))] if cpus else []
+
+
+def _reap(process: Child) -> None:
+    _await_end(process.pid)  # subprocess would look for it now and then, and sleep
+    try:
+        process.wait(0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _await_end(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        pidfd = os.pidfd_open(pid)
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.poll(END_SECONDS * 1000)
+        os.close(pidfd)

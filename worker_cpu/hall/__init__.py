@@ -1,0 +1,1 @@
+"""The hall's directory on disk, its files' checksums, its GPU seats."""

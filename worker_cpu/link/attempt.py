@@ -1,0 +1,438 @@
+"""The link: the only process of a game that talks to Redis.
+
+It claims the hall, hands the order to the referee, and from then on answers to three:
+the referee (each completed ply goes to the ledger and to the hall's disk before the
+opponent's clock starts), the ledger and the dead man (both by its ``lease``). It judges
+nothing and keeps no clock. Invariants:
+
+* a ply the referee is told to go on from is in Redis and on this host's disk;
+* a finished game is in the spool before the ledger hears of it;
+* no engine is started whose files are not the pinned ones, or whose program is not there;
+* this process leaves the hall's lock only when no engine is alive.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from orchestrator import contract
+from orchestrator.arbiter import game_zip, record, verdict
+from orchestrator.common import errors
+from orchestrator.ledger import api
+from worker_cpu import settings
+from worker_cpu.engines import handles
+from worker_cpu.hall import checksums, gpu_seats
+from worker_cpu.hall import directory as hall_directory
+from worker_cpu.link import blame, hold, lease, live_status, protocol_log, redis_retry, turns
+from worker_cpu.referee import result
+from worker_cpu.wire import frames
+
+log = structlog.get_logger()
+
+REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
+FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
+HOST = "host"  # the cause of an attempt that this host must not play
+
+
+class Link:
+    """One attempt at one game."""
+
+    def __init__(
+        self,
+        configured: settings.HallSettings,
+        directory: hall_directory.HallDirectory,
+        ledger: api.Ledger,
+        pinned: checksums.Pins,
+        seen: blame.Witness,
+        places: gpu_seats.Places,
+    ) -> None:
+        self._settings = configured
+        self._directory = directory
+        self._ledger = ledger
+        self._pins = pinned
+        self._witness = seen
+        self._places = places
+
+    def play(self, claim: api.Claim, lock: int, referee: handles.RefereeProcess) -> None:
+        """Claim the hall and see one attempt through; the hall's lock is held.
+
+        Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
+        ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
+        """
+        reply = redis_retry.patiently(lambda: self._ledger.claim(claim))
+        if not isinstance(reply, api.Claimed):
+            log.info("claim.refused", reply=str(reply))
+            return
+        order = contract.GameOrder.decode(reply.order)
+        log.info("game.started", token=str(reply.token), white=order.white.id, black=order.black.id)
+        dead_man = handles.DeadMan(
+            log=self._directory.dead_man_log(claim.attempt),
+            scratch=self._directory.scratch_of(claim.attempt),
+            lock=lock,
+            limit_seconds=self._settings.dead_man_seconds,
+            referee=referee,
+        )
+        try:
+            Attempt(
+                self._settings,
+                self._directory,
+                self._ledger,
+                claim,
+                reply.token,
+                order,
+                dead_man,
+                referee,
+                self._pins,
+                self._witness,
+                self._places.of(claim.hall, claim.attempt, reply.token),
+            ).run()
+        finally:
+            dead_man.wait()
+
+
+def longest_silence_ns(timeouts: contract.Timeouts, dead_man_seconds: float) -> int:
+    """Return how long a living referee may say nothing while no clock runs, in ns.
+
+    All its engines' time-outs off the clock, one after the other: a start, or an end, in silence;
+    and a broken link to a GPU box, which is waited for less long than the dead man waits.
+    """
+    engines_ms = 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms)
+    return engines_ms * 1_000_000 + round(dead_man_seconds * 1e9)
+
+
+class Attempt:
+    """The state of an attempt between claim and its end."""
+
+    def __init__(
+        self,
+        configured: settings.HallSettings,
+        directory: hall_directory.HallDirectory,
+        ledger: api.Ledger,
+        claim: api.Claim,
+        token: contract.Token,
+        order: contract.GameOrder,
+        dead_man: handles.DeadMan,
+        referee: handles.RefereeProcess,
+        pinned: checksums.Pins,
+        seen: blame.Witness,
+        elsewhere: gpu_seats.Seating,
+    ) -> None:
+        self._settings = configured
+        self._directory = directory
+        self._ledger = ledger
+        self._claim = claim
+        self._elsewhere = elsewhere
+        self._token = token
+        self._order = order
+        self._dead_man = dead_man
+        self._channel, self._referee_pid = referee.channel, referee.pid
+        self._pins = pinned
+        self._files: Mapping[contract.Side, Mapping[str, str]] = {}
+        self._witness = seen
+        self._plies = list(order.progress.plies) if order.progress else []
+        self._journaled: contract.PlyRecord | None = None
+        self._started_ms = redis_retry.patiently(ledger.now_ms)  # may raise: no file is open yet
+        self._ply_log = hall_directory.AppendLog(directory.ply_log(claim.attempt))
+        self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
+        self._live = live_status.LiveBoard(ledger, order, claim, self._started_ms)
+        self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
+        self._turns = turns.Turns()
+        self._quiet_since = time.monotonic()
+        self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
+        self._turned_ns = time.monotonic_ns()  # since when it is the referee's turn to speak
+        self._ended = False
+
+    def run(self) -> None:
+        """Play the order and record how it ended."""
+        try:
+            self._witness.begin()
+            self._lease.renew()
+            self._write_history()
+            seated = self._seated_order() if self._engines_are_there() else None
+            if seated is not None:
+                self._channel.send(frames.Kind.ORDER, seated.encode().encode())
+            self._turned_ns = time.monotonic_ns()
+            while not self._ended:
+                self._serve_channel()
+                self._turns.look()
+                self._beat()
+        except frames.ChannelClosedError:
+            self._give_up("referee lost", "the referee's channel closed without an outcome")
+        finally:
+            self._elsewhere.free()
+            self._ply_log.close()
+            self._protocol.close()
+
+    def _seated_order(self) -> contract.GameOrder | None:
+        """Return the order with the seats of engines on GPU boxes, or give up."""
+        try:
+            seated = self._elsewhere.seat(self._order, self._beat)
+        except errors.HostError as error:
+            log.warning("seat.refused", reason=str(error))
+            self._give_up(HOST, str(error))
+            return None
+        self._files = {**self._files, **seated.files}
+        return seated.order
+
+    def _ready(self, payload: bytes) -> None:
+        """Note that both engines run, and which control groups they are in."""
+        reports = contract.loads(payload)
+        groups = turns.groups(reports)
+        by_side = {side: None if one is None else str(one) for side, one in groups.items()}
+        self._witness.engines_ready(self._referee_pid, (os.getpid(), self._dead_man.pid), by_side)
+        self._turns.watch(groups)
+        self._live.ready(payload)
+
+    def _write_history(self) -> None:
+        """Let the stream of a resumed game hold all its plies: whoever reads it sees the game."""
+        for ply in tuple(self._plies):
+            if not self._persist(functools.partial(self._write_ply, ply.ply, ply.encode())):
+                return
+
+    def _engines_are_there(self) -> bool:
+        """Choose builds and hold the engines' files against their pins, or give up."""
+        try:
+            verified = self._pins.verify(self._order)
+            checksums.require_programs(verified.order)
+        except errors.HostError as error:
+            log.exception("engine.not_pinned")
+            self._give_up(HOST, str(error))
+            return False
+        self._order, self._files = verified.order, verified.found
+        return True
+
+    # -- frames of the referee ------------------------------------------------------
+
+    def _serve_channel(self) -> None:
+        frame = self._receive()
+        if frame is None:
+            self._suspect_referee()
+            return
+        self._serve(frame)
+        self._turned_ns = time.monotonic_ns()
+
+    def _serve(self, frame: frames.Frame) -> None:
+        payload = frame.payload
+        match frame.kind:
+            case frames.Kind.CHUNK:
+                chunk = frames.Chunk.decode(payload)
+                self._protocol.write(chunk)
+                self._live.chunk(chunk)
+            case frames.Kind.THINK:
+                self._think(payload)
+            case frames.Kind.READY:
+                self._ready(payload)
+            case frames.Kind.PLY:
+                self._keep_ply(payload)
+            case frames.Kind.FINISHED:
+                self._finish(payload)
+            case frames.Kind.INTERRUPTED:
+                told = contract.loads(payload)
+                self._give_up(told["cause"], told["evidence"], told.get("excused"))
+            case _:
+                log.error("frame.unexpected", kind=frame.kind.name)
+
+    def _receive(self) -> frames.Frame | None:
+        """Wait for a frame until the next beat, or the next look at the engine that waits."""
+        return self._channel.receive(min(self._lease.rest_seconds, self._turns.rest_seconds))
+
+    def _suspect_referee(self) -> None:
+        """Give up on a referee that says nothing although the dead man is gone, or a word is due.
+
+        A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
+        them, and is killed itself when the attempt has ended.
+        """
+        patience_ns = longest_silence_ns(self._order.timeouts, self._settings.dead_man_seconds)
+        late_ns = time.monotonic_ns() - (self._verdict_due_ns or self._turned_ns + patience_ns)
+        if late_ns > FROZEN_SECONDS * 1e9:
+            self._verdict_due_ns, self._turned_ns = 0, time.monotonic_ns()
+            log.error("referee.frozen", late_seconds=late_ns // 10**9)
+            self._dead_man.kill(f"referee frozen: no word {late_ns // 10**9} s after one was due")
+        if not self._dead_man.ended:
+            self._quiet_since = time.monotonic()
+        elif time.monotonic() - self._quiet_since > REFEREE_SECONDS:
+            self._give_up("referee lost", "the dead man has ended, the referee says nothing")
+
+    def _think(self, payload: bytes) -> None:
+        """Note that a clock runs, unless its ply has overtaken this word."""
+        told = contract.loads(payload)
+        if not self._plies or told["ply"] > self._plies[-1].ply:
+            self._verdict_due_ns = told["stall_ns"]
+            self._witness.clock_starts(told["monotonic_ns"])
+            self._turns.begin(told["side"])
+            self._live.think(payload)
+
+    def _keep_ply(self, payload: bytes) -> None:
+        """Make a ply durable, then let the game go on."""
+        ply = contract.PlyRecord.decode(payload)
+        self._verdict_due_ns = 0
+        self._turns.end(ply.side)
+        self._ply_log.append(payload)
+        self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
+        if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
+            self._journaled = ply
+            self._lease.carry(ply.ply, self._live.now_ms())
+            self._channel.send(frames.Kind.GO_ON)
+            self._live.ply(ply)
+
+    def _write_ply(self, ply: int, payload: str) -> bool:
+        """Write a ply, and before it those that a Redis which came back has lost."""
+        reply = self._send_ply(ply, payload)
+        if isinstance(reply, api.Gap):
+            log.error("ply.gap", ply=ply, last=reply.last)
+            for lost in self._plies:
+                if reply.last < lost.ply < ply:
+                    self._send_ply(lost.ply, lost.encode())
+            reply = self._send_ply(ply, payload)
+        return isinstance(reply, api.Written)
+
+    def _send_ply(self, ply: int, payload: str) -> api.Written | api.Gap | api.Fenced:
+        first = self._plies[0].ply if self._plies else ply
+        place, attempt = self._settings.hall, self._claim.attempt
+        return self._ledger.write_ply(place, self._token, attempt, ply, payload, first)
+
+    def _persist(self, write: Callable[[], bool]) -> bool:
+        """Write, and try again while Redis is away; both clocks stand meanwhile.
+
+        The dead man ends the wait at his limit; then the channel tells of the
+        interruption. False means that the attempt has lost its right to write.
+        """
+        while not self._ended:
+            try:
+                written = write()
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+            else:
+                if not written:
+                    self._lease.lose()
+                return written
+            if self._dead_man.ended:
+                return False
+            time.sleep(redis_retry.RETRY_SECONDS)
+            self._lease.beat()
+        return False
+
+    def _beat(self) -> None:
+        """Renew the lease if it is time; does nothing for an attempt that has ended."""
+        if not self._ended:
+            self._lease.beat()
+
+    # -- the end --------------------------------------------------------------------
+
+    def _finish(self, payload: bytes) -> None:
+        """Spool the finished game, then record it under the token.
+
+        A fault that was the host's is no end of the game, but an interruption.
+        """
+        told = contract.loads(payload)
+        self._turns.release()
+        told["remarks"] = [*told.get("remarks", ()), *self._turns.remarks]
+        self._dead_man.end()
+        if told["outcome"]["ending"] in verdict.CRASHES:
+            self._dead_man.wait()  # a probe needs the place to itself
+        fault = self._lost_gpu(told) or self._witness.judge(self._order, told, self._beat)
+        if fault is not None:
+            self._blame_host(fault)
+            return
+        self._ended = True
+        self._protocol.close()
+        spooled = self._spooled(told)
+        path = self._directory.write_spool(spooled)
+        # Where this raises, the spool is left: the next settling submits it.
+        reply = redis_retry.patiently(lambda: self._complete(spooled))
+        if isinstance(reply, api.Refused):
+            self._directory.set_aside(path, reply.reason)
+            log.error("game.refused", reason=reply.reason)
+        else:
+            log.info(
+                "game.finished", result=spooled.finished.result, details=spooled.finished.details
+            )
+        if spooled.finished.ending not in verdict.CRASHES:
+            self._dead_man.wait()  # engines write until their end
+            self._directory.forget_scratch(self._claim.attempt)
+
+    def _lost_gpu(self, told: dict[str, Any]) -> blame.HostFault | None:
+        """Return the host's fault where a faulty engine's GPU is gone, ``None`` where none is."""
+        outcome = contract.Outcome.model_validate(told["outcome"])
+        if outcome.loser is None or not verdict.is_crash(outcome):
+            return None
+        report = told[outcome.loser]
+        lost = self._elsewhere.lost_gpu(report, self._beat)
+        if not lost:
+            return None
+        evidence = f"{outcome.details}; {outcome.note}; {report['box']}: {lost}"
+        return blame.HostFault(HOST, evidence)
+
+    def _complete(self, spooled: hall_directory.Spooled) -> api.Recorded | api.Refused:
+        return self._ledger.complete(
+            self._settings.hall,
+            self._token,
+            self._order.season,
+            spooled.finished,
+            spooled.record,
+        )
+
+    def _blame_host(self, fault: blame.HostFault) -> None:
+        """Hold a sick hall first, so that nothing begins there, then give the attempt up."""
+        if fault.hold:
+            hold.hold_hall(self._ledger, self._claim, fault.evidence)
+        self._give_up(fault.cause, fault.evidence, fault.excused)
+
+    def _spooled(self, told: dict[str, Any]) -> hall_directory.Spooled:
+        for remark in told.get("remarks", ()):
+            log.warning("game.remark", remark=remark)
+        for side, use in self._elsewhere.use_by_side(told).items():
+            told[side]["gpu_use"] = use
+        game = result.game_record(
+            told,
+            self._order,
+            self._plies,
+            attempt=self._claim.attempt,
+            token=str(self._token),
+            hall=self._claim.hall,
+            lane=self._claim.lane,
+            host=self._claim.host,
+            started_ms=self._started_ms,
+            ended_ms=self._live.now_ms(),
+        )
+        files = {f"{side}_files": dict(found) for side, found in self._files.items()}
+        return hall_directory.Spooled(
+            hall=self._claim.hall,
+            token=self._token,
+            season=self._order.season,
+            finished=result.fact(game).model_copy(update=files),
+            record=game_zip.pack(game, record.pgn(game), self._protocol.content()),
+        )
+
+    def _give_up(self, cause: str, evidence: str, excused: contract.Side | None = None) -> None:
+        """End the attempt as an interruption, once no engine is alive."""
+        self._ended = True
+        if self._lease.aborted:
+            cause, evidence, excused = lease.OPERATOR, self._lease.aborted, None
+        self._dead_man.kill(cause)
+        self._dead_man.wait()
+        log.warning("game.interrupted", cause=cause, evidence=evidence)
+        if self._lease.lost:
+            return
+        last = self._journaled
+        end = contract.AttemptEnded(
+            game=self._claim.game,
+            attempt=self._claim.attempt,
+            hall=self._claim.hall,
+            lane=self._claim.lane,
+            host=self._claim.host,
+            cause=cause,
+            evidence=evidence,
+            ply=last.ply if last else 0,
+            white_clock_ns=last.white_clock_ns if last else None,
+            black_clock_ns=last.black_clock_ns if last else None,
+            excused=excused,
+        )
+        place, season = self._settings.hall, self._order.season
+        redis_retry.patiently(lambda: self._ledger.give_up(place, self._token, season, end))

@@ -1,0 +1,120 @@
+"""Reading the words of a command line: numbers, keys, choices, and what to say if wrong.
+
+Every refusal names the switch, what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from orchestrator.common import errors
+
+_SWITCH = re.compile(r"--?[A-Za-z]")
+_TRUE = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+
+
+def refuse(where: str, found: str, allowed: str) -> errors.UsageError:
+    """Return the error for a wrong word."""
+    return errors.UsageError(f"{where}: found {found}; allowed: {allowed}")
+
+
+def unsupported(where: str, instead: str) -> errors.UsageError:
+    """Return the error for a word that other programs have and this one does not."""
+    return errors.UsageError(f"{where}: not supported: {instead}")
+
+
+def grouped(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Cut a command line into switches (without dashes) and the words behind each."""
+    groups: list[tuple[str, list[str]]] = []
+    for word in arguments:
+        if _SWITCH.match(word):
+            groups.append((word.lstrip("-"), []))
+        elif groups:
+            groups[-1][1].append(word)
+        else:
+            raise refuse("farm match", repr(word), "a switch such as -engine")
+    return groups
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> errors.UsageError:
+    """Return the error for a name that does not exist; the nearest ones come first."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    return refuse(kind, f"{name!r}{hint}", ", ".join(names))
+
+
+def one(where: str, words: Sequence[str]) -> str:
+    """Return the only word."""
+    if len(words) != 1:
+        raise refuse(where, " ".join(words) or "nothing", "one value")
+    return words[0]
+
+
+def none(where: str, words: Sequence[str]) -> None:
+    """Refuse words behind a switch that takes none."""
+    if words:
+        raise refuse(where, " ".join(words), "no value")
+
+
+def number(where: str, text: str, low: int = 0, high: int | None = None) -> int:
+    """Read a whole number within bounds."""
+    allowed = f"a whole number from {low}" + ("" if high is None else f" to {high}")
+    try:
+        value = int(text)
+    except ValueError:
+        raise refuse(where, repr(text), allowed) from None
+    if value < low or (high is not None and value > high):
+        raise refuse(where, repr(text), allowed)
+    return value
+
+
+def real(where: str, text: str, allowed: str = "a number") -> float:
+    """Read a decimal number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise refuse(where, repr(text), allowed) from None
+    if not math.isfinite(value):
+        raise refuse(where, repr(text), allowed)
+    return value
+
+
+def seconds_as_ms(where: str, text: str) -> int:
+    """Read seconds, return milliseconds above 0."""
+    value = round(real(where, text) * 1000)
+    if value <= 0:
+        raise refuse(where, repr(text), "seconds above 0")
+    return value
+
+
+def choice(where: str, text: str, choices: Mapping[str, str] | Sequence[str]) -> str:
+    """Return one of the choices; a mapping's keys are the spellings of its values."""
+    known = choices if isinstance(choices, Mapping) else {name: name for name in choices}
+    if text not in known:
+        raise refuse(where, repr(text), ", ".join(known))
+    return known[text]
+
+
+def truth(where: str, text: str) -> bool:
+    """Read ``true`` or ``false`` (``on``, ``off``)."""
+    if text.lower() not in _TRUE:
+        raise refuse(where, repr(text), "true, false")
+    return _TRUE[text.lower()]
+
+
+def pairs(where: str, words: Sequence[str], allowed: Iterable[str]) -> dict[str, str]:
+    """Read ``key=value`` words, each key at most once and known."""
+    known = list(allowed)
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in known:
+            raise unknown(where, word if not equals else key, [f"{name}=" for name in known])
+        if key in found:
+            raise refuse(f"{where} {key}", "the key twice", "each key once")
+        found[key] = value
+    return found

@@ -1,0 +1,1 @@
+"""The referee: one process that plays one game and owns its clock."""

@@ -1,0 +1,306 @@
+"""One game at a referee's desk, from its order to its outcome.
+
+Invariants: each ply of a journaled order is with the link before the next
+clock starts; a move that came after the flag is not played, even if it mates (S16-15a,
+CUP-5b); an engine's end is a verdict only after the dead man was asked whose deed it was.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import chess
+
+from orchestrator import contract
+from orchestrator.arbiter import board, clock, verdict
+from orchestrator.arbiter.adjudication import judge
+from worker_cpu.engines import sandbox
+from worker_cpu.protocols import base
+from worker_cpu.referee import (
+    engine_reuse,
+    engine_start,
+    io_loop,
+    plies,
+    ply_reporter,
+    resume,
+    search_clock,
+    tablebases,
+)
+from worker_cpu.wire import frames
+
+TOLD_AHEAD_NS = 5_000_000_000  # ns: so often at most a match's link hears of a later stall
+_NS = 1_000_000  # ns per ms
+
+
+class Game:
+    """One game at a desk, from its order to its outcome."""
+
+    def __init__(
+        self,
+        table: io_loop.Desk,
+        order: contract.GameOrder,
+        seated: Mapping[contract.Side, base.Handshake],
+        confinement: sandbox.Confinement | None = None,
+    ) -> None:
+        """Set up the opening; raise ``BookError`` when it cannot be played.
+
+        ``seated`` are the handshakes of engines that were kept.
+        """
+        self.board = board.GameBoard(order.opening, order.variant)
+        self._table, self._order = table, order
+        self._start = engine_start.Start(table, order, self.board, confinement, seated)
+        self._players: dict[contract.Side, base.Player] = {}
+        self._clocks = clocks(order)
+        self._tables = tablebases.open_for(order)
+        self._judge = judge.Judge(order.adjudication, self._tables)
+        self._ended = resume.resume(order, self.board, self._judge, self._clocks)
+        self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
+        self._reads_scores = order.journaled or self._judge.wants_scores
+        self._spells = True
+        self._telling = ply_reporter.Telling(table, order)
+        self._thinking: contract.Side | None = None
+        self._last_san = ""
+        self._last_stop_ns = 0
+        self._announced_ns = 0
+        self.late: dict[str, Any] | None = None  # of a flag: when, what it took, and beyond it
+
+    def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
+        """Play to the end; raise ``InterruptedGameError`` where there is no verdict."""
+        if self._ended is not None:
+            return self._ended  # an interruption took the word of its end, not the end
+        outcome = self._start.run(cpus)
+        if outcome is None:
+            if self._order.journaled or self._order.traffic:  # else nobody looks on
+                self._table.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
+            self._players = self._start.players()
+            wanted = any(player.wants_san for player in self._players.values())
+            self._spells = self._order.journaled or wanted
+            quiet_memory()
+        while outcome is None:
+            outcome = self._ply()
+        return outcome
+
+    def reports(self) -> dict[contract.Side, contract.EngineReport]:
+        """Return what is known of both engines."""
+        return self._start.reports()
+
+    def hands(self) -> Mapping[contract.Side, base.Handshake]:
+        """Return the handshakes of the engines that run."""
+        return self._start.hands()
+
+    def staying(self, outcome: contract.Outcome) -> list[contract.Side]:
+        """Return the sides whose engine may play the next order, too: idle, without a fault."""
+        ready = [side for side, hand in self.hands().items() if _goes_on(hand)]
+        faulty = outcome.loser if outcome.ending in engine_reuse.FAULTS else None
+        ended = [seat.side for seat in self._table.ended]
+        busy = [self._thinking, faulty, *ended]
+        return [side for side in self._order.keep if side in ready and side not in busy]
+
+    def close(self) -> None:
+        """Close what the game had open."""
+        if self._tables is not None:
+            self._tables.close()
+
+    def remarks(self) -> list[str]:
+        """Return what the record has to say beside: tables that were asked for in vain."""
+        return [] if self._tables is None else list(self._tables.remarks)
+
+    def _ply(self) -> contract.Outcome | None:
+        """Let one engine move; return the outcome when the game has ended."""
+        side = self.board.turn
+        seat, player = self._table.seats[side], self._players[side]
+        command = player.go(self._clocks, self._last_san)
+        self._table.drain(seat)
+        aside = player.aside(seat.take_aside())
+        if aside.ends is not None:
+            return self._ended_by(side, aside.ends)
+        self._offers[side] = aside.offers_draw
+        allowance_ns, timeouts = self._clocks[side].allowance_ns(), self._order.timeouts
+        now = time.monotonic_ns()
+        stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
+        stall_ns += seat.slack_ns
+        announcement = self._announcement(side, now, stall_ns)
+        self._thinking = side
+        thought = search_clock.think(
+            self._table, seat, player, command, announcement, allowance_ns, timeouts
+        )
+        if isinstance(thought, search_clock.Left):
+            return self._table.disconnected(thought.seat)
+        if isinstance(thought, search_clock.Unanswered):
+            return self._unanswered(side, thought)
+        self._thinking = None
+        seat.set_aside(thought.rest)
+        return self._answered(side, thought)
+
+    def _announcement(self, side: contract.Side, now: int, stall_ns: int) -> bytes:
+        """Return THINK's JSON; where nobody looks on only a later stall is told, in advance."""
+        if not self._order.traffic:
+            if stall_ns <= self._announced_ns:
+                return b""
+            self._announced_ns = stall_ns = stall_ns + TOLD_AHEAD_NS
+        white, black = self._clocks["white"], self._clocks["black"]
+        return (
+            f'{{"ply":{self.board.ply + 1},"side":"{side}",'
+            f'"white_clock_ns":{white.remaining_ns},"black_clock_ns":{black.remaining_ns},'
+            f'"monotonic_ns":{now},"stall_ns":{stall_ns}}}'
+        ).encode()
+
+    def _unanswered(
+        self, side: contract.Side, thought: search_clock.Unanswered
+    ) -> contract.Outcome:
+        self._table.asked(self._table.seats[side], wait_ms=0)
+        self._table.seats[side].confirm_silence()
+        think_ns = self._charged(side, thought)
+        self._note_late(side, thought, think_ns, think_ns - self._clocks[side].allowance_ns())
+        if thought.begun:  # it did answer, but never ended its line
+            return verdict.time(side, "an answer without a line end")
+        waited = think_ns // _NS
+        return verdict.stall(side, f"no answer within {waited} ms")
+
+    def _ended_by(self, side: contract.Side, reply: base.Reply) -> contract.Outcome:
+        """Judge a resignation, or a claim: the board bears it out, or it was false."""
+        if reply.kind == "resign" or reply.result == verdict.loss_of(side):
+            return verdict.resign(side)
+        right = None if reply.result is None else self.board.bears_out(reply.result)
+        return right or verdict.false_claim(side, reply.text)
+
+    def _answered(
+        self, side: contract.Side, thought: search_clock.Answered
+    ) -> contract.Outcome | None:
+        own = self._clocks[side]
+        allowed = own.allowance_ns()
+        charge = own.charge(self._charged(side, thought))
+        if charge.flagged:
+            self._note_late(side, thought, charge.think_ns, charge.think_ns - allowed)
+            text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
+            return verdict.time(side, text)
+        player = self._players[side]
+        reply = player.reply(thought.line)
+        if reply.kind != "move":
+            return self._ended_by(side, reply)
+        move = player.read_move(reply.text)
+        if move is None:
+            return verdict.illegal(side, reply.text or "(no move)")
+        self._push(move)
+        search = self._search(side, thought.output) if self._reads_scores else None
+        score = None if search is None else search.score
+        ruled = self._judge.rule(self.board.position(), self.board.ply, score)
+        outcome = self.board.ending() or ruled
+        self._hear_offer(side, thought)
+        if outcome is None and self._order.agreed_draws and all(self._offers.values()):
+            outcome = verdict.agreement()
+        if self._order.recorded:
+            ply = self._played(side, reply, thought, charge)
+            self._telling.take(ply, self._last_san, search)
+        self._last_stop_ns = thought.stop_ns
+        if outcome is None and self._order.journaled:
+            self._telling.wait_for_link()
+        return outcome
+
+    def _charged(
+        self, side: contract.Side, thought: search_clock.Answered | search_clock.Unanswered
+    ) -> int:
+        """Return what the engine took, by the clock that stands beside it."""
+        return self._table.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
+
+    def _note_late(
+        self,
+        side: contract.Side,
+        thought: search_clock.Answered | search_clock.Unanswered,
+        think_ns: int,
+        late_ns: int,
+    ) -> None:
+        """Note a flag that the engine's host may be to blame for: this one, or a GPU box."""
+        late: dict[str, Any] = {"think_ns": think_ns, "late_ns": late_ns}
+        if not self._order.engine(side).box:
+            self.late = late | {"start_ns": thought.start_ns, "stop_ns": thought.stop_ns}
+        elif (told := self._table.seats[side].host) is not None:
+            self.late = late | {"host": told}
+
+    def _played(
+        self,
+        side: contract.Side,
+        reply: base.Reply,
+        thought: search_clock.Answered,
+        charge: clock.Charge,
+    ) -> plies.Played:
+        gap_ns = thought.start_ns - self._last_stop_ns if self._last_stop_ns else 0
+        return plies.Played(
+            ply=self.board.ply,
+            side=side,
+            move=self.board.moves[-1],
+            reply=reply,
+            output=thought.output,
+            charge=charge,
+            start_ns=thought.start_ns,
+            gap_ns=gap_ns,
+            waited_ns=self._telling.waited_ns,
+            white_clock_ns=self._clocks["white"].remaining_ns,
+            black_clock_ns=self._clocks["black"].remaining_ns,
+            counters=self._judge.counters(self.board.position(), self.board.ply),
+            offers_draw=self._offers[side],
+            network_ns=self._table.seats[side].network_ns,
+        )
+
+    def _hear_offer(self, side: contract.Side, thought: search_clock.Answered) -> None:
+        player = self._players[side]
+        if player.aside(thought.output).offers_draw or player.aside(thought.rest).offers_draw:
+            self._offers[side] = True
+
+    def _push(self, move: chess.Move) -> None:
+        """Play a move; its SAN is worked out only where somebody asks for it now."""
+        if self._spells:
+            self._last_san = self.board.push(move)
+        else:
+            self._last_san = self.board.play(move)
+
+    def _search(self, side: contract.Side, output: bytes) -> base.Search:
+        return plies.search(self._players[side], output, side, self._order.engine(side))
+
+    def tell_kept(self) -> None:
+        """Write down the plies that were kept, and send them."""
+        self._telling.tell_kept(self.board, self._search)
+
+
+def _goes_on(hand: base.Handshake) -> bool:
+    return hand.reusable and hand.phase is base.Phase.READY
+
+
+def clocks(order: contract.GameOrder) -> dict[contract.Side, clock.EngineClock]:
+    """Make both clocks; the book's moves count for their periods."""
+    plies, black_first = len(order.opening.moves), _black_begins(order.opening)
+    played = {"white": (plies + (not black_first)) // 2, "black": (plies + black_first) // 2}
+    return {
+        side: clock.EngineClock(
+            order.control(side),
+            order.margin_ms(side),
+            book_moves=played[side],
+            bound_ms=order.timeouts.move_ms,
+        )
+        for side in engine_start.SIDES
+    }
+
+
+def _black_begins(opening: contract.Opening) -> bool:
+    return opening.fen is not None and opening.fen.split()[1:2] == ["b"]
+
+
+def quiet_memory() -> None:
+    """Keep the garbage collector out of the clock's way; the game collects itself."""
+    if gc.isenabled():
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+
+def as_json(reports: dict[contract.Side, contract.EngineReport]) -> dict[str, Any]:
+    """Return both reports as plain data."""
+    return {side: report.model_dump(mode="json") for side, report in reports.items()}
+
+
+def encoded(value: Any) -> bytes:
+    """Encode plain data for the link; what an engine wrote may be no UTF-8."""
+    return contract.dumps(value).encode(errors="replace")

@@ -1,0 +1,54 @@
+"""What the link is told of the plies of one game, and when.
+
+A journaled order's plies go out one by one, and the link is waited for with both clocks
+stopped. Those of any other order are kept as they are, and written down when the game has
+ended (decision 021). Invariant: the content of a ply does not depend on when it is told.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+from orchestrator import contract
+from orchestrator.arbiter import board
+from worker_cpu.protocols import base
+from worker_cpu.referee import io_loop, plies
+from worker_cpu.wire import frames
+
+Search: TypeAlias = Callable[[contract.Side, bytes], base.Search]  # reads a search's output
+
+
+class Telling:
+    """Tells one game's link of its plies; ``waited_ns`` is how long it was waited for last."""
+
+    def __init__(self, table: io_loop.Desk, order: contract.GameOrder) -> None:
+        self._table, self._order = table, order
+        self._kept: list[plies.Played] = []
+        self._sent_ns = 0
+        self.waited_ns = 0
+
+    def take(self, ply: plies.Played, san: str, search: base.Search | None) -> None:
+        """Send a journaled ply at once; keep any other."""
+        if self._order.journaled:
+            assert search is not None
+            payload = plies.payload(ply, san, search)
+            self._sent_ns = time.monotonic_ns()
+            self._table.send_ply(payload)
+        else:
+            self._kept.append(ply.kept())
+
+    def wait_for_link(self) -> None:
+        """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
+        gc.collect(0)
+        self._table.wait_for_go_on()
+        self.waited_ns = time.monotonic_ns() - self._sent_ns
+
+    def tell_kept(self, game: board.GameBoard, search: Search) -> None:
+        """Write down the plies that were kept, and send them."""
+        sans = game.sans() if self._kept else ()
+        for ply in self._kept:
+            found = search(ply.side, ply.output)
+            self._table.send(frames.Kind.PLY, plies.payload(ply, sans[ply.ply - 1], found))

@@ -1,0 +1,159 @@
+"""The referee: the process that plays games between two engine processes, and judges them.
+
+``python -m worker_cpu.referee.process --link-fd N --deadman-fd N [--cpus 0] [--engine-cpus 1,2]``
+
+It may be started ahead of its game: it waits for its order on the link's socket. It ends
+with its game (``playing``), unless the order lets engines stay (``keep``): then it waits for
+the next one. No Redis, no Celery, no log here. Invariants:
+
+* the last ply comes before the outcome, and a game has one outcome or one interruption;
+* it ends when the link is gone; the dead man then cleans up. When the dead man is gone,
+  the referee kills the engines it knows itself, and the game is interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+
+from orchestrator import contract
+from orchestrator.common import errors
+from worker_cpu.engines import local, sandbox, supervisor_client
+from worker_cpu.referee import engine_reuse, io_loop, priority
+from worker_cpu.referee import game as referee_game
+from worker_cpu.wire import errors as wire_errors
+from worker_cpu.wire import frames
+
+LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
+
+
+def referee(
+    table: io_loop.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+) -> None:
+    """Wait for an order, play it, say how it ended; go on while engines may stay."""
+    order = _next_order(table)
+    table.dead_man.hello()
+    engines = engine_reuse.Kept(table)
+    while order is not None:
+        table.traffic, table.excuses = order.traffic, order.excuses
+        game = referee_game.Game(table, order, engines.seat(order), confinement)
+        outcome = game.play(cpus)
+        game.tell_kept()
+        staying = game.staying(outcome) if order.keep else []
+        reports = dismiss(table, game.reports(), order.timeouts.quit_ms, staying)
+        engines.keep(order, staying, game.hands())
+        finished = referee_game.as_json(reports) | {
+            "outcome": outcome.model_dump(mode="json"),
+            "final_fen": game.board.fen(),
+            "plies": game.board.ply,
+            "remarks": game.remarks(),
+            "late": game.late,
+        }
+        table.send(frames.Kind.FINISHED, referee_game.encoded(finished))
+        game.close()
+        gc.collect()
+        order = _next_order(table) if order.keep else None
+    engines.dismiss()
+
+
+def _next_order(table: io_loop.Desk) -> contract.GameOrder | None:
+    """Wait for the link's next order, ``None`` when there is none any more."""
+    frame = table.channel.receive()
+    if frame is not None and frame.kind is frames.Kind.DISMISS:
+        return None
+    if frame is None or frame.kind is not frames.Kind.ORDER:
+        raise frames.FrameError(f"an ORDER was expected, not {frame}")
+    return contract.GameOrder.decode(frame.payload)
+
+
+def dismiss(
+    table: io_loop.Desk,
+    reports: Mapping[contract.Side, contract.EngineReport],
+    quit_ms: int,
+    staying: Sequence[contract.Side] = (),
+) -> dict[contract.Side, contract.EngineReport]:
+    """Let go of the engines that do not stay, and report how they ended."""
+    seats = dict(table.seats)
+    leaving = [seat for side, seat in seats.items() if side not in staying]
+    ends = engine_reuse.let_go(table, leaving, quit_ms)
+    finished = {
+        side: report.model_copy(update=_end(seats[side], ends)) if side in seats else report
+        for side, report in reports.items()
+    }
+    for seat in leaving:
+        table.unseat(seat)
+    return finished
+
+
+def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str, str]:
+    tail = seat.stderr_tail.decode(errors="replace").replace("\0", "")
+    return {"exit": ends.get(seat, ""), "stderr_tail": tail}
+
+
+def run(
+    table: io_loop.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+) -> int:
+    """Referee one game, or one after the other; return the exit status of the process."""
+    try:
+        referee(table, cpus, confinement)
+    except frames.ChannelClosedError:
+        return 0  # nobody is left to tell; the dead man sees our end
+    except wire_errors.InterruptedGameError as error:
+        return _interrupted(table, error)
+    except (supervisor_client.DeadManKillsError, supervisor_client.DeadManLostError) as error:
+        return _interrupted(table, io_loop.interruption(error))
+    except errors.BookError as error:
+        return _interrupted(table, wire_errors.InterruptedGameError("order refused", str(error)))
+    except Exception:  # the top of the process: the link must hear of a bug, too
+        evidence = traceback.format_exc()
+        return _interrupted(table, wire_errors.InterruptedGameError("referee failed", evidence))
+    return 0
+
+
+def _interrupted(table: io_loop.Desk, error: wire_errors.InterruptedGameError) -> int:
+    engine_reuse.kill_if_orphaned(table, error)
+    told = {"cause": error.cause, "evidence": error.evidence}
+    words = referee_game.encoded(told | ({"excused": error.excused} if error.excused else {}))
+    try:
+        table.channel.offer(frames.Kind.INTERRUPTED, words)
+        table.channel.flush(LAST_WORDS_SECONDS)
+    except frames.ChannelClosedError:
+        return 0
+    return errors.HostError.exit_code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the referee's process."""
+    parser = argparse.ArgumentParser(prog="worker_cpu.referee.process", allow_abbrev=False)
+    parser.add_argument("--link-fd", type=int, required=True)
+    parser.add_argument("--deadman-fd", type=int, required=True)
+    parser.add_argument("--cpus", type=_cpus, help="the referee's own cores")
+    parser.add_argument("--engine-cpus", type=_cpus, help="the engines' cores")
+    parser.add_argument("--confine", type=sandbox.Confinement.decode, help="the engines' sandbox")
+    options = parser.parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
+    if options.cpus:
+        os.sched_setaffinity(0, options.cpus)
+    priority.run_at_once()
+    channel = frames.Channel(socket.socket(fileno=options.link_fd))
+    dead_man = supervisor_client.DeadMan(socket.socket(fileno=options.deadman_fd))
+    table = io_loop.Desk(channel, dead_man)
+    try:
+        return run(table, options.engine_cpus, options.confine)
+    finally:
+        table.close()
+
+
+def _cpus(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""A finished game made whole: the referee's last word, the plies, and where it was played."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.arbiter import eco, own_book, rmobility
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted.
+
+    ``unmet`` are sentences about options that an engine did not take as they were given.
+    """
+
+    order: contract.GameOrder
+    outcome: contract.Outcome
+    plies: int
+    final_fen: str
+    started_ms: int
+    ended_ms: int
+    record: Callable[[], contract.GameRecord] | None = None
+    unmet: tuple[str, ...] = ()
+
+
+def game_record(
+    told: Mapping[str, Any],
+    order: contract.GameOrder,
+    plies: Sequence[contract.PlyRecord],
+    **played: Any,
+) -> contract.GameRecord:
+    """Build the record from FINISHED's content; ``played`` are its attempt, times, place.
+
+    A game that was resumed is told whole, from the beginning of its first attempt.
+    """
+    outcome = contract.Outcome.model_validate(told["outcome"])
+    progress = order.progress
+    if progress is not None:
+        played |= {"interruptions": progress.interruptions, "started_ms": progress.started_ms}
+        order = order.model_copy(update={"progress": None})
+    record = contract.GameRecord.model_validate(
+        {
+            "order": order.model_dump(),
+            "white": told["white"],
+            "black": told["black"],
+            "plies": plies,
+            "outcome": outcome,
+            "final_fen": told["final_fen"],
+            "remarks": told.get("remarks", ()),
+            "r_mobility": rmobility.of_record(order, plies, outcome),
+            **played,
+        }
+    )
+    return eco.classified(record)
+
+
+def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[str]:
+    """Yield what became of options that an engine did not take as its entry gives them."""
+    for spec, side in ((order.white, told["white"]), (order.black, told["black"])):
+        given = {name.lower() for name in spec.options}
+        for option in side["options"]:
+            if option["remark"] and option["name"].lower() in given:
+                yield f"{spec.name}: option {option['name']}={option['asked']}: {option['remark']}"
+
+
+def fact(game: contract.GameRecord) -> contract.GameFinished:
+    """Return what the journal keeps of a finished game."""
+    last = game.plies[-1] if game.plies else None
+    at_once = own_book.counts(game.order, game.plies)
+    start_ns = {side: game.order.control(side).start_ms * 1_000_000 for side in _SIDES}
+    return contract.GameFinished(
+        game=game.order.game,
+        attempt=game.attempt,
+        hall=game.hall,
+        lane=game.lane,
+        host=game.host,
+        result=game.outcome.result,
+        ending=game.outcome.ending,
+        loser=game.outcome.loser,
+        details=game.outcome.details,
+        note=game.outcome.note,
+        refused=game.outcome.refused,
+        plies=last.ply if last else len(game.order.opening.moves),
+        white_clock_ns=last.white_clock_ns if last else start_ns["white"],
+        black_clock_ns=last.black_clock_ns if last else start_ns["black"],
+        started_ms=game.started_ms,
+        ended_ms=game.ended_ms,
+        r_mobility=game.r_mobility.white_points if game.r_mobility else None,
+        white_unsearched=at_once["white"],
+        black_unsearched=at_once["black"],
+        record_sha256=hashlib.sha256(game.encode().encode()).hexdigest(),
+    )
+
+
+_SIDES: tuple[contract.Side, contract.Side] = ("white", "black")

@@ -1,1 +1,0 @@
-"""Seats: how a referee reaches an engine process."""

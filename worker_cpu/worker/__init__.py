@@ -1,0 +1,1 @@
+"""What a hall's worker does: games, lanes, test games, recovery, checks."""

@@ -1,0 +1,151 @@
+"""What this machine offers as a hall: sandbox, cores, memory, disk, frequency, speed.
+
+Found by ``farm doctor`` through the entry-point group ``farm.checks``. Reads only, but for its
+speed: that is measured on the engines' cores, never beside a game, and
+kept in the hall's folder, where the vitals take it from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.common import errors, files
+from worker_cpu import settings
+from worker_cpu.engines import sandbox
+from worker_cpu.hall import directory as hall_files
+from worker_cpu.host import heartbeat, speed
+
+FREE_BYTES: Final = 5 << 30  # a season of long games with their protocol logs
+SLOW: Final = 0.97  # of the recorded speed (reference C5)
+NOWHERE: Final = "unix://"  # the address of no Redis
+GOVERNOR: Final = "performance"
+LOCK_SECONDS: Final = 1.0  # s: a worker that only looks has the lock for less
+
+
+def check(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
+    """Yield what is found of this machine; ``in_play`` names the game in flight by host."""
+    try:
+        hall = settings.from_environment(
+            {"FARM_REDIS_URL": NOWHERE, **os.environ}  # no Redis is asked here
+        )
+    except errors.UsageError as error:
+        yield _finding("settings", "failed", str(error), "a hall is told what it is", "correct it")
+        return
+    yield _sandbox(hall)
+    yield from _cores(hall)
+    yield _disk(hall)
+    yield from _steady()
+    yield _speed(hall, in_play.get(hall.host, ""))
+
+
+def _finding(name: str, status: str, found: str, why: str, do: str) -> contract.Finding:
+    told = {"area": "here", "name": name, "status": status, "found": found, "why": why, "do": do}
+    return contract.Finding.model_validate(told)
+
+
+def _sandbox(hall: settings.HallSettings) -> contract.Finding:
+    why = "engines are strangers' programs (docs/security.md)"
+    try:
+        kind = hall.confinement().kind
+    except errors.HostError as error:
+        return _finding("sandbox", "failed", str(error), why, "install bubblewrap")
+    told = sandbox.describe()
+    if kind == "bubblewrap" and not told.filtered:
+        found = "bubblewrap, without a filter of system calls"
+        return _finding("sandbox", "warning", found, why, "run Linux 5.16 or later")
+    status = "ok" if kind == "bubblewrap" else "warning"
+    return _finding("sandbox", status, kind, why, f"install bubblewrap: {told.problem}")
+
+
+def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
+    why = "the referee has a core of its own, engines have theirs (docs/explanation/clock.md)"
+    do = "set FARM_REFEREE_CPUS and FARM_ENGINE_CPUS"
+    here = os.sched_getaffinity(0)
+    wanted = hall.referee_cpus | hall.engine_cpus
+    if not wanted:
+        yield _finding("cores", "warning", "no cores are set aside", why, do)
+    elif missing := wanted - here:
+        found = f"cores {sorted(missing)} are not this process' to use"
+        yield _finding("cores", "failed", found, why, do)
+    elif both := hall.referee_cpus & hall.engine_cpus:
+        yield _finding("cores", "failed", f"cores {sorted(both)} are both's", why, do)
+    else:
+        found = f"{len(hall.engine_cpus)} for engines, {len(hall.referee_cpus)} for the referee"
+        yield _finding("cores", "ok", found, why, do)
+
+
+def _disk(hall: settings.HallSettings) -> contract.Finding:
+    place = next(one for one in (hall.directory, *hall.directory.parents) if one.exists())
+    free = shutil.disk_usage(place).free
+    status = "ok" if free >= FREE_BYTES else "failed"
+    found = f"{free / (1 << 30):.1f} GiB free at {place}"
+    why = "every ply is synced to disk before the next clock starts"
+    return _finding("disk", status, found, why, "make room, or move FARM_HALL_DIR")
+
+
+def _steady() -> Iterator[contract.Finding]:
+    sysfs = pathlib.Path(os.environ.get("FARM_SYSFS", "/sys"))
+    found = set(heartbeat.of_cores(sysfs, heartbeat.GOVERNORS))
+    status = "unknown" if not found else "ok" if found == {GOVERNOR} else "warning"
+    why = "both sides think at one frequency (docs/explanation/one-referee-host.md)"
+    told = ", ".join(sorted(found)) or "this kernel does not tell"
+    yield _finding("governor", status, told, why, "set it to performance")
+    source = sysfs / "devices/system/clocksource/clocksource0/current_clocksource"
+    name = source.read_text().strip() if source.exists() else ""
+    status = "ok" if name in {"tsc", "kvm-clock", "arch_sys_counter"} else "warning"
+    why = "a slow clock source costs every stamp microseconds"
+    told = name or "this kernel does not tell"
+    yield _finding("clock source", status if name else "unknown", told, why, "boot with tsc")
+    _, kept = heartbeat.clock()
+    status = "unknown" if kept is None else "ok" if kept else "warning"
+    why = "dates in PGN and logs"
+    yield _finding("time of day", status, "kept" if kept else "not kept", why, "start chrony")
+
+
+def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:
+    """Measure the speed of a core; the first figure of a hall is its reference.
+
+    Never beside a game: it would slow its engines down, and be slowed down by them.
+    """
+    why = f"a host below {SLOW:.0%} of its recorded speed plays another season"
+    path = hall.directory / heartbeat.BENCH
+    still: contextlib.AbstractContextManager[bool] = (
+        contextlib.nullcontext(enter_result=False) if in_play else _standing_still(hall.directory)
+    )
+    with still as free:
+        if not free:
+            found = f"a game is in play{in_play and f' ({in_play})'}: not benched"
+            return _finding("speed", "unknown", found, why, "look again between two events")
+        nps, reference = _measured(hall, path)
+    ratio = nps / reference
+    found = f"{nps} nodes/s, {ratio:.0%} of the recorded {reference}"
+    status = "ok" if ratio >= SLOW else "warning"
+    return _finding("speed", status, found, why, f"find the load; or delete {path}")
+
+
+def _measured(hall: settings.HallSettings, path: pathlib.Path) -> tuple[int, int]:
+    """Measure and keep; return the speed and the reference."""
+    here = frozenset(os.sched_getaffinity(0))
+    nps = speed.nps((hall.engine_cpus & here) or here)
+    reference = heartbeat.kept_bench(path).get("reference") or nps
+    if hall.directory.is_dir():
+        text = json.dumps({"reference": reference, "nps": nps})
+        files.write(path, f"{text}\n".encode())
+    return nps, reference
+
+
+@contextlib.contextmanager
+def _standing_still(directory: pathlib.Path) -> Iterator[bool]:
+    """Keep games of the hall and its lanes from beginning; yield whether none is in play."""
+    if not directory.is_dir():
+        yield True
+        return
+    with hall_files.HallDirectory(directory).locked(LOCK_SECONDS) as lock:
+        yield lock is not None

@@ -1,0 +1,301 @@
+"""The keeper of one lane in its worker's child: test games, one after the other.
+
+A lane's worker plays as long as a test match has games for it, and leaves the lane when
+an official game waits. Invariants:
+
+* the hall's lock is held shared and the lane's own alone, from before a claim until the
+  last engine is gone: an official game, which takes all of them, is never beside one;
+* engines run on the lane's cores only, and within its memory;
+* while Redis is away the dead man is not fed: engines are dead before the lease is over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import secrets
+import select
+import time
+from collections.abc import Callable
+
+import structlog
+
+from orchestrator import contract
+from orchestrator.arbiter import record as records
+from orchestrator.common import errors
+from orchestrator.ledger import api, lane_store, lanes
+from orchestrator.testmatch import orders
+from worker_cpu import settings
+from worker_cpu.engines import handles, sandbox
+from worker_cpu.hall import checksums, directory
+from worker_cpu.host import speed
+from worker_cpu.link import redis_retry
+from worker_cpu.match import cores, game
+
+log = structlog.get_logger()
+
+LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
+NODES = pathlib.Path("/sys/devices/system/node")
+
+
+class LaneKeeper:
+    """One worker child's way to its lane."""
+
+    def __init__(self, configured: settings.HallSettings) -> None:
+        """Measure the lane; raise ``UsageError`` for one without cores."""
+        self._settings = configured
+        self._directory = directory.HallDirectory(configured.directory)
+        self._lanes = lane_store.connect(configured.redis_url)
+        self.lane = measured(configured)
+        self._nursery = handles.Nursery(_confinement(configured))
+        self._pins = checksums.Pins()
+        self._specs: dict[str, orders.Spec] = {}
+
+    def open(self) -> None:
+        """Settle the lane's past and make it known, unless an official game has the hall.
+
+        Never raises for Redis; the worker rings itself until this was done. Raise
+        ``RefusedError`` for a lane that is another host's, or on cores of another lane.
+        """
+        self._enter(lambda _: None)
+
+    def look(self) -> None:
+        """Play games until none is left for this lane, or the whole hall is wanted."""
+        structlog.contextvars.clear_contextvars()
+        self._enter(self._play_all)
+
+    def _enter(self, work: Callable[[int], None]) -> None:
+        """Work in the lane while its lock is held: nothing of an earlier game is alive."""
+        try:
+            with self._directory.lane_locked(self.lane.name, LOCK_SECONDS) as lock:
+                if lock is None:
+                    log.info("lane.closed", lane=self.lane.name)
+                    return
+                settle(self._lanes, self.lane.hall, self.lane.host, self.lane.name)
+                reply = self._lanes.open_lane(self.lane)
+                if isinstance(reply, api.Opened):
+                    work(lock)
+                else:
+                    self._refused(reply)
+        except errors.LedgerAwayError as error:
+            log.warning("redis.away", error=str(error))
+
+    def _refused(self, reply: api.Foreign | lanes.Overlap) -> None:
+        """Raise ``RefusedError`` for what only the operator can change; else wait."""
+        place = f"{self.lane.hall}.{self.lane.name}"
+        if isinstance(reply, api.Foreign):
+            raise errors.RefusedError(
+                f"lane {place} is on {self.lane.host}, and hall {self.lane.hall} is {reply.host}'s:"
+                " a hall belongs to the host that opened it first"
+            )
+        if reply.lane != self.lane.name:
+            raise errors.RefusedError(
+                f"lane {place} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
+                f" or `farm lanes --close {self.lane.hall}.{reply.lane}` if that one is no more"
+            )
+        log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
+
+    def _play_all(self, lock: int) -> None:
+        while self._played_one(lock):
+            pass
+
+    def _played_one(self, lock: int) -> bool:
+        claim = self._claim()
+        dealt = self._lanes.claim_lane(claim)
+        if not isinstance(dealt, lanes.Dealt):
+            log.info("lane.idle", lane=self.lane.name, reply=str(dealt))
+            return False
+        lease = _lease(claim, dealt)
+        log.info("test.started", match=lease.match, game=lease.game, lane=lease.lane)
+        end = self._play(lease, lock)
+        self._record(lease, end)
+        return True
+
+    def _claim(self) -> lanes.LaneClaim:
+        return lanes.LaneClaim(
+            hall=self.lane.hall,
+            lane=self.lane.name,
+            attempt=f"{self.lane.hall}.{self.lane.name}-{secrets.token_hex(8)}",
+            worker=self._settings.worker,
+            host=self.lane.host,
+            ttl_ms=round(self._settings.lease_seconds * 1000),
+        )
+
+    # -- one game ----------------------------------------------------------------------
+
+    def _play(self, lease: lanes.Lease, lock: int) -> game.End:
+        spec = self._spec(lease.match)
+        if spec is None:
+            return game.Interrupted("closed", lanes.STOPPED)
+        try:
+            order = self._pins.verify(spec.order(lease.game)).order
+            own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
+            scratch = self._directory.scratch_of(lease.attempt)
+            limit = self._settings.dead_man_seconds
+            seated = game.Seated(self._nursery, own, scratch, lock, limit)
+        except errors.HostError as error:
+            return game.Interrupted("host", str(error))
+        try:
+            return _Attempt(self._lanes, self._settings, lease, seated, order).run()
+        finally:
+            seated.leave()
+            self._directory.forget_scratch(lease.attempt)
+
+    def _spec(self, match: str) -> orders.Spec | None:
+        if match not in self._specs:
+            text = self._lanes.spec(match)
+            if text is None:
+                return None
+            self._specs = {match: orders.Spec.decode(text)}  # one: books may be large
+        return self._specs[match]
+
+    def _record(self, lease: lanes.Lease, end: game.End) -> None:
+        kind = lanes.LOST if isinstance(end, game.Interrupted) else lanes.GAME
+        facts = _result(end)
+        place = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
+        text = contract.dumps(place | facts | {"attempt": lease.attempt, "nps": self.lane.nps})
+        # While Redis stays away this raises, and the game is played again.
+        reply = redis_retry.patiently(lambda: self._lanes.complete_lane(lease, text, kind))
+        log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
+
+
+class _Attempt:
+    """One game in the lane: its lease, its dead man, its referee."""
+
+    def __init__(
+        self,
+        known: lanes.Lanes,
+        configured: settings.HallSettings,
+        lease: lanes.Lease,
+        seated: game.Seated,
+        order: contract.GameOrder,
+    ) -> None:
+        self._lanes, self._settings, self._lease, self._seated = known, configured, lease, seated
+        self._next_beat = 0.0
+        self._renew()
+        self._game = game.Game(seated, game.Sealed(order), f"{lease.hall}/{lease.lane}")
+
+    def run(self) -> game.End:
+        """See the game through; an interruption is no result."""
+        poll = select.poll()
+        poll.register(self._game.fileno(), select.POLLIN)
+        while (end := self._game.serve()) is None:
+            poll.poll(max(0.0, self._next_beat - time.monotonic()) * 1000)
+            if time.monotonic() >= self._next_beat:
+                self._renew()
+            if self._game.frozen():
+                self._game.drop("referee frozen")
+                return game.Interrupted("referee frozen", "no word after a stall")
+            if self._seated.dead_man.ended:
+                return self._game.serve() or game.Interrupted("dead man", "he ended the engines")
+        return end
+
+    def _renew(self) -> None:
+        self._next_beat = time.monotonic() + self._settings.beat_seconds
+        asked = handles.boottime_ns()
+        lease = self._lease
+        try:
+            reply = self._lanes.renew_lane(lease.hall, lease.lane, lease.token, lease.attempt)
+        except errors.LedgerAwayError as error:
+            log.warning("renewal.failed", error=str(error))
+            return
+        if isinstance(reply, api.Fenced) or reply.abort:
+            why = "fenced" if isinstance(reply, api.Fenced) else reply.abort
+            self._seated.dead_man.kill(why)
+        else:
+            self._seated.dead_man.feed(asked)
+
+
+def settle(known: lanes.Lanes, hall_name: str, host: str, lane: str | None = None) -> None:
+    """Give up what died with this host's workers: one lane's game, or those of all lanes.
+
+    The caller holds the lock of the lane, or of the whole hall, so no engine is alive.
+    """
+    for lease in known.leases(hall_name):
+        if lease.host == host and lane in {None, lease.lane}:
+            facts = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
+            known.complete_lane(lease, contract.dumps(facts), lanes.LOST)
+            log.warning("test.given_up", match=lease.match, game=lease.game, lane=lease.lane)
+
+
+def is_known(known: lanes.Lanes, configured: settings.HallSettings) -> bool:
+    """Say whether the ledger knows this worker's lane, with its cores."""
+    name, cpus = configured.lane, configured.engine_cpus
+    return any(one.name == name and one.cpus == cpus for one in known.lanes_of(configured.hall))
+
+
+def measured(configured: settings.HallSettings) -> lanes.Lane:
+    """Return this host's lane, its speed measured on its own cores."""
+    cpus = configured.engine_cpus & os.sched_getaffinity(0)
+    if not cpus or cpus != configured.engine_cpus:
+        raise errors.UsageError(
+            f"lane {configured.lane}: found FARM_ENGINE_CPUS={_list(configured.engine_cpus)!r};"
+            f" allowed: some of this host's cores, {_list(os.sched_getaffinity(0))}"
+        )
+    return lanes.Lane(
+        hall=configured.hall,
+        name=configured.lane,
+        host=configured.host,
+        cpus=cpus,
+        memory_mb=configured.lane_memory_mb or _share_of_memory_mb(len(cpus)),
+        gpus=configured.lane_gpus,
+        node=numa_node(cpus),
+        nps=speed.nps(cpus),
+    )
+
+
+def numa_node(cpus: frozenset[int], nodes: pathlib.Path = NODES) -> int:
+    """Return the NUMA node that has all these cores, -1 where there is none."""
+    for path in sorted(nodes.glob("node[0-9]*")):
+        if all((path / f"cpu{cpu}").exists() for cpu in cpus):
+            return int(path.name.removeprefix("node"))
+    return -1
+
+
+def _share_of_memory_mb(cpus: int) -> int:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return total * cpus // (os.cpu_count() or cpus)
+
+
+def _list(cpus: frozenset[int] | set[int]) -> str:
+    return ",".join(map(str, sorted(cpus)))
+
+
+def _confinement(configured: settings.HallSettings) -> sandbox.Confinement:
+    """Return the host's confinement; a lane's memory is its two engines' together."""
+    confined = configured.confinement()
+    if configured.lane_memory_mb is None:
+        return confined
+    return dataclasses.replace(confined, memory_mb=max(1, configured.lane_memory_mb // 2))
+
+
+def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
+    return lanes.Lease(
+        hall=claim.hall,
+        lane=claim.lane,
+        attempt=claim.attempt,
+        token=dealt.token,
+        match=dealt.match,
+        game=dealt.game,
+        worker=claim.worker,
+        host=claim.host,
+        deadline_ms=0,
+    )
+
+
+def _result(played: game.End) -> dict[str, str | int | None]:
+    if isinstance(played, game.Interrupted):
+        return {"cause": played.cause, "evidence": played.evidence}
+    assert played.record is not None  # only resumed matches know games without one
+    whole = played.record()
+    outcome = whole.outcome
+    return {
+        "result": outcome.result,
+        "ending": outcome.ending,
+        "loser": outcome.loser,
+        "details": outcome.details,
+        "note": outcome.note,
+        "plies": whole.plies[-1].ply if whole.plies else 0,
+        "pgn": records.pgn(whole),
+    }

@@ -1,0 +1,302 @@
+"""The box: answers what halls want of it, and watches its GPUs while their games run.
+
+Invariants: GPUs are taken in the ledger, under the hall's token, before anything is ended or
+prepared on them; a seat is prepared only when its files are the pinned ones and its GPUs are
+there, free of foreign processes, cool and not throttled; an answer says why it is a refusal.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+import secrets
+import threading
+from collections.abc import Mapping
+
+import structlog
+
+from orchestrator import contract
+from orchestrator.common import errors, version
+from orchestrator.ledger import api, seat_store, seats, store, vitals
+from worker_gpu import cgroups, files, gpu_speed, gpus, settings, stale_agents
+
+log = structlog.get_logger()
+
+SECRET_BYTES = 16  # bytes of a seat's secret
+USERS = 100  # numbers that engines are given one after the other: far more than run at once
+
+
+class Box:
+    """One GPU box."""
+
+    def __init__(self, configured: settings.BoxSettings) -> None:
+        self._settings = configured
+        self._ledger = store.connect(configured.redis_url)
+        self._seats: seats.Seats = seat_store.RedisSeats(self._ledger.server)
+        self._runs = stale_agents.Runs(configured.directory)
+        self._files = files.Files(configured.engines, configured.directory / "incoming")
+        self._busy = threading.Lock()
+        self._running: dict[str, tuple[seats.Seating, contract.SeatAnswer]] = {}
+        self._resumed = False
+        self._users = 0
+
+    def look(self) -> None:
+        """Answer all that is wanted and not answered yet; never raises for Redis."""
+        with self._busy:
+            try:
+                self._resume()
+                for attempt, text in self._seats.wanted_seats(self._settings.box).items():
+                    self._serve(attempt, text)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+
+    def _resume(self) -> None:
+        """Find the game that a worker before this one has seated, to look at its GPUs."""
+        if self._resumed:
+            return
+        for holder in self._seats.gpu_holders().values():
+            text = self._seats.seat_answer(self._settings.box, holder.attempt)
+            if text is not None:
+                self._take_up(holder, text)
+        self._resumed = True
+
+    def _take_up(self, holder: seats.Holder, text: str) -> None:
+        """Go on to look at a seated game's GPUs, if what was answered can be read."""
+        try:
+            answer = contract.SeatAnswer.decode(text)
+            seating = self._seating(holder.hall, holder.attempt, holder.token)
+        except ValueError as error:
+            log.error("answer.unreadable", attempt=holder.attempt, error=str(error))  # noqa: TRY400 - its text says all
+            return
+        if answer.state == "ready":
+            self._running[holder.attempt] = (seating, answer)
+
+    def _seating(self, hall: str, attempt: str, word: str) -> seats.Seating:
+        return seats.Seating.of(self._settings.box, hall, attempt, word)
+
+    def _serve(self, attempt: str, text: str) -> None:
+        try:
+            request = contract.SeatRequest.decode(text)
+            seating = self._seating(request.hall, attempt, request.token)
+        except ValueError as error:
+            log.error("request.unreadable", attempt=attempt, error=str(error))  # noqa: TRY400 - its text says all
+            self._seats.free_seats(self._settings.box, attempt)
+            return
+        answer = self._prepared(seating, request)
+        plays = answer.state == "ready" and answer.bench is None
+        taken = self._wanted() if plays else ()
+        reply = self._seats.take_seats(seating, taken, answer.encode())
+        log.info("seats.answered", attempt=attempt, state=answer.state, reason=answer.reason)
+        if isinstance(reply, api.Fenced):  # nobody waits for it any more
+            self._seats.free_seats(self._settings.box, attempt)
+        elif plays and isinstance(reply, api.Written):
+            self._running = {attempt: (seating, answer)}
+        self._runs.prune()
+
+    def _prepared(
+        self, seating: seats.Seating, request: contract.SeatRequest
+    ) -> contract.SeatAnswer:
+        """Return seats, or what is missing for them, or why there are none."""
+        try:
+            if not request.engines:
+                return self._bench(request)
+            found = {side: self._files.find(spec) for side, spec in request.engines.items()}
+            missing = {key: path for one in found.values() for key, path in one.missing.items()}
+            if missing:
+                return contract.SeatAnswer(state="missing", missing=missing)
+            shown = self._inventory()
+            self._own_gpus(seating, shown)
+            return self._write_seats(request, found, shown)
+        except errors.HostError as error:
+            return contract.SeatAnswer(state="refused", reason=str(error))
+        except OSError as error:  # such as a full disk
+            return contract.SeatAnswer(state="refused", reason=f"no seat can be prepared: {error}")
+
+    def _bench(self, request: contract.SeatRequest) -> contract.SeatAnswer:
+        """Measure this host, and give a seat that runs nothing, for the way to it."""
+        name, secret = f"{request.attempt}-bench", secrets.token_hex(SECRET_BYTES)
+        idle = contract.EngineSpec(id="idle", name="Idle", command=("cat",))
+        found = files.Found("cat", {}, {}, {})
+        self._runs.write(name, self._order(name, request, idle, found, (), secret))
+        nps, signature = gpu_speed.measure()
+        shown = self._inventory()
+        told = contract.HostBench(
+            host=self._settings.host,
+            nps=nps,
+            signature=signature,
+            gpus=tuple(
+                f"{shown[uuid].label}, driver {shown[uuid].driver}"
+                for uuid in self._wanted()
+                if uuid in shown
+            ),
+        )
+        return contract.SeatAnswer(
+            state="ready", seats={"white": name}, secrets={"white": secret}, bench=told
+        )
+
+    def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
+        """Look at the GPUs, take them, then end what earlier attempts left on them.
+
+        The wish stands until the seats are ready: a worker that is started anew answers it.
+        """
+        wanted = self._wanted()
+        problem = gpus.refusal(
+            list(shown.values()), wanted, self._runs.engines(), self._settings.max_celsius
+        )
+        if problem:
+            raise errors.HostError(problem)
+        reply = self._seats.take_seats(seating, wanted, "")
+        if isinstance(reply, seats.Taken):
+            raise errors.HostError(f"GPU {reply.gpu} is {reply.hall}'s, for {reply.attempt}")
+        if isinstance(reply, api.Fenced):
+            raise errors.HostError("the attempt has lost its hall")
+        self._runs.end_stale(seating.hall, seating.attempt, frozenset(wanted))
+
+    def _write_seats(
+        self,
+        request: contract.SeatRequest,
+        found: Mapping[contract.Side, files.Found],
+        shown: Mapping[str, gpus.Gpu],
+    ) -> contract.SeatAnswer:
+        names: dict[contract.Side, str] = {}
+        words: dict[contract.Side, str] = {}
+        labels: dict[contract.Side, tuple[str, ...]] = {}
+        for number, (side, spec) in enumerate(sorted(request.engines.items(), reverse=True)):
+            own = self._share(request, number)
+            name = f"{request.attempt}-{side}-{secrets.token_hex(3)}"
+            secret = secrets.token_hex(SECRET_BYTES)
+            self._runs.write(name, self._order(name, request, spec, found[side], own, secret))
+            names[side], words[side] = name, secret
+            labels[side] = tuple(shown[uuid].label for uuid in own)
+        fresh = {side: one.fresh for side, one in found.items()}
+        return contract.SeatAnswer(
+            state="ready", seats=names, secrets=words, gpus=labels, files=fresh
+        )
+
+    def _share(self, request: contract.SeatRequest, number: int) -> tuple[str, ...]:
+        """Return the GPUs of a game's first or second engine here."""
+        wanted = self._wanted()
+        if request.gpus == "shared" or not wanted:
+            return wanted
+        if len(wanted) < 2:
+            raise errors.HostError(f"each engine is to have a GPU; this box has {len(wanted)}")
+        return (wanted[number],)
+
+    def _order(
+        self,
+        name: str,
+        request: contract.SeatRequest,
+        spec: contract.EngineSpec,
+        found: files.Found,
+        own: tuple[str, ...],
+        secret: str,
+    ) -> dict[str, object]:
+        """Return what the agent needs to start an engine; of its secret only the hash."""
+        user = self._user()
+        scratch = str(self._runs.scratch(name, others=user is not None))
+        handed = {key: os.environ[key] for key in ("PATH", "LANG", "TZ") if key in os.environ}
+        cuda = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(own)}
+        mine = {"HOME": scratch, "TMPDIR": scratch, "FARM_SEAT": name, "FARM_GAME": request.game}
+        return {
+            "hall": request.hall,
+            "attempt": request.attempt,
+            "argv": [found.program, *spec.command[1:]],
+            "cwd": spec.directory or scratch,
+            "env": {**handed, **cuda, **mine},
+            "gpus": list(own),
+            "cpus": list(self._settings.cpus),
+            "cgroup": self._cgroup(name),
+            "limits": {"CORE": 0, "RTPRIO": 0},  # real-time priority is the agent's alone
+            "checksums": found.checksums,
+            "secret_sha256": hashlib.sha256(secret.encode()).hexdigest(),
+            "user": user,
+            "grace_ms": request.grace_ms,
+            "beat_ms": request.beat_ms,
+        }
+
+    def _user(self) -> int | None:
+        """Return another user for each engine that runs at once, None where it is the agent's."""
+        first = self._settings.engine_users
+        if first is None:
+            return None
+        self._users = (self._users + 1) % USERS
+        return first + self._users
+
+    def _cgroup(self, name: str) -> str:
+        """Return the control group that bounds an engine's memory; '' where none is wished."""
+        place, limit = self._settings.cgroup, self._settings.memory_mb
+        if place is None or limit is None:
+            return ""
+        return str(cgroups.bounded(place, name, limit))
+
+    # -- the GPUs --------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _all(self) -> tuple[str, ...]:
+        return tuple(gpu.uuid for gpu in gpus.inventory())
+
+    def _wanted(self) -> tuple[str, ...]:
+        """Return the GPUs that games get: what the host was told, or all there are."""
+        told = self._settings.gpu_uuids
+        return self._all if told is None else told
+
+    def _inventory(self) -> dict[str, gpus.Gpu]:
+        if not self._wanted():
+            return {}
+        return {gpu.uuid: gpu for gpu in gpus.inventory()}
+
+    def sample(self) -> None:
+        """Look at the GPUs: into the running game's answer, and into this host's vitals."""
+        shown, silent = self._shown()
+        try:
+            self._add_use(shown, silent)
+            self._tell_vitals(shown)
+        except errors.LedgerAwayError as error:
+            log.debug("vitals.failed", error=str(error))
+
+    def _shown(self) -> tuple[dict[str, gpus.Gpu], str]:
+        """Return the GPUs that are there, and why others are not."""
+        try:
+            return self._inventory(), "the driver shows it no more"
+        except gpus.NvmlError as error:
+            log.warning("nvml.silent", error=str(error))
+            return {}, str(error)
+
+    def _add_use(self, shown: Mapping[str, gpus.Gpu], silent: str) -> None:
+        """Tell the running game's hall of a look at the GPUs."""
+        with self._busy:
+            for attempt, (seating, answer) in list(self._running.items()):
+                before = {use.uuid: use for use in answer.use}
+                use = tuple(
+                    gpus.used(before.get(uuid), uuid, shown.get(uuid, silent))
+                    for uuid in self._wanted()
+                )
+                told = answer.model_copy(update={"use": use, "looks": answer.looks + 1})
+                if isinstance(self._seats.tell_seats(seating, told.encode()), api.Written):
+                    self._running[attempt] = (seating, told)
+                else:
+                    del self._running[attempt]  # the game is over
+
+    def _tell_vitals(self, shown: Mapping[str, gpus.Gpu]) -> None:
+        now_ms, skew = vitals.now_and_skew(self._ledger)
+        told = vitals.Vitals(
+            host=self._settings.host,
+            at_ms=now_ms,
+            clock_skew_seconds=skew,
+            version=version.build(),
+            role="gpu",
+            cpus=os.cpu_count() or 0,
+            disk_free_bytes=_free(self._settings.directory),
+            gpus=tuple(gpu.vitals() for gpu in shown.values()),
+        )
+        self._ledger.set_vitals(told.host, told.encode())
+
+
+def _free(path: pathlib.Path) -> int | None:
+    try:
+        told = os.statvfs(path)
+    except OSError:
+        return None
+    return told.f_bavail * told.f_frsize
