@@ -18,7 +18,7 @@ SLOW = 'sleep "$1"; shift; exec "$@"'
 
 def slowly(theirs: socket.socket) -> processes.Child:
     """Start a nursery on a host that takes much longer than SHORT for its imports."""
-    serve = [sys.executable, "-m", "worker_cpu.nursery", str(theirs.fileno())]
+    serve = [sys.executable, "-m", "worker_cpu.referee.forkserver", str(theirs.fileno())]
     command = ["sh", "-c", SLOW, "sh", str(4 * SHORT), *serve]
     return subprocess.Popen(command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
 
