@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system tables archive audit tcec forecast chaos cheats bench clock lock clean help
+.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -26,10 +26,7 @@ demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redi
 system:
 	@scripts/install-system-packages
 
-tables: $(VENV)/.dev
-	@scripts/fetch-syzygy
-
-test: system tables $(VENV)/.dev lint types ## Pass all tests (the short form of every check): a quarter of an hour
+test: system $(VENV)/.dev lint types ## Pass all tests (the short form of every check): a quarter of an hour
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users
@@ -117,4 +114,4 @@ docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet it counts no warning
 
 clean: ## Remove what the targets above have made
-	rm -rf $(VENV) .farm .syzygy .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

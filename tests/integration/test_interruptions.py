@@ -35,7 +35,7 @@ LONG = os.environ.get("FARM_LONG") == "1"
 LEVEL = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 SEVEN = "4k3/pp6/8/8/8/8/PP6/R3K3 w - - 0 1"  # men on the board: 7
 THREE = "8/8/8/3k4/8/8/8/KQ6 w - - 0 1"  # men, of which there are tables
-TABLES = pathlib.Path(__file__).parents[2] / ".syzygy"
+TABLES = pathlib.Path(__file__).parents[1] / "data" / "syzygy"
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
 
 
@@ -114,8 +114,6 @@ def test_a_killed_hall_leads_to_the_verdict_of_its_scenario(
     farm: harness.Farm, scene: Scene
 ) -> None:
     """The verdict is journaled with its evidence, and the season goes on to its end by it."""
-    if scene.season == "probed" and not (TABLES / "KQvK.rtbw").exists():
-        pytest.skip("needs the 3-4-men tables: scripts/fetch-syzygy")
     with played(farm, scene) as attempt:
         assert harness.kill(harness.link_pid(farm), signal.SIGKILL)
     fact = judged(farm, scene.season)

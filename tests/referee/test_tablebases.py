@@ -1,8 +1,7 @@
-"""Tablebase adjudication on the real 3- and 4-men tables, with the fifty-move counter."""
+"""Tablebase adjudication on the real tables of 3 and 4 men, with the fifty-move counter."""
 
 from __future__ import annotations
 
-import os
 import pathlib
 
 import chess
@@ -15,11 +14,7 @@ from orchestrator.arbiter.adjudication import judge, tablebase
 from orchestrator.contract import Ending
 from worker_cpu.referee import tablebases
 
-TABLES = pathlib.Path(__file__).parents[2] / ".syzygy"
-needs_tables = pytest.mark.skipif(
-    not (TABLES / "KQvK.rtbw").exists() and os.environ.get("CI") != "true",
-    reason="needs the 3-4-men tables: scripts/fetch-syzygy",
-)
+TABLES = pathlib.Path(__file__).parents[1] / "data" / "syzygy"
 # White to move: from a counter of 0 the win takes 41 plies to the next zeroing move.
 KNIGHT_AND_BISHOP = "8/8/8/3k4/8/8/8/KBN5 w - - {} 80"
 
@@ -34,7 +29,6 @@ def judged(fen: str, **rule: object) -> contract.Outcome | None:
         tables.close()
 
 
-@needs_tables
 @pytest.mark.parametrize(
     ("fen", "outcome"),
     [
@@ -57,7 +51,6 @@ def test_positions_are_judged_as_the_tables_have_them(
     assert judged(fen, men=4) == outcome
 
 
-@needs_tables
 def test_the_fifty_move_counter_decides_at_exactly_its_ply() -> None:
     """A win is one as long as distance and counter together are 100 plies or less."""
     tables = tablebases.Tables([str(TABLES)])
@@ -70,14 +63,12 @@ def test_the_fifty_move_counter_decides_at_exactly_its_ply() -> None:
     assert judged(KNIGHT_AND_BISHOP.format(last + 1)) == verdict.tablebase(None)
 
 
-@needs_tables
 def test_castling_rights_keep_a_position_out_of_the_tables() -> None:
     """King and rook that may castle are not probed; without the right they win."""
     assert judged("4k3/8/8/8/8/8/8/4K2R b K - 0 80") is None
     assert judged("4k3/8/8/8/8/8/8/4K2R b - - 0 80") == verdict.tablebase("black")
 
 
-@needs_tables
 def test_more_men_than_the_rule_says_are_not_probed() -> None:
     """A rule for three men leaves four men alone."""
     fen = "8/8/8/3kp3/8/8/8/K6Q b - - 0 80"
@@ -85,14 +76,12 @@ def test_more_men_than_the_rule_says_are_not_probed() -> None:
     assert judged(fen, men=3) is None
 
 
-@needs_tables
 def test_the_draw_only_mode_lets_wins_be_played_out() -> None:
     """Decided positions go on, drawn ones end."""
     assert judged("8/8/8/3k4/8/8/8/K6Q b - - 0 80", draw_only=True) is None
     assert judged("8/8/8/3k4/8/8/8/KN6 b - - 0 80", draw_only=True) == verdict.tablebase(None)
 
 
-@needs_tables
 def test_a_probe_leaves_the_board_as_it_was() -> None:
     """The game's own board is never moved on, en passant included."""
     tables = tablebases.Tables([str(TABLES)])
@@ -201,7 +190,6 @@ def test_the_referee_ends_a_game_by_its_rules(
         assert clocks == [3, 2, 1, 0]
 
 
-@needs_tables
 def test_the_referee_ends_a_game_by_the_tables(tmp_path: pathlib.Path) -> None:
     """The capture that leaves few enough men ends the game."""
     fen = "7r/1k6/8/8/8/8/1K6/R6R w - - 7 40"
