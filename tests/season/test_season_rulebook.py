@@ -149,6 +149,45 @@ def test_the_superfinal_has_fifty_openings_and_the_start_once() -> None:
     assert found.count(None) == 2
 
 
+def _shared(first: str) -> list[str]:
+    """Return the cells behind the first of a row of the page that all texts share."""
+    page = (RULES / "index.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {first} \| (.*) \|$", page, re.MULTILINE)
+    return [cell.strip() for cell in row.split("|")]
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [("S16, S17", "season16"), ("S16, S17", "season17"), ("CUP, FRC", "cup"), ("CUP, FRC", "frc")],
+)
+def test_the_bounds_of_interruptions_are_those_of_the_page(row: str, name: str) -> None:
+    """S16-15b, CUP-7b: evals that decide an interrupted game, bounds included or not."""
+    win, draw, _ = _shared(row)
+    for event in driver.shipped(name).season.events:
+        rules = event.interruptions
+        assert rules is not None
+        assert rules.win_cp is not None
+        assert rules.draw_cp is not None
+        above, below = f"{rules.win_cp / 100:.2f}", f"{rules.draw_cp / 100:.2f}"
+        bounds = (f"{above} or more", f"{below} or less")
+        assert (win, draw) == (
+            bounds if rules.inclusive else (f"more than {above}", f"less than {below}")
+        )
+
+
+def test_the_limits_of_engines_are_those_of_the_page() -> None:
+    """S16, N1 engine configuration: threads, hash and minor hash of every event."""
+    threads, hash_mb, minor = (_shared(row) for row in ("threads", "hash", "minor hashes together"))
+    for name in TABLE:
+        column = 1 if name == "ntcec1" else 0
+        for event in driver.shipped(name).season.events:
+            limits = event.limits
+            assert threads[column].startswith(str(limits.threads))
+            assert hash_mb[column] == f"{limits.hash_mb} MB"
+            found = limits.minor_hash_mb
+            assert f"{found} MB" in minor[column] or minor[column] == f"{(found or 0) // 1024} GB"
+
+
 # -- what a season leaves ------------------------------------------------------------
 
 
