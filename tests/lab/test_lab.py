@@ -13,6 +13,7 @@ import base
 import host
 import lab
 import pytest
+import undo
 
 KILLED = """
 import os, signal
@@ -48,3 +49,10 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next() -> None:
         assert not pathlib.Path(folder).exists()
         assert network not in base.run("ip", "netns")
         assert not list(groups.glob(f"{network}-*"))
+
+
+@pytest.mark.parametrize("point", undo.FAULTS)
+def test_every_fault_of_old_can_be_put_back(point: str) -> None:
+    """The texts that `make lab UNDO=n` replaces are where it looks for them."""
+    for edit in undo.FAULTS[point].edits:
+        assert any(edit.old in path.read_text() for path in base.ROOT.glob(edit.files)), edit
