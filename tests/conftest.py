@@ -26,24 +26,35 @@ os.environ.setdefault("FARM_SANDBOX", "plain")
 # A job that a script starts in the background ignores Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A process of a parallel run takes a file at a time. What takes longest, in few tests, comes first:
-# begun last it would keep one process at work when the others have nothing left to do.
+# A process of a parallel run takes a file at a time. What takes longest comes first, the longest of
+# all before the others (as measured with --durations): begun last, a file of minutes would keep one
+# process at work when the others have nothing left to do.
 LONGEST_FIRST = (
     "chaos/test_storm.py",
     "lab/test_lab.py",
-    "operations/test_compose.py",
     "integration/test_cheating_engines.py",
-    "release/test_completion.py",
-    "operations/test_runbooks.py",
-    "integration/test_recovery.py",
-    "forecast/test_forecast.py",
-    "integration/test_season.py",
-    "integration/test_lost_writes.py",
-    "integration/test_celery_commands.py",
     "integration/test_up.py",
-    "broadcast/test_harm.py",
-    "broadcast/test_outlook.py",
+    "integration/test_celery_commands.py",
+    "integration/test_season.py",
+    "operations/test_playbooks.py",
+    "integration/test_commands.py",
+    "referee/test_fault_matrix.py",
+    "referee/test_games.py",
+    "season/test_season_simulation.py",
+    "integration/test_lost_writes.py",
+    "integration/test_serve.py",
+    "integration/test_small_season.py",
+    "integration/test_lane_games.py",
+    "operations/test_redis_role.py",
+    "broadcast/test_web.py",
+    "browser/test_page.py",
+    "referee/test_sandbox.py",
+    "operations/test_monitoring.py",
+    "integration/test_drill.py",
+    "operations/test_compose.py",
+    "gpu/test_link.py",
     "gpu/test_farm.py",
+    "integration/test_access.py",
 )
 
 HARDWARE = "hardware:"  # how the reason of an allowed skip begins

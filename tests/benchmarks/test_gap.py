@@ -13,14 +13,15 @@ import pytest
 
 from orchestrator import contract
 
-DOUBLE_ROUNDS = 4 if os.environ.get("FARM_BENCH") == "long" else 1
+ENGINES, DOUBLE_ROUNDS = (4, 4) if os.environ.get("FARM_BENCH") == "long" else (2, 1)
+GAMES = ENGINES * (ENGINES - 1) * DOUBLE_ROUNDS  # of the league
 
 
 @pytest.mark.benchmark
 def test_the_gap_between_two_games(tmp_path: pathlib.Path) -> None:
     """Every pause between two games of a league is measured; the figures are printed."""
     with harness.running(tmp_path) as farm:
-        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
+        engines = [harness.scripted(farm.life, strength) for strength in range(ENGINES)]
         file = harness.league(tmp_path / "season.toml", engines, double_rounds=DOUBLE_ROUNDS)
         farm.launch(file, "gap")
         farm.finish("gap", 300)
@@ -37,7 +38,7 @@ def test_the_gap_between_two_games(tmp_path: pathlib.Path) -> None:
             ended_ms = entry.at_ms
         elif entry.kind in {"gate_set", "event_ranked"}:
             ended_ms = 0
-    assert len(claims) == len(starts) == 12 * DOUBLE_ROUNDS - 1 + 3
+    assert len(claims) == len(starts) == GAMES - 1 + 3
     print()
     for name, gaps in (("result to next claim", claims), ("result to `uci`", starts)):
         print(

@@ -29,7 +29,11 @@ def silent(browser: sync_api.Browser, **context: Any) -> Iterator[sync_api.Page]
 
 
 def violations(page: sync_api.Page, inside: str = "html") -> list[str]:
-    """Return the serious faults that axe finds inside an element."""
+    """Return the serious faults that axe finds inside an element, once it shows what was chosen.
+
+    Until the panel of another tab is there, the last one's stands in its place, half transparent.
+    """
+    sync_api.expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
     found = page.evaluate("async inside => (await axe.run(inside)).violations", inside)
     return [

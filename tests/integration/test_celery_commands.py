@@ -19,6 +19,7 @@ import pytest
 from orchestrator import celery
 from orchestrator.contract import bells
 from orchestrator.ledger import address
+from orchestrator.ops import supervisor
 from orchestrator.queues import broker, remote_control
 
 PROXY = pathlib.Path(__file__).parents[1] / "chaos" / "lossy_proxy.py"
@@ -139,7 +140,7 @@ def test_flower_shows_hall_and_game(farm: harness.Farm) -> None:
         *("--address=127.0.0.1", f"--port={port}", "--inspect_timeout=20000"),
     ]
     environment = farm.environment(harness.OPERATOR) | {"FLOWER_UNAUTHENTICATED_API": "true"}
-    flower = harness.processes.Supervised(
+    flower = supervisor.Supervised(
         "flower", command, environment, farm.root / "logs" / "flower.log"
     )
     flower.start()
@@ -191,7 +192,7 @@ def test_a_hall_whose_control_channel_dies_hears_its_rings(tmp_path: pathlib.Pat
     farm.start()
     through = tmp_path / "proxy.sock"
     command = [sys.executable, str(PROXY), str(through), str(farm.redis.socket)]
-    proxy = harness.processes.Supervised("proxy", command, {}, tmp_path / "proxy.log")
+    proxy = supervisor.Supervised("proxy", command, {}, tmp_path / "proxy.log")
     lose = pathlib.Path(f"{through}.lose")
 
     operator = farm.environment(harness.OPERATOR)
