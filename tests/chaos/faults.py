@@ -80,7 +80,7 @@ class Fault:
 
     name: str
     strike: Strike
-    needs: Literal["", "root", "faketime", "skew", "proxy"] = ""
+    needs: Literal["", "root", "skew", "proxy"] = ""
 
 
 TARGETS: dict[str, Target] = {
@@ -313,8 +313,7 @@ def _well_behaved(farm: Stage) -> None:
 
 
 def _stepped(farm: Stage, dice: random.Random) -> Held | None:
-    ahead = farm.offset.read_text() != "+0"
-    farm.set_clock(0 if ahead else dice.choice([60, STEP_SECONDS]))
+    farm.skew("redis", 0 if farm.skewed("redis") else dice.choice([60, STEP_SECONDS]))
     return OVER
 
 
@@ -325,7 +324,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("restart Redis", _restart_redis),
     Fault("slow Redis", _slow_redis),
     Fault("full disk of Redis", _full_disk, "root"),
-    Fault("step Redis' clock", _stepped, "faketime"),
+    Fault("step Redis' clock", _stepped, "skew"),
     Fault("cut the hall's link", _cut(namespaces.HALL), "root"),
     Fault("cut serve's link", _cut(namespaces.SERVE), "root"),
     Fault("lose the hall's requests", _lost_requests, "root"),
@@ -353,8 +352,6 @@ def possible(farm: Stage) -> list[Fault]:
     missing = set()
     if not farm.rooted:
         missing.add("root")
-    if not farm.faketime:
-        missing.add("faketime")
     if not farm.skews:
         missing.add("skew")
     return [fault for fault in FAULTS if fault.needs not in missing]

@@ -2,7 +2,7 @@
 
 As root the orchestrator, Redis and the hall live in three network namespaces and Redis'
 data on a small tmpfs; else all talk through one unix socket and the faults that need root
-are left out. Redis' clock is libfaketime's, where that is installed. What the tests look at
+are left out. The clocks of Redis, `serve` and the hall are `skew.c`'s. What the tests look at
 Redis with is its unix socket, which no fault of the network reaches.
 """
 
@@ -31,7 +31,8 @@ from orchestrator.ops import supervisor
 from orchestrator.serve import season
 from worker_cpu import settings
 
-FAKETIME = "*/faketime/libfaketime.so.1"  # below /usr/lib
+SKEW = pathlib.Path(__file__).with_name("skew.c")
+SKEW_BYTES = 8  # of the number that it reads
 DISK_MB = 256  # the tmpfs while it is not full; only what is written takes memory
 LEASES = {  # what FARM_CHAOS_LEASE names
     "short": harness.LEASE,
@@ -41,7 +42,11 @@ LEASES = {  # what FARM_CHAOS_LEASE names
         "FARM_LEASE_SECONDS": str(settings.LEASE_SECONDS),
     },
 }
-SKEWED = ("serve", "worker")  # whose clocks can go wrong, the worker's for all that it starts
+SKEWED = (
+    "redis",
+    "serve",
+    "worker",
+)  # whose clocks can go wrong, the worker's for all that it starts
 LOOK_SECONDS = 60.0  # s: so soon `serve` has compared every journal, on a busy machine
 RETURN_SECONDS = 30.0  # s: a lost host comes back so long after its lease, revoked or not
 SEASON = """schema = 1
@@ -85,16 +90,9 @@ class Stage(harness.Farm):
         self.restored = 0.0  # monotonic second at which all that had ended was there again
         self._host_lost = False
         self.rooted = namespaces.available()
-        # libfaketime and the jemalloc of Debian's redis-server call each other for ever;
-        # the wheel's server has the C library's malloc.
-        libraries = [*map(str, pathlib.Path("/usr/lib").glob(FAKETIME)), ""]
-        self.skews = libraries[0]  # of the farm's own processes: they have the C library's malloc
-        self.faketime = libraries[0] if embedded_redis.wheel_server() else ""
-        if harness.TEST_REDIS == "debian":
-            self.faketime = ""  # and so no fault of Redis' clock
+        self.skews = shutil.which("gcc") is not None  # skew.c is compiled
         self._made = contextlib.ExitStack()
         self.nets = namespaces.Namespaces()
-        self.offset = root / "redis-clock"
         self.socket = root / "proxy.sock"
         self.spool = root / "halls" / harness.HALL / "spool"
         self.attempts = root / "halls" / harness.HALL / "attempts"
@@ -109,10 +107,12 @@ class Stage(harness.Farm):
             self._made.callback(self.nets.remove)
             self.nets.make()
             self._mount()
-        self.offset.write_text("+0")
         self.mischief.touch()
         for name in SKEWED:
-            self._skew(name).write_text("+0")
+            self._clock(name).write_bytes(bytes(SKEW_BYTES))
+        if self.skews:
+            command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(self._skewing), str(SKEW)]
+            subprocess.run(command, check=True)
         self._write_server()
         self._made.callback(self.redis.stop)
         self.redis.start()
@@ -161,15 +161,13 @@ class Stage(harness.Farm):
 
     def _write_server(self) -> None:
         """Write the program that is Redis here: the server, its clock, its namespace."""
-        server = embedded_redis.wheel_server() if self.faketime else embedded_redis.find_server()[0]
+        server = embedded_redis.find_server()[0]
         words = [str(server), '"$@"', *self.redis.options]
         if self.rooted:
             within = self.nets.within(namespaces.REDIS)
             words = [*within, *words, f"--port {namespaces.PORT} --protected-mode no"]
-        clock = {"LD_PRELOAD": self.faketime, **_faked(self.offset)}
-        lines = ["#!/bin/sh"]
-        if self.faketime:
-            lines += [f"export {name}={shlex.quote(value)}" for name, value in clock.items()]
+        clock = self._skewed("redis").items()
+        lines = ["#!/bin/sh", *(f"export {name}={shlex.quote(value)}" for name, value in clock)]
         program = self.root / "redis-server"
         program.write_text("\n".join([*lines, f"exec {' '.join(words)}", ""]))
         program.chmod(0o755)
@@ -179,8 +177,7 @@ class Stage(harness.Farm):
     ) -> supervisor.Supervised:
         url = self._url(host, user)
         environment = supervisor.environment(url, self.root, harness.HALL) | self._extra
-        if name in SKEWED and self.skews:
-            environment |= {"LD_PRELOAD": self.skews, **_faked(self._skew(name))}
+        environment |= self._skewed(name)
         within = self.nets.within(host) if self.rooted else []
         log = self.root / "logs" / f"{name}.log"
         return supervisor.Supervised(name, [*within, *command], environment, log)
@@ -221,20 +218,27 @@ class Stage(harness.Farm):
         command = ["mount", "-o", f"remount,size={size}", str(self._disk)]
         subprocess.run(command, check=True, capture_output=True)
 
-    def set_clock(self, seconds: int) -> None:
-        """Step Redis' clock: so far away from the machine's is it from now on."""
-        fresh = self.offset.with_suffix(".new")
-        fresh.write_text(f"{seconds:+d}")
-        fresh.rename(self.offset)
-
     def skew(self, name: str, seconds: int) -> None:
         """Let a process' time of day go wrong by so many seconds, its monotonic clock right."""
-        fresh = self._skew(name).with_suffix(".new")
-        fresh.write_text(f"{seconds:+d}")
-        fresh.rename(self._skew(name))
+        with self._clock(name).open("r+b") as clock:  # which is mapped, so it stays that file
+            clock.write(seconds.to_bytes(SKEW_BYTES, sys.byteorder, signed=True))
 
-    def _skew(self, name: str) -> pathlib.Path:
+    def skewed(self, name: str) -> bool:
+        """Say whether a process' time of day is wrong."""
+        return any(self._clock(name).read_bytes())
+
+    def _clock(self, name: str) -> pathlib.Path:
         return self.root / f"{name}-clock"
+
+    @property
+    def _skewing(self) -> pathlib.Path:
+        return self.root / "skew.so"
+
+    def _skewed(self, name: str) -> dict[str, str]:
+        """Return the environment of a process whose clock can go wrong."""
+        if name not in SKEWED or not self.skews:
+            return {}
+        return {"LD_PRELOAD": str(self._skewing), "SKEW_FILE": str(self._clock(name))}
 
     def roll_back(self, entries: int) -> bool:
         """Let Redis come back without the season's last entries; False if that cannot be."""
@@ -364,16 +368,6 @@ class Stage(harness.Farm):
         path = self.root / f"season-{final}.toml"
         path.write_text(text + (FINAL if final else ""), encoding="utf-8")
         return path
-
-
-def _faked(offset: pathlib.Path) -> dict[str, str]:
-    """Return the environment of a process whose clock a file sets."""
-    return {
-        "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_DISABLE_SHM": "1",
-    }
 
 
 @contextlib.contextmanager

@@ -93,7 +93,7 @@ def test_no_fault_loses_doubles_or_overlaps_a_game() -> None:
 
 
 def _check(farm: stages.Stage, season: str, calm: state.SeasonState, tally: storm.Tally) -> None:
-    farm.set_clock(0)
+    farm.skew("redis", 0)
     farm.finish(season, 300)
     places = {path.name for path in farm.archive.iterdir()}
     strays = {name for name in places if not name.startswith(("calm", "storm-", "poison-"))}
