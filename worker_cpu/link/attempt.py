@@ -13,6 +13,7 @@ nothing and keeps no clock. Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
@@ -278,7 +279,10 @@ class Attempt:
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
             self._journaled = ply
             self._lease.carry(ply.ply, self._live.now_ms())
-            self._channel.send(frames.Kind.GO_ON)
+            # Behind a game's last ply the referee waits for nothing, and may be gone before a slow
+            # Redis has it: what it has said of the end is read next.
+            with contextlib.suppress(frames.ChannelClosedError):
+                self._channel.send(frames.Kind.GO_ON)
             self._live.ply(ply)
 
     def _write_ply(self, ply: int, payload: str) -> bool:
