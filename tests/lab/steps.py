@@ -406,6 +406,7 @@ def a_hall_is_replaced(lab: Lab, name: str) -> None:
     lab.desk.sh(f"cd {lab.desk.clone}/ansible")
     lab.desk.follow("replace-a-host", "--limit halls")
     halls_get_engines(lab, name)
+    pace(lab, 5, name)  # games enough are left for the steps that follow
     lab.desk.farm("resume", "--season", before["season"])
     in_play(lab)
 
@@ -479,7 +480,7 @@ def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
     halls_get_engines(lab, "watch")
     lab.desk.follow("operate-hosts", SITE)
     lab.wait(lambda: lab["cpu1"].active(lane) == "active", "the lane's worker")
-    lab.wait(lambda: _lanes(lab) == ["a"], "the lane to be known")
+    lab.wait(lambda: {*_lanes(lab)} == {"hall-1.a", f"{hall}.a"}, "both halls' lanes to be known")
     ready = "kibitzer.ready"
     lab.wait(lambda: ready in lab["watch"].journal(kibitzer), "the kibitzer to be ready")
     lab.desk.set("halls", hall_lanes=[])
@@ -497,7 +498,7 @@ def what_is_removed_is_gone(lab: Lab, hall_host: str, hall: str) -> None:
 
 def _lanes(lab: Lab) -> list[str]:
     found = lab.desk.ask("lanes") or {}
-    return [lane["lane"] for lane in found.get("lanes", [])]
+    return [f"{lane['hall']}.{lane['lane']}" for lane in found.get("lanes", [])]
 
 
 def a_gpu_box_is_added(lab: Lab, name: str, hall_host: str) -> None:
