@@ -10,13 +10,13 @@ import sys
 
 import pytest
 
-from worker_cpu import processes
+from worker_cpu.engines import handles
 
 SHORT = 0.3  # s: instead of END_SECONDS
 SLOW = 'sleep "$1"; shift; exec "$@"'
 
 
-def slowly(theirs: socket.socket) -> processes.Child:
+def slowly(theirs: socket.socket) -> handles.Child:
     """Start a nursery on a host that takes much longer than SHORT for its imports."""
     serve = [sys.executable, "-m", "worker_cpu.referee.forkserver", str(theirs.fileno())]
     command = ["sh", "-c", SLOW, "sh", str(4 * SHORT), *serve]
@@ -24,23 +24,23 @@ def slowly(theirs: socket.socket) -> processes.Child:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Child]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[handles.Child]:
     """Make END_SECONDS short; give the list of the nurseries that ``begun`` will start."""
-    monkeypatch.setattr(processes, "END_SECONDS", SHORT)
+    monkeypatch.setattr(handles, "END_SECONDS", SHORT)
     return []
 
 
-def begun(started: list[processes.Child]) -> processes.Nursery:
+def begun(started: list[handles.Child]) -> handles.Nursery:
     """Begin with a nursery that is slow, as every one after it."""
 
-    def begin(theirs: socket.socket) -> processes.Child:
+    def begin(theirs: socket.socket) -> handles.Child:
         started.append(slowly(theirs))
         return started[-1]
 
-    return processes.Nursery(begin=begin)
+    return handles.Nursery(begin=begin)
 
 
-def test_a_nursery_that_starts_slowly_is_waited_for(started: list[processes.Child]) -> None:
+def test_a_nursery_that_starts_slowly_is_waited_for(started: list[handles.Child]) -> None:
     """Its first answer may take long: one that is started again instead would take as long."""
     nursery = begun(started)
     try:
@@ -51,7 +51,7 @@ def test_a_nursery_that_starts_slowly_is_waited_for(started: list[processes.Chil
 
 
 def test_a_nursery_that_has_answered_and_does_not_again_is_replaced(
-    started: list[processes.Child],
+    started: list[handles.Child],
 ) -> None:
     """A frozen one costs END_SECONDS, not the time of a start."""
     nursery = begun(started)
