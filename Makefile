@@ -27,6 +27,7 @@ system:
 	@scripts/install-system-packages
 
 test: system $(VENV)/.dev lint types ## Pass all tests (the short form of every check): a quarter of an hour
+	$(BIN)/python scripts/house.py
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users

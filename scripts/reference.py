@@ -108,7 +108,7 @@ def path_of(name: str) -> pathlib.Path:
 
 
 def main() -> None:
-    """Write the pages anew, or with ``--check`` only say which are stale (exit status 1)."""
+    """Write the pages again, or with ``--check`` only say which are stale (exit status 1)."""
     found = stale()
     if "--check" in sys.argv[1:]:
         sys.exit("\n".join(f"stale, `make reference` writes it: {one}" for one in found) or 0)

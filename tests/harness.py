@@ -426,9 +426,9 @@ def game_process(farm: Farm, program: str) -> int | None:
 
 
 def referee_pid(farm: Farm) -> int | None:
-    """Return the referee of the game in flight: the nursery's child."""
-    nursery = game_process(farm, "worker_cpu.referee.forkserver")
-    found = children(nursery) if nursery else []
+    """Return the referee of the game in flight: the fork server's child."""
+    fork_server = game_process(farm, "worker_cpu.referee.forkserver")
+    found = children(fork_server) if fork_server else []
     return found[-1] if found else None
 
 

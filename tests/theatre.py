@@ -113,11 +113,11 @@ def projected(tape: Tape, root: pathlib.Path) -> Projected:
 def served(
     tape: Tape,
     root: pathlib.Path,
-    reckoned: settings.Settings | None = None,
+    computed: settings.Settings | None = None,
     house: connection_limits.Doors | None = None,
 ) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
-    made = app.create(tape, root / "archive", root / "feeds", reckoned)
+    made = app.create(tape, root / "archive", root / "feeds", computed)
     with serve_web.listen("127.0.0.1", 0) as listening:
         running = server.make(made, "127.0.0.1", 0, house)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})

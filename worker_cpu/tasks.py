@@ -70,7 +70,7 @@ class _ChildWatch(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def register_with_event_loop(self, worker: Any, hub: Any) -> None:
-        """Look from within Celery's loop; called anew with each connection to Redis."""
+        """Look from within Celery's loop; called again with each connection to Redis."""
         hub.call_repeatedly(CHILD_SECONDS, worker.pool.maintain_pool)
 
 

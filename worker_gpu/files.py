@@ -36,7 +36,7 @@ class Files:
         self._known = files.Checksums()
 
     def find(self, spec: contract.EngineSpec) -> Found:
-        """Verify an engine's files; raise ``HostError`` for what pushing cannot mend."""
+        """Verify an engine's files; raise ``HostError`` for what pushing cannot repair."""
         checksums: dict[str, str] = {}
         fresh: dict[str, str] = {}
         missing: dict[str, str] = {}

@@ -139,7 +139,7 @@ class Box:
     def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
         """Look at the GPUs, take them, then end what earlier attempts left on them.
 
-        The wish stands until the seats are ready: a worker that is started anew answers it.
+        The wish stands until the seats are ready: a worker that is started again answers it.
         """
         wanted = self._wanted()
         problem = gpus.refusal(

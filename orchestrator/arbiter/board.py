@@ -138,7 +138,7 @@ class GameBoard:
         return uci
 
     def sans(self) -> tuple[str, ...]:
-        """Return all plies in SAN, worked out anew."""
+        """Return all plies in SAN, worked out again."""
         board = self._board.root()
         return tuple(board.san_and_push(move) for move in self._board.move_stack)
 

@@ -29,7 +29,7 @@ def amend() -> None:
     \b
     Examples:
     farm amend engine e1 --event league --with e9 --by anna --reason "hidden book"
-    farm amend book short --file mended.pgn --by anna --reason "illegal line"
+    farm amend book short --file fixed.pgn --by anna --reason "illegal line"
     farm amend gate final --at 2026-12-01T18:00 --by anna --reason "author's journey"
     farm amend host gpu-box --away --engine lc0 --by anna --reason "power supply"
     farm amend away-policy others --by anna --reason "the CPU league can go on"
@@ -56,7 +56,7 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change
     The season must be paused or held. An opening that was played stays: its reverse game has the
     same (S16-8a). New ones come in the book's order, by lot from the sealed seed or as listed.
 
-    Example: farm amend book short --file mended.epd --game league.17 --reason "illegal line"
+    Example: farm amend book short --file fixed.epd --game league.17 --reason "illegal line"
     """
 
     def change(now: state.SeasonState) -> Sequence[contract.Draft]:

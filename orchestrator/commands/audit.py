@@ -72,7 +72,7 @@ def audit(
         click.echo(output.plain("\n".join(report.sentences(found))))
     if broken:
         text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
-        raise errors.UsageError(f"{text}; they count nowhere: mend them and audit again")
+        raise errors.UsageError(f"{text}. Fix the PGN and run the audit again")
 
 
 def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: bool) -> None:

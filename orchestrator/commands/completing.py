@@ -29,7 +29,7 @@ SHIPPED = pathlib.Path(__file__).parent.parent / "seasons"
 def season_files(
     _context: click.Context, _parameter: click.Parameter, typed: str
 ) -> list[shell_completion.CompletionItem]:
-    """Offer the seasons that come along and the TOML files here, else whatever path fits."""
+    """Offer the bundled seasons and the TOML files here, else whatever path fits."""
     names = [path.stem for path in SHIPPED.glob("*.toml")]
     names += [path.name for path in pathlib.Path().glob("*.toml")]
     fitting = _fitting(sorted(set(names)), typed)

@@ -1,4 +1,4 @@
-"""``farm fsck``: compare journal, mirror, archive and feeds, and mend what can be rebuilt."""
+"""``farm fsck``: compare journal, mirror, archive and feeds, and repair what can be rebuilt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from orchestrator.serve import archive as archives
 @paths.halls
 @paths.feeds
 @click.option("--only", multiple=True, help="A checker's name; may be given again.")
-@click.option("--repair", is_flag=True, help="Mend what can be rebuilt; `farm serve` must stand.")
+@click.option(
+    "--repair", is_flag=True, help="Repair what can be rebuilt; stop `farm serve` before."
+)
 @common.json_option
 @click.pass_context
 def fsck(
@@ -40,7 +42,7 @@ def fsck(
     """Check that journal, mirror, archive and feeds tell the same; say what does not.
 
     All seasons, or SEASON. Without --repair nothing is changed, and the farm may run.
-    Exit code 0: all is well, or all was mended; 3: something is left to be done.
+    Exit code 0: all is well, or all was repaired; 3: something is left to be done.
 
     Example: farm fsck --repair
     """
@@ -78,5 +80,5 @@ def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: boo
 
 def _word(one: findings.Told) -> str:
     if one.repaired:
-        return "mended"
-    return "--repair mends it" if one.finding.repair else one.finding.advice
+        return "repaired"
+    return "--repair can repair it" if one.finding.repair else one.finding.advice

@@ -13,7 +13,7 @@ from orchestrator.common import errors
 
 @click.group()
 def hosts() -> None:
-    """Look at the hosts: who tells of itself, what it runs, how it is.
+    """List the hosts with their last heartbeat, versions and health.
 
     Example: farm hosts list
     """
@@ -57,4 +57,5 @@ def forget(host: str, *, as_json: bool) -> None:
             raise errors.RefusedError(f"no host {host!r} has told of itself; there are: {names}")
         ledger.forget_host(host)
     facts: dict[str, Any] = {"host": host}
-    common.report(as_json, facts, f"{host} is forgotten; if it lives, it tells of itself again")
+    again = "If it is still running, it will reappear with its next heartbeat."
+    common.report(as_json, facts, f"{host} removed. {again}")

@@ -30,7 +30,7 @@ def season_file(name: str) -> pathlib.Path:
         return shipped
     if not path.is_file():
         names = ", ".join(sorted(file.stem for file in SEASONS.glob("*.toml")))
-        raise errors.UsageError(f"{name}: no such season file; seasons that come along: {names}")
+        raise errors.UsageError(f"{name}: season file not found. Bundled seasons: {names}")
     return path
 
 
@@ -110,7 +110,7 @@ def launch(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Launch the season of FILE (a path, or the name of one that comes along: demo).
+    """Launch the season of FILE (a path, or the name of a bundled one: demo).
 
     Everything the season depends on is checked and journaled; nothing is launched when
     anything is wrong. The hash of the seed is published now, the seed when it is over.
@@ -159,7 +159,7 @@ def _require_durable(ledger: store.RedisLedger, *, insist: bool) -> None:
     complaints = ledger.check_durability()
     if complaints and not insist:
         raise errors.RefusedError(
-            "this Redis may lose facts it has acknowledged: "
+            "this Redis may lose acknowledged writes: "
             + "; ".join(complaints)
-            + ". Mend its configuration, or launch with --insist"
+            + ". Fix its configuration, or launch with --insist"
         )

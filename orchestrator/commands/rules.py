@@ -24,7 +24,7 @@ from orchestrator.season.file import schema as schemas
 def check(file: str, *, as_json: bool) -> None:
     """Check a season file and explain the season: events, games, days, who goes where.
 
-    FILE is a path, or the name of a season that comes along. Everything that contradicts
+    FILE is a path, or the name of a bundled season. Everything that contradicts
     itself is named with its place; nothing is launched.
 
     Example: farm check season16

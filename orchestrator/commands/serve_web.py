@@ -91,7 +91,7 @@ def serve_web(
     """Show everything to the world: live page, read API, TCEC's and Lichess' feeds.
 
     Reads journal, plies and archive, changes nothing, and may be stopped and started at
-    any time: the season never waits for it. Rating list and forecast are reckoned beside it,
+    any time: the season never waits for it. Rating list and forecast are computed beside it,
     when the processor has nothing else to do. Runs until ended; port 0 takes a free one.
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
@@ -103,11 +103,11 @@ def serve_web(
     )
 
     logs.configure()
-    reckoned = outlook.Settings(runs, rate.families_of(families), humble=not eager)
+    computed = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening:
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, archive, feeds, reckoned, comments)
+        made = app.create(ledger, archive, feeds, computed, comments)
         serving = server.make(
             made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         )

@@ -63,7 +63,7 @@ def simulate(
 ) -> None:
     """Play the season of FILE to its end in virtual time, its games drawn from ratings.
 
-    FILE is a path, or the name of a season that comes along. The same seed plays the same
+    FILE is a path, or the name of a bundled season. The same seed plays the same
     season, to the byte. Ties that the organizers must decide are decided by lot.
 
     Example: farm simulate season16 --seed 7 --crash-rate l2-3=0.1

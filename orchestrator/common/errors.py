@@ -46,7 +46,7 @@ class WrongFileError(SeasonFileError):
     """A file is not what is wanted at all: no TOML, or a file of another kind."""
 
     def __init__(self, file: str, where: str, found: str, allowed: str, message: str) -> None:
-        """Say ``message`` in place of the place in the file: there is nothing to mend there."""
+        """Say ``message`` in place of the place in the file: there is nothing to repair there."""
         super().__init__(file, where, found, allowed)
         self.args = (f"{file}: {message}",)
 

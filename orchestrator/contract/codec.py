@@ -13,7 +13,7 @@ ProtocolName: TypeAlias = Literal["uci", "xboard"]
 Result: TypeAlias = Literal["1-0", "0-1", "1/2-1/2"]
 
 
-# Made once: making it anew for every message costs the referee a tenth of its encoding.
+# Made once: making it again for every message costs the referee a tenth of its encoding.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 

@@ -89,7 +89,7 @@ class Simulation:
         if self.state.ready_game() is not None:
             self._play(self.state.ready_game() or "")
         elif self.state.held:
-            resumed = operations.resume(self.state, "simulation", "the host was mended")
+            resumed = operations.resume(self.state, "simulation", "the host was repaired")
             self._append(resumed, "operator", self.state.at_ms + OUTAGE_MS)
         elif asked := decisions.outstanding(self.state):
             self._answer(asked[0])

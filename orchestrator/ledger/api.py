@@ -388,7 +388,7 @@ class Ledger(Protocol):
         """Journal ``attempt_ended``, free the slot and take the game's offer back.
 
         The game is offered again after a verdict on its interruption, so that nobody
-        begins it anew before.
+        begins it again before.
         """
 
     # what is shown of the game in flight; never the truth

@@ -149,7 +149,7 @@ class MemoryLanes:
                 known.again.append(lease.game)
 
     def _still_open(self, lease: lanes.Lease) -> _Open | None:
-        """Return the match of a lease; a match opened anew has dealt its game again."""
+        """Return the match of a lease; a match opened again has dealt its game again."""
         known = self._open.get(lease.match)
         return known if known is self._dealt_by.get(lease.attempt) else None
 

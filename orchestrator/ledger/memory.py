@@ -34,7 +34,7 @@ class _Fact:
     op: str
 
     def read(self) -> contract.Entry:
-        # Decoded anew for each reader: what one does to it concerns no other.
+        # Decoded again for each reader: what one does to it concerns no other.
         return dataclasses.replace(self.entry, data=contract.loads(self.data))
 
 

@@ -1,4 +1,4 @@
-"""What a host tells of itself: a small message a beat, the last one of each host kept.
+"""Heartbeats of hosts: a small message a beat, the last one of each host kept.
 
 Shown and alarmed on; nothing in a season is decided by it. Times of day are those of
 Redis (``at_ms``), so that a host whose own clock is wrong is still seen to be alive.

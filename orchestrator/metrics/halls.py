@@ -1,6 +1,6 @@
 """Metrics of halls: the lease, the game in flight, its clocks, searches and moves.
 
-What the plies tell is counted as they are seen, so its counters begin anew with the
+What the plies tell is counted as they are seen, so its counters begin again with the
 exporter, as Prometheus expects; the picture that a hall publishes is shown, never relied on.
 """
 

@@ -1,4 +1,4 @@
-"""Metrics of hosts and GPUs, from what each host tells of itself on its beat."""
+"""Metrics of hosts and GPUs, from each host's heartbeat."""
 
 from __future__ import annotations
 

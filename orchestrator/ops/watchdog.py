@@ -30,4 +30,4 @@ class Watchdog:
             try:
                 systemd.sendto(words, name)
             except OSError:
-                self._ready = False  # systemd is being started anew: told again next time
+                self._ready = False  # systemd is being started again: told again next time

@@ -115,7 +115,7 @@ class SeasonArchive:
         temporary.replace(path)
 
     def rebuild_event(self, event: str, games: Iterable[str]) -> None:
-        """Write an event's PGN anew from the folders of its games, in the given order."""
+        """Write an event's PGN again from the folders of its games, in the given order."""
         texts = (pgn.rstrip(b"\n") for pgn in map(self.pgn, games) if pgn is not None)
         content = b"".join(text + b"\n\n" for text in texts)
         if content or self.event_pgn(event).exists():

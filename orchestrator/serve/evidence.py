@@ -159,7 +159,7 @@ def _readme(case: Case, side: contract.Side) -> bytes:
 
 
 def _game(case: Case) -> bytes:
-    """Return the archive's PGN; one that is lost is written anew from the record."""
+    """Return the archive's PGN; one that is lost is written again from the record."""
     try:
         return (case.folder / "game.pgn").read_bytes()
     except FileNotFoundError:

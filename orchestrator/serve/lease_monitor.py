@@ -2,7 +2,7 @@
 
 An overdue lease is marked suspect, and revoked after a full lease time of uninterrupted looks
 that have seen no renewal, measured by this process' own monotonic clock. A renewal clears the
-mark and begins the looks anew; so does a look that comes late (this process was frozen, Redis
+mark and begins the looks again; so does a look that comes late (this process was frozen, Redis
 was away). So neither a stepped clock nor a frozen Redis revokes anything, and a
 host that is lost costs one lease time: the looks count from the last renewal, not from the
 moment at which Redis calls the lease overdue. A dead man has ended the engines by then; his

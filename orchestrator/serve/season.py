@@ -26,7 +26,7 @@ SERVE = "serve"  # who journals what the rules decide
 BATCH = 1_000  # entries read at once: bounds memory, not work
 STEPS = 20  # decisions of one pass: a season that has many more lets the others have theirs
 KEPT = 1_000  # archived games whose records may still be in Redis: more than one pass archives
-REARRANGING = frozenset(  # the event's PGN is written anew
+REARRANGING = frozenset(  # the event's PGN is written again
     {"game_voided", "events_undone", "engine_replaced", "games_imported"}
 )
 

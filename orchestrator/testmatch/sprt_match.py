@@ -6,7 +6,7 @@ may wait (``lanes.LEAD``), and a keeper started again goes on where its mirror e
 
 Invariants: a result counts when it is in the mirror; results set aside stay in the mirror
 and in ``set-aside.pgn``, never in ``games.pgn``; a game that is lost ``LOSSES`` times ends
-the match with its reason, for something is wrong that playing does not mend.
+the match with its reason, for something is wrong that playing does not repair.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Keeper:
             file.write(f"{data['pgn']}\n")
 
     def _sort_games(self) -> None:
-        """Write the PGN files anew: what counts in one, what was set aside in the other."""
+        """Write the PGN files again: what counts in one, what was set aside in the other."""
         if not self._unsorted:
             return
         counted: dict[int, int] = {}  # game to the entry that tells its counted result

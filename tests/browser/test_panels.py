@@ -43,8 +43,8 @@ def tape() -> theatre.Tape:
 @pytest.fixture(scope="module")
 def url(tape: theatre.Tape, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve that season with a quick forecast."""
-    reckoned = settings.Settings(runs=20, humble=False)
-    with theatre.served(tape, tmp_path_factory.mktemp("panels"), reckoned) as address:
+    computed = settings.Settings(runs=20, humble=False)
+    with theatre.served(tape, tmp_path_factory.mktemp("panels"), computed) as address:
         yield address
 
 

@@ -87,7 +87,7 @@ TARGETS: dict[str, Target] = {
     "worker main": lambda farm: farm.worker.pid if farm.worker.running else None,
     "link": harness.link_pid,
     "referee": harness.referee_pid,
-    "nursery": lambda farm: harness.game_process(farm, "worker_cpu.referee.forkserver"),
+    "fork server": lambda farm: harness.game_process(farm, "worker_cpu.referee.forkserver"),
     "dead man": lambda farm: harness.game_process(farm, "engines/supervisor.py"),
     "serve": lambda farm: farm.serve.pid if farm.serve.running else None,
     "redis": lambda farm: farm.redis_pid(),

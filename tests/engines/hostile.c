@@ -1,8 +1,8 @@
 /* A hostile UCI engine: `hostile MODE [NUMBER]`; it cheats at its clock, then plays on.
  *
  * Both sides play pawn moves that never meet, so any two of these engines finish a game of 16 moves.
- * The deed of a MODE is done at the engine's third move of the game (or as DEEDS says); to add one,
- * write a function and name it in DEEDS. LATE_MS is far beyond the clocks of these games.
+ * The action of a MODE is done at the engine's third move of the game (or as ACTIONS says); to add one,
+ * write a function and name it in ACTIONS. LATE_MS is far beyond the clocks of these games.
  *
  *   cc -O2 -o hostile hostile.c
  */
@@ -46,7 +46,7 @@ static void rest(double ms)
         ;
 }
 
-/* -- deeds -------------------------------------------------------------------------- */
+/* -- actions -------------------------------------------------------------------------- */
 
 /* Take so many ms of processor time for each move, and no more. */
 static void honest(void)
@@ -193,8 +193,8 @@ static void threads(void)
 
 static const struct {
     const char *name;
-    void (*deed)(void);
-} DEEDS[] = {
+    void (*action)(void);
+} ACTIONS[] = {
     {"honest", honest}, {"late", late},     {"flood", flood}, {"drizzle", drizzle}, {"reap", reap},
     {"stand", stand},   {"crowd", crowd},   {"spin", spin},   {"starve", starve},   {"threads", threads},
 };
@@ -215,13 +215,13 @@ static int plies(char *position)
 int main(int count, char **words)
 {
     static char line[1 << 16];
-    void (*deed)(void) = honest;
+    void (*action)(void) = honest;
     int played = 0;
     setvbuf(stdout, NULL, _IONBF, 0);
     number = count > 2 ? atol(words[2]) : 0;
-    for (size_t at = 0; count > 1 && at < sizeof DEEDS / sizeof *DEEDS; at++)
-        if (strcmp(DEEDS[at].name, words[1]) == 0)
-            deed = DEEDS[at].deed;
+    for (size_t at = 0; count > 1 && at < sizeof ACTIONS / sizeof *ACTIONS; at++)
+        if (strcmp(ACTIONS[at].name, words[1]) == 0)
+            action = ACTIONS[at].action;
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strncmp(line, "uci\n", 4) == 0)
             printf("id name Hostile\nuciok\n");
@@ -234,7 +234,7 @@ int main(int count, char **words)
         else if (strncmp(line, "go", 2) == 0) {
             int at = played / 2, white = played % 2 == 0;
             moves = at + 1;
-            deed();
+            action();
             char file = (char)('a' + at % 8);
             int from = at < 8 ? (white ? 2 : 7) : (white ? 3 : 6);
             printf("info depth 1 score cp 0 nodes 1\nbestmove %c%d%c%d\n", file, from, file,

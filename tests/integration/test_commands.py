@@ -230,7 +230,7 @@ def test_an_unreachable_redis_has_its_own_exit_code(tmp_path: pathlib.Path) -> N
 
 
 def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
-    """A mistyped command names the right one; a missing file names what comes along."""
+    """A mistyped command names the right one; a missing file names what is bundled."""
     typed = farm(url, "lanch", "demo")
     assert typed.returncode == 2
     assert "launch" in typed.stderr

@@ -355,7 +355,7 @@ def test_fsck_tells_what_cannot_be_mended(scene: Scene) -> None:
     (path.parent / "game.pgn.tmp").mkdir()
     told = next(one for one in scene.fsck(repair=True) if one.finding.place == str(path))
     assert not told.repaired
-    assert "cannot be mended: Is a directory" in told.finding.problem
+    assert "cannot be repaired: Is a directory" in told.finding.problem
 
 
 DAMAGE = {
@@ -583,5 +583,5 @@ def test_a_dry_restore_changes_nothing(farm: Farm, tmp_path: pathlib.Path) -> No
     with (tmp_path / "archive" / "s" / "journal.jsonl").open("a") as file:
         file.write('{"torn')
     looked = farm("fsck")
-    assert (looked.exit_code, "--repair mends it" in looked.output) == (3, True)
+    assert (looked.exit_code, "--repair can repair it" in looked.output) == (3, True)
     assert farm("fsck", "--repair").exit_code == 0

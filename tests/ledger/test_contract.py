@@ -302,7 +302,7 @@ def test_what_is_live_fades(ledger: Twin) -> None:
 
 
 def test_a_host_is_known_by_what_it_told_last(ledger: Twin) -> None:
-    """What a host tells of itself replaces what it told before, until it is forgotten."""
+    """A host's heartbeat replaces the one before, until it is forgotten."""
     assert ledger.vitals() == {}
     for payload in ("one", "two ♞"):
         ledger.set_vitals("cpu", payload)

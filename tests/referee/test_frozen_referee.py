@@ -23,7 +23,7 @@ from worker_cpu.worker import hall_worker
 class Freezing(store.RedisLedger):
     """A ledger that stops the referee: when it hears that Black's clock runs, or of a ply."""
 
-    nursery_pid = -1
+    fork_server_pid = -1
     gate = pathlib.Path()
     frozen = False
     at_ply = False
@@ -52,7 +52,7 @@ class Freezing(store.RedisLedger):
 
     def _freeze(self) -> None:
         self.frozen = True
-        os.kill(harness.children(self.nursery_pid)[-1], signal.SIGSTOP)
+        os.kill(harness.children(self.fork_server_pid)[-1], signal.SIGSTOP)
         self.when_frozen()
 
 
@@ -95,10 +95,10 @@ def test_a_frozen_referee_is_an_interruption(
         made = hall_worker.HallKeeper(configured)
         monkeypatch.setattr(handles, "END_SECONDS", 2.0)
         try:
-            ledger.nursery_pid = made._nursery._process.pid
+            ledger.fork_server_pid = made._fork_server._process.pid
             made.look()
         finally:
-            made._nursery.end()
+            made._fork_server.end()
     ended = [entry.data for entry in ledger.read("s") if entry.kind == "attempt_ended"]
     assert [(fact["cause"], fact["ply"]) for fact in ended] == [("referee lost", 1)]
     assert not games.survivors(order.game)

@@ -432,30 +432,32 @@ def test_the_farms_own_engine_tells_a_sick_host(
     """It plays two moves where a host is healthy, and says what fails where it is not."""
     for name in ("attempts", "scratch"):
         (tmp_path / name).mkdir()
-    nursery = handles.Nursery()
+    fork_server = handles.ForkServer()
     beats: list[float] = []
     try:
-        probe = host_probe.Probe(nursery, handles.ANYWHERE, tmp_path, None, command)
+        probe = host_probe.Probe(fork_server, handles.ANYWHERE, tmp_path, None, command)
         failed = probe.run(lambda: beats.append(time.monotonic()))
     finally:
-        nursery.end()
+        fork_server.end()
     assert (failed == "") is healthy, failed
     assert beats, "the lease was not looked after"
 
 
 def test_a_sick_host_holds_the_hall_and_counts_no_crash(tmp_path: pathlib.Path) -> None:
     """If the farm's own engine fails as well, the verdict does not stand."""
-    nursery = handles.Nursery()
+    fork_server = handles.ForkServer()
     for name in ("attempts", "scratch"):
         (tmp_path / name).mkdir()
     try:
-        probe = host_probe.Probe(nursery, handles.ANYWHERE, tmp_path, None, ("/nowhere/engine",))
+        probe = host_probe.Probe(
+            fork_server, handles.ANYWHERE, tmp_path, None, ("/nowhere/engine",)
+        )
         memory = host_probe.Memory(tmp_path / "last-fault.json")
         made = blame.Witness(Taken(), memory, probe)
         order = hall.order(hall.scripted(), hall.scripted())
         fault = made.judge(order, told(verdict.disconnect("white")), lambda: None)
     finally:
-        nursery.end()
+        fork_server.end()
     assert fault is not None
     assert (fault.cause, fault.hold) == (blame.SICK, True)
     assert "No such file" in fault.evidence

@@ -21,7 +21,7 @@ LAST = 2 * MOVES
 class Slow(store.RedisLedger):
     """A ledger that takes the last ply only when the referee has ended."""
 
-    nursery_pid = -1
+    fork_server_pid = -1
 
     def write_ply(
         self,
@@ -34,7 +34,7 @@ class Slow(store.RedisLedger):
     ) -> api.Written | api.Gap | api.Fenced:
         """Write the ply."""
         if ply == LAST:
-            referee = harness.children(self.nursery_pid)[-1:]
+            referee = harness.children(self.fork_server_pid)[-1:]
             harness.wait(lambda: not any(map(harness.alive, referee)), "the referee's end")
         return super().write_ply(hall, token, attempt, ply, payload, first)
 
@@ -68,10 +68,10 @@ def test_a_referee_that_has_ended_before_its_last_ply_is_kept_has_finished_the_g
     monkeypatch.setattr(store, "connect", lambda _: ledger)
     made = hall_worker.HallKeeper(configured)
     try:
-        ledger.nursery_pid = made._nursery._process.pid
+        ledger.fork_server_pid = made._fork_server._process.pid
         made.look()
     finally:
-        made._nursery.end()
+        made._fork_server.end()
     kinds = [entry.kind for entry in ledger.read("s")]
     assert kinds == ["launched", "attempt_started", "game_finished"]
     assert not games.survivors(order.game)

@@ -46,7 +46,7 @@ def hall(
         )
     )  # fmt: skip
     yield made
-    made._nursery.end()
+    made._fork_server.end()
 
 
 def lost(verb: Callable[..., Any], times: int) -> Callable[..., Any]:

@@ -89,7 +89,7 @@ def test_roster_files_have_one_schema_by_two_names() -> None:
 
 @pytest.mark.parametrize("path", SEASONS, ids=lambda path: path.stem)
 def test_every_season_of_the_repository_is_valid(path: pathlib.Path) -> None:
-    """An editor marks nothing in the seasons that come along."""
+    """An editor marks nothing in the bundled seasons."""
     validator("season").validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 

@@ -85,7 +85,7 @@ class Search:
         self.resize(hash_mb)
 
     def resize(self, hash_mb: int) -> None:
-        """Bound the transposition table anew, and clear it."""
+        """Bound the transposition table again, and clear it."""
         self._capacity = hash_mb * 1024 * 1024 // ENTRY_BYTES
         self.clear()
 

@@ -1,6 +1,6 @@
-"""The processes a link or a match starts: the nursery of referees, each game's dead man.
+"""The processes a link or a match starts: the fork server of referees, each game's dead man.
 
-A referee is forked by the nursery; the dead man of an official game is started when the
+A referee is forked by the fork server; the dead man of an official game is started when the
 attempt has its token and inherits the hall's lock. All of them end by themselves when
 the process that started them is gone: they see the end of their pipes.
 """
@@ -53,8 +53,8 @@ class Child(Protocol):
         """Kill it."""
 
 
-def spawn_nursery(theirs: socket.socket) -> Child:
-    """Start a nursery, a program of its own, that serves this end of a socket pair."""
+def start_fork_server(theirs: socket.socket) -> Child:
+    """Start a fork server, a program of its own, that serves this end of a socket pair."""
     return subprocess.Popen(
         [sys.executable, "-m", "worker_cpu.referee.forkserver", str(theirs.fileno())],
         pass_fds=(theirs.fileno(),),
@@ -62,8 +62,8 @@ def spawn_nursery(theirs: socket.socket) -> Child:
     )
 
 
-class Nursery:
-    """The process that forks a referee for each game; started anew when it has ended.
+class ForkServer:
+    """The process that forks a referee for each game; started again when it has ended.
 
     All its referees confine their engines in the same way.
     """
@@ -71,7 +71,7 @@ class Nursery:
     def __init__(
         self,
         confinement: sandbox.Confinement | None = None,
-        begin: Callable[[socket.socket], Child] = spawn_nursery,
+        begin: Callable[[socket.socket], Child] = start_fork_server,
     ) -> None:
         """Start the process by ``begin``."""
         self._confinement, self._begin = confinement, begin
@@ -84,7 +84,7 @@ class Nursery:
             self._process = self._begin(theirs)
 
     def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
-        """Fork a referee; raise ``HostError`` when even a new nursery gives none."""
+        """Fork a referee; raise ``HostError`` when even a new fork server gives none."""
         for _ in range(2):
             ours, referee_end = socket.socketpair()
             dead_man_socket, dead_man_end = socket.socketpair()

@@ -1,7 +1,7 @@
 """One SSH connection to the agent of a seat: pinned host key, no Nagle, one channel.
 
 Invariants: a host whose key is not the pinned one is told nothing; what a broken network
-may mend (``OSError``, ``paramiko``'s own) is told apart from what only people can
+may repair (``OSError``, ``paramiko``'s own) is told apart from what only people can
 (``RefusedHostError``).
 """
 

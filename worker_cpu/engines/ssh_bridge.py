@@ -10,7 +10,7 @@ library stands beside its clock. Invariants:
   behind it;
 * it measures the round trip to the agent all the time, and tells the referee the longest of late
   before each answer: more the network cannot have taken of that search;
-* a connection that is silent is given up and made anew until the grace is over; then the
+* a connection that is silent is given up and made again until the grace is over; then the
   referee is told why (``lost``), and the game is an interruption, never a verdict.
 """
 

@@ -483,7 +483,7 @@ def make_group(base: str, seat: str) -> str:
     """Make a control group for an engine below ``base``; return '' where there is none.
 
     The kernel that takes one of its processes for want of memory is to take them all: then an
-    engine whose child was taken cannot pass its own end off as the kernel's deed.
+    engine whose child was taken cannot pass its own end off as the kernel's doing.
     """
     if not base:
         return ""

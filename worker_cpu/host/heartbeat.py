@@ -1,4 +1,4 @@
-"""What this host tells of itself, a beat at a time: load, memory, disk, heat, clocks.
+"""This host's heartbeat: load, memory, disk, heat, clocks.
 
 Runs in the worker's main process, never beside a running clock's referee, and reads only
 ``/proc`` and the sysfs tree (``FARM_SYSFS``, so that a test may copy one). What a kernel

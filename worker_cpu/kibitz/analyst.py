@@ -42,7 +42,7 @@ _ON: Final = ("UCI_ShowWDL", "UCI_AnalyseMode")  # set where an engine offers th
 
 
 class LostEngineError(errors.HostError):
-    """The kibitzer's engine cannot be used any more; it is started anew."""
+    """The kibitzer's engine cannot be used any more; it is started again."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -98,14 +98,14 @@ class Probe:
 
     def __init__(
         self,
-        nursery: handles.Nursery,
+        fork_server: handles.ForkServer,
         cores: handles.Cores,
         directory: pathlib.Path,
         lock: int | None,
         command: tuple[str, ...] = (),
     ) -> None:
         """Prepare; ``directory`` is the hall's, its ``lock`` is held."""
-        self._nursery, self._cores = nursery, cores
+        self._fork_server, self._cores = fork_server, cores
         self._directory, self._lock = directory, lock
         self._command = command or (sys.executable, "-m", "worker_cpu.builtin_engine.uci")
 
@@ -115,7 +115,7 @@ class Probe:
         ``meanwhile`` is called again and again: the lease goes on. ``tasks`` is how many threads
         and processes the engine holds.
         """
-        referee = self._nursery.referee(self._cores)
+        referee = self._fork_server.referee(self._cores)
         dead_man = handles.DeadMan(
             log=self._directory / "attempts" / "probe.deadman.jsonl",
             scratch=self._directory / "scratch",

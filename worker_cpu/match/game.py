@@ -42,7 +42,7 @@ class Seated:
 
     def __init__(
         self,
-        nursery: handles.Nursery,
+        fork_server: handles.ForkServer,
         cores: handles.Cores,
         scratch: pathlib.Path,
         lock: int | None = None,
@@ -52,7 +52,7 @@ class Seated:
 
         ``lock`` is the hall's, or its lane's, where the game is played in one.
         """
-        self.referee = nursery.referee(cores)
+        self.referee = fork_server.referee(cores)
         self.dead_man = handles.DeadMan(
             log=scratch / "deadman.jsonl",
             scratch=scratch,

@@ -1,4 +1,4 @@
-"""A nursery that is forked from the match's own process, which has all imported already.
+"""A fork server that is forked from the match's own process, which has all imported already.
 
 A fresh interpreter would read the same modules once more, 0.2 to 0.4 s before the first
 game. Invariants: the fork holds no descriptor but its socket and the standard ones, hears
@@ -34,7 +34,7 @@ class Forked:
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
         if not poll.poll(None if timeout is None else timeout * 1000):
-            raise subprocess.TimeoutExpired(["nursery"], timeout or 0)
+            raise subprocess.TimeoutExpired(["fork server"], timeout or 0)
         os.close(self._pidfd)
         return os.waitpid(self.pid, 0)[1]
 
@@ -45,14 +45,14 @@ class Forked:
 
 
 def fork(theirs: socket.socket) -> handles.Child:
-    """Fork a nursery that serves this end of a socket pair."""
+    """Fork a fork server that serves this end of a socket pair."""
     pid = os.fork()
     if pid == 0:
-        _be_nursery(theirs)
+        _be_fork_server(theirs)
     return Forked(pid)
 
 
-def _be_nursery(theirs: socket.socket) -> NoReturn:
+def _be_fork_server(theirs: socket.socket) -> NoReturn:
     status = 1
     try:
         signal.set_wakeup_fd(-1)

@@ -82,7 +82,7 @@ class Runner:
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
-        self._nursery = handles.Nursery(confinement, nest.fork)
+        self._fork_server = handles.ForkServer(confinement, nest.fork)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []
@@ -150,7 +150,7 @@ class Runner:
             lane.spare = self._seat(lane)
 
     def _seat(self, lane: Lane) -> game.Seated:
-        return game.Seated(self._nursery, lane.cores, self._scratch)
+        return game.Seated(self._fork_server, lane.cores, self._scratch)
 
     def _sealed(self, slot: schedule.Slot) -> game.Sealed:
         """Return the order of a game's next attempt, if possible the one written ahead."""
@@ -265,7 +265,7 @@ class Runner:
         spares = [lane.spare for lane in self._lanes if lane.spare is not None]
         for seated in (*self._leaving, *spares):
             seated.leave()
-        self._nursery.end()
+        self._fork_server.end()
         if self._traffic is not None:
             self._traffic.close()
 

@@ -8,7 +8,7 @@ start of a process and the loading of a network. Invariants:
 * it is asked to forget the game before (``ucinewgame``, ``new``) and has to say that it is
   ready again; what it wrote between two games is read by nobody;
 * it plays on only by the same settings: another engine, variant or set of limits makes a
-  new process, and an engine that ended between two games is started anew, not blamed.
+  new process, and an engine that ended between two games is started again, not blamed.
 """
 
 from __future__ import annotations

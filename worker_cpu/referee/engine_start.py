@@ -114,7 +114,7 @@ class Start:
         environment: Mapping[str, str],
         cpus: Sequence[int] | None,
     ) -> str:
-        """Start an engine anew that was kept, and ended before this game had begun for it."""
+        """Start an engine again that was kept, and ended before this game had begun for it."""
         self._table.asked(seat)
         self._table.dead_man.kill(seat.name, "ended between two games")
         self._table.unseat(seat)

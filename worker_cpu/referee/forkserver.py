@@ -1,11 +1,11 @@
-"""The nursery: one quiet process that has all imported, and forks a referee a game.
+"""The fork server: one quiet process that has all imported, and forks a referee a game.
 
-A referee that starts from nothing costs 0.2 s of imports between two games. The nursery
+A referee that starts from nothing costs 0.2 s of imports between two games. The fork server
 holds no connection, no thread and no state but its imports, so its forks are as clean
 as fresh processes. It ends when its link does.
 
 Socket: the link sends ``referee`` and arguments in one message with two descriptors
-(the referee's ends of the link's and the dead man's socket); the nursery answers with
+(the referee's ends of the link's and the dead man's socket); the fork server answers with
 the referee's process id.
 """
 
@@ -53,7 +53,7 @@ def _be_referee(link: socket.socket, words: list[str], descriptors: list[int]) -
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         link_end, dead_man_end = map(str, descriptors)
         status = process.main(["--link-fd", link_end, "--deadman-fd", dead_man_end, *arguments])
-    except BaseException:  # the top of a process: nothing may return into the nursery
+    except BaseException:  # the top of a process: nothing may return into the fork server
         with contextlib.suppress(OSError):
             traceback.print_exc()
     finally:

@@ -2,7 +2,7 @@
 
 Invariants: each ply of a journaled order is with the link before the next
 clock starts; a move that came after the flag is not played, even if it mates (S16-15a,
-CUP-5b); an engine's end is a verdict only after the dead man was asked whose deed it was.
+CUP-5b); an engine's end is a verdict only after the dead man was asked who ended it.
 """
 
 from __future__ import annotations

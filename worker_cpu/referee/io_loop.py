@@ -209,7 +209,7 @@ class Desk:
         self.dead_man.close()
 
     def disconnected(self, seat: local.LocalSeat, note: str = "") -> contract.Outcome:
-        """Judge an engine that went away; first ask the dead man whose deed it was.
+        """Judge an engine that went away; first ask the dead man who ended it.
 
         Raises ``InterruptedGameError`` when it was the farm's own, or the kernel's.
         """
@@ -221,7 +221,7 @@ class Desk:
     def asked(
         self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS
     ) -> supervisor_client.EngineEnd:
-        """Ask the dead man how an engine is; what is not its own deed interrupts the game."""
+        """Ask the dead man how an engine is; an end that is not its own interrupts the game."""
         try:
             end = self.dead_man.ask(seat.name, wait_ms)
         except (supervisor_client.DeadManKillsError, supervisor_client.DeadManLostError) as error:

@@ -41,7 +41,7 @@ class HallKeeper:
         if groups is None:
             log.warning("engines.uncounted", reason="no control group can be made for engines here")
         confinement = dataclasses.replace(configured.confinement(), groups=str(groups or ""))
-        self._nursery = handles.Nursery(confinement)
+        self._fork_server = handles.ForkServer(confinement)
         self._pins = checksums.Pins()
         self._places = gpu_seats.Places(
             seat_store.RedisSeats(self._ledger.server),
@@ -130,9 +130,9 @@ class HallKeeper:
             )
             if self._shut(claim):
                 return
-            referee = self._nursery.referee(self._cores)
+            referee = self._fork_server.referee(self._cores)
             try:
-                probe = host_probe.Probe(self._nursery, self._cores, self._directory.root, lock)
+                probe = host_probe.Probe(self._fork_server, self._cores, self._directory.root, lock)
                 seen = blame.Witness(self._host, self._memory, probe)
                 player = attempt.Link(
                     self._settings, self._directory, self._ledger, self._pins, seen, self._places

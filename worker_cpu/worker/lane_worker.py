@@ -48,7 +48,7 @@ class LaneKeeper:
         self._directory = directory.HallDirectory(configured.directory)
         self._lanes = lane_store.connect(configured.redis_url)
         self.lane = measured(configured)
-        self._nursery = handles.Nursery(_confinement(configured))
+        self._fork_server = handles.ForkServer(_confinement(configured))
         self._pins = checksums.Pins()
         self._specs: dict[str, orders.Spec] = {}
 
@@ -133,7 +133,7 @@ class LaneKeeper:
             own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
             scratch = self._directory.scratch_of(lease.attempt)
             limit = self._settings.dead_man_seconds
-            seated = game.Seated(self._nursery, own, scratch, lock, limit)
+            seated = game.Seated(self._fork_server, own, scratch, lock, limit)
         except errors.HostError as error:
             return game.Interrupted("host", str(error))
         try:

@@ -110,14 +110,14 @@ def _games(
     scratch: pathlib.Path,
     official: _Official,
 ) -> Iterator[contract.GameRecord]:
-    nursery, pinned = handles.Nursery(configured.confinement()), checksums.Pins()
+    fork_server, pinned = handles.ForkServer(configured.confinement()), checksums.Pins()
     places = official.places(configured)
     cores = handles.Cores(configured.referee_cpus, configured.engine_cpus)
     try:
         for order in orders:
             if official.waits:
                 return
-            seated = game.Seated(nursery, cores, scratch, lock)
+            seated = game.Seated(fork_server, cores, scratch, lock)
             elsewhere = places.of(configured.hall, f"trial-{secrets.token_hex(8)}", None)
             try:
                 ready = elsewhere.seat(pinned.verify(order).order, seated.feed).order
@@ -126,7 +126,7 @@ def _games(
                 seated.leave()
                 elsewhere.free()
     finally:
-        nursery.end()
+        fork_server.end()
 
 
 def _played(seated: game.Seated, order: contract.GameOrder, hall_name: str) -> contract.GameRecord:

@@ -1,7 +1,7 @@
 """Finished games from where they lie: the ledger just after their end, then the archive.
 
 Read only. ``Album.brief`` is the little that tables need of each game and is remembered;
-whole records are read anew whenever somebody asks for one. A game that nobody kept (an
+whole records are read again whenever somebody asks for one. A game that nobody kept (an
 imported one, a simulated one) has no record, and tables do without.
 """
 

@@ -1,1 +1,1 @@
-"""What results say of strength and of what may come, reckoned beside the page in a process."""
+"""What results say of strength and of what may come, computed beside the page in a process."""

@@ -122,7 +122,7 @@ UNMOVED: Final = frozenset({"attempt_started", "attempt_ended", "attempt_judged"
 
 
 class Outlook:
-    """Folds journals as they grow, and makes anew the documents that they change."""
+    """Folds journals as they grow, and makes the documents again that they change."""
 
     def __init__(self, runs: int, families: Mapping[str, str]) -> None:
         """Start without a season."""

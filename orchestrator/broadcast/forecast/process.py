@@ -1,11 +1,11 @@
-"""The process that reckons, so that the page's own does nothing but show.
+"""The process that computes, so that the page's own does nothing but show.
 
 ``python -m orchestrator.broadcast.forecast.process SETTINGS`` reads JSON lines: a journal's
 next entries (``{"season": …, "entries": [lines of journal.jsonl]}``), and the question for
 what has changed (``{"now_ms": …}``), which is answered by one line: the documents by their
 places, and the seconds of the processor that they took. It knows no ledger and no file, runs
 only when the processor has nothing else to do, and ends as soon as nobody can ask any more,
-even in the middle of a reckoning.
+even in the middle of a computation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _answer(documents: Callable[[int], dict[str, Any]], now_ms: int) -> dict[str
 
 
 def _listen(inbox: queue.SimpleQueue[str]) -> None:
-    """Read on while the other thread reckons: the end of the input ends both."""
+    """Read on while the other thread computes: the end of the input ends both."""
     for line in sys.stdin:
         inbox.put(line)
     os._exit(0)

@@ -13,7 +13,7 @@ RUNS: Final = 200  # seasons a forecast: a chance of one half is right within 7 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How much is reckoned, and how humbly.
+    """How much is computed, and how humbly.
 
     ``runs`` of 0 forecasts nothing. ``families`` names the family of a version (S16-14d).
     A ``humble`` process runs when nobody else wants the processor.

@@ -1,9 +1,9 @@
-"""Keeps rating list and forecasts in the library, reckoned by a process beside this one.
+"""Keeps rating list and forecasts in the library, computed by a process beside this one.
 
 A thread that sleeps: it looks how far the projector has folded, sends what is new on to
 the process, waits for its answer, and rests longer than that cost. Nothing waits for it.
 A journal that became another one (Redis was restored) and a process that ended start a
-process anew, from the journals' beginning.
+process again, from the journals' beginning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrator.common import errors
 log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 0.5  # s: between two looks at how far the projector is
-REST: Final = 3.0  # times the processor's time of the last reckoning: a quarter of a core
+REST: Final = 3.0  # times the processor's time of the last computation: a quarter of a core
 BACKOFF_SECONDS: Final = 15.0  # s: after a failure
 AT_ONCE: Final = 1_000  # entries in one line to the process
 ENVIRONMENT: Final = {  # one thread is enough, and texts travel as UTF-8 in every locale

@@ -43,12 +43,12 @@ def create(
     source: season_view.Source,
     archive: pathlib.Path,
     directory: pathlib.Path,
-    reckoned: settings.Settings | None = None,
+    computed: settings.Settings | None = None,
     comments: season_view.Comments | None = None,
 ) -> types.ASGIApp:
     """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
 
-    Without ``reckoned`` it tells no ratings and no forecast, without ``comments`` nothing
+    Without ``computed`` it tells no ratings and no forecast, without ``comments`` nothing
     of kibitzers.
     """
     shelf = documents.Library()
@@ -62,8 +62,8 @@ def create(
     files = feeds_files.Directory(directory)
     told = projector.Projector(source, archive, shelf, files, publish, comments)
     beside = None
-    if reckoned is not None:
-        beside = worker.Keeper(source, told, shelf, publish, reckoned)
+    if computed is not None:
+        beside = worker.Keeper(source, told, shelf, publish, computed)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:

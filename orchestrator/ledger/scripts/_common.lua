@@ -95,7 +95,7 @@ local function playing_in_lane(leases, epoch)
 end
 
 -- Whether a lease's match is open since before its game was dealt: one that was closed
--- and opened again has dealt the game anew.
+-- and opened again has dealt the game again.
 local function still_open(tests, lease)
   local told = redis.call('HGET', tests, lease.match)
   return told and cjson.decode(told).run == lease.run

@@ -74,7 +74,7 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
         status="failed" if not worker or holds else "ok",
         found="; ".join(holds.values()) or worker or "no worker has ever opened it",
         why="one host plays the season's games (docs/explanation/one-referee-host.md)",
-        do="mend the host and `farm release-hall`" if holds else "start the hall's worker",
+        do="repair the host and `farm release-hall`" if holds else "start the hall's worker",
     )
 
 

@@ -26,7 +26,7 @@ class Report(contract.Message):
 
     @property
     def failed(self) -> list[contract.Finding]:
-        """Return what must be mended first."""
+        """Return what must be repaired first."""
         return [one for one in self.findings if one.status == "failed"]
 
 

@@ -1,7 +1,7 @@
 """``farm fsck``: is everything that belongs together still the same?
 
 Each checker compares one kind of files with what the journal tells, and yields findings;
-a finding that can be mended from what is left carries its repair. A checker is named in
+a finding that can be repaired from what is left carries its repair. A checker is named in
 ``CHECKERS`` as ``module:function``; whoever adds files that can be rebuilt adds a
 line there. Invariants: looking changes nothing; a repair never replaces an undamaged file
 and never touches a fact.
@@ -43,7 +43,7 @@ def checkers(only: Iterable[str] = ()) -> dict[str, Checker]:
 def check(
     season: findings.Season, wanted: dict[str, Checker], *, repair: bool
 ) -> Iterator[findings.Told]:
-    """Run the checkers over one season, in their order; mend what can be mended if told to.
+    """Run the checkers over one season, in their order; repair what can be repaired if told to.
 
     A journal that is damaged ends the look at its season: nothing else can be judged.
     """
@@ -60,7 +60,7 @@ def _told(name: str, season: str, finding: findings.Finding, *, repair: bool) ->
     try:
         finding.repair()
     except OSError as error:
-        problem = f"{finding.problem}; cannot be mended: {error.strerror}"
+        problem = f"{finding.problem}; cannot be repaired: {error.strerror}"
         left = dataclasses.replace(finding, problem=problem, repair=None, advice=findings.RIGHTS)
         return findings.Told(name, season, left, repaired=False)
     return findings.Told(name, season, finding, repaired=True)

@@ -1,4 +1,4 @@
-"""TCEC's files: what the journal and the archive tell, projected anew and compared.
+"""TCEC's files: what the journal and the archive tell, projected again and compared.
 
 Only what stays is judged: the archive of each season's events, and for the season launched last the
 files of what is played now; not those of the game in flight. A host without feeds has nothing

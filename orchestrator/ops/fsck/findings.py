@@ -14,14 +14,14 @@ from orchestrator.ops.recovery import copies, leftovers
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
 
-RIGHTS = "mend its owner, rights or kind (a file? a folder?), then look again"
+RIGHTS = "fix its owner, rights or kind (a file? a folder?), then look again"
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """Something that is not as it should be.
 
-    ``repair`` mends it from what is left, None where nothing is; ``fatal`` says that
+    ``repair`` repairs it from what is left, None where nothing is; ``fatal`` says that
     nothing else of this season can be judged.
     """
 
@@ -43,7 +43,7 @@ def readable(found: Iterable[Finding]) -> Iterator[Finding]:
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """A finding with its checker and season, and whether it was mended just now."""
+    """A finding with its checker and season, and whether it was repaired just now."""
 
     checker: str
     season: str

@@ -18,7 +18,7 @@ _DAYS_FROM_HOURS: Final = 48  # below two days hours say more than days
 _SECONDS_TO_MINUTES: Final = 10  # from then on nobody reads the seconds
 _ZEROING: Final = {
     "reset": "captures and pawn moves end a row",
-    "restart": "captures and pawn moves begin a row anew",
+    "restart": "captures and pawn moves restart the count",
     "ignore": "captures and pawn moves count like others",
 }
 

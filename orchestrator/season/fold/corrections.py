@@ -220,7 +220,7 @@ def _what_hangs(state: season_state.SeasonState, game: events.Game, built: Seque
         event = state.events[event_id]
         lines.append(f"  {event_id} ({event.status.value}, {event.tally.games} games played)")
     named = ",".join(built)
-    lines.append(f"to rank {built[0]} anew and take the others back: --cascade {named}")
+    lines.append(f"to rank {built[0]} again and take the others back: --cascade {named}")
     return "\n".join(lines)
 
 

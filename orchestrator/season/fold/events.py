@@ -88,7 +88,7 @@ class EventState:
     """One event of the season; only ``SeasonState.apply`` changes it."""
 
     def __init__(self, spec: model.Event, generation: int = 1) -> None:
-        """Start an event of which nothing is journaled yet, or that begins anew."""
+        """Start an event of which nothing is journaled yet, or that begins again."""
         self.spec = spec
         self.status = Status.WAITING
         self.entrants: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class EventState:
         return self.substitutes.get(engine, engine)
 
     def give_seat(self, engine: str, substitute: str) -> None:
-        """Note that a substitute has an engine's seat, in this event and if it begins anew."""
+        """Note that a substitute has an engine's seat, in this event and if it begins again."""
         held = [first for first, last in self.substitutes.items() if last == engine] or [engine]
         for first in held:
             if first == substitute:  # it is back in its own seat
@@ -165,6 +165,6 @@ class EventState:
                 self.substitutes[first] = substitute
 
     def game_id(self, number: int) -> str:
-        """Return the id of a game; an event that begins anew never uses an id again."""
+        """Return the id of a game; an event that begins again never uses an id again."""
         again = "" if self.generation == 1 else f"again{self.generation - 1}."
         return f"{self.id}.{again}{number}"

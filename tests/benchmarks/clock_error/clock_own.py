@@ -27,21 +27,21 @@ def errors_ms(
 ) -> list[float]:
     """Play the setting's games one at a time; return each move's error in ms."""
     found: list[float] = []
-    with contextlib.closing(_Nursery()) as nursery:
+    with contextlib.closing(_ForkServer()) as fork_server:
         for number in range(1, setting.games + 1):
             logs = directory / str(number)
             logs.mkdir(parents=True)
-            record = _play(nursery.nursery, _order(probe, setting, logs, number), logs)
+            record = _play(fork_server.fork_server, _order(probe, setting, logs, number), logs)
             found += _errors(record, clock_figures.read(logs))
     return found
 
 
-class _Nursery:
+class _ForkServer:
     def __init__(self) -> None:
-        self.nursery = handles.Nursery()
+        self.fork_server = handles.ForkServer()
 
     def close(self) -> None:
-        self.nursery.end()
+        self.fork_server.end()
 
 
 def _errors(record: contract.GameRecord, sides: list[clock_figures.Side]) -> Iterator[float]:
@@ -72,10 +72,10 @@ def _order(
 
 
 def _play(
-    nursery: handles.Nursery, order: contract.GameOrder, scratch: pathlib.Path
+    fork_server: handles.ForkServer, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
     lane = cores.allot(1, 1, cores.available(frozenset()))[0]
-    seated = game.Seated(nursery, lane, scratch)
+    seated = game.Seated(fork_server, lane, scratch)
     seated.feed()
     playing = game.Game(seated, game.Sealed(order), "")
     poll = select.poll()

@@ -7,7 +7,7 @@ import { calm, over, resting, words } from "./notice.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
-const NOTICE_MS = 1000 // what is waited for is said anew so often: a time may have come
+const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const WORDS = { orange: "not started", green: "running", red: "finished", grey: "abandoned" }
 
 const state = { seasons: [], season: null, live: null, wanted: "", replay: "", event: "", tab: "standings", lost: "" }

@@ -32,7 +32,7 @@ export class Graphs {
     new ResizeObserver(() => this.#resize()).observe(element)
   }
 
-  /** Draw everything anew: another game, other colours. */
+  /** Draw everything again: another game, other colours. */
   build() {
     this.plots.forEach(({ plot }) => plot.destroy())
     this.plots = KINDS.map((kind) => this.#make(kind))

@@ -1,4 +1,4 @@
-// Rating list and forecast, as the server reckons them after each game.
+// Rating list and forecast, as the server computes them after each game.
 
 import { empty, h, table } from "./dom.js"
 import { get } from "./feed.js"
