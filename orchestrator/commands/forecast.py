@@ -48,7 +48,7 @@ def forecast(
     *,
     as_json: bool,
 ) -> None:
-    """Play the rest of a season many times; say how likely is what.
+    """Simulate the rest of a season many times; print how likely each outcome is.
 
     SEASON is a launched one (default: the one that runs); FILE a season file, of which
     the whole is played. Strengths are the roster's ratings with their error, corrected

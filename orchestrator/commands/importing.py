@@ -33,7 +33,7 @@ from orchestrator.season.fold import disqualification, state
 def import_(
     pgn: pathlib.Path, names: Sequence[str], act: season_change.Act, *, insist: bool
 ) -> None:
-    """Let the games of PGN (plain or gzip) stand as the next results of the schedule.
+    """Import the games in PGN (plain or gzip) as the next scheduled results.
 
     The season must be paused (best from `farm launch --paused` on) or held. --dry-run is the
     preview. Refused as a whole if any game contradicts the schedule or the rules; doubts (time

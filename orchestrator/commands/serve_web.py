@@ -88,11 +88,11 @@ def serve_web(
     eager: bool,
     proxies: tuple[str, ...],
 ) -> None:
-    """Show everything to the world: live page, read API, TCEC's and Lichess' feeds.
+    """Serve the public live page, the read API, and TCEC's and Lichess' feeds.
 
     Reads journal, plies and archive, changes nothing, and may be stopped and started at
-    any time: the season never waits for it. Rating list and forecast are computed beside it,
-    when the processor has nothing else to do. Runs until ended; port 0 takes a free one.
+    any time: the season never waits for it. Ratings and forecasts are computed by a background
+    process of low priority. Runs until ended; port 0 takes a free one.
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
     """

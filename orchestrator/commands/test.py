@@ -102,7 +102,7 @@ def _match(
     if len(names) < 2 or (told["self_check"] and told["against"]):
         raise errors.UsageError("give --against ENGINE (several make a gauntlet) or --self-check")
     if test is not None and len(names) > 2:
-        raise errors.UsageError("--sprt: a gauntlet has no one difference to test; one --against")
+        raise errors.UsageError("--sprt needs exactly one opponent; give --against once")
     return _spec(name, names, told), sprt_match.Terms(
         test=test,
         priority=told["priority"],

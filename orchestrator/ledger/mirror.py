@@ -179,8 +179,8 @@ class Mirror:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, size)
             raise errors.DiskError(
-                f"cannot write {self.path}: {error.strerror}; the season stands until the disk "
-                "takes the journal again"
+                f"cannot write {self.path}: {error.strerror}. The season is suspended and "
+                "resumes as soon as the journal can be written"
             ) from error
 
     def verify_against(self, entries: Iterable[contract.Entry]) -> None:

@@ -119,5 +119,5 @@ def _load(path: pathlib.Path) -> Kept:
         return Kept.decode(path.read_bytes())
     except (OSError, pydantic.ValidationError) as error:
         raise errors.HostError(
-            f"{path} is damaged: {error}; move it away, and notices begin with what comes"
+            f"{path} is corrupt: {error}. Move it aside; notices restart with the next event"
         ) from error

@@ -601,7 +601,7 @@ def settle(
 
 
 def give_up_rights() -> None:
-    """Keep from an engine what the farm may have: capabilities, keys, the kernel's mercy.
+    """Drop the engine's capabilities and keyring; make it the out-of-memory killer's first choice.
 
     The kernel that wants memory shall take an engine first, never the referee or a link.
     """

@@ -244,7 +244,7 @@ class Attempt:
         return self._channel.receive(min(self._lease.rest_seconds, self._turns.rest_seconds))
 
     def _suspect_referee(self) -> None:
-        """Give up on a referee that says nothing although the dead man is gone, or a word is due.
+        """Abandon the attempt when the referee misses its deadline or has lost its dead man.
 
         A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
         them, and is killed itself when the attempt has ended.

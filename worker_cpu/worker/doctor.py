@@ -75,7 +75,13 @@ def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
         found = f"cores {sorted(missing)} are not this process' to use"
         yield _finding("cores", "failed", found, why, do)
     elif both := hall.referee_cpus & hall.engine_cpus:
-        yield _finding("cores", "failed", f"cores {sorted(both)} are both's", why, do)
+        yield _finding(
+            "cores",
+            "failed",
+            f"cores {sorted(both)} are assigned to both the referee and the engines",
+            why,
+            do,
+        )
     else:
         found = f"{len(hall.engine_cpus)} for engines, {len(hall.referee_cpus)} for the referee"
         yield _finding("cores", "ok", found, why, do)

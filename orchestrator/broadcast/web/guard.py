@@ -79,12 +79,14 @@ class Guard:
         if method == "OPTIONS":
             return responses.Response(status_code=204)
         return responses.PlainTextResponse(
-            "this server only tells\n", 405, headers={"Allow": "GET, HEAD, OPTIONS"}
+            "read-only server: use GET, HEAD or OPTIONS\n",
+            405,
+            headers={"Allow": "GET, HEAD, OPTIONS"},
         )
 
 
 class PatientProtocol(h11_impl.H11Protocol):
-    """HTTP/1.1 with an end of patience: for a head that never comes, for bytes never taken."""
+    """HTTP/1.1 with time-outs for slow request heads and for clients that stop reading."""
 
     _silent: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None

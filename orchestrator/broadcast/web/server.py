@@ -1,4 +1,4 @@
-"""The web application as a process: uvicorn with an end of patience, and of room."""
+"""The web application as a process: uvicorn with time-outs and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who rehearses an event, and by which orders: every engine, in earnest but for the length.
+"""Orders for an event's rehearsal: each engine plays a few moves under the event's real settings.
 
 The testing between events that S16-13d and S17-13d promise (no warranty for authors).
 Threads, hash, tables, GPUs, time-outs and time control are the event's own; only a few moves

@@ -1,8 +1,8 @@
 """The JSON Schema of season files and roster files, as they are written in TOML.
 
 It follows from the models, and differs where a file does: a preset may be named by a string,
-``false`` takes a rule away, and there is no null. An editor that is content has seen keys,
-types, words and numbers; what tables must agree on is for ``farm check``.
+``false`` takes a rule away, and there is no null. The schema validates keys,
+types and ranges; consistency between tables is checked by ``farm check``.
 """
 
 from __future__ import annotations
