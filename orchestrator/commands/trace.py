@@ -136,7 +136,8 @@ def _line(text: str, path: pathlib.Path) -> Line | None:
         raw = json.loads(text)
         at_ms = dt.datetime.fromisoformat(raw["timestamp"]).timestamp() * 1000
         facts = {key: value for key, value in raw.items() if key not in _ENVELOPE}
-        source = str(raw.get("logger") or path.stem).rpartition(".")[2]
+        parts = str(raw.get("logger") or path.stem).split(".")
+        source = parts[1] if len(parts) > 1 else parts[0]  # the room of the module that logs
         return Line(at_ms, source, str(raw["event"]), facts)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None

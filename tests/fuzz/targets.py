@@ -45,7 +45,7 @@ from worker_cpu.wire import frames
 from worker_gpu import agent
 
 Make = Callable[[random.Random], bytes]
-SEASONS = pathlib.Path(load.__file__).parents[1] / "seasons"
+SEASONS = pathlib.Path(load.__file__).parents[2] / "seasons"
 
 
 @dataclasses.dataclass(frozen=True)

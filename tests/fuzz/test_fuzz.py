@@ -51,7 +51,7 @@ def test_the_seeds_are_read_without_an_error() -> None:
     targets._boxes(targets.BOXES_TEXT.encode())
     ring = mutations.as_json(targets.RING).encode()
     assert targets.rings.plain(ring, "farm.play.hall-1") is not None
-    assert set(targets.packing.unpack(targets._packed())) == set(targets.packing.MEMBERS)
+    assert set(targets.game_zip.unpack(targets._packed())) == set(targets.game_zip.MEMBERS)
 
 
 def test_an_unforeseen_error_is_found_and_made_small() -> None:

@@ -109,6 +109,6 @@ def bridges(seat: contract.SeatAddress) -> list[int]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 command = (entry / "cmdline").read_bytes()
-                if seat.seat.encode() in command and b"seats.bridge" in command:
+                if seat.seat.encode() in command and b"engines.ssh_bridge" in command:
                     found.append(int(entry.name))
     return found

@@ -708,7 +708,7 @@ def test_tls_from_end_to_end(tmp_path: pathlib.Path) -> None:
         good = server.env("orchestrator") | {"FARM_REDIS_CA": str(tmp_path / "ca.crt")}
         with store.connect(address.url(good)) as ledger:
             assert ledger.now_ms() > 0
-        text = "from orchestrator import doorbell; doorbell.ring('hall-1')"
+        text = "from orchestrator.serve import doorbell; doorbell.ring('hall-1')"
         rung = subprocess.run(
             [sys.executable, "-c", text],
             env={**os.environ, **good},

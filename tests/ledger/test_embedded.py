@@ -117,8 +117,8 @@ def test_a_directory_has_one_owner(tmp_path: pathlib.Path) -> None:
 
 OWNER = """
 import os, pathlib, signal, sys
-from orchestrator import embedded
-own = embedded.EmbeddedRedis(pathlib.Path(sys.argv[1]))
+from orchestrator.ledger import embedded_redis
+own = embedded_redis.EmbeddedRedis(pathlib.Path(sys.argv[1]))
 own.start()
 print(own.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -45,7 +45,9 @@ class Place:
 
     def version(self, text: str) -> None:
         """Make the source another version."""
-        (self.source / "orchestrator/common/version.py").write_text(text)
+        path = self.source / "orchestrator/common/version.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def install(self, *more: str, code: int = 0) -> str:
         """Run the script; return its last line."""

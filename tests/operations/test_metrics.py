@@ -456,7 +456,7 @@ def test_the_certificates_end_is_told(tmp_path: pathlib.Path) -> None:
 
 def test_builds_differ_where_files_do(tmp_path: pathlib.Path) -> None:
     """The same version twice is one build only where names and bytes are the same."""
-    root = pathlib.Path(version.__file__).parent.parent
+    root = pathlib.Path(version.__file__).parents[2]
     for number in (1, 2):
         for package in version.PACKAGES:
             shutil.copytree(root / package, tmp_path / str(number) / package)

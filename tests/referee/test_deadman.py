@@ -284,7 +284,7 @@ FROZEN = """
 import pathlib, signal, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 import hall
-from worker_cpu import frames
+from worker_cpu.wire import frames
 made = hall.Hall(pathlib.Path(sys.argv[2]), limit_ms=2000)
 order = hall.order(hall.program("import time; time.sleep(300)"), hall.scripted())
 silent = threading.Event()

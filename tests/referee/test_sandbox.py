@@ -452,7 +452,7 @@ def test_where_bubblewrap_fails_it_is_plain_and_told(monkeypatch: pytest.MonkeyP
 PROTECTED = """
 import ctypes, struct, sys
 from worker_cpu import settings
-from worker_cpu.engines import sandbox, visible
+from worker_cpu.engines import mounts, sandbox
 one = lambda code, value, yes=0, no=0: struct.pack("=HBBI", code, yes, no, value)
 refusal = 0x00050001  # SECCOMP_RET_ERRNO, EPERM
 told = one(0x20, 0) + one(0x15, int(sys.argv[1]), 0, 1) + one(0x06, refusal) + one(0x06, 0x7FFF0000)

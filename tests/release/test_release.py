@@ -34,18 +34,17 @@ UV = pathlib.Path(sysconfig.get_path("scripts")) / "uv"
 ALIVE = """
 import importlib.resources as resources, pathlib, sys, tempfile
 import orchestrator, worker_cpu, worker_gpu
-from orchestrator import embedded
-from orchestrator.ledger import store
+from orchestrator.ledger import embedded_redis, store
 for package in (orchestrator, worker_cpu, worker_gpu):
     place = pathlib.Path(package.__file__)
     assert place.is_relative_to(sys.prefix), place
     assert (place.parent / "py.typed").exists(), place
 page = resources.files("orchestrator.broadcast") / "page"
 assert (page / "index.html").is_file() and (page / "vendor" / "uplot" / "LICENSE").is_file()
-binary = embedded.wheel_server()
+binary = embedded_redis.wheel_server()
 assert binary is not None and binary.is_relative_to(sys.prefix), binary
 with tempfile.TemporaryDirectory() as folder:
-    with embedded.EmbeddedRedis(pathlib.Path(folder), binary) as redis:
+    with embedded_redis.EmbeddedRedis(pathlib.Path(folder), binary) as redis:
         with store.connect(redis.url) as ledger:
             assert ledger.seasons() == () and ledger.now_ms() > 0
             assert ledger.slot("hall-1") is None

@@ -8,6 +8,7 @@ import chess
 import driver
 import pytest
 
+import orchestrator
 from orchestrator import contract
 from orchestrator.arbiter import game_zip, record
 from orchestrator.arbiter.adjudication import interruption
@@ -17,7 +18,6 @@ from orchestrator.season import interruption as season_interruption
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load
 from orchestrator.season.fold import entries, orders, state
-from orchestrator.season.spec import model
 
 MOVES = ("a7a6", "a2a3", "b7b6", "b2b3", "c7c6", "c2c3")
 
@@ -271,7 +271,7 @@ def test_a_rule_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("season", ["season16", "season17", "cup", "frc", "ntcec1"])
 def test_the_seasons_that_come_along_name_their_text(season: str) -> None:
     """Every event of a ready-made season plays by its own text's rules of interruption."""
-    path = Path(model.__file__).parents[1] / "seasons" / f"{season}.toml"
+    path = Path(orchestrator.__file__).parent / "seasons" / f"{season}.toml"
     texts = {"season16": "s16", "season17": "s17"}
     for event in load.load(path).season.events:
         assert event.interruptions == interruption.PRESETS[texts.get(season, season)]
