@@ -471,7 +471,7 @@ DEEDS: dict[str, Callable[..., dict[str, Any]]] = {
 def main(deed: str, *arguments: str) -> None:
     """Answer commands until ``quit``; do the deed at the first ``go``."""
     moves = iter(MOVES)
-    done = False
+    tried: dict[str, Any] | None = None
     for line in sys.stdin:
         command = line.split()[:1]
         if command == ["uci"]:
@@ -479,10 +479,10 @@ def main(deed: str, *arguments: str) -> None:
         elif command == ["isready"]:
             print("readyok")
         elif command == ["go"]:
-            if not done:
+            if tried is None:
                 tried = DEEDS[deed](*(one.removeprefix("@") for one in arguments))
-                print(f"info string {json.dumps(tried)}\n", end="")
-                done = True
+            # Said again at each move: behind a flood the first one may be dropped.
+            print(f"info string {json.dumps(tried)}\n", end="")
             print(f"info depth 1 score cp 10 nodes 1\nbestmove {next(moves)}")
         elif command == ["quit"]:
             return
