@@ -1,4 +1,4 @@
-"""What is shown while no game is in flight: a game left in the middle, the last one, or none."""
+"""Between two games: one left in the middle, the last one, none, or the next one at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import Any
 
 import driver
 import made
+import pytest
 import theatre
 
 from orchestrator import contract
+from orchestrator.arbiter import game_zip, verdict
+from orchestrator.arbiter import record as pgn_record
 from orchestrator.broadcast.content import messages
 from orchestrator.broadcast.forecast import documents
 from orchestrator.season import interruption
 from orchestrator.season.amend import operations
-from orchestrator.season.fold import abandoning
+from orchestrator.season.fold import abandoning, entries, orders
 
 MOVES = (("b1c3", "Nc3"), ("b8c6", "Nc6"), ("g1h3", "Nh3"))
 
 
-class Reel(theatre.Tape):
+class Reel(theatre.Kept):
     """A season in play, with the plies of its attempts."""
 
     def __init__(self, season: driver.Driver) -> None:
@@ -59,6 +62,26 @@ class Scene:
             self.reel.written[attempt] = [(ply.ply, ply.encode()) for ply in self.plies()]
         self.look()
         return game, attempt
+
+    def end(self, game: str, attempt: str, order: contract.GameOrder) -> None:
+        """Let a game end with its three plies, recorded as a hall does it."""
+        at_ms = self.season.now_ms
+        record = contract.GameRecord(
+            order=order,
+            attempt=attempt,
+            hall=driver.HALL,
+            started_ms=at_ms,
+            ended_ms=at_ms,
+            white=contract.EngineReport(),
+            black=contract.EngineReport(),
+            plies=tuple(self.plies()),
+            outcome=verdict.disconnect("black"),
+            final_fen="",
+        )
+        self.reel.records[attempt] = game_zip.pack(record, pgn_record.pgn(record), b"")
+        fact = driver.finished(game, attempt, ("1-0", driver.Ending.DISCONNECT), at_ms)
+        told = fact.model_copy(update={"plies": len(MOVES), "record_sha256": "ab" * 32})
+        self.season.append([contract.Draft.of(entries.GAME_FINISHED, told)])
 
     def look(self, stage: theatre.Projected | None = None) -> None:
         """Let a projector look at all that was journaled."""
@@ -155,3 +178,33 @@ def test_what_is_waited_for_is_told_with_every_change(tmp_path: pathlib.Path) ->
     ]
     assert [(one["for"], one["reason"]) for one in told["waits"]] == [("pause", "lunch")]
     assert told["next"]["game"] == "league.1"
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_an_end_is_told_before_the_next_game(tmp_path: pathlib.Path, *, forgotten: bool) -> None:
+    """Who saw one ply when a game ended and the next began is told the others, and the result.
+
+    The ledger may have forgotten the plies by then: the record has them.
+    """
+    scene = Scene(tmp_path)
+    game, attempt = scene.begin(moves=False)
+    order = orders.game_order(scene.season.state, game)
+    plies = [(ply.ply, ply.encode()) for ply in scene.plies()]
+    scene.reel.written[attempt] = plies[:1]
+    scene.look()
+    scene.stage.told.clear()
+    scene.reel.written[attempt] = [] if forgotten else plies
+    scene.end(game, attempt, order)
+    scene.season.settle()
+    following, _ = scene.begin()
+    told = scene.stage.told
+    deltas = [one for one in told if isinstance(one, messages.Delta)]
+    lasting = [(one.kind, one.data["game"]) for one in deltas if "game" in one.data]
+    first = lasting.index(("game", following))
+    assert lasting[:first] == [("ply", game), ("ply", game), ("result", game), ("game", game)]
+    (ended,) = [one.data for one in deltas if one.kind == "game" and one.data["game"] == game]
+    assert (ended["status"], ended["result"], len(ended["plies"])) == ("finished", "1-0", 3)
+    pushed = [one.data for one in told if isinstance(one, messages.TcecMoves)]
+    assert [one["Headers"]["Result"] for one in pushed] == ["1-0", "*"]
+    assert [move["m"] for move in pushed[0]["Moves"]] == [san for _, san in MOVES]
+    assert scene.live()["game"] == following

@@ -44,12 +44,19 @@ class Follower:
         self._last_lines: dict[str, tuple[str, games.GameLine]] = {}  # by season, with the attempt
 
     def drain(self, season: season_view.Season) -> list[messages.Message]:
-        """Return the last plies of a game that is over, as far as the ledger still has them."""
+        """Return the last plies of a game that is over: the ledger's, else those of its record."""
         game, running = season.game, season.state.running
         if game is None or (running is not None and running.attempt == game.attempt):
             return []
+        new = self._read(game)
+        finished = season.state.game(game.order.game).finished
+        if finished and finished.attempt == game.attempt and finished.plies > game.line.last:
+            record = self._album.game(season.id, game.order.game, game.attempt)
+            plies = () if record is None else record.plies
+            now_ms = self._shelf.now_ms()
+            new += [game.push(ply, now_ms) for ply in plies if ply.ply > game.line.last]
         head = {"season": season.id, "game": game.order.game}
-        return [_ply(head, game, shown) for shown in self._read(game)]
+        return [_ply(head, game, shown) for shown in new]
 
     def follow(
         self, season: season_view.Season, *, front: bool
@@ -67,8 +74,10 @@ class Follower:
                 heard = self._kibitzers.hear(season.id, attempt, line, front=front, over=True)
                 yield heard.told
             return
-        self._last_lines.pop(season.id, None)
         game, begun = season.game, False
+        if game is not None and game.attempt != running.attempt:
+            yield self._show_end(season, game, front=front)
+        self._last_lines.pop(season.id, None)
         if game is None or game.attempt != running.attempt:
             order = orders.game_order(season.state, running.game)
             # The stream holds all plies, those before an interruption included.
@@ -190,10 +199,30 @@ class Follower:
         last = season.last_finished()
         if last is None or last.finished is None:
             return self._show_nothing(season)
-        attempt = last.finished.attempt
+        return self._show_finished(season, last, last.finished, front=front)
+
+    def _show_end(
+        self, season: season_view.Season, game: inflight.InFlight, *, front: bool
+    ) -> list[messages.Message]:
+        """Show how a game ended, before the next one that has begun already takes its place."""
+        ended = season.state.game(game.order.game)
+        if ended.finished is None:
+            return []
+        return self._show_finished(season, ended, ended.finished, front=front)
+
+    def _show_finished(
+        self,
+        season: season_view.Season,
+        last: events.Game,
+        finished: contract.GameFinished,
+        *,
+        front: bool,
+    ) -> list[messages.Message]:
+        """Show a finished game once, as soon as its record is there."""
+        attempt = finished.attempt
         if self._last_shown.get(season.id) == f"{attempt} {front}":
             return []
-        found = self._found(season, last, last.finished)
+        found = self._found(season, last, finished)
         if found is None:
             return []
         text, whole = found
@@ -201,13 +230,13 @@ class Follower:
         line, tags = games.of_record(whole), pgn_record.tags(whole)
         self._last_lines[season.id] = attempt, line
         # Whole, as the ledger may have forgotten its last plies before they were read.
-        recorded = bool(last.finished.record_sha256)
+        recorded = bool(finished.record_sha256)
         shown = self._put(season, games.finished(whole, line, recorded=recorded))
         if not front:
             return shown
         options = [games.reported(whole.white), games.reported(whole.black)]
         data = tcec_live.document(line.shown, tags, options, changed=True)
-        self._write(text, data, last.finished.ended_ms)
+        self._write(text, data, finished.ended_ms)
         return [*shown, messages.TcecMoves(text.decode(), data)]
 
     def _found(
