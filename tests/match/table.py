@@ -10,7 +10,14 @@ import sys
 from typing import Any
 
 ENGINES = pathlib.Path(__file__).parents[1] / "engines"
-FARM = (sys.executable, "-c", "from orchestrator.commands import main; main()")
+# A match locks cores in its own directory: beside other tests' matches it would find none.
+LOCKS = ".locks"
+MAIN = (
+    "import pathlib; from worker_cpu.match import cores;"
+    f" cores.LOCKS = (pathlib.Path({LOCKS!r}),);"
+    " from orchestrator.commands import main; main()"
+)
+FARM = (sys.executable, "-c", MAIN)
 PATIENCE = 180.0  # s: a match that hangs fails its test after this long
 
 
@@ -35,6 +42,8 @@ def good_and_bad(*more: str) -> list[str]:
 
 def start(directory: pathlib.Path, *words: str) -> subprocess.Popen[str]:
     """Start ``farm match``."""
+    (directory / LOCKS).mkdir(exist_ok=True)
+    (directory / LOCKS).chmod(0o1777)
     return subprocess.Popen(
         [*FARM, "match", *words],
         cwd=directory,

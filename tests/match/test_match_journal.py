@@ -119,3 +119,23 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: pathlib.Path) -> None:
     path.write_text('{"kind":"match","v":1,"arguments":[],"seed":1}\nnonsense\n')
     with pytest.raises(errors.UsageError, match="line 2 is no line of a match"):
         journal.past(path)
+
+
+def test_resuming_reads_each_game_once_however_many_there_are(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was played is put together once, not again for each game that follows."""
+    made: list[int] = []
+
+    class Counted(journal.Past):
+        def __init__(self, arguments: tuple[str, ...], seed: int, results: tuple[object, ...]):
+            made.append(len(results))
+
+    monkeypatch.setattr(journal, "Past", Counted)
+    played(tmp_path, 1)
+    head, line = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
+    for games in (10, 1_000):
+        made.clear()
+        (tmp_path / "j.jsonl").write_text(head + line * games)
+        journal.past(tmp_path / "j.jsonl")
+        assert sum(made) == games

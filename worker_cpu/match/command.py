@@ -6,19 +6,17 @@ journal holds another match, 5 this host cannot play, 130 stopped by Ctrl-C or S
 
 from __future__ import annotations
 
-import os
 import pathlib
 import secrets
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from orchestrator import contract
 from orchestrator.common import errors
-from worker_cpu.engines import handles
 from worker_cpu.match import (
     arguments,
     cores,
@@ -107,12 +105,16 @@ def play(words: Sequence[str]) -> int:
     written = orders.Orders(settings, f"match-{secrets.token_hex(4)}")
     missing = _missing(settings, kept, table, slots, told)
     telling.opens(len(missing), len({slot.opening for slot in slots}))
-    lanes = _lanes(settings, telling)
-    telling.notes(settings.remarks)
-    telling.notes(_tables(settings.adjudication.syzygy))
-    with tempfile.TemporaryDirectory(prefix="farm-match-") as scratch:
+    threads = max(engine.threads for engine in settings.engines)
+    with (
+        cores.held(settings.concurrency, threads, settings.cpus) as share,
+        tempfile.TemporaryDirectory(prefix="farm-match-") as scratch,
+    ):
+        telling.notes(_cores(settings, threads, share))
+        telling.notes(settings.remarks)
+        telling.notes(_tables(settings.adjudication.syzygy))
         reason = runner.Runner(
-            settings, lanes, written, kept, table, telling, pathlib.Path(scratch)
+            settings, share.lanes, written, kept, table, telling, pathlib.Path(scratch)
         ).run(missing)
     kept.close()
     return _end(settings, telling, reason, complete=table.played == len(slots))
@@ -179,22 +181,31 @@ def _tables(rule: contract.Syzygy | None) -> list[str]:
     return [f"-tb: no tablebases in {pathlib.Path(place)}" for place in empty]
 
 
-def _lanes(settings: arguments.Settings, telling: report.Report) -> list[handles.Cores]:
-    threads = max(engine.threads for engine in settings.engines)
-    cpus = cores.available(settings.cpus)
-    lanes = cores.allot(settings.concurrency, threads, cpus)
-    if away := sorted(settings.cpus.difference(cpus)):
-        used = ", ".join(map(str, sorted(cpus)))
-        told = ", ".join(map(str, away))
-        telling.notes([f"-use-affinity: {told} cannot be used on this machine; used are {used}"])
-    if not any(lane.engines for lane in lanes):
-        telling.say(
-            f"Note: games are not bound to cores: {settings.concurrency} games of {threads}"
-            f" threads need more than the {len(cpus)} CPUs there are"
+def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> Iterator[str]:
+    """Say which cores the games do not have, though they were named or are there."""
+    if away := settings.cpus.difference(share.cpus):
+        told, used = _list(away), _list(share.cpus)
+        yield f"-use-affinity: {told} cannot be used on this machine; used are {used}"
+    need = f"{settings.concurrency} games of {threads} threads"
+    if share.bound:
+        if share.busy:
+            used = _list(cpu for lane in share.lanes for cpu in lane.referee | lane.engines)
+            yield f"another match on this machine has CPU {_list(share.busy)}; used are {used}"
+    elif share.busy:
+        yield (
+            f"games are not bound to cores: another match on this machine has CPU"
+            f" {_list(share.busy)}, and {need} need more than the rest of the"
+            f" {len(share.cpus)} CPUs"
         )
     else:
-        os.sched_setaffinity(0, cores.left_over(lanes, cpus) or cpus)
-    return lanes
+        yield (
+            f"games are not bound to cores: {need} need more than the {len(share.cpus)} CPUs"
+            " there are"
+        )
+
+
+def _list(cpus: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(set(cpus))))
 
 
 def _end(

@@ -5,19 +5,58 @@ The referee of engines with one thread is on their core: waking it there takes 3
 on a core that sleeps 30 µs and more (decision 021). With more threads it gets one more core
 where the machine has it: output is then not read at the expense of a thread that thinks.
 Second threads of a core are taken last. Where the machine is too small for disjoint sets
-nobody is bound.
+nobody is bound. Each CPU in use is locked for the whole machine, whoever's match it is: a
+second match takes others. The kernel frees a lock when the match's process ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import fcntl
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 
 from worker_cpu.engines import handles
 
 TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
+# The first that every user may write to: all users of a machine choose the same one.
+LOCKS = (pathlib.Path("/run/lock"), pathlib.Path("/tmp"))  # noqa: S108 - shared on purpose
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What a match has of the machine: the cores of each game, and who has the others."""
+
+    lanes: Sequence[handles.Cores]
+    cpus: Sequence[int]  # those it may use
+    busy: Sequence[int] = ()  # of these, those that another match has
+
+    @property
+    def bound(self) -> bool:
+        """Say whether each game is bound to cores of its own."""
+        return any(lane.engines for lane in self.lanes)
+
+
+@contextlib.contextmanager
+def held(games: int, threads: int, wanted: frozenset[int]) -> Iterator[Share]:
+    """Lock the cores of a match and keep this process off them, until the block is left."""
+    before = os.sched_getaffinity(0)
+    cpus = available(wanted)
+    locks, busy = _locks(cpus, games * (threads + (threads > 1)))
+    with contextlib.ExitStack() as stack:
+        for lock in locks.values():
+            stack.enter_context(lock)
+        lanes = allot(games, threads, list(locks))
+        for cpu in left_over(lanes, list(locks)):
+            locks[cpu].close()
+        share = Share(lanes, cpus, busy)
+        if share.bound:
+            stack.callback(os.sched_setaffinity, 0, before)
+            os.sched_setaffinity(0, left_over(lanes, cpus) - {*busy} or cpus)
+        yield share
 
 
 def allot(games: int, threads: int, cpus: Sequence[int]) -> list[handles.Cores]:
@@ -68,3 +107,53 @@ def _siblings(cpu: int) -> list[int]:
             found += range(int(first), int(last or first) + 1)
         return found if cpu in found else [cpu]
     return [cpu]
+
+
+# -- one lock a CPU ----------------------------------------------------------------------
+
+
+def _locks(cpus: Sequence[int], count: int) -> tuple[dict[int, contextlib.ExitStack], list[int]]:
+    """Lock up to so many CPUs; return the locks, and the CPUs met that another match has.
+
+    Where there is no place for locks, all CPUs count as free.
+    """
+    folder = next(filter(_is_shared, LOCKS), None)
+    free: dict[int, contextlib.ExitStack] = {}
+    busy: list[int] = []
+    for cpu in cpus:
+        if len(free) == count:
+            break
+        lock = contextlib.ExitStack()
+        try:
+            if folder is not None:
+                lock.callback(os.close, _locked(folder / f"tournament-farm-cpu-{cpu}.lock"))
+        except (BlockingIOError, PermissionError):
+            busy.append(cpu)
+        else:
+            free[cpu] = lock
+    return free, busy
+
+
+def _is_shared(folder: pathlib.Path) -> bool:
+    """Say whether every user may make files in a folder, and nobody may remove another's."""
+    with contextlib.suppress(OSError):
+        mode = folder.stat().st_mode
+        return bool(stat.S_ISDIR(mode) and mode & stat.S_ISVTX and mode & stat.S_IWOTH)
+    return False
+
+
+def _locked(path: pathlib.Path) -> int:
+    """Lock a file, which may be another user's; raise ``BlockingIOError`` when somebody has it."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with contextlib.suppress(FileExistsError):
+        # never O_CREAT on a file that is there: the kernel refuses that for another user's
+        created = os.open(path, flags | os.O_CREAT | os.O_EXCL)
+        os.fchmod(created, 0o644)
+        os.close(created)
+    descriptor = os.open(path, flags)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -91,24 +91,28 @@ def past(path: pathlib.Path) -> Past:
     """Read the last match of a journal; raise ``UsageError`` when there is none."""
     if not path.exists():
         raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
-    last: Past | None = None
+    head: Mapping[str, Any] = {}
+    results: list[Result] = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
-            last = _grown(last, contract.loads(line))
+            raw = contract.loads(line)
+            if raw["kind"] == "match":
+                head = {"arguments": tuple(raw["arguments"]), "seed": int(raw["seed"])}
+                results = []
+            else:
+                results.append(_game(raw, begun=bool(head)))
         except (ValueError, KeyError, TypeError) as error:
             problem = f"{path}: line {number} is no line of a match ({error!r})"
             raise errors.UsageError(problem) from None
-    if last is None:
+    if not head:
         raise errors.UsageError(f"-resume: {path} holds no match")
-    return last
+    return Past(**head, results=tuple(results))
 
 
-def _grown(last: Past | None, raw: Mapping[str, Any]) -> Past:
-    if raw["kind"] == "match":
-        return Past(tuple(raw["arguments"]), int(raw["seed"]), ())
-    if raw["kind"] != "game" or last is None:
+def _game(raw: Mapping[str, Any], *, begun: bool) -> Result:
+    if raw["kind"] != "game" or not begun:
         raise ValueError(f"unexpected {raw['kind']}")
-    return dataclasses.replace(last, results=(*last.results, Result.read(raw)))
+    return Result.read(raw)
 
 
 @dataclasses.dataclass(frozen=True)
