@@ -13,8 +13,13 @@ from __future__ import annotations
 import errno
 import functools
 import importlib
+import importlib.util
+import inspect
 import os
+import pathlib
+import re
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,6 +87,7 @@ COMMANDS = {
     "rehearse": "orchestrator.commands.rehearse:rehearse",
 }
 ENTRY_POINTS = "farm.commands"
+_BOARDLESS = {"completion", "rate"}  # commands that never look at a chess board
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # a write's: they name no file
 ONE_THREAD = "OPENBLAS_NUM_THREADS"  # read when numpy is loaded: its tables here are small, and
 # threads that wait for each other on a busy machine cost more than they bring
@@ -98,11 +104,27 @@ class FarmGroup(click.Group):
         """Load a command by its name."""
         if cmd_name in COMMANDS:
             os.environ.setdefault(ONE_THREAD, "1")
+            if cmd_name not in _BOARDLESS:
+                _import_chess()
             module, _, name = COMMANDS[cmd_name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), name)
             return command
         entry = _own().get(cmd_name) or _registered().get(cmd_name)
         return entry.load() if entry is not None else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with a line of help each, without loading them."""
+        outlines = {name: self.outline(ctx, name) for name in self.list_commands(ctx)}
+        _Listing(commands=outlines).format_commands(ctx, formatter)
+
+    def outline(self, ctx: click.Context, name: str) -> click.Command:
+        """Return a command with its help as its source has it; load it where that is not found."""
+        place = COMMANDS.get(name) or _registered()[name].value
+        text = _docstring(*place.split(":"))
+        if text is not None:
+            return click.Command(name, help=text)
+        loaded = self.get_command(ctx, name)
+        return click.Command(name) if loaded is None else loaded
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -137,6 +159,38 @@ class FarmGroup(click.Group):
             words = f"{place}: {error.strerror}"
             click.secho(f"farm: {output.plain(words)}", err=True, fg="red")
             ctx.exit(errors.HostError.exit_code)
+
+
+class _Listing(click.Group):
+    """Commands to be listed only, in the order that they come in."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all commands."""
+        return list(self.commands)
+
+
+def _docstring(module: str, function: str) -> str | None:
+    """Return the help that a command's function begins with, without importing its module."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    source = pathlib.Path(found.origin).read_text(encoding="utf-8")
+    begin = rf'^def {function}\(.*?:\n    r?"""(?P<text>.*?)(?<!\\)"""'
+    match = re.search(begin, source, re.DOTALL | re.MULTILINE)
+    return None if match is None else inspect.cleandoc(match["text"].replace(r"\b", "\b"))
+
+
+def _import_chess() -> None:
+    """Import the chess library on a stack of its own, which is shallow.
+
+    Its tables take 50,000 calls at import. CPython (3.11 to 3.13) keeps its frames in chunks of
+    16 KB: where the imports above it happen to end just below the end of a chunk, each of these
+    calls maps and unmaps memory, and a command starts a second later. A thread begins a chunk.
+    """
+    if "chess" not in sys.modules:
+        thread = threading.Thread(target=importlib.import_module, args=("chess",))
+        thread.start()
+        thread.join()
 
 
 def _text(word: object) -> str:

@@ -57,6 +57,17 @@ def test_every_help_says_what_the_command_does(path: str) -> None:
     assert EVERY[path].command.get_short_help_str(200)
 
 
+def test_the_list_of_commands_has_the_line_that_each_begins_with() -> None:
+    """It is read from the source of a command, which is not loaded for it."""
+    farm = commands.farm
+    assert isinstance(farm, commands.FarmGroup)
+    context = click.Context(farm, info_name="farm")
+    for name in farm.list_commands(context):
+        loaded = EVERY[f"farm {name}"].command
+        outline = farm.outline(context, name)
+        assert outline.get_short_help_str(200) == loaded.get_short_help_str(200), name
+
+
 def test_every_example_is_understood() -> None:
     """Command, options and values of the examples are parsed by the program itself."""
     told = [line for context in EVERY.values() for line in examples(context.command.help or "")]

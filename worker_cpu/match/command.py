@@ -86,7 +86,7 @@ docs/match.md explains each, with examples.
     options_metavar="-engine ... -engine ... [SWITCHES]",
 )
 def match(words: tuple[str, ...]) -> None:
-    """Run ``farm match``."""
+    """Play engines against each other on this machine, without Redis."""
     code = play(words)
     if code:
         sys.exit(code)

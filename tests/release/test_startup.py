@@ -1,0 +1,61 @@
+"""How much a command does before its own work begins: counted, not timed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("pydantic", "redis", "chess", "numpy", "celery", "rich")
+MOST_FAULTS = 60_000  # a command's own are 20,000; with memory mapped at each call 220,000
+SHALLOW = 25  # frames above an import: click's are 10, a command's imports in each other 60
+
+
+def python(code: str) -> str:
+    """Run a few lines in a fresh interpreter; what they print."""
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    """``farm --help`` takes each line of help from the source of its command."""
+    loaded = python(
+        "import sys; from orchestrator import commands\n"
+        "try: commands.farm(['--help'])\n"
+        f"except SystemExit: print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert "standings" in loaded
+    assert loaded.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["status", "launch"])
+def test_the_chess_library_is_imported_on_a_shallow_stack(command: str) -> None:
+    """Wherever the imports above it end: CPython maps memory at each call on a chunk's edge."""
+    depth = python(
+        "import sys\n"
+        "class Depth:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        frame, depth = sys._getframe(), 0\n"
+        "        while frame := frame.f_back: depth += 1\n"
+        "        if name == 'chess': print(depth)\n"
+        "sys.meta_path.insert(0, Depth())\n"
+        "import click; from orchestrator.commands import farm\n"
+        f"farm.get_command(click.Context(farm), {command!r})"
+    )
+    assert int(depth) < SHALLOW
+
+
+@pytest.mark.parametrize("command", ["standings", "up"])
+def test_a_command_maps_no_memory_at_each_call(command: str) -> None:
+    """The page faults of its start are those of its modules."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from orchestrator.commands import main; main()", command, "-h"],
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_minflt < MOST_FAULTS
