@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import driver
 import harness
@@ -85,6 +86,29 @@ def test_the_browsers_title_names_the_game_that_is_replayed(
         champion = season.state.champion
         assert champion is not None
         sync_api.expect(page).to_have_title(f"Test Season: {names[champion].name} has won")
+
+
+def test_what_a_spectator_types_outlives_the_next_game(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """A result changes the table beside a form; words, their download and the focus stay."""
+    season, tape = one_played(tmp_path)
+    tape.shown = len(season.journal)
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
+        page.goto(url)
+        page.get_by_role("tab", name="Archive").click()
+        field = page.locator("#panel").get_by_label("Engine")
+        field.press_sequentially("half an eng")
+        played = page.locator("#panel tbody td.num")
+        sync_api.expect(played).to_have_text(re.compile("^1/"))
+        play(season, tape)
+        tape.shown = len(season.journal)
+        sync_api.expect(played).to_have_text(re.compile("^2/"))
+        sync_api.expect(field).to_be_focused()
+        sync_api.expect(field).to_have_value("half an eng")
+        sync_api.expect(page.locator("#panel .filters a")).to_have_attribute(
+            "href", "pgn/test.pgn?engine=half+an+eng"
+        )
 
 
 def test_a_few_games_tell_no_figures_that_mislead(

@@ -29,10 +29,10 @@ export async function unknown(place) {
 }
 
 /**
- * Listen to the stream until it is closed. The browser reconnects by itself where it hears of the
+ * Listen to the stream until it is closed; `take` gets each event's kind and data. The browser reconnects by itself where it hears of the
  * loss; where it does not (another network, a machine that slept), the silence tells.
  */
-export function listen(season, handlers, state) {
+export function listen(season, take, state) {
   let source = null
   let again = null
   let heard = 0
@@ -52,7 +52,7 @@ export function listen(season, handlers, state) {
         heard = Date.now()
         const data = JSON.parse(event.data)
         if (data.now_ms) note(data.now_ms)
-        handlers[kind]?.(data)
+        take(kind, data)
       })
     }
   }

@@ -1,7 +1,7 @@
 // The game panels: board, cards, counters, variations, moves, graphs; live or replayed.
 
 import { Board, EXPECTED, THINKING, hover, unhover } from "./board.js"
-import { byId, fill, h } from "./dom.js"
+import { byId, fill, h, patch } from "./dom.js"
 import { get, now } from "./feed.js"
 import * as format from "./format.js"
 import { Graphs } from "./graphs.js"
@@ -16,6 +16,7 @@ export class GameView {
     this.board = new Board(byId("board"))
     this.graphs = new Graphs(byId("graphs"), (ply) => this.go(ply))
     this.game = null
+    this.followed = true // a replay is looked at as it was, also at its end
     this.at = null // ply that is looked at; null follows the last one
     this.lines = new Map() // ply → its variation with positions
     this.linked = true // without a link nobody knows what the clocks do: they stand
@@ -28,20 +29,51 @@ export class GameView {
   get cursor() { return this.at ?? this.last }
   get following() { return this.at === null }
 
-  /** Show a game from its beginning or at its end. */
-  set(game, { follow = true } = {}) {
-    const same = this.game?.game === game.game && this.game?.season === game.season
+  /** Show a game as it stands now, or that there is none; only what has changed is drawn again. */
+  show(game, followed, ply = null) {
+    if (!game) { this.#clear(); return }
+    const before = this.game
+    const same = before?.game === game.game && before.season === game.season && followed === this.followed
+    if (game === before && same) return
     this.game = game
-    if (!same) { this.lines = new Map(); this.at = follow ? null : game.plies.length }
-    for (const ply of game.plies) if (ply.line) this.lines.set(ply.n, ply.line)
+    this.followed = followed
+    if (same && game.plies.length >= before.plies.length && before.plies.every((one, at) => one === game.plies[at])) this.#goOn(before)
+    else this.#begin(same, ply)
+  }
+
+  /** Draw a game that was not shown before, or was fetched again: the ply that is looked at stays. */
+  #begin(same, ply) {
+    const { plies } = this.game
+    if (!same) {
+      this.lines = new Map()
+      this.at = this.followed ? null : ply ?? plies.length
+    }
+    for (const one of plies) if (one.line) this.lines.set(one.n, one.line)
     this.#cards()
     this.#moves()
     this.graphs.build()
     this.update()
   }
 
-  /** Show that there is no game. */
-  clear() {
+  /** Draw what has happened in the game since. */
+  #goOn(before) {
+    const { game } = this
+    const made = game.plies.slice(before.plies.length)
+    for (const ply of made) {
+      if (ply.line) this.lines.set(ply.n, ply.line)
+      this.#move(ply)
+    }
+    if (made.length && this.following) byId("said").textContent = `${numbered(made.at(-1))} ${made.at(-1).san}, eval ${format.evaluation(made.at(-1).eval)}`
+    if (game.white !== before.white || game.black !== before.black) this.#cards()
+    if (game.status !== before.status || game.result !== before.result || game.details !== before.details) this.#end()
+    const { plies, clock, search, kibitzers, ...head } = game
+    if (made.length || Object.keys(head).some((name) => head[name] !== before[name])) { this.update(); return }
+    if (clock !== before.clock) this.#turnClock()
+    if (search !== before.search) this.#searched()
+    if (kibitzers !== before.kibitzers) this.#kibitzed()
+  }
+
+  #clear() {
     if (!this.game) return
     this.game = null
     byId("game-title").textContent = "No game yet"
@@ -52,53 +84,22 @@ export class GameView {
     this.board.show(EMPTY, [], [], "Board")
   }
 
-  /** Add a ply of the game in flight; one that is known already changes nothing. */
-  add({ ply, clock, opening }) {
-    if (!this.game || ply.n > this.last + 1) return false
-    if (ply.n <= this.last) return true
-    this.game.plies.push(ply)
-    if (ply.line) this.lines.set(ply.n, ply.line)
-    this.game.clock = clock
-    this.game.search = null
-    if (opening?.name || opening?.eco) this.game.opening = opening
-    this.#move(ply)
-    if (this.following) byId("said").textContent = `${numbered(ply)} ${ply.san}, eval ${format.evaluation(ply.eval)}`
-    this.update()
-    return true
-  }
-
-  setClock(clock) {
-    if (!this.game) return
-    const { thinking, since_ms, white_ms, black_ms } = clock
-    this.game.clock = { thinking, since_ms, white_ms, black_ms }
+  #turnClock() {
     this.#head()
     this.#thinking()
     this.#tick()
   }
 
-  setSearch(search) {
-    if (!this.game || search.ply !== this.last + 1) return
-    this.game.search = search
+  #searched() {
     if (!this.following) return
     this.#board()
     if (!byId("lines").matches(":hover, :focus-within")) this.#variations() // who looks at it reads on till the move
     this.#figures()
   }
 
-  /** Take what engines that only watch say of the position on the board. */
-  setKibitzers(cards) {
-    if (!this.game) return
+  #kibitzed() {
     if (byId("kibitzers").matches(":hover, :focus-within")) unhover()
-    this.game.kibitzers = cards
     this.#kibitzers()
-  }
-
-  finish({ result, details, adjudicated }) {
-    if (!this.game) return
-    Object.assign(this.game, { status: "finished", result, details, adjudicated, search: null })
-    if (this.game.clock) this.game.clock.thinking = null
-    this.#end()
-    this.update()
   }
 
   go(ply) {
@@ -141,7 +142,7 @@ export class GameView {
 
   #head() {
     const { game } = this
-    fill(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`) : null)
+    patch(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`) : null)
     const same = game.time_control.white === game.time_control.black
     const facts = [
       `${game.event_name}, round ${game.round}`,
@@ -189,7 +190,7 @@ export class GameView {
       card.className = `card ${side}`
       card.dataset.side = side
       card.setAttribute("aria-label", `${NAME[side]}: ${engine.name}`)
-      fill(card,
+      patch(card,
         h("div", { class: "card-head" },
           h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [NAME[side], ...who].filter(Boolean).join(" · "))),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
@@ -219,7 +220,7 @@ export class GameView {
         ["Move", searching ? null : said ? format.moveTime(said.move_ms) : null, "move"],
         ["Hash", `${engine.hash_mb} MB`, "hash"], ["Tables", engine.tablebases.join(", ") || "none", "tablebases"],
       ]
-      fill(card.querySelector('[data-x="stats"]'),
+      patch(card.querySelector('[data-x="stats"]'),
         rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
         h("div", {}, h("dt", {}, "Threads"), diamonds), h("div", {}, h("dt", {}, "Protocol"), h("dd", {}, engine.protocol.toUpperCase())))
     }
@@ -265,7 +266,7 @@ export class GameView {
       ["Win rule", "win", plies(counters?.plies_to_win), counters?.plies_to_win <= 10 && counters?.rr > 0],
       ["Fifty moves", "fifty", counters ? `${counters.moves_to_fifty} moves` : "–", counters?.moves_to_fifty <= 10],
     ]
-    fill(byId("counters"), rows.map(([title, name, text, near]) =>
+    patch(byId("counters"), rows.map(([title, name, text, near]) =>
       h("div", { class: near ? "near" : null }, h("dt", {}, title), h("dd", { "data-x": `to-${name}` }, text))))
   }
 
@@ -286,7 +287,7 @@ export class GameView {
   #variations() {
     unhover()
     const search = this.following ? this.game.search : null
-    fill(byId("lines"), [...SIDES].reverse().map((side) => {
+    patch(byId("lines"), [...SIDES].reverse().map((side) => {
       const live = search?.side === side ? search : null
       const ply = live ? null : this.#own(side)
       const line = live ? live.line : (ply && this.lines.get(ply.n)) ?? []
@@ -300,7 +301,7 @@ export class GameView {
 
   #kibitzers() {
     const said = this.following ? (this.game.kibitzers ?? []).filter(({ ply }) => ply === this.last + 1) : []
-    fill(byId("kibitzers"), said.map((one) => {
+    patch(byId("kibitzers"), said.map((one) => {
       const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
       const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
       return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), this.#steps(one.line, one.ply))

@@ -1,6 +1,6 @@
 // The tables of an event and of the season, made of the read API's documents.
 
-import { empty, fill, h, table } from "./dom.js"
+import { empty, fill, h, patch, table } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
 import { forecast, ratings } from "./outlook.js"
@@ -198,17 +198,26 @@ async function log({ season }) {
   return [h("h3", {}, "Crashes and decisions"), ...ask, table("Log", [["When"], ["Game or event"], ["Engines"], ["What"], ["Reason"]], rows)]
 }
 
+const FILTERS = ["event", "engine", "result", "ending", "eco"]
+
+/** What stands in the archive's form, by the name of its field. */
+let filters = { season: "", asked: {} }
+
 async function archive({ season, seasons }) {
   const known = (await get("seasons")) ?? seasons ?? []
-  const link = h("a", { download: true, href: `pgn/${season.season}.pgn` }, "Download")
-  const fields = {}
-  const refresh = () => {
-    const asked = new URLSearchParams()
-    for (const [name, field] of Object.entries(fields)) if (field.value) asked.set(name, field.value)
-    link.href = `pgn/${season.season}.pgn${asked.size ? `?${asked}` : ""}`
+  if (filters.season !== season.season) filters = { season: season.season, asked: {} }
+  const { asked } = filters
+  const address = () => {
+    const words = new URLSearchParams(FILTERS.filter((name) => asked[name]).map((name) => [name, asked[name]]))
+    return `pgn/${season.season}.pgn${words.size ? `?${words}` : ""}`
   }
-  const text = (name, title) => h("label", {}, title, (fields[name] = h("input", { type: "search", oninput: refresh })))
-  const choice = (name, title, values) => h("label", {}, title, (fields[name] = h("select", { onchange: refresh }, values.map(([value, shown]) => h("option", { value }, shown)))))
+  const refresh = (name) => ({ currentTarget }) => {
+    asked[name] = currentTarget.value
+    currentTarget.closest(".filters").querySelector("a").setAttribute("href", address())
+  }
+  const text = (name, title) => h("label", {}, title, h("input", { type: "search", value: asked[name], oninput: refresh(name) }))
+  const choice = (name, title, values) => h("label", {}, title, h("select", { onchange: refresh(name) },
+    values.map(([value, shown]) => h("option", { value, selected: value !== "" && value === asked[name] }, shown))))
   const all = [["", "all"]]
   const alone = (one) => known.filter(({ name }) => name === one.name).length === 1
   const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name), alone(one) ? null : h("small", { class: "quiet" }, ` ${one.season}`)),
@@ -217,17 +226,19 @@ async function archive({ season, seasons }) {
   return [h("h3", {}, "Seasons"), table("Seasons", [["Season"], ["State"], ["Champion"], ["Games", true], ["Begun"], ["PGN"]], list),
     h("h3", {}, `Games of ${season.name}`),
     h("div", { class: "filters" }, choice("event", "Event", all.concat(season.events.map((one) => [one.event, one.name]))), text("engine", "Engine"),
-      choice("result", "Result", [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", "Ending"), text("eco", "ECO"), link),
+      choice("result", "Result", [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", "Ending"), text("eco", "ECO"), h("a", { download: true, href: address() }, "Download")),
     h("p", { class: "quiet note" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
 }
 
-/** Draw a tab into the panel, unless another one was chosen meanwhile. */
+/** Draw a tab into the panel, unless another one was chosen meanwhile; one that is there is brought up to date. */
 export async function draw(panel, tab, context, current) {
   const made = await tab.draw(context)
   if (!current()) return
-  const scroll = [panel.scrollLeft, panel.scrollTop]
+  const of = `${tab.id} ${context.season.season}`
+  if (panel.dataset.of === of) { patch(panel, made); panel.removeAttribute("aria-busy"); return }
   fill(panel, made)
   panel.dataset.shows = tab.id
+  panel.dataset.of = of
   panel.removeAttribute("aria-busy")
-  ;[panel.scrollLeft, panel.scrollTop] = scroll
+  ;[panel.scrollLeft, panel.scrollTop] = [0, 0]
 }

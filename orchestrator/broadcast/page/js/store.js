@@ -1,0 +1,177 @@
+// What the page knows, and how each thing that happens changes it: no document, no network, no time.
+
+/**
+ * The whole state of a page. It is never changed: `apply` returns another one.
+ * @typedef {object} State
+ * @property {object[]} seasons   all seasons, as the read API lists them
+ * @property {?object} season     the season that is shown
+ * @property {?object} live       its game in flight, else the one that was finished last
+ * @property {boolean} missed     whether plies of that game were missed: it has to be fetched
+ * @property {string} wanted      the season of the address; "" is the one that the server shows
+ * @property {string} chosen      the event of the address; "" follows the season
+ * @property {string} asked       the game of the address; "" is the live one
+ * @property {?number} ply        the ply of the address; null is the game's end
+ * @property {?object} replay     the game that is asked for, once it is here
+ * @property {string} lost        what is wrong with the address; "" is nothing
+ * @property {string} tab         the table that is shown
+ * @property {{number: number, events: ?string[]}} tables   changes of tables; `events` null: of all
+ * @property {{number: number}} outlook   changes of ratings and forecast
+ * @property {?number} viewers    how many watch
+ */
+
+/** @type {State} */
+export const START = Object.freeze({
+  seasons: [], season: null, live: null, missed: false, wanted: "", chosen: "", asked: "", ply: null, replay: null,
+  lost: "", tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null,
+})
+
+const changes = {
+  // -- what the stream says -------------------------------------------------------------
+
+  snapshot(state, { seasons, season, game, viewers }) {
+    const tables = { number: state.tables.number + 1, events: null } // whatever happened meanwhile
+    return caughtUp({ ...state, seasons: seasons ?? [], season: season ?? null, viewers: viewers ?? state.viewers, tables }, game ?? null)
+  },
+  game(state, data) { return isOfSeason(state, data) ? caughtUp(state, data.game ? data : null) : state },
+  ply(state, { ply, clock, opening, ...data }) {
+    if (!isOfLive(state, data)) return state
+    const { live } = state
+    if (ply.n <= live.plies.length) return state
+    if (ply.n > live.plies.length + 1) return { ...state, missed: true }
+    const named = opening?.name || opening?.eco ? opening : live.opening
+    return { ...state, live: { ...live, plies: [...live.plies, ply], clock, search: null, opening: named } }
+  },
+  clock(state, data) {
+    if (!isOfLive(state, data)) return state
+    const { thinking, since_ms, white_ms, black_ms } = data
+    return { ...state, live: { ...state.live, clock: { thinking, since_ms, white_ms, black_ms } } }
+  },
+  search(state, data) {
+    const next = isOfLive(state, data) && data.ply === state.live.plies.length + 1
+    return next ? { ...state, live: { ...state.live, search: data } } : state
+  },
+  kibitz(state, data) { return isOfLive(state, data) ? { ...state, live: { ...state.live, kibitzers: data.kibitzers } } : state },
+  result(state, data) {
+    if (!isOfLive(state, data)) return state
+    const { result, details, adjudicated } = data
+    const clock = state.live.clock && { ...state.live.clock, thinking: null }
+    return { ...state, live: { ...state.live, status: "finished", result, details, adjudicated, search: null, clock } }
+  },
+  season(state, data) { return isOfSeason(state, data) ? { ...state, season: data } : state },
+  tables(state, data) { return isOfSeason(state, data) ? { ...state, tables: { number: state.tables.number + 1, events: data.events ?? null } } : state },
+  outlook(state) { return { ...state, outlook: { number: state.outlook.number + 1 } } },
+  viewers(state, { count }) { return { ...state, viewers: count } },
+
+  // -- what the spectator does ----------------------------------------------------------
+
+  /** Go to an address. An event's tables stand below the game that is shown, whichever that is. */
+  address(state, { season, event, game, ply }) {
+    const moved = season !== state.wanted && season !== (state.season?.season ?? "")
+    const led = { ...state, lost: "", wanted: moved ? season : state.wanted, live: moved ? null : state.live, chosen: event }
+    if (event) return moved ? { ...led, asked: "", ply: null, replay: null } : led
+    const same = game === state.asked && !moved
+    return { ...led, asked: game, ply, replay: same ? state.replay : null }
+  },
+  /** Take the game that was asked for; null where there is none. */
+  replay(state, { name, game }) {
+    if (state.asked !== name) return state
+    if (!game) return { ...state, lost: `There is no game ${name} to be shown here: not yet played, or never paired.` }
+    if (game.status === "running" && state.live) return { ...state, asked: "", ply: null, replay: null }
+    return { ...state, replay: game }
+  },
+  lost(state, { words }) { return { ...state, lost: words } },
+  tab(state, { tab }) { return { ...state, tab } },
+}
+
+/**
+ * Return the state after something has happened; what concerns another season or game changes nothing.
+ * @param {State} state
+ * @param {string} kind
+ * @param {object} data
+ * @returns {State}
+ */
+export function apply(state, kind, data) {
+  return Object.hasOwn(changes, kind) ? changes[kind](state, data) : state
+}
+
+const isOfSeason = (state, data) => state.season !== null && data.season === state.season.season
+const isOfLive = (state, data) => isOfSeason(state, data) && state.live !== null && state.live.game === data.game
+
+/** Show another live game. Who asked for it by its address before the stream told of it follows it now. */
+function caughtUp(state, live) {
+  const early = live?.status === "running" && live.game === state.asked
+  return { ...state, live, missed: false, ...(early ? { asked: "", ply: null, replay: null } : {}) }
+}
+
+// -- what follows from a state ------------------------------------------------------------
+
+/** The game that is shown, and whether it is followed; until a replay is here the live one stays. */
+export function shownGame({ replay, live }) {
+  return replay ? { game: replay, followed: false } : { game: live, followed: true }
+}
+
+/** The season of the address, else the one that is shown. */
+export const seasonOf = ({ wanted, season }) => wanted || season?.season || ""
+
+/** The event that the season is at: of the game in flight, else of the one that was finished last. */
+export function currentEvent({ season, live }) {
+  if (!season?.events.length) return ""
+  const known = (id) => season.events.some(({ event }) => event === id)
+  if (live && known(live.event)) return live.event
+  return season.running?.event ?? season.events.findLast((one) => one.entrants.length)?.event ?? season.events[0].event
+}
+
+/** The event whose tables are shown: the address', a replay's, else the one that the season is at. */
+export function shownEvent(state) {
+  const known = (id) => state.season?.events.some(({ event }) => event === id)
+  if (known(state.chosen)) return state.chosen
+  if (known(state.replay?.event)) return state.replay.event
+  return currentEvent(state)
+}
+
+const OF_EVENT = new Set(["standings", "crosstable", "schedule"])
+const OF_OUTLOOK = new Set(["ratings", "forecast"])
+
+/**
+ * Whether the table that is shown is another one ("now"), has to be fetched again ("later"), or neither ("").
+ * @returns {"" | "later" | "now"}
+ */
+export function redraws(before, state) {
+  if (!state.season) return ""
+  if (state.tab !== before.tab || state.season.season !== before.season?.season || shownEvent(state) !== shownEvent(before)) return "now"
+  if (state.outlook !== before.outlook && OF_OUTLOOK.has(state.tab)) return "later"
+  if (state.tables === before.tables) return ""
+  const { events } = state.tables
+  if (!events) return "later"
+  if (OF_OUTLOOK.has(state.tab)) return ""
+  return OF_EVENT.has(state.tab) && !events.includes(shownEvent(state)) ? "" : "later"
+}
+
+// -- the store ----------------------------------------------------------------------------
+
+/** Keep a state; views are told of the one before and the new one, in the order of their subscription. */
+export function store(start = START) {
+  let state = start
+  const views = []
+  const waiting = []
+  return {
+    get state() { return state },
+    subscribe(view) { views.push(view) },
+    /** Let something happen; what a view lets happen meanwhile comes after it, so that all views see the same order. */
+    send(kind, data) {
+      waiting.push([kind, data])
+      if (waiting.length > 1) return
+      while (waiting.length) {
+        const before = state
+        state = apply(state, ...waiting[0])
+        if (state !== before) for (const view of views) attempt(() => view(state, before))
+        waiting.shift()
+      }
+    },
+  }
+}
+
+/** Report what a view throws, and go on with the others. */
+function attempt(action) {
+  try { action() } catch (error) { queueMicrotask(() => { throw error }) }
+}
