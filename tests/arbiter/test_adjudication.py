@@ -5,7 +5,7 @@ from __future__ import annotations
 import archive
 import chess
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator import contract
@@ -242,6 +242,8 @@ SCORES = st.sampled_from([0, 8, -8, 25, 30, 450, 650, 1200, -450, -1200, None])
     st.integers(1, 90),
     st.sampled_from([0, 1500, -1500]),
 )
+@example("s16", [(1200, False)] * 12, 1, 0)
+@example("cutechess", [(0, False)] * 12, 75, 0)
 def test_the_clocks_say_the_truth(
     name: str, past: list[tuple[int | None, bool]], first: int, future: int
 ) -> None:

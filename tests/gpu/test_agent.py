@@ -59,17 +59,28 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bed.Box]:
     assert bed.gone(root), bed.survivors(root)
 
 
-def first_message(seat: contract.SeatAddress, kind: str = "") -> agent_wire.Message:
-    """Join a seat and return the first thing that is said, or the first of its kind."""
+@contextlib.contextmanager
+def joined(
+    seat: contract.SeatAddress,
+) -> Iterator[tuple[ssh.Connection, Iterator[agent_wire.Message]]]:
+    """Join a seat; give the connection and what is said there, until nothing comes any more."""
     with contextlib.closing(ssh.Connection(seat, SECONDS)) as connection:
         connection.send(agent_wire.Message("join", 0, 0, seat.secret.encode()).encode())
-        parser, deadline = agent_wire.Parser(), time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            for message in parser.feed(connection.receive() or b""):
-                if kind in ("", message.kind):
-                    return message
-            time.sleep(0.01)
-    pytest.fail("nothing was said")
+
+        def messages() -> Iterator[agent_wire.Message]:
+            parser, deadline = agent_wire.Parser(), time.monotonic() + SECONDS
+            while time.monotonic() < deadline:
+                yield from parser.feed(connection.receive() or b"")
+                time.sleep(0.01)
+            pytest.fail("nothing was said")
+
+        yield connection, messages()
+
+
+def first_message(seat: contract.SeatAddress, kind: str = "") -> agent_wire.Message:
+    """Join a seat and return the first thing that is said, or the first of its kind."""
+    with joined(seat) as (_, messages):
+        return next(message for message in messages if kind in ("", message.kind))
 
 
 def runs(pid: int) -> bool:
@@ -175,6 +186,48 @@ def test_a_seat_is_used_once(box: bed.Box) -> None:
     message = first_message(seat)
     assert (message.kind, message.number) == ("gone", 0)
     assert b"exit 0" in message.payload
+
+
+ANSWERER = """
+import sys
+for line in sys.stdin:
+    if line.startswith("go"):
+        print("last words", flush=True)
+        sys.exit(7)
+"""
+GO = {"flag_ns": 10**12, "stop_ns": 10**12, "stall_ns": 10**12, "stop": "stop", "answers": []}
+
+
+def test_an_agent_asks_for_its_permission_on_its_beat(box: bed.Box) -> None:
+    """It asks again and again, each time by another number, and tells nothing else meanwhile."""
+    seat = box.seat(["cat"], grace_ms=120_000, beat_ms=20)
+    with joined(seat) as (connection, messages):
+        assert next(messages).kind == "joined"
+        try:
+            for number in (1, 2, 3):
+                message = next(messages)
+                assert (message.kind, message.number) == ("ask", number)
+                connection.send(agent_wire.Message("grant", 0, number).encode())
+        finally:
+            os.kill(box.identity(seat)["agent"], signal.SIGKILL)
+
+
+def test_what_an_engine_said_last_is_kept_on_its_box(box: bed.Box) -> None:
+    """An engine that ends in a search: the seat's log has its last line and how it ended."""
+    seat = box.seat([sys.executable, "-I", "-S", "-c", ANSWERER], grace_ms=120_000)
+    place = box.farm / "run" / seat.seat
+    with joined(seat) as (connection, messages):
+        go = json.dumps(GO).encode() + b"\ngo\n"
+        connection.send(agent_wire.Message("go", 1, 0, go).encode())
+        over = next(one for one in messages if one.kind == "over")
+        connection.send(agent_wire.Message("grant", over.number, 0).encode())
+        deadline = time.monotonic() + SECONDS
+        while not (place / "ended").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    kept = agent_wire.Parser().feed((place / "log").read_bytes())
+    assert b"last words" in b"".join(one.payload for one in kept if one.kind == "out")
+    assert [json.loads(one.payload)["status"] for one in kept if one.kind == "over"] == ["exit 7"]
 
 
 ENGINE = """

@@ -118,6 +118,16 @@ def test_a_foreign_reply_is_told_or_read(reader: Callable[[Any], Any], raw: list
         reader(raw)
 
 
+@pytest.mark.parametrize("raw", [[], [None], [b"x"], [b"x", 1, b"0.1"], [b"", b"", b""]], ids=str)
+@pytest.mark.parametrize("reader", REPLIES, ids=lambda reader: str(reader.__name__))
+def test_a_word_that_no_script_says_is_refused(
+    reader: Callable[[Any], Any], raw: list[Any]
+) -> None:
+    """The error names the reply that could not be read, and what to do."""
+    with pytest.raises(errors.LedgerForeignError, match=rf"{reader.__name__}.*same version"):
+        reader(raw)
+
+
 @hypothesis.given(
     fields=st.dictionaries(
         st.sampled_from([b"v", b"kind", b"at", b"by", b"token", b"data"]), st.binary(max_size=8)

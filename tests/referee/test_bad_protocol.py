@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -82,5 +82,29 @@ def test_any_engines_json_is_read_or_refused(
     """An ``engines.json``, damaged in any way, is an error that names it."""
     path = tmp_path_factory.mktemp("engines") / "engines.json"
     path.write_bytes(content)
-    with contextlib.suppress(errors.UsageError):
+    said = str(path)
+    try:
+        engines.configured("Mine", [path])
+    except errors.UsageError as error:
+        said = str(error)
+    assert str(path) in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "a JSON list of engines"),
+        (b'{"name": "Mine"}', "a JSON list of engines"),
+        (b"[]", "Mine"),
+        (b'[{"name": "Other", "command": "x"}]', "Other"),
+        (b'[{"name": "Mine", "command": "x", "ponder": true}]', "ponder"),
+    ],
+)
+def test_an_engines_json_that_cannot_be_used_says_why(
+    tmp_path: pathlib.Path, content: bytes, said: str
+) -> None:
+    """Damage, an engine that is not in it, and what no engine may do here."""
+    path = tmp_path / "engines.json"
+    path.write_bytes(content)
+    with pytest.raises(errors.UsageError, match=f"(?s){path}.*{said}"):
         engines.configured("Mine", [path])

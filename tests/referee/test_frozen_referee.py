@@ -19,6 +19,8 @@ from worker_cpu.link import attempt as link_attempt
 from worker_cpu.link import live_status
 from worker_cpu.worker import hall_worker
 
+BEATS = 3  # renewals for which an engine says nothing at its start
+
 
 class Freezing(store.RedisLedger):
     """A ledger that stops the referee: when it hears that Black's clock runs, or of a ply."""
@@ -104,3 +106,64 @@ def test_a_frozen_referee_is_an_interruption(
     assert not games.survivors(order.game)
     log = next(tmp_path.rglob("*deadman*")).read_text()
     assert "referee frozen" in log
+
+
+def test_the_patience_before_a_silent_referee_is_all_that_its_engines_may_take() -> None:
+    """Both engines' start, answer and end, one after the other, and the longest broken link."""
+    timeouts = contract.Timeouts(start_ms=60_000, ready_ms=10_000, quit_ms=5_000)
+    seconds = link_attempt.longest_silence_ns(timeouts, 90.5) / 1e9
+    assert seconds == 2 * (60 + 10 + 5) + 90.5
+
+
+class Counting(store.RedisLedger):
+    """A ledger that opens a gate at the first renewals of an attempt."""
+
+    gate = pathlib.Path()
+    renewals = 0
+
+    def renew(
+        self, hall: str, token: contract.Token, attempt: str, ply: int, last_move_ms: int
+    ) -> api.Renewed | api.Fenced:
+        """Renew the lease."""
+        self.renewals += 1
+        if self.renewals == BEATS:
+            self.gate.touch()
+        return super().renew(hall, token, attempt, ply, last_move_ms)
+
+
+def test_an_engine_that_starts_for_longer_than_a_beat_is_waited_for(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is renewed meanwhile, nobody takes its referee for frozen, and it plays."""
+    gate = tmp_path / "gate"
+    slow = f"""
+import os, time
+while not os.path.exists({str(gate)!r}):
+    time.sleep(0.02)
+"""
+    configured = settings.HallSettings(
+        hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
+        beat_seconds=0.1, dead_man_seconds=30, lease_seconds=60, engine_sandbox="plain",
+    )  # fmt: skip
+    order = games.order(
+        games.program(slow + games.TALK + '        say("bestmove e2e4")\n'),
+        games.answers('say("bestmove e7e5")'),
+        adjudication=contract.Adjudication(max_moves=1),
+    )
+    with (
+        embedded_redis.EmbeddedRedis(tmp_path / "redis") as running,
+        Counting(connection.Server(running.url)) as ledger,
+    ):
+        ledger.gate = gate
+        ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
+        ledger.open_hall("main", "h1", "w1")
+        ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
+        monkeypatch.setattr(store, "connect", lambda _: ledger)
+        made = hall_worker.HallKeeper(configured)
+        try:
+            made.look()
+        finally:
+            made._fork_server.end()
+        facts = [entry.kind for entry in ledger.read("s")]
+    assert ledger.renewals >= BEATS
+    assert facts == ["launched", "attempt_started", "game_finished"]

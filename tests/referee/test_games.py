@@ -17,6 +17,7 @@ import pytest
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.contract import Ending
+from worker_cpu.referee import game as game_player
 from worker_cpu.wire import frames
 
 FAST = contract.TimeControl(base_ms=200, increment_ms=10)
@@ -503,3 +504,35 @@ def test_fischerandom_castling_is_king_takes_rook(tmp_path: pathlib.Path) -> Non
     )
     played = hall.play(tmp_path, order)
     assert [ply.san for ply in played.plies] == ["O-O+"]
+
+
+def test_an_engine_that_never_answers_was_late_by_what_it_took_beyond_its_clock(
+    tmp_path: pathlib.Path,
+) -> None:
+    """What the host has to account for, if it was to blame, leaves the clock itself out."""
+    order = hall.order(answers("pass"), KNIGHTS, time_control=SHORT, time_margin_ms=30)
+    played = hall.play(tmp_path, order)
+    assert played.outcome.ending is Ending.STALL
+    assert played.finished is not None
+    late = played.finished["late"]
+    assert late["late_ns"] == late["think_ns"] - 430_000_000
+    assert late["late_ns"] >= 400_000_000  # until `stop`, and until the stall
+
+
+@pytest.mark.parametrize(
+    ("fen", "plies", "left"),
+    [
+        (None, 3, {"white": 8, "black": 9}),
+        (None, 4, {"white": 8, "black": 8}),
+        ("4k3/4p3/8/8/8/8/4P3/4K3 b - - 0 1", 3, {"white": 9, "black": 8}),
+    ],
+)
+def test_the_books_moves_count_for_the_period_of_who_made_them(
+    fen: str | None, plies: int, left: dict[contract.Side, int]
+) -> None:
+    """Ten moves in a period: the clocks begin where the book has left each side."""
+    opening = contract.Opening(fen=fen, moves=("e7e6", "e2e3", "e8e7", "e1e2")[:plies])
+    control = contract.TimeControl(base_ms=60_000, moves=10)
+    order = hall.order(KNIGHTS, KNIGHTS, opening=opening, time_control=control)
+    clocks = game_player.clocks(order)
+    assert {side: own.moves_to_go for side, own in clocks.items()} == left

@@ -104,7 +104,7 @@ def test_missing_and_damaged_tables_are_not_probed_and_said_once(tmp_path: pathl
     tables.close()
     assert len(tables.remarks) == 2
     assert "none: No such file" in tables.remarks[0]
-    assert "KQvK" in tables.remarks[1] or "cannot be read" in tables.remarks[1]
+    assert "cannot be read" in tables.remarks[1]
 
 
 @pytest.mark.parametrize(

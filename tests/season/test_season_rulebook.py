@@ -17,7 +17,7 @@ from click import testing
 
 from orchestrator import commands, contract
 from orchestrator.common import errors
-from orchestrator.season import decisions, final_standings, verify_seed
+from orchestrator.season import final_standings, verify_seed
 from orchestrator.season.file import describe, load
 from orchestrator.season.fold import entries, events, plan, state
 
@@ -47,22 +47,10 @@ def results(game: events.Game) -> driver.Verdict:
     return drawn if digest[0] < 160 else (result, driver.Ending.CHECKMATE)
 
 
-class Organized(driver.Driver):
-    """A season whose organizers answer every question at once."""
-
-    def settle(self) -> None:
-        """Journal all that can be decided, the organizers' answers included."""
-        super().settle()
-        while asked := decisions.outstanding(self.state):
-            choice = asked[0].engines[: asked[0].choose]
-            self.append(decisions.decide(self.state, asked[0].decision, choice, "ann", "lots"))
-            super().settle()
-
-
 @functools.cache
 def played(name: str) -> driver.Driver:
     """Play a season file to its end, once."""
-    return Organized.launched(driver.shipped(name), results).play()
+    return driver.Driver.launched(driver.shipped(name), results).play()
 
 
 @pytest.mark.parametrize("name", TABLE)

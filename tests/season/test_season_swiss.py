@@ -185,6 +185,27 @@ def test_an_event_that_cannot_be_paired_well_is_paired_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "third", "fourth"),
+    [
+        ("bww", "wbw", "bww", "wbw"),  # [C11]: two with a third White in a row, or none
+        ("wwbw", "bbww", "wwbw", "bbww"),  # [C10]: a difference of three, or two third Whites
+    ],
+)
+def test_a_topscorer_gets_no_third_colour_that_can_be_avoided(
+    first: str, second: str, third: str, fourth: str
+) -> None:
+    """[C10] [C11]: the last round's leaders are not paired by halves at that price."""
+    played = (first, second, third, fourth)
+    rounds = max(map(len, played)) + 1
+    leaders = [
+        colours.Player(n, rounds, frozenset(), games.rjust(rounds - 1, "-"), ("",) * (rounds - 1))
+        for n, games in enumerate(played)
+    ]
+    pairs, _ = dutch.pair(leaders, last_round_of=rounds)
+    assert {frozenset(pair) for pair in pairs} == {frozenset({0, 3}), frozenset({1, 2})}
+
+
+@pytest.mark.parametrize(
     ("higher", "lower", "first"),
     [
         ("", "", True),  # 5.2.5: start number 1 begins with White
