@@ -115,9 +115,10 @@ def served(
     root: pathlib.Path,
     computed: settings.Settings | None = None,
     house: connection_limits.Doors | None = None,
+    public: str = "",
 ) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
-    made = app.create(tape, root / "archive", root / "feeds", computed)
+    made = app.create(tape, root / "archive", root / "feeds", computed, public=public)
     with serve_web.listen("127.0.0.1", 0) as listening:
         running = server.make(made, "127.0.0.1", 0, house)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})

@@ -75,6 +75,14 @@ def inherited(fd: int) -> socket.socket:
     help="A reverse proxy's address or network; may be repeated; default: 127.0.0.1 and ::1."
     " It says whose a request is, and is not held to one spectator's connections.",
 )
+@click.option(
+    "--public-url",
+    default="",
+    envvar="FARM_PUBLIC_URL",
+    metavar="URL",
+    help="The page's address as spectators type it, for the links in PGN and feeds"
+    " (FARM_PUBLIC_URL); default: what each request calls this server.",
+)
 @click.option("--eager", is_flag=True, help="Make both at normal priority: on hosts always busy.")
 def serve_web(
     host: str,
@@ -87,6 +95,7 @@ def serve_web(
     *,
     eager: bool,
     proxies: tuple[str, ...],
+    public_url: str,
 ) -> None:
     """Serve the public live page, the read API, and TCEC's and Lichess' feeds.
 
@@ -107,7 +116,7 @@ def serve_web(
     listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening:
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, archive, feeds, computed, comments)
+        made = app.create(ledger, archive, feeds, computed, comments, public_url)
         serving = server.make(
             made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         )

@@ -17,6 +17,7 @@ from orchestrator.broadcast.content import (
     games,
     inflight,
     messages,
+    replays,
     season_view,
 )
 from orchestrator.broadcast.feeds import files, kibitzing
@@ -222,66 +223,27 @@ class Follower:
         attempt = finished.attempt
         if self._last_shown.get(season.id) == f"{attempt} {front}":
             return []
-        found = self._found(season, last, finished)
-        if found is None:
-            return []
-        text, whole = found
+        text = self._album.pgn(season.id, last.id, attempt) if finished.record_sha256 else b""
+        replay = None if text is None else replays.of_game(season.state, last, self._album)
+        if replay is None or (text and not replay.recorded):
+            return []  # its record is on its way
         self._last_shown[season.id] = f"{attempt} {front}"
-        line, tags = games.of_record(whole), pgn_record.tags(whole)
+        whole, line = replay.record, replay.line
         self._last_lines[season.id] = attempt, line
         # Whole, as the ledger may have forgotten its last plies before they were read.
-        recorded = bool(finished.record_sha256)
-        shown = self._put(season, games.finished(whole, line, recorded=recorded))
+        shown = self._put(season, replay.document())
         if not front:
             return shown
+        text, tags = text or pgn_record.pgn(whole).encode(), pgn_record.tags(whole)
         options = [games.reported(whole.white), games.reported(whole.black)]
         data = tcec_live.document(line.shown, tags, options, changed=True)
         self._write(text, data, finished.ended_ms)
         return [*shown, messages.TcecMoves(text.decode(), data)]
 
-    def _found(
-        self, season: season_view.Season, game: events.Game, finished: contract.GameFinished
-    ) -> tuple[bytes, contract.GameRecord] | None:
-        """Return a finished game's PGN and record, None as long as they are on their way."""
-        if not finished.record_sha256:
-            bare = _unrecorded(season, game, finished)
-            return pgn_record.pgn(bare).encode(), bare
-        text = self._album.pgn(season.id, game.id, finished.attempt)
-        whole = self._album.game(season.id, game.id, finished.attempt)
-        return None if text is None or whole is None else (text, whole)
-
 
 def _place(season: season_view.Season) -> str:
     """Return the place of a season's game in the library."""
     return f"seasons/{season.id}/live"
-
-
-def _unrecorded(
-    season: season_view.Season, game: events.Game, finished: contract.GameFinished
-) -> contract.GameRecord:
-    """Return what the journal alone tells of a game: set by organizers, imported, simulated."""
-    order = orders.game_order(season.state, game.id).model_copy(update={"progress": None})
-    line = games.GameLine(order)
-    named = line.opening()
-    return contract.GameRecord(
-        order=order,
-        attempt=finished.attempt,
-        hall=finished.hall,
-        started_ms=finished.started_ms,
-        ended_ms=finished.ended_ms,
-        white=contract.EngineReport(),
-        black=contract.EngineReport(),
-        plies=(),
-        outcome=contract.Outcome(
-            result=finished.result,
-            ending=finished.ending,
-            loser=finished.loser,
-            details=finished.details,
-        ),
-        final_fen=line.fen,
-        eco=named.eco,
-        opening=named.name,
-    )
 
 
 def _ply(head: dict[str, Any], game: inflight.InFlight, shown: games.Shown) -> messages.Message:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from starlette import concurrency, requests, responses, routing
 
 from orchestrator.broadcast import projector
-from orchestrator.broadcast.content import documents, games
+from orchestrator.broadcast.content import documents, games, replays
 from orchestrator.broadcast.web import hub, live, openapi
 from orchestrator.broadcast.web import responses as web_responses
 
@@ -17,10 +17,10 @@ _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by pl
 _ROOT: Final = "/api/v1"
 
 
-class Replay(NamedTuple):
-    """A finished game: its plies, and all of it as a document."""
+class Kept(NamedTuple):
+    """A finished game that has been asked for, and all of it as a document."""
 
-    line: games.GameLine
+    replay: replays.Replay
     document: documents.Document
 
 
@@ -32,7 +32,7 @@ class Api:
     ) -> None:
         """Answer from library, projector and hub."""
         self._shelf, self._told, self._hub = shelf, told, center
-        self._replays: collections.OrderedDict[str, Replay] = collections.OrderedDict()
+        self._replays: collections.OrderedDict[str, Kept] = collections.OrderedDict()
         self._lock = threading.Lock()  # two threads need not read the same game at once
         self._openapi = documents.of_json(openapi.document())
 
@@ -87,33 +87,30 @@ class Api:
             )
         found = await concurrency.run_in_threadpool(self._replay, season, game)
         if found is None:
-            return web_responses.missing(f"record of game {game!r} in season {season!r}")
-        return web_responses.of_document(request, found.document, "public, max-age=60")
+            return web_responses.missing(f"finished game {game!r} in season {season!r}")
+        cache = "public, max-age=60" if found.replay.recorded else web_responses.FRESH
+        return web_responses.of_document(request, found.document, cache)
 
-    def _replay(self, season: str, game: str) -> Replay | None:
+    def _replay(self, season: str, game: str) -> Kept | None:
         """Return a finished game, read once and kept while it is asked for."""
-        attempt = self.attempt(season, game)
-        if attempt is None:
+        watched = self._told.seasons.get(season)
+        played = watched.state.games.get(game) if watched else None
+        if watched is None or played is None or played.finished is None:
             return None
+        attempt = played.finished.attempt
         with self._lock:
-            if attempt not in self._replays:
-                record = self._told.album.game(season, game, attempt)
-                if record is None:
-                    return None
-                line = games.of_record(record)
-                self._replays[attempt] = Replay(
-                    line, documents.of_json(games.finished(record, line))
-                )
-            self._replays.move_to_end(attempt)
+            if attempt in self._replays:
+                self._replays.move_to_end(attempt)
+                return self._replays[attempt]
+            replay = replays.of_game(watched.state, played, self._told.album)
+            if replay is None:
+                return None
+            kept = Kept(replay, documents.of_json(replay.document()))
+            if replay.recorded:  # else its moves may come
+                self._replays[attempt] = kept
             while len(self._replays) > _REPLAYS:
                 self._replays.popitem(last=False)
-            return self._replays[attempt]
-
-    def attempt(self, season: str, game: str) -> str | None:
-        """Return the attempt whose result a game has, None without one."""
-        watched = self._told.seasons.get(season)
-        found = watched.state.games.get(game) if watched else None
-        return found.finished.attempt if found and found.finished else None
+            return kept
 
     def _running(self, season: str, game: str) -> games.GameLine | None:
         watched = self._told.seasons.get(season)
@@ -124,11 +121,13 @@ class Api:
         """Return one ply with the positions of its variation."""
         season, game = request.path_params["season"], request.path_params["game"]
         number = request.path_params["ply"]
-        line = self._running(season, game)
-        if line is None:
-            replay = await concurrency.run_in_threadpool(self._replay, season, game)
-            line = replay and replay.line
+        running = self._running(season, game)
+        kept = None
+        if running is None:
+            kept = await concurrency.run_in_threadpool(self._replay, season, game)
+        line = kept.replay.line if kept else running
         if line is None or not 1 <= number <= line.last:
             return web_responses.missing(f"ply {number} of game {game!r} in season {season!r}")
-        found = documents.of_json(line.shown[number - 1].full())
+        told = kept.replay.ply(number) if kept else line.shown[number - 1].full()
+        found = documents.of_json(told)
         return web_responses.of_document(request, found, "public, max-age=3600")

@@ -9,13 +9,13 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from starlette import applications, requests, responses, routing, staticfiles, types
+from starlette import applications, exceptions, requests, responses, routing, staticfiles, types
 
 from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, messages, season_view
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.forecast import settings, worker
-from orchestrator.broadcast.web import api, docs_pages, downloads, guard, hub, sockets
+from orchestrator.broadcast.web import api, docs_pages, downloads, guard, hub, links, sockets
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
@@ -32,6 +32,12 @@ class Files(staticfiles.StaticFiles):
             return "", None
         return super().lookup_path(path)
 
+    async def get_response(self, path: str, scope: types.Scope) -> responses.Response:
+        """Return a file; a slash behind a name is a folder's, and only the first one is a page."""
+        if scope["path"].endswith("/") and path != ".":
+            raise exceptions.HTTPException(404)
+        return await super().get_response(path, scope)
+
     def file_response(self, *args: object, **kwargs: object) -> responses.Response:
         """Return a file that is asked for again each time, and answered by 304 mostly."""
         answer = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
@@ -45,12 +51,14 @@ def create(
     directory: pathlib.Path,
     computed: settings.Settings | None = None,
     comments: season_view.Comments | None = None,
+    public: str = "",
 ) -> types.ASGIApp:
     """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
 
     Without ``computed`` it tells no ratings and no forecast, without ``comments`` nothing
-    of kibitzers.
+    of kibitzers. ``public`` is the page's public base address; raise ``UsageError`` for none.
     """
+    addresses = links.Links(public)
     shelf = documents.Library()
     center = hub.Hub(shelf)
     loop: list[asyncio.AbstractEventLoop] = []
@@ -92,7 +100,7 @@ def create(
     socket_io = sockets.SocketIo(center)
     routes: list[routing.BaseRoute] = [
         *api.Api(shelf, told, center).routes(),
-        *downloads.Downloads(told, shelf).routes(),
+        *downloads.Downloads(told, shelf, addresses).routes(),
         *docs_pages.Manual(docs_pages.directory()).routes(),
         routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
         routing.WebSocketRoute("/socket.io/", socket_io.socket),

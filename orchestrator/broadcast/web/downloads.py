@@ -15,22 +15,25 @@ from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, games, season_view
 from orchestrator.broadcast.feeds import lichess
 from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
-from orchestrator.broadcast.web import filters
+from orchestrator.broadcast.web import filters, links
 from orchestrator.broadcast.web import responses as web_responses
 from orchestrator.season.fold import events
+from orchestrator.season.spec import model
 
 PGN: Final = "application/x-chess-pgn"
 AT_ONCE: Final = 8  # downloads of many games at once; more are asked to come again
 CACHED: Final = 1_024  # finished games for Lichess, 20 kB each
-_ROUND_GAMES: Final = 64  # of a round: Lichess takes no more
+_ROUND_GAMES: Final = 64  # the last of a round: Lichess takes no more
 
 
 class Downloads:
     """The answers that are PGN."""
 
-    def __init__(self, told: projector.Projector, shelf: documents.Library) -> None:
-        """Answer from the projector's states and the album."""
-        self._told, self._shelf = told, shelf
+    def __init__(
+        self, told: projector.Projector, shelf: documents.Library, addresses: links.Links
+    ) -> None:
+        """Answer from the projector's states and the album; ``addresses`` are our page's."""
+        self._told, self._shelf, self._links = told, shelf, addresses
         self._busy = asyncio.Semaphore(AT_ONCE)
         self._rendering = asyncio.Lock()
         self._texts_of_lichess: collections.OrderedDict[str, lichess.Text] = (
@@ -136,12 +139,16 @@ class Downloads:
         if season is None or event not in season.state.events:
             return web_responses.missing(f"event {event!r}")
         number = request.path_params["round"]
-        order = season.state.events[event].order
-        chosen = [g for g in map(season.state.games.__getitem__, order) if _round(g) == number]
-        texts = await self._finished(season, chosen[:_ROUND_GAMES], request)
-        flying = season.game
-        if flying is not None and any(game.id == flying.order.game for game in chosen):
-            texts.append(self._flying(season, flying.order.game, request))
+        flying = season.game.order.game if season.game is not None else ""
+        chosen = [
+            game
+            for game in map(season.state.games.__getitem__, season.state.events[event].order)
+            if _round_number(season, game) == number
+            and (game.finished is not None or game.id == flying)
+        ][-_ROUND_GAMES:]
+        texts = await self._finished(season, [g for g in chosen if g.id != flying], request)
+        if any(game.id == flying for game in chosen):
+            texts.append(self._flying(season, flying, request))
         return self._answer(request, texts)
 
     @staticmethod
@@ -150,12 +157,12 @@ class Downloads:
             return web_responses.missing("game that has begun")
         return web_responses.of_document(request, web_responses.of_text("".join(texts), PGN))
 
-    @staticmethod
-    def _flying(season: season_view.Season, name: str, request: requests.Request) -> str:
+    def _flying(self, season: season_view.Season, name: str, request: requests.Request) -> str:
         game = season.game
         assert game is not None
         tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
-        return lichess.text(game.line, tags).at(_permalink(request, season.id, name))
+        tags["Round"] = _round(season, season.state.game(name))
+        return lichess.text(game.line, tags).at(self._links.game(request, season.id, name))
 
     async def _finished(
         self, season: season_view.Season, chosen: list[events.Game], request: requests.Request
@@ -163,32 +170,42 @@ class Downloads:
         """Return finished games; each is rendered once, and by one request at a time."""
         async with self._rendering:
             texts = await concurrency.run_in_threadpool(
-                lambda: [(game.id, self._lichess_text(season.id, game)) for game in chosen]
+                lambda: [(game.id, self._lichess_text(season, game)) for game in chosen]
             )
-        return [text.at(_permalink(request, season.id, name)) for name, text in texts if text]
+        return [text.at(self._links.game(request, season.id, name)) for name, text in texts if text]
 
-    def _lichess_text(self, season: str, game: events.Game) -> lichess.Text | None:
+    def _lichess_text(self, season: season_view.Season, game: events.Game) -> lichess.Text | None:
         """Return a finished game, from the cache where it is there: it never changes again."""
         attempt = game.finished.attempt if game.finished else ""
         if attempt in self._texts_of_lichess:
             self._texts_of_lichess.move_to_end(attempt)
             return self._texts_of_lichess[attempt]
-        record = attempt and self._told.album.game(season, game.id, attempt)
+        record = attempt and self._told.album.game(season.id, game.id, attempt)
         if not record:
             return None
-        text = lichess.text(games.of_record(record), pgn_record.tags(record))
+        tags = pgn_record.tags(record) | {"Round": _round(season, game)}
+        text = lichess.text(games.of_record(record), tags)
         self._texts_of_lichess[attempt] = text
         while len(self._texts_of_lichess) > CACHED:
             self._texts_of_lichess.popitem(last=False)
         return text
 
 
-def _permalink(request: requests.Request, season: str, game: str) -> str:
-    return f"{str(request.base_url).rstrip('/')}/#/{season}/game/{game}"
+def _round_number(season: season_view.Season, game: events.Game) -> str:
+    """Return a game's round: in a knockout its match, since a stage is one round by its tags."""
+    knockout = isinstance(season.state.events[game.event].spec.format, model.Knockout)
+    return str(game.round_number) if knockout else game.round.partition(".")[0]
 
 
-def _round(game: events.Game) -> str:
-    return game.round.partition(".")[0]
+def _round(season: season_view.Season, game: events.Game) -> str:
+    """Return round and game, as ``3.2``."""
+    event = season.state.events[game.event]
+    if not isinstance(event.spec.format, model.Knockout) or game.id not in event.order:
+        return game.round
+    before = event.order[: event.order.index(game.id)]
+    match = game.round_number
+    earlier = sum(season.state.games[other].round_number == match for other in before)
+    return f"{match}.{earlier + 1}"
 
 
 def _version(season: str, chosen: list[events.Game]) -> str:

@@ -1,0 +1,185 @@
+"""A finished game to be replayed, wherever its moves lie: in its record, in a PGN, or nowhere.
+
+A game that was imported has its moves in the PGN that it came with; of one that was
+simulated, or set by the organizers, only the journal tells, which holds no moves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from orchestrator import contract
+from orchestrator.audit import reading, remarks
+from orchestrator.broadcast.content import game_store, games
+from orchestrator.common import errors
+from orchestrator.season.fold import events, orders
+from orchestrator.season.fold import state as season_state
+
+# cutechess and fastchess: +0.12/20 1.5s; Lichess: [%clk 0:58:19].
+_SEARCH: Final = re.compile(r"(?:\([^)]*\) ?)?[+-]?[M#]?[\d.]+/(\d+)(?: (\d+(?:\.\d+)?) ?s)?")
+_CLOCK: Final = re.compile(r"\[%clk (\d+:\d+:\d+)")
+_UNTIMED: Final = dict.fromkeys(("move_ms", "white_clock_ms", "black_clock_ms"))
+
+
+class Replay(NamedTuple):
+    """A finished game; ``recorded`` says whether its moves are known, ``timed`` its clocks."""
+
+    record: contract.GameRecord
+    line: games.GameLine
+    recorded: bool = True
+    timed: bool = True
+
+    def document(self) -> dict[str, Any]:
+        """Return all of the game."""
+        told = games.finished(self.record, self.line, recorded=self.recorded)
+        return told if self.timed else told | {"plies": [self._known(p) for p in told["plies"]]}
+
+    def ply(self, number: int) -> dict[str, Any]:
+        """Return one ply with the positions of its variation."""
+        return self._known(self.line.shown[number - 1].full())
+
+    def _known(self, ply: dict[str, Any]) -> dict[str, Any]:
+        return ply if self.timed or ply["book"] else ply | _UNTIMED
+
+
+def of_game(
+    state: season_state.SeasonState, game: events.Game, album: game_store.Album
+) -> Replay | None:
+    """Return a game as far as it is known, None for one that is not finished."""
+    finished = game.finished
+    if finished is None:
+        return None
+    if not finished.imported:
+        record = album.game(state.launched.id, game.id, finished.attempt)
+        return (
+            _bare(state, game, finished)
+            if record is None
+            else Replay(record, games.of_record(record))
+        )
+    text = album.pgn(state.launched.id, game.id, finished.attempt)
+    try:
+        found = None if text is None else _imported(state, game, finished, text.decode())
+    except (ValueError, errors.BookError):
+        found = None  # it does not fit what its event plays now
+    return found or _bare(state, game, finished)
+
+
+def _bare(
+    state: season_state.SeasonState, game: events.Game, finished: contract.GameFinished
+) -> Replay:
+    """Return what the journal alone tells of a game."""
+    order = orders.game_order(state, game.id).model_copy(update={"progress": None})
+    if finished.imported:  # its drawn opening is still to come, or never comes
+        order = order.model_copy(update={"opening": contract.Opening()})
+    record = _record(order, finished, ())
+    return Replay(record, games.of_record(record), recorded=False)
+
+
+def _imported(
+    state: season_state.SeasonState,
+    game: events.Game,
+    finished: contract.GameFinished,
+    text: str,
+) -> Replay | None:
+    """Read an imported game; raise ``ValueError`` or ``BookError`` where it cannot be."""
+    read = next(reading.games(text), None)
+    if read is None:
+        return None
+    update = {"progress": None, "opening": read.opening, "variant": read.variant}
+    order = orders.game_order(state, game.id).model_copy(update=update)
+    plies = tuple(_plies(order, read))
+    record = _record(order, finished, plies)
+    timed = any(_left(told) is not None for told in read.plies)
+    return Replay(record, games.of_record(record), timed=timed)
+
+
+def _plies(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.PlyRecord]:
+    """Yield the plies behind the book's, with what their remarks say."""
+    board = read.start()
+    clocks: dict[contract.Side, int] = {
+        "white": order.control("white").start_ms,
+        "black": order.control("black").start_ms,
+    }
+    for number, told in enumerate(read.plies, start=1):
+        move = board.parse_uci(told.move)
+        san = board.san(move)
+        board.push(move)
+        if told.book:
+            continue
+        fields, search = told.fields, _SEARCH.match(" ".join(told.remark.split()))
+        clocks[told.mover] = _left(told) or clocks[told.mover]
+        spent_ms = _ms(fields.get("mt", ""))
+        if spent_ms is None and search and search[2]:
+            spent_ms = round(1000 * float(search[2]))
+        yield contract.PlyRecord(
+            ply=number,
+            side=told.mover,
+            move=told.move,
+            san=san,
+            think_ns=(spent_ms or 0) * 1_000_000,
+            margin_ns=0,
+            overhead_ns=0,
+            white_clock_ns=clocks["white"] * 1_000_000,
+            black_clock_ns=clocks["black"] * 1_000_000,
+            score=remarks.score(remarks.told_eval(fields), told.mover),
+            depth=_count(fields, "d") or (int(search[1]) if search else None),
+            seldepth=_count(fields, "sd"),
+            nodes=_count(fields, "n"),
+            nps=_count(fields, "s"),
+            tbhits=_count(fields, "tb"),
+            pv=tuple(fields.get("pv", "").split()),
+        )
+
+
+def _left(told: reading.Told) -> int | None:
+    """Return the mover's clock behind a move in ms, None where it is not told."""
+    clock = _CLOCK.search(told.remark)
+    return _ms(clock[1] if clock else told.fields.get("tl", ""))
+
+
+def _ms(text: str) -> int | None:
+    """Read a time: milliseconds, or hours, minutes and seconds."""
+    parts = text.strip().split(":")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        return None
+    if len(parts) == 1:
+        return int(parts[0])
+    seconds = 0
+    for part in parts:
+        seconds = 60 * seconds + int(part)
+    return 1000 * seconds
+
+
+def _count(fields: Mapping[str, str], name: str) -> int | None:
+    word = fields.get(name, "").strip()
+    return int(word) if word.isascii() and word.isdigit() else None
+
+
+def _record(
+    order: contract.GameOrder,
+    finished: contract.GameFinished,
+    plies: tuple[contract.PlyRecord, ...],
+) -> contract.GameRecord:
+    """Return a record of what is known; its end is the journal's."""
+    empty = contract.GameRecord(
+        order=order,
+        attempt=finished.attempt,
+        hall=finished.hall,
+        started_ms=finished.started_ms,
+        ended_ms=finished.ended_ms,
+        white=contract.EngineReport(),
+        black=contract.EngineReport(),
+        plies=plies,
+        outcome=contract.Outcome(
+            result=finished.result,
+            ending=finished.ending,
+            loser=finished.loser,
+            details=finished.details,
+        ),
+        final_fen="",
+    )
+    line = games.of_record(empty)
+    named = line.opening()
+    return empty.model_copy(update={"final_fen": line.fen, "eco": named.eco, "opening": named.name})

@@ -1,0 +1,50 @@
+"""Addresses of our page, as other programs are given them.
+
+They begin with the public base address that the operator has set. Without one they begin
+with what the request calls this server, which is the client's word alone.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+
+from starlette import requests
+
+from orchestrator.common import errors
+
+ALLOWED = "an address such as https://chess.example.org, without ? and #"
+
+
+def checked(public: str) -> str:
+    """Return a public base address without its last slash; raise ``UsageError`` for none."""
+    text = public.strip()
+    try:
+        parts = urllib.parse.urlsplit(text)
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        whole = whole and parts.port != 0 and parts.username is None
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        whole = False
+    printable = text.isascii() and text.isprintable() and not set(text) & set(' "<>\\?#')
+    if not whole or not printable:
+        raise errors.UsageError(f"--public-url: found {public!r}; allowed: {ALLOWED}")
+    return text.rstrip("/")
+
+
+class Links:
+    """Makes addresses; ``public`` is the base address, '' where none is set."""
+
+    def __init__(self, public: str = "") -> None:
+        """Begin every address with ``public``; raise ``UsageError`` for what is none."""
+        self._public = checked(public) if public.strip() else ""
+
+    def base(self, request: requests.Request) -> str:
+        """Return the address of the page, without a slash at its end."""
+        return self._public or str(request.base_url).rstrip("/")
+
+    def season(self, request: requests.Request, season: str) -> str:
+        """Return the address of a season on the page."""
+        return f"{self.base(request)}/#/{season}"
+
+    def game(self, request: requests.Request, season: str, game: str) -> str:
+        """Return the address of a game on the page."""
+        return f"{self.season(request, season)}/game/{game}"
