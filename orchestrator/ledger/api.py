@@ -268,8 +268,12 @@ class Ledger(Protocol):
     def mirrored(self, journal: str) -> int:
         """Return the last entry known to be in the mirror on disk."""
 
-    def set_mirrored(self, journal: str, seq: int) -> None:
-        """Say that all entries up to ``seq`` are in the mirror; never goes back."""
+    def set_mirrored(self, journal: str, seq: int, archived: Sequence[str] = ()) -> None:
+        """Say that all entries up to ``seq`` are in the mirror; never goes back.
+
+        Record and plies of the ``archived`` attempts are forgotten at the same moment: a process
+        that ends between the two would leave them behind once its season is over.
+        """
 
     # what was compared: Redis may come back without its last writes
     def run_id(self) -> str:

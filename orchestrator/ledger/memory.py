@@ -230,9 +230,12 @@ class MemoryLedger:
         return self._mirrored.get(journal, 0)
 
     @_atomic
-    def set_mirrored(self, journal: str, seq: int) -> None:
-        """Say that all entries up to ``seq`` are in the mirror; never goes back."""
+    def set_mirrored(self, journal: str, seq: int, archived: Sequence[str] = ()) -> None:
+        """Say that all entries up to ``seq`` are in the mirror; see ``api``."""
         self._mirrored[journal] = max(seq, self._mirrored.get(journal, 0))
+        for attempt in archived:
+            self._records.pop(attempt, None)
+            self._plies.pop(attempt, None)
 
     def run_id(self) -> str:
         """Return the name of this server, which a restart would change."""

@@ -149,9 +149,12 @@ class RedisLedger:
         """Return the last entry known to be in the mirror on disk."""
         return int(self._field(self._keys.mirrored, journal) or 0)
 
-    def set_mirrored(self, journal: str, seq: int) -> None:
-        """Say that all entries up to ``seq`` are in the mirror; never goes back."""
-        self.server.run("set_mirrored", [self._keys.mirrored], journal, seq)
+    def set_mirrored(self, journal: str, seq: int, archived: Sequence[str] = ()) -> None:
+        """Say that all entries up to ``seq`` are in the mirror; see ``api``."""
+        keys = [self._keys.mirrored]
+        for attempt in archived:
+            keys += (self._keys.record(attempt), self._keys.plies(attempt))
+        self.server.run("set_mirrored", keys, journal, seq)
 
     def run_id(self) -> str:
         """Return the name of the server process that answers; see ``api``."""

@@ -189,12 +189,13 @@ class SeasonRunner:
         ]
         # Spools go when the mirror has passed their entry: not before all of them are archived.
         whole = self._to_archive[0].seq - 1 if self._to_archive else self.state.seq
-        if whole > self._archived:
-            self._ledger.set_mirrored(self.season, whole)
-            self._archived = whole  # only now: what an outage cut off is told again
-        while self._kept:  # only now: a hall gives a record back that is missing before
-            self._ledger.archived(self._kept[0])
-            self._kept.popleft()
+        if whole > self._archived or self._kept:
+            # In one step: a hall gives back a record that is missing before, and a kill behind
+            # it would leave the records of a season that is over.
+            self._ledger.set_mirrored(self.season, whole, self._kept)
+            # Only now: what an outage cut off is told again.
+            self._archived = max(whole, self._archived)
+            self._kept.clear()
         return games
 
     def _rebuild_events(self) -> None:

@@ -283,19 +283,37 @@ def _away(*_: object) -> NoReturn:
     raise errors.LedgerUnreachableError("away")
 
 
-class Outage:
-    """A ledger that is away at one call: the request is lost, or ``late``, the reply."""
+class Killed(BaseException):
+    """``serve`` is no more: nothing in it may catch this."""
 
-    def __init__(self, ledger: memory.MemoryLedger, at: int, *, late: bool) -> None:
+
+def _killed(*_: object) -> NoReturn:
+    raise Killed
+
+
+class Outage:
+    """A ledger that is away at one call: the request is lost, or ``late``, the reply.
+
+    With ``end`` something else than an outage happens there.
+    """
+
+    def __init__(
+        self,
+        ledger: memory.MemoryLedger,
+        at: int,
+        *,
+        late: bool,
+        end: Callable[[], NoReturn] = _away,
+    ) -> None:
         self.asked: list[str] = []
-        self._ledger, self._at, self._late = ledger, at, late
+        self._ledger, self._at, self._late, self._end = ledger, at, late, end
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         def ask(*args: Any) -> Any:
             self.asked.append(verb)
             away = len(self.asked) == self._at
             reply = None if away and not self._late else getattr(self._ledger, verb)(*args)
-            return _away() if away else reply
+            return self._end() if away else reply
 
         return ask
 
@@ -340,6 +358,44 @@ def test_an_outage_at_any_call_leaves_nothing_undone(tmp_path: pathlib.Path, *, 
         folders = sorted((root / "s" / "games").iterdir())
         assert [path.name for path in folders] == calm
         assert all((path / "record.json").exists() for path in folders)
+
+
+def play_until_killed(
+    ledger: memory.MemoryLedger, root: pathlib.Path, at: int, *, late: bool
+) -> None:
+    """Play a season to its end by a server that is killed at a call, and by the next one."""
+    hall, asked = Hall(ledger), Outage(ledger, at, late=late, end=_killed)
+    server = loop.Server(asked, root, hall.ring)  # type: ignore[arg-type]
+    rest = 2  # passes behind the end, in which the last game is archived
+    for number in range(200):
+        rest -= state.fold(ledger.read("s", 0, 10_000)).finished
+        try:
+            server.once()
+        except Killed:
+            server.close()
+            server = loop.Server(ledger, root, hall.ring)
+            server.once()
+        if not rest:
+            break
+        hall.play(f"attempt-{number}")
+    server.close()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the call", "behind the call"])
+def test_a_kill_at_any_call_leaves_no_record_behind(tmp_path: pathlib.Path, *, late: bool) -> None:
+    """What is in the archive is not in Redis any more, also once the season is over."""
+    make = launched(tmp_path)
+    undisturbed = make()
+    whole = Outage(undisturbed, 0, late=False)
+    play_through(undisturbed, tmp_path / "calm", whole)
+    for at in moments(whole.asked):
+        ledger = make()
+        play_until_killed(ledger, tmp_path / f"at-{at}", at, late=late)
+        entries = ledger.read("s", 0, 10_000)
+        attempts = [e.data["attempt"] for e in entries if e.kind == "game_finished"]
+        assert attempts
+        left = [attempt for attempt in attempts if ledger.record(attempt) is not None]
+        assert not left, f"call {at}, {whole.asked[at - 1]}"
 
 
 def test_one_archive_has_one_writer(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:
