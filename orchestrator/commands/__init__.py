@@ -233,6 +233,21 @@ def farm() -> None:
     """  # noqa: D301 - click reads the backspace as "do not wrap"
 
 
+DIALECTS = ("fastchess", "cutechess")
+
+
 def main() -> None:
     """Run the program ``farm``: the same group without ``celery -A orchestrator``."""
-    sys.exit(farm(prog_name="farm"))
+    sys.exit(farm(linked(sys.argv), prog_name="farm"))
+
+
+def linked(words: list[str]) -> list[str]:
+    """Return the words of ``farm``, of ``farm match`` under the name of another match runner.
+
+    A link such as ``fastchess`` or ``cutechess-cli`` to the program is all that scripts need.
+    """
+    name = os.path.basename(words[0])  # noqa: PTH119 - keeps `celery` commands light
+    dialect = next((one for one in DIALECTS if name.startswith(one)), None)
+    if dialect is None:
+        return words[1:]
+    return ["match", "-dialect", dialect, *(words[1:] or ["--help"])]

@@ -192,6 +192,38 @@ def test_the_schedule_of_scripts() -> None:
     assert (plan.swap, plan.reverse, plan.kind) == (False, True, "gauntlet")
 
 
+def test_each_dialect_has_its_own_defaults() -> None:
+    """What a script leaves open means what its program means, and is said."""
+    settings = read("-dialect", "fastchess")
+    plan = settings.plan
+    assert (plan.games, plan.rounds, plan.repeat, settings.output) == (2, 2, 2, "fastchess")
+    assert "2 rounds, each of 2 games of one opening" in settings.remarks[0]
+    plan = read("-dialect", "fastchess", "-rounds", "10").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (2, 10, 2)
+    plan = read("-games", "100", "-rounds", "2", "-dialect", "fastchess").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (2, 100, 2)
+    plan = read("-dialect", "fastchess", "-rounds", "10", "-games", "1").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (1, 10, 1)
+    assert not read("-dialect", "fastchess", "-rounds", "5", "-repeat").remarks
+    settings = read("-dialect", "cutechess", "-rounds", "10", "-repeat")
+    plan = settings.plan
+    assert (plan.games, plan.rounds, plan.repeat, settings.output) == (1, 10, 2, "cutechess")
+    assert "10 games" in settings.remarks[0]
+    plan = read("-dialect", "cutechess", "-games", "2").plan
+    assert (plan.games, plan.rounds, plan.repeat) == (2, 1, 1)
+    assert "one game a round" in read("-rounds", "10").remarks[0]
+
+
+def test_the_quick_form_of_fastchess() -> None:
+    """Two programs and a book: the rest is fastchess', and is said."""
+    settings = arguments.read(["-quick", "cmd=true", "cmd=false", "book=b.epd"])
+    assert [engine.spec.name for engine in settings.engines] == ["true", "false"]
+    assert settings.engines[0].control == contract.TimeControl(base_ms=10_000, increment_ms=100)
+    assert settings.openings == switches.Openings(pathlib.Path("b.epd"), "epd", "random")
+    assert (settings.plan.games, settings.plan.rounds) == (2, 25_000)
+    assert "tc=10+0.1" in settings.remarks[0]
+
+
 def test_adjudication_is_the_contracts() -> None:
     """-draw, -resign, -maxmoves and -tb become the rules of the order."""
     rules = read(
@@ -232,6 +264,8 @@ def test_outputs() -> None:
     assert not read("-log", "file=l", "level=info", "-epdout", "e").remarks
     assert len(read("-log", "file=l", "compress=true").remarks) == 1
     assert len(read("-epdout", "file=e", "append=false").remarks) == 1
+    settings = read("-debug", "all")
+    assert (settings.log, len(settings.remarks)) == (switches.LOG_FILE, 1)
     settings = read("-pgnout", "notation=san", "nodes=true", "file=g.pgn", "append=false")
     assert (settings.pgn, settings.append) == (pathlib.Path("g.pgn"), False)
     assert read("-journal", "j").journal == pathlib.Path("j")
@@ -258,7 +292,11 @@ def test_the_rest() -> None:
     ("words", "message"),
     [
         (["-rouns", "3"], "did you mean -rounds"),
-        (["-quick"], "-quick: not supported: write -engine, -openings"),
+        (["-quick", "cmd=true"], "-quick: found cmd=true; allowed: cmd=ONE cmd=OTHER book=FILE"),
+        (["-strict"], "-strict: not supported: leave it out"),
+        (["-config", "file=c.json"], "-config file=c.json: not supported: farm match -resume"),
+        (["-dialect", "arena"], "allowed: farm, fastchess, cutechess"),
+        (["-dialect", "fastchess", "-games", "9", "-rounds", "9"], "at most 2 games a round"),
         (["-tournament", "knockout"], "allowed: round-robin, roundrobin, gauntlet"),
         (["-variant", "atomic"], "allowed: standard, fischerandom"),
         (["-rounds", "x"], "-rounds: found 'x'; allowed: a whole number from 1"),

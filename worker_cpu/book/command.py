@@ -15,7 +15,7 @@ from orchestrator.arbiter import chess960
 from orchestrator.common import errors, files
 from orchestrator.testmatch import openings
 from worker_cpu.book import archive, enumeration, lines
-from worker_cpu.match import orders
+from worker_cpu.match import books
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PROGRESS = 100  # kept lines between two words on how far it is
@@ -67,7 +67,7 @@ def games(
     """
     form = _form(output)
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
-    found = archive.gather((orders.read_text(path) for path in sources), plies, variant)
+    found = archive.gather((books.read_text(path) for path in sources), plies, variant)
     chosen = [lines.named(line, variant) for line in found.chosen(least)[:limit]]
     facts = {"games": found.games, "short": found.short, "broken": found.broken}
     facts["of another variant"] = found.foreign

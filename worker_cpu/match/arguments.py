@@ -19,6 +19,7 @@ from worker_cpu.engines import sandbox
 from worker_cpu.match import cli_values, engines, schedule, switches
 
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
+OUTPUT = {"farm": "cutechess", "fastchess": "fastchess", "cutechess": "cutechess"}
 NO_RULES = contract.Adjudication()
 PATIENCE = contract.Timeouts()
 
@@ -52,6 +53,11 @@ class Settings:
     outcome_interval: int = 1
     json: bool = False
     remarks: tuple[str, ...] = ()
+    dialect: switches.Dialect = "farm"
+    output: switches.Output = "cutechess"
+    penta: bool = True
+    crc32: bool = False
+    force_concurrency: bool = False
 
     @property
     def listens(self) -> bool:
@@ -74,6 +80,12 @@ def read(arguments: Sequence[str]) -> Settings:
         else:
             switches.READERS[name](draft, f"-{name}", group)
     return _settings(draft)
+
+
+def dialect_of(arguments: Sequence[str]) -> str:
+    """Return the dialect that a command line names last, ``farm`` without one."""
+    named = [group for name, group in cli_values.grouped(arguments) if name == "dialect"]
+    return cli_values.one("-dialect", named[-1]) if named else Settings.dialect
 
 
 def names_engines(arguments: Sequence[str]) -> bool:
@@ -116,11 +128,16 @@ def _settings(draft: switches.Draft) -> Settings:
         plan=_plan(draft, len(field)),
         adjudication=contract.Adjudication.model_validate(draft.rules),
         timeouts=PATIENCE.model_copy(update=draft.timeouts),
-        **({"seed": random.randrange(1 << 32)} | _journal(draft.match)),
+        **(_defaults(draft.dialect) | _journal(draft.match)),
         remarks=tuple(draft.remarks),
+        dialect=draft.dialect,
     )
     _check(settings)
     return settings
+
+
+def _defaults(dialect: switches.Dialect) -> dict[str, Any]:
+    return {"seed": random.randrange(1 << 32), "output": OUTPUT[dialect]}
 
 
 def _journal(match: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,13 +148,56 @@ def _journal(match: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plan(draft: switches.Draft, count: int) -> schedule.Plan:
-    """Settle what scripts leave open: ``-repeat`` means two games, two games one opening."""
+    """Settle what scripts leave open, as the dialect has it; say what it decided."""
     wishes = dict(draft.plan)
-    if wishes.get("repeat") and "games" not in wishes:
-        wishes["games"] = wishes["repeat"]
-    if wishes.get("games") == 2 and "repeat" not in wishes:
-        wishes["repeat"] = 2
+    decided = {"farm": _as_farm, "fastchess": _as_fastchess, "cutechess": _as_cutechess}
+    remark = decided[draft.dialect](draft.plan, wishes)
+    if remark:
+        draft.remarks.append(remark)
     return schedule.Plan(engines=count, **wishes)
+
+
+def _as_farm(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:
+    """``-repeat`` means two games, two games one opening."""
+    if given.get("repeat") and "games" not in given:
+        wishes["games"] = wishes["repeat"]
+    if wishes.get("games") == 2 and "repeat" not in given:
+        wishes["repeat"] = 2
+    if "rounds" in given and not {"games", "repeat"} & given.keys():
+        return (
+            "-rounds without -games: one game a round, each with an opening of its own, as"
+            " cutechess-cli plays; fastchess plays two of one opening (-games 2, or -dialect"
+            " fastchess)"
+        )
+    return ""
+
+
+def _as_fastchess(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:
+    """Two rounds of two games of one opening; ``-repeat`` is another word for ``-games``."""
+    games = given.get("repeat", given.get("games", 2))
+    rounds = given.get("rounds", 2)
+    if games > 2:
+        games, rounds = rounds, games
+    if games > 2:
+        allowed = "at most 2 games a round with -dialect fastchess; -rounds N for more rounds"
+        raise cli_values.refuse("-games", f"{rounds}, and -rounds {games}", allowed)
+    wishes |= {"games": games, "rounds": rounds, "repeat": games}
+    missing = {"games", "rounds"} - {"games" if key == "repeat" else key for key in given}
+    swapped = rounds != given.get("rounds", 2)
+    if not missing and not swapped:
+        return ""
+    return f"-dialect fastchess: {rounds} rounds, each of {games} games of one opening"
+
+
+def _as_cutechess(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:
+    """One game an encounter; ``-repeat`` deals an opening to two games running."""
+    wishes.setdefault("games", 1)
+    if "repeat" in given and "games" not in given:
+        return (
+            f"-dialect cutechess: {given.get('rounds', 1)} games, since -repeat adds none;"
+            f" {given['repeat']} running share an opening"
+        )
+    return ""
 
 
 def _check(settings: Settings) -> None:

@@ -6,11 +6,13 @@ journal holds another match, 5 this host cannot play, 130 stopped by Ctrl-C or S
 
 from __future__ import annotations
 
+import importlib.metadata
 import pathlib
 import secrets
 import shlex
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
@@ -30,6 +32,8 @@ from worker_cpu.match import (
 
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
 HELP_WORDS = {"-h", "-help", "--help"}
+VERSION_WORDS = {"-v", "-version", "--version"}
+SPOKEN = {"fastchess": "1.8.2", "cutechess": "1.5.1"}  # the versions whose words were read
 
 
 class ArgumentCommand(click.Command):
@@ -40,6 +44,9 @@ class ArgumentCommand(click.Command):
         if HELP_WORDS & set(args) or not args:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit(0 if args else errors.UsageError.exit_code)
+        if VERSION_WORDS & set(args):
+            click.echo(_version(args))
+            ctx.exit(0)
         ctx.params["words"] = tuple(args)
         return []
 
@@ -62,7 +69,7 @@ engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             restart stderr initstr whitepov option.NAME
 schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
             -repeat [N] -noswap -reverse -concurrency N -use-affinity [CPUS]
-            -wait MS -sandbox plain|bubblewrap|auto
+            -wait MS -sandbox plain|bubblewrap|auto, -dialect fastchess|cutechess
 openings    -openings file=NAME format=pgn|epd|frc|dfrc plies=N start=N
             order=sequential|random policy=default|encounter|round
             positions=518,0-9; -srand N, -variant standard|fischerandom
@@ -118,6 +125,13 @@ def play(words: Sequence[str]) -> int:
         ).run(missing)
     kept.close()
     return _end(settings, telling, reason, complete=table.played == len(slots))
+
+
+def _version(words: Sequence[str]) -> str:
+    """Return the version; a dialect's own comes first, because scripts compare it."""
+    own = f"farm match {importlib.metadata.version('tournament-farm')}"
+    dialect = arguments.dialect_of(words)
+    return f"{dialect} {SPOKEN[dialect]}, spoken by {own}" if dialect in SPOKEN else own
 
 
 def _settings(told: list[str]) -> arguments.Settings:
@@ -216,6 +230,8 @@ def _end(
     if stopped and not complete:
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
+    if settings.crc32 and settings.pgn is not None and settings.pgn.exists():
+        telling.say(f"File {settings.pgn} has CRC32: {zlib.crc32(settings.pgn.read_bytes()):#x}")
     if settings.json:
         click.echo(report.encoded(telling.facts(reason.value, complete=complete)))
     return STOPPED if stopped else 0

@@ -6,9 +6,10 @@ A switch without a reader is refused by name, with what is used here instead.
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from orchestrator.arbiter import chess960
 from orchestrator.rating import sprt
@@ -17,23 +18,27 @@ from worker_cpu.engines import sandbox
 from worker_cpu.match import cli_values, engines
 
 Kind = Literal["pgn", "epd", "frc", "dfrc"]
+Dialect: TypeAlias = Literal["farm", "fastchess", "cutechess"]
 
-# Accepted because scripts hold them, without a meaning here; the remark says why.
+# Accepted because scripts have them, with or without a value; the remark says what is lost.
 IDLE = {
     "recover": "",  # it is always so: a crash costs a game, never the match
-    "force-concurrency": "",
     "autosaveinterval": "every finished game is saved at once",
     "bookmode": "",
+    "testEnv": "the lines of the output are the same with it",
+    "show-latency": "not printed: times are measured around the engine's own moment of thought",
+    "check-mate-pvs": "lines that claim a mate are not checked",
+    "resultformat": "the table at the end has every field, and --json every number",
+    "randomseed": "without -srand the seed is drawn for each match, and printed",
 }
 REFUSED = {
-    "quick": "write -engine, -openings and -each",
-    "config": "-resume goes on with the match of the journal",
-    "debug": "-log file=NAME keeps all that engines say",
-    "resultformat": "--json has every number",
-    "tbignore50": "tablebases are probed with the fifty-move rule",
-    "crc32": "the journal knows every game",
+    "strict": "leave it out, and look for 'Note:' and 'Fault' in the output",
+    "engines": "the engines that conf= knows are those of engines.json; print that file",
+    "loop": "start farm match again from the shell",
 }
+DIALECTS = ("farm", "fastchess", "cutechess")
 KINDS = ("pgn", "epd", "frc", "dfrc")
+LOG_FILE = pathlib.Path("farm-match.log")
 LOG = (("append", "true"), ("compress", "false"))  # what -log does, whatever is asked
 TOURNAMENTS = {
     "round-robin": "round-robin",
@@ -42,6 +47,8 @@ TOURNAMENTS = {
 }
 VARIANTS = ("standard", "fischerandom")
 TB_MODES = ("BOTH", "DRAW")
+Output: TypeAlias = Literal["cutechess", "fastchess"]
+OUTPUTS = ("cutechess", "fastchess")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Draft:
     timeouts: dict[str, int] = dataclasses.field(default_factory=dict)
     match: dict[str, Any] = dataclasses.field(default_factory=dict)
     remarks: list[str] = dataclasses.field(default_factory=list)
+    dialect: Dialect = "farm"
 
 
 Reader = Callable[[Draft, str, list[str]], None]
@@ -79,6 +87,26 @@ def _engine(draft: Draft, _: str, group: list[str]) -> None:
 
 def _each(draft: Draft, _: str, group: list[str]) -> None:
     draft.each = engines.wishes("each", group).over(draft.each)
+
+
+def _quick(draft: Draft, where: str, group: list[str]) -> None:
+    """Read fastchess' short form: two programs and a book, the rest as it has it."""
+    commands = [word for word in group if word.startswith("cmd=")]
+    books = [word.removeprefix("book=") for word in group if word.startswith("book=")]
+    if len(commands) != 2 or len(books) != 1 or len(group) != 3:
+        raise cli_values.refuse(where, " ".join(group), "cmd=ONE cmd=OTHER book=FILE")
+    names = [f"name={word.removeprefix('cmd=')}" for word in commands]
+    for command, name in zip(commands, names, strict=True):
+        _engine(draft, where, [command, name, "tc=10+0.1"])
+    _openings(draft, where, [f"file={books[0]}", "order=random"])
+    _draw(draft, where, ["movenumber=30", "movecount=8", "score=8"])
+    games = max(1, len(os.sched_getaffinity(0)) - 2)
+    draft.plan |= {"games": 2, "rounds": 25_000}
+    draft.match |= {"concurrency": games, "output": "cutechess"}
+    draft.remarks.append(
+        f"{where}: as fastchess has it: tc=10+0.1, 25,000 rounds of 2 games, order=random,"
+        f" -concurrency {games}, -draw movenumber=30 movecount=8 score=8"
+    )
 
 
 def _openings(draft: Draft, where: str, group: list[str]) -> None:
@@ -179,11 +207,16 @@ def _repeat(draft: Draft, where: str, group: list[str]) -> None:
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [append=false] [nodes=true …]``."""
     bare = {"min": "min=true", "fi": "fi=true"}
-    group = [bare.get(word, word) for word in group]
-    if group and "=" not in group[0]:
-        group[0] = f"file={group[0]}"
+    words = [bare.get(word, word) for word in group if not word.startswith("match_line=")]
+    if len(words) < len(group):
+        draft.remarks.append(
+            f"{where} match_line=: engines' lines are not copied into the PGN;"
+            " -log file=NAME keeps all they say"
+        )
+    if words and "=" not in words[0]:
+        words[0] = f"file={words[0]}"
     fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
-    found = cli_values.pairs(where, group, ("file", "min", "fi", "append", "notation", *fields))
+    found = cli_values.pairs(where, words, ("file", "min", "fi", "append", "notation", *fields))
     if "file" not in found:
         raise cli_values.refuse(where, "no file", "FILE or file=FILE")
     cli_values.choice(f"{where} notation", found.get("notation", "san"), ("san",))
@@ -230,13 +263,39 @@ def _log(draft: Draft, where: str, group: list[str]) -> None:
     draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [found.get("file", "")]))
 
 
-def _report(_: Draft, where: str, group: list[str]) -> None:
-    cli_values.truth(where, cli_values.pairs(where, group, ("penta",)).get("penta", "true"))
+def _report(draft: Draft, where: str, group: list[str]) -> None:
+    found = cli_values.pairs(where, group, ("penta",))
+    draft.match["penta"] = cli_values.truth(where, found.get("penta", "true"))
 
 
-def _output(_: Draft, where: str, group: list[str]) -> None:
+def _output(draft: Draft, where: str, group: list[str]) -> None:
     found = cli_values.pairs(where, group, ("format",))
-    cli_values.choice(where, found.get("format", "cutechess"), ("cutechess", "fastchess"))
+    draft.match["output"] = cli_values.choice(where, found.get("format", "cutechess"), OUTPUTS)
+
+
+def _crc32(draft: Draft, where: str, group: list[str]) -> None:
+    found = cli_values.pairs(where, group, ("pgn",))
+    draft.match["crc32"] = cli_values.truth(where, found.get("pgn", "true"))
+
+
+def _dialect(draft: Draft, where: str, group: list[str]) -> None:
+    draft.dialect = cli_values.choice(where, cli_values.one(where, group), DIALECTS)  # type: ignore[assignment] # `choice` has checked it
+
+
+def _debug(draft: Draft, where: str, group: list[str]) -> None:
+    """Read cutechess-cli's wish to see what engines say: a file has it, not the output."""
+    if group != ["all"]:
+        cli_values.none(where, group)
+    draft.match.setdefault("log", LOG_FILE)
+    draft.remarks.append(f"{where}: all that engines say is kept in {draft.match['log']}")
+
+
+def _config(draft: Draft, where: str, group: list[str]) -> None:
+    found = cli_values.pairs(where, group, ("file", "outname", "discard", "stats"))
+    if "file" in found and found.get("discard") != "true":
+        instead = "farm match -resume -journal FILE goes on with a match from its journal"
+        raise cli_values.unsupported(f"{where} file={found['file']}", instead)
+    draft.remarks.append(f"{where}: the journal is what a match is resumed from, -journal names it")
 
 
 def _text(field: str) -> Reader:
@@ -281,12 +340,13 @@ def _turn(draft: Draft, where: str, group: list[str]) -> None:
 
 def _flag(draft: Draft, where: str, group: list[str]) -> None:
     cli_values.none(where, group)
-    draft.match[where.removeprefix("-")] = True
+    draft.match[where.removeprefix("-").replace("-", "_")] = True
 
 
 READERS: Mapping[str, Reader] = {
     "engine": _engine,
     "each": _each,
+    "quick": _quick,
     "games": _shape("games"),
     "rounds": _shape("rounds"),
     "repeat": _repeat,
@@ -315,11 +375,16 @@ READERS: Mapping[str, Reader] = {
     "log": _log,
     "journal": _path("journal"),
     "resume": _flag,
+    "force-concurrency": _flag,
     "ratinginterval": _count("rating_interval", 0),
     "outcomeinterval": _count("outcome_interval", 0),
     "scoreinterval": _count("outcome_interval", 0),
     "output": _output,
     "report": _report,
+    "crc32": _crc32,
+    "debug": _debug,
+    "config": _config,
+    "dialect": _dialect,
     "startup-ms": _patience("start_ms"),
     "ucinewgame-ms": _patience("ready_ms"),
     "ping-ms": _patience("ready_ms"),

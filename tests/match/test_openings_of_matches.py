@@ -1,0 +1,100 @@
+"""Openings of a match: the orders that fastchess and cutechess-cli draw, long books, start."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import contract
+from orchestrator.common import errors
+from worker_cpu.match import arguments, books
+
+TWO = ["-engine", "cmd=true", "-engine", "cmd=false", "-each", "tc=10"]
+COUNT = 20
+# printed by their own code, of 20 openings with seed 42
+FASTCHESS = [6, 0, 1, 2, 9, 13, 10, 17, 18, 8, 15, 11, 12, 16, 7, 14, 4, 19, 3, 5]
+CUTECHESS = [2, 17, 15, 13, 12, 7, 18, 10, 4, 11, 6, 3, 8, 14, 19, 1, 16, 9, 0, 5]
+
+
+@pytest.fixture
+def book(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Write a book of 20 positions, told apart by their move numbers."""
+    path = tmp_path / "book.epd"
+    path.write_text("".join(position(number) + "\n" for number in range(COUNT)))
+    return path
+
+
+def position(number: int) -> str:
+    """Return a FEN that carries a number."""
+    return f"4k3/8/8/8/8/8/8/R3K3 w Q - 0 {number + 1}"
+
+
+def dealt(count: int, book: pathlib.Path, *words: str) -> list[int]:
+    """Return the numbers of the openings that a match deals."""
+    openings = ["-openings", f"file={book}", "format=epd", *words]
+    deal = books.deal(arguments.read([*TWO, *openings]))
+    return [number(deal(index)) for index in range(count)]
+
+
+def number(opening: contract.Opening) -> int:
+    """Return the number that a position carries."""
+    return int((opening.fen or "").split()[-1]) - 1
+
+
+def test_a_random_book_comes_in_fastchess_order(book: pathlib.Path) -> None:
+    """The same seed deals the openings that fastchess would."""
+    assert dealt(COUNT, book, "order=random", "-srand", "42") == FASTCHESS
+    words = ("order=random", "-srand", "42", "-dialect", "fastchess")
+    assert dealt(COUNT, book, *words) == FASTCHESS
+
+
+def test_the_cutechess_dialect_deals_in_its_order(book: pathlib.Path) -> None:
+    """cutechess-cli has a generator of its own."""
+    words = ("order=random", "-srand", "42", "-dialect", "cutechess")
+    assert dealt(COUNT, book, *words) == CUTECHESS
+
+
+def test_workers_with_different_starts_play_different_openings(book: pathlib.Path) -> None:
+    """start=N begins a shuffled book at its Nth opening; behind the last comes the first."""
+    assert dealt(5, book, "order=random", "start=6", "-srand", "42") == FASTCHESS[5:10]
+    assert dealt(3, book, "order=random", "start=19", "-srand", "42") == [3, 5, 6]
+    assert dealt(2, book, "order=random", "start=47", "-srand", "42") == FASTCHESS[6:8]
+    assert dealt(3, book, "start=19") == [18, 19, 0]
+
+
+def test_the_generators_are_the_papers() -> None:
+    """C++ names the 10,000th number of mt19937_64; cutechess' were printed by its own code."""
+    drawn = books.numbers(books.MT19937_64, 5489)
+    assert next(itertools.islice(drawn, 9_999, None)) == 9_981_545_732_273_789_042
+    assert next(books.numbers(books.MT19937_64, 2**64 - 1)) == 478_026_398_904_862_820
+    assert next(itertools.islice(books.numbers(books.CUTECHESS, 42), 1_999, None)) == 4_091_886_878
+
+
+@given(st.integers(1, 300), st.integers(0, 2**64))
+def test_every_opening_comes_once_before_any_comes_again(count: int, seed: int) -> None:
+    """A shuffle is a permutation, and what it deals first does not hang on how far it is asked."""
+    shuffle = books.Shuffle(count, books.numbers(books.MT19937_64, seed))
+    order = [shuffle[place] for place in range(count)]
+    assert sorted(order) == list(range(count))
+    assert books.Shuffle(count, books.numbers(books.MT19937_64, seed))[count - 1] == order[-1]
+
+
+def test_a_long_book_is_read_line_by_line(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same openings as of a short one; a broken line is named when it is dealt."""
+    monkeypatch.setattr(books, "LONG", 10)
+    path = tmp_path / "long.epd"
+    path.write_bytes(f"\ufeff# book\r\n\r\n{position(0)}\r\n  {position(1)}\nnonsense".encode())
+    book = books.read_book(path, "epd", None)
+    assert [number(book[at]) for at in (1, 0)] == [1, 0]
+    assert len(book) == 3
+    with pytest.raises(errors.BookError, match=r"long\.epd: line 5:"):
+        book[2]
+    path.write_text("# nothing but this\n")
+    with pytest.raises(errors.BookError, match="holds no opening"):
+        books.read_book(path, "epd", None)

@@ -1,0 +1,212 @@
+"""The openings of a match: which book, in which order, dealt by index.
+
+A random order is the one that the peer draws from the same seed, so that workers of a
+distributed test, told ``start=N -srand S``, share a book without playing an opening twice.
+fastchess' generator is the 64-bit Mersenne Twister (Nishimura, "Tables of 64-bit Mersenne
+Twisters", 2000; C++'s ``mt19937_64``), cutechess-cli's is the 32-bit one, except that it joins
+the lowest bit of a word where the paper joins the highest. Both shuffle from the front (Fisher
+and Yates), then begin at ``start``.
+
+Invariants: no opening comes twice before all came; the order depends on book length, seed
+and start alone; a long book costs what is dealt of it.
+"""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import itertools
+import pathlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from orchestrator import contract
+from orchestrator.arbiter import chess960, openings
+from orchestrator.common import bounds, errors
+from worker_cpu.match import arguments, switches
+
+Deal: TypeAlias = Callable[[int], contract.Opening]
+
+LONG: Final = 1 << 20  # bytes of a position list: beyond, each line is read when it is dealt
+_POSITION: Final = re.compile(rb"(?m)^[ \t]*[^\s#;%][^\r\n]*")
+_MARK: Final = b"\xef\xbb\xbf"
+
+
+def deal(settings: arguments.Settings) -> Deal:
+    """Return how openings are dealt by their index; raise ``BookError``."""
+    wanted = settings.openings
+    if wanted is None:
+        if settings.variant == "standard":
+            return lambda _: contract.Opening()
+        wanted = switches.Openings(kind="frc", order="random")
+    book = _book(wanted)
+    first = wanted.start - 1
+    if wanted.order == "sequential":
+        return lambda index: book[(first + index) % len(book)]
+    shuffle = Shuffle(len(book), numbers(_GENERATORS[settings.dialect], settings.seed))
+    return lambda index: book[shuffle[(first + index) % len(book)]]
+
+
+# -- books ---------------------------------------------------------------------------------
+
+
+def _book(wanted: switches.Openings) -> Sequence[contract.Opening]:
+    if wanted.file is not None:
+        return read_book(wanted.file, wanted.kind, wanted.plies)
+    make = chess960.double if wanted.kind == "dfrc" else chess960.opening
+    listed: Sequence[int] = wanted.positions
+    if not listed:
+        listed = range(chess960.DOUBLE if wanted.kind == "dfrc" else chess960.POSITIONS)
+    return _Made(listed, make)
+
+
+class _Made(Sequence[contract.Opening]):
+    """Openings that are made of their numbers when they are dealt."""
+
+    def __init__(self, listed: Sequence[int], make: Callable[[int], contract.Opening]) -> None:
+        self._listed, self._make = listed, make
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __getitem__(self, index: int) -> contract.Opening:  # type: ignore[override] # no slices
+        return self._make(self._listed[index])
+
+
+def read_book(
+    path: pathlib.Path, kind: switches.Kind, plies: int | None
+) -> Sequence[contract.Opening]:
+    """Read a book, compressed with gzip or not; raise ``BookError``."""
+    content = _content(path)
+    if kind == "epd" and len(content) > LONG:
+        return _Lines(content, str(path))
+    return openings.parse(_text(content), "epd" if kind == "epd" else "pgn", plies, str(path))
+
+
+class _Lines(Sequence[contract.Opening]):
+    """The positions of a long list, each read when it is dealt."""
+
+    def __init__(self, content: bytes, source: str) -> None:
+        self._content, self._source = content, source
+        begin = len(_MARK) if content.startswith(_MARK) else 0
+        lines = _POSITION.finditer(content, begin)
+        self._starts = array.array("Q", (line.start() for line in lines))
+        if not self._starts:
+            raise errors.BookError(f"{source}: holds no opening (read as epd)")
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, index: int) -> contract.Opening:  # type: ignore[override] # no slices
+        start = self._starts[index]
+        line = _POSITION.match(self._content, start)
+        assert line is not None
+        try:
+            return openings.position(_text(line[0]).strip())
+        except ValueError as error:
+            number = self._content.count(b"\n", 0, start) + 1
+            raise errors.BookError(f"{self._source}: line {number}: {error}") from error
+
+
+def read_text(path: pathlib.Path) -> str:
+    """Read a text file, by gzip when it is compressed; raise ``BookError``."""
+    return _text(_content(path))
+
+
+def _content(path: pathlib.Path) -> bytes:
+    try:
+        return bounds.content(path, bounds.BOOK_BYTES)
+    except bounds.DAMAGED as error:
+        raise errors.BookError(f"{path}: cannot be read: {error}") from error
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")  # older PGN collections
+
+
+# -- random orders -------------------------------------------------------------------------
+
+
+class Shuffle:
+    """A random order of ``count`` things, drawn as far as it is asked for."""
+
+    def __init__(self, count: int, drawn: Iterator[int]) -> None:
+        """Take the random numbers that the order is drawn from."""
+        self._count, self._drawn = count, drawn
+        self._order = array.array("Q")
+        self._moved: dict[int, int] = {}  # what lies where something else was taken
+
+    def __getitem__(self, place: int) -> int:
+        """Return which thing comes at a place, both from 0."""
+        while len(self._order) <= place:
+            here = len(self._order)
+            left = self._count - here
+            other = here + (next(self._drawn) % left if left > 1 else 0)
+            lying = self._moved.pop(here, here)
+            if other != here:
+                self._moved[other], lying = lying, self._moved.get(other, other)
+            self._order.append(lying)
+        return self._order[place]
+
+
+@dataclasses.dataclass(frozen=True)
+class Twister:
+    """The constants of a Mersenne Twister, by the names of the papers."""
+
+    w: int
+    n: int
+    m: int
+    upper: int  # the bits of a word that are joined with the ``lower`` ones of the next
+    lower: int
+    a: int
+    f: int
+    temper: tuple[tuple[int, int], ...]  # shifts (left above 0) and masks, in turn
+
+
+MT19937_64: Final = Twister(
+    w=64,
+    n=312,
+    m=156,
+    upper=0xFFFFFFFF80000000,
+    lower=0x7FFFFFFF,
+    a=0xB5026F5AA96619E9,
+    f=6364136223846793005,
+    temper=(
+        (-29, 0x5555555555555555),
+        (17, 0x71D67FFFEDA60000),
+        (37, 0xFFF7EEE000000000),
+        (-43, 0xFFFFFFFFFFFFFFFF),
+    ),
+)
+CUTECHESS: Final = Twister(
+    w=32,
+    n=624,
+    m=397,
+    upper=0x1,
+    lower=0x7FFFFFFF,
+    a=0x9908B0DF,
+    f=1812433253,
+    temper=((-11, 0xFFFFFFFF), (7, 0x9D2C5680), (15, 0xEFC60000), (-18, 0xFFFFFFFF)),
+)
+_GENERATORS: Final = {"farm": MT19937_64, "fastchess": MT19937_64, "cutechess": CUTECHESS}
+
+
+def numbers(shape: Twister, seed: int) -> Iterator[int]:
+    """Yield the random numbers that a seed leads to; of a longer seed the last bits count."""
+    full = (1 << shape.w) - 1
+    words = [seed & full]
+    for at in range(1, shape.n):
+        before = words[-1]
+        words.append((shape.f * (before ^ (before >> (shape.w - 2))) + at) & full)
+    for at in itertools.cycle(range(shape.n)):
+        joined = (words[at] & shape.upper) + (words[(at + 1) % shape.n] & shape.lower)
+        word = words[(at + shape.m) % shape.n] ^ (joined >> 1) ^ (shape.a if joined & 1 else 0)
+        words[at] = word
+        for shift, mask in shape.temper:
+            moved = word << shift if shift > 0 else word >> -shift
+            word ^= moved & mask
+        yield word
