@@ -34,6 +34,57 @@ def test_a_link_that_only_stays_silent_is_opened_anew(
         sync_api.expect(page.locator("#panel tbody tr").first).to_be_visible()
 
 
+def test_all_tabs_share_one_stream(browser: sync_api.Browser, tmp_path: pathlib.Path) -> None:
+    """One connection tells them all; when its tab is hidden or closed, another one takes over."""
+    asked: list[sync_api.Page] = []
+    made = browser.new_context()
+    made.set_default_timeout(page_faults.PATIENCE)
+    made.on("request", lambda one: asked.append(one.frame.page) if "/live" in one.url else None)
+    tape = theatre.simulated("demo")
+    tape.shown = len(tape.journal) // 2
+    with theatre.served(tape, tmp_path) as url:
+        made.clock.install()
+        tabs = [made.new_page() for _ in range(3)]
+        for tab in tabs:
+            tab.goto(url)
+            check_live(tab, tape)
+        assert asked == tabs[:1]
+        tape.shown += 40
+        for tab in tabs:
+            check_live(tab, tape)
+        for gone in (tabs[0], tabs[1]):
+            gone.evaluate(HIDE)
+            made.clock.fast_forward(SILENCE_MS)
+            check_live(tabs[2], tape)
+        gone.evaluate(SHOW)
+        tape.shown = len(tape.journal)
+        check_live(gone, tape)
+        with made.expect_event("request", lambda one: "/live" in one.url):
+            asked[-1].close()
+        made.close()
+
+
+HIDE = """() => {
+  Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true })
+  document.dispatchEvent(new Event("visibilitychange"))
+}"""
+SHOW = """() => {
+  delete document.visibilityState
+  document.dispatchEvent(new Event("visibilitychange"))
+}"""
+
+
+def check_live(tab: sync_api.Page, tape: theatre.Tape) -> None:
+    """Wait until a tab is live and counts all games that were played."""
+    played = sum(event.tally.games for event in tape.folded().events.values())
+    sync_api.expect(tab.locator("#link-state")).to_have_text("live")
+    tab.wait_for_function(
+        "played => [...document.querySelectorAll('#events small')]"
+        ".reduce((sum, one) => sum + Number(one.textContent.split('/')[0]), 0) === played",
+        arg=played,
+    )
+
+
 def test_a_panel_comes_when_the_server_is_back(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:

@@ -5,6 +5,7 @@ import * as feed from "./feed.js"
 import { GameView } from "./game.js"
 import { calm, over, resting, words } from "./notice.js"
 import { currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
+import { listen } from "./stream.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
@@ -21,11 +22,17 @@ function connect() {
   const { wanted } = page.state
   source?.close()
   if (wanted) look(wanted)
-  source = feed.listen(wanted, take, (on) => {
+  source = listen(wanted, take, (on) => {
     view.linked = on
     byId("link-state").textContent = on ? "live" : "reconnecting"
     byId("link-state").classList.toggle("on", on)
-  })
+  }, picture)
+}
+
+/** The snapshot as the server would send it now, for a tab that has just been opened. */
+function picture() {
+  const { wanted, season, seasons, live, viewers } = page.state
+  return season && (!wanted || wanted === season.season) ? { now_ms: feed.now(), seasons, season, game: live, viewers } : null
 }
 
 function take(kind, data) {
