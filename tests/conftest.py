@@ -71,6 +71,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
+CORES = os.sched_getaffinity(0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Give the process its cores back: a test that binds it would leave the next ones with few."""
+    os.sched_setaffinity(0, CORES)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skip for a missing package into a failure when CI is set."""

@@ -46,6 +46,7 @@ PROGRAM = pathlib.Path(sys.executable).with_name("farm")
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
 EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")  # of outgoing connections
 HALL = "hall-1"
+CORES = sorted(os.sched_getaffinity(0))  # not all of the machine's need be ours
 OPERATOR = "anna"  # who gives the commands
 TEST_REDIS = os.environ.get("FARM_TEST_REDIS", "users")  # or debian, or embedded
 BUSY = 3  # times as long as on a free machine may anything take that has to happen
@@ -53,6 +54,12 @@ ANSWER_SECONDS = "3"  # how long Celery's commands collect answers; a worker nee
 LEASE = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "2", "FARM_LEASE_SECONDS": "3"}
 # Where nobody is to be lost: a busy machine's pauses are far from an interruption.
 CALM = {"FARM_BEAT_SECONDS": "0.3", "FARM_DEAD_MAN_SECONDS": "40", "FARM_LEASE_SECONDS": "60"}
+
+
+def pinned(engines: int) -> dict[str, str]:
+    """Return the settings of a hall whose referee has one core and whose engines others."""
+    cores = ",".join(map(str, CORES[1 : 1 + engines]))
+    return {"FARM_REFEREE_CPUS": str(CORES[0]), "FARM_ENGINE_CPUS": cores}
 
 
 class Redis(embedded_redis.EmbeddedRedis):

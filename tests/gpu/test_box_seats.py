@@ -59,7 +59,7 @@ def wishing(tmp_path: pathlib.Path) -> Iterator[Wishing]:
                 "FARM_BOX": "box-1",
                 "FARM_BOX_DIR": str(directory),
                 "FARM_BOX_GPUS": "none",
-                "FARM_BOX_CPUS": "0",
+                "FARM_BOX_CPUS": str(harness.CORES[0]),
             }
         )
         with store.connect(server.url) as ledger:
@@ -79,7 +79,7 @@ def test_a_seat_is_an_order_for_the_agent(wishing: Wishing) -> None:
     order = json.loads((wishing.directory / "seats" / f"{answer.seats['white']}.json").read_text())
     assert order["argv"] == [sys.executable, "-V"]
     assert list(order["checksums"]) == [sys.executable]
-    assert order["cpus"] == [0]
+    assert order["cpus"] == harness.CORES[:1]
     assert order["limits"] == {"CORE": 0, "RTPRIO": 0}
     assert order["env"]["CUDA_VISIBLE_DEVICES"] == "", "no GPU was given"
     assert order["env"]["FARM_GAME"] == "game-1"

@@ -137,9 +137,9 @@ def test_on_cores_of_their_own_a_cheats_own_work_is_no_load_of_others(
     tmp_path: pathlib.Path, program: str, mode: str
 ) -> None:
     """Where load of others would prove a stall, children that nobody waits for are none."""
-    if (os.cpu_count() or 1) < 3:
+    if len(harness.CORES) < 3:
         pytest.skip("hardware: the referee and two engines' cores need three")
-    cores = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "1,2"}
+    cores = harness.pinned(2)
     with hall(tmp_path, "bubblewrap", **cores) as farm:
         launch(farm, program, [mode], ["honest", "1"], excused=str(EXCUSED))
         folded = farm.finish("cheats", PATIENCE)
@@ -154,9 +154,9 @@ def test_an_engine_that_works_in_its_opponents_turn_harms_nobody(
     tmp_path: pathlib.Path, program: str, mode: str
 ) -> None:
     """It is held while it waits: an opponent that needs most of its time keeps it."""
-    if (os.cpu_count() or 1) < 3:
+    if len(harness.CORES) < 3:
         pytest.skip("hardware: the referee and two engines' cores need three")
-    cores = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "1,2"}
+    cores = harness.pinned(2)
     with hall(tmp_path, "bubblewrap", **cores) as farm:
         launch(farm, program, [mode, "24"], ["honest", "40"], "600ms+0.15s")
         folded = farm.finish("cheats", PATIENCE)
@@ -252,8 +252,8 @@ def hogged(_farm: harness.Farm) -> Iterator[None]:
     """Take the engines' cores by processes that run before all others."""
     words = [sys.executable, "-I", "-S", "-c", HOG]
     hogs = [
-        subprocess.Popen([*words, core, str(2 * STALL_SECONDS)], stdout=subprocess.PIPE)
-        for core in ("1", "2")
+        subprocess.Popen([*words, str(core), str(2 * STALL_SECONDS)], stdout=subprocess.PIPE)
+        for core in harness.CORES[1:3]
     ]
     try:
         yield
@@ -314,11 +314,11 @@ def test_a_host_that_stalls_costs_no_engine_the_game(
     tmp_path: pathlib.Path, program: str, kind: str
 ) -> None:
     """However the host takes the time, no engine is blamed, and all games are played out."""
-    if os.geteuid() != 0 or (os.cpu_count() or 1) < 3:
+    if os.geteuid() != 0 or len(harness.CORES) < 3:
         pytest.skip("hardware: stalls of a host need root and three cores")
     quota = Quota() if kind == "quota" else None
     stalls: dict[str, Any] = {"frozen": frozen, "hogged": hogged, "quota": quota}
-    cores = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "1,2"}
+    cores = harness.pinned(2)
     try:
         with hall(tmp_path, "bubblewrap", **cores) as farm:
             if quota is not None:

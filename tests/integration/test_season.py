@@ -154,11 +154,13 @@ def _causes(farm: harness.Farm) -> list[str]:
 
 def test_engines_and_referee_stay_on_their_cores(tmp_path: pathlib.Path) -> None:
     """The core sets of the hall's settings hold for the running processes."""
-    cores = sorted(os.sched_getaffinity(0))
+    cores = harness.CORES
     if len(cores) < 2:
         pytest.skip("hardware: one core only")
-    sets = {"FARM_REFEREE_CPUS": str(cores[0]), "FARM_ENGINE_CPUS": str(cores[1])}
-    with harness.running(tmp_path, sets) as farm, harness.held(tmp_path / "gate") as hold:
+    with (
+        harness.running(tmp_path, harness.pinned(1)) as farm,
+        harness.held(tmp_path / "gate") as hold,
+    ):
         engines = [harness.scripted(farm.life, n, *hold) for n in range(4)]
         farm.launch(harness.league(tmp_path / "season.toml", engines, control="90s+1s"), "bound")
         farm.wait(lambda: len(harness.engines(farm)) == 2, 30, "two engines")

@@ -25,10 +25,6 @@ import pytest
 from orchestrator import contract
 from orchestrator.ops import supervisor
 
-PINNED = {
-    "FARM_REFEREE_CPUS": "0",
-    "FARM_ENGINE_CPUS": "1",
-}
 FREEZE_SECONDS = 4.5  # s: far beyond the clocks of these games
 HOGS = 15  # processes: they leave an engine on the same core a sixteenth of it
 SPIN = "while True: pass"
@@ -37,9 +33,9 @@ SPIN = "while True: pass"
 @pytest.fixture(scope="module")
 def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[harness.Farm]:
     """Return a farm whose engines have a core of their own."""
-    if os.cpu_count() == 1:
+    if len(harness.CORES) == 1:
         pytest.skip("hardware: one core cannot be the engines' alone")
-    with harness.running(tmp_path_factory.mktemp("pinned"), PINNED) as made:
+    with harness.running(tmp_path_factory.mktemp("pinned"), harness.pinned(1)) as made:
         yield made
 
 
@@ -92,7 +88,7 @@ def test_strangers_on_the_engines_core_cost_no_engine_the_game(pinned: harness.F
         pinned, "hogged", "--burn-ms", "150", control="800ms+0.4s", hold_after_attempts=50
     )
     interrupted.reached(pinned, "hogged")
-    with overloaded(1):
+    with overloaded(harness.CORES[1]):
         pinned.wait(lambda: bool(ends(pinned, "hogged")), 40, "the interruption")
     interrupted.unharmed(pinned, "hogged")
     end = ends(pinned, "hogged")[0]

@@ -98,9 +98,13 @@ def test_a_lane_on_cores_of_another_ends_its_worker(
     """It says which lane has them, and how one that is no more is forgotten."""
     with store.connect(redis.url) as ledger:
         known = lane_store.RedisLanes(ledger.server)
-        known.open_lane(lanes.Lane("hall-1", "old", "new", frozenset({0}), 64))
+        known.open_lane(lanes.Lane("hall-1", "old", "new", frozenset(harness.CORES[:1]), 64))
     environment = told(redis, tmp_path)
-    environment |= {"FARM_SANDBOX": "plain", "FARM_LANE": "a", "FARM_ENGINE_CPUS": "0"}
+    environment |= {
+        "FARM_SANDBOX": "plain",
+        "FARM_LANE": "a",
+        "FARM_ENGINE_CPUS": str(harness.CORES[0]),
+    }
     code, log = ended(supervisor.worker_command("hall-1", "a"), environment, tmp_path)
     assert code == 3, log
     assert "farm lanes --close hall-1.old" in log

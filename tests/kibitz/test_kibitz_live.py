@@ -26,15 +26,15 @@ from orchestrator.common import errors
 from orchestrator.ledger import keys, kibitz_store
 from orchestrator.ops import supervisor
 
-# The hall has core 0, the kibitzer core 1, as two hosts would have their own.
-HALL = {"FARM_REFEREE_CPUS": "0", "FARM_ENGINE_CPUS": "0"}
+# The hall has one core, the kibitzer the others, as two hosts would have their own.
+HALL = dict.fromkeys(("FARM_REFEREE_CPUS", "FARM_ENGINE_CPUS"), str(harness.CORES[0]))
 ARCHIVED = "archive/test_season_stage_-_league_liveeval_*.json"
 
 
 @pytest.fixture(scope="module")
 def engine() -> str:
     """Return a real engine; the test needs a core beside the hall's."""
-    if not {0, 1} <= os.sched_getaffinity(0):
+    if len(harness.CORES) == 1:
         pytest.skip("hardware: a second core")
     path = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin")
     if path is None:
@@ -44,7 +44,7 @@ def engine() -> str:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
-    """Run a farm whose hall is bound to core 0; its season is slow enough to be watched."""
+    """Run a farm whose hall is bound to one core; its season is slow enough to be watched."""
     with theatre.stage(tmp_path_factory.mktemp("kibitz"), HALL) as stage:
         theatre.season(stage.farm, delay_ms=200, strengths=(1, 2, 3))
         yield stage
@@ -119,13 +119,13 @@ def test_a_season_is_kibitzed_whatever_becomes_of_the_kibitzer(
 ) -> None:
     """Feeds as viewers read them, through crashes of engine and kibitzer; then the same bytes."""
     farm = web.farm
-    kibitzer = Kibitzer(farm, engine, "--cpus", "1", "--description", "one core")
+    kibitzer = Kibitzer(farm, engine, "--cpus", str(harness.CORES[1]), "--description", "one core")
     kibitzer.process.start()
     try:
         farm.wait(lambda: read(web, "data.json") is not None, 60, "the first word")
         assert heard(web)["engine"].startswith("Stockfish")
         first = kibitzer.another(farm, 0)
-        assert os.sched_getaffinity(first) == {1}
+        assert os.sched_getaffinity(first) == {harness.CORES[1]}
         harness.kill(first, signal.SIGKILL)  # the engine alone
         second = kibitzer.another(farm, first)
         grows(web, "an engine that was started again")
