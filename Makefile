@@ -21,6 +21,7 @@ $(VENV)/.dev: $(VENV)/.farm requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
+	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm simulate season16 --seed 7 --serve"
 	$(BIN)/farm up --launch demo --until-finished --data .farm/demo-$$(date +%Y%m%d-%H%M%S)
 
 system:

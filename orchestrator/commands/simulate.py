@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import signal
+import tempfile
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from orchestrator.commands import common, completing, tables
+from orchestrator.broadcast.forecast import settings as outlook
+from orchestrator.commands import common, completing, serve_web, services, tables
 from orchestrator.commands import launch as launching
-from orchestrator.common import errors
+from orchestrator.common import errors, logs
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
 from orchestrator.season.file import load, wording
 
 _DEFAULTS = game_model.Chances()
+SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no speed is given
 
 
 @click.command()
@@ -48,6 +54,15 @@ _DEFAULTS = game_model.Chances()
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     help="Write the season's journal there.",
 )
+@click.option("--serve", is_flag=True, help="Then play it on the live page, until ended.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
+    help="How many times as fast as real time --serve plays it: 3600 is an hour a second;"
+    " default: the whole season in 10 minutes.",
+)
+@services.address(serve_web.PORT)
 @common.json_option
 def simulate(
     file: str,
@@ -58,16 +73,24 @@ def simulate(
     time_loss_rate: Sequence[str],
     interruption_rate: float,
     journal: pathlib.Path | None,
+    host: str,
+    port: int,
+    speed: float | None,
     *,
+    serve: bool,
     as_json: bool,
 ) -> None:
     """Play the season of FILE to its end in virtual time, its games drawn from ratings.
 
     FILE is a path, or the name of a bundled season. The same seed plays the same
     season, to the byte. Ties that the organizers must decide are decided by lot.
+    With --serve the live page shows the season as it goes: tables, brackets, forecast. Its
+    games have results and no moves.
 
     Example: farm simulate season16 --seed 7 --crash-rate l2-3=0.1
     """
+    if speed is not None and not serve:
+        raise errors.UsageError("--speed: found without --serve; allowed: both, or neither")
     crash, crashes = _rates("--crash-rate", crash_rate, _DEFAULTS.crash)
     time_loss, time_losses = _rates("--time-loss-rate", time_loss_rate, _DEFAULTS.time_loss)
     drawn = game_model.Chances(
@@ -80,14 +103,18 @@ def simulate(
         time_losses=time_losses,
     )
     loaded = load.load(launching.season_file(file))
+    if serve:
+        loaded = season_simulation.marked(loaded)
     played = season_simulation.Simulation.launched(loaded, seed, drawn).run()
     if journal is not None:
         _write(journal, season_simulation.journal_bytes(played.journal))
     facts = season_simulation.facts(played)
     if as_json:
         common.print_json(facts)
-    else:
+    elif not serve:
         _show(played, facts)
+    if serve:
+        _serve(played, speed, host, port)
 
 
 def _rates(option: str, given: Sequence[str], default: float) -> tuple[float, dict[str, float]]:
@@ -112,6 +139,31 @@ def _write(path: pathlib.Path, content: bytes) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise errors.HostError(f"the journal cannot be written: {error}") from error
+
+
+def _serve(played: season_simulation.Simulation, speed: float | None, host: str, port: int) -> None:
+    """Play a simulated season on the live page, from its launch, until somebody ends it."""
+    from orchestrator.broadcast.web import app, server  # noqa: PLC0415 - the web's libraries
+
+    logs.configure()
+    took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
+    factor = speed or max(1.0, took_seconds / SHOW_SECONDS)
+    with (
+        serve_web.listen(host, port) as listening,
+        tempfile.TemporaryDirectory(prefix="farm-simulate-") as folder,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder goes, too
+        source = season_simulation.Playback(played.journal, factor, time.monotonic)
+        root = pathlib.Path(folder)
+        made = app.create(source, root / "archive", root / "feeds", outlook.Settings(humble=False))
+        click.echo(f"farm: the live page is at {serve_web.url(listening)}", err=True)
+        click.echo(
+            f"farm: {played.state.launched.season.name}: {wording.duration(took_seconds)} pass in"
+            f" {wording.duration(max(1.0, took_seconds / factor))}; Ctrl-C ends it",
+            err=True,
+        )
+        server.make(made, host, port).run(sockets=[listening])
 
 
 def _show(played: season_simulation.Simulation, facts: dict[str, Any]) -> None:

@@ -12,8 +12,10 @@ nobody else can go on; a season that the farm holds is resumed.
 
 from __future__ import annotations
 
+import bisect
+import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from orchestrator import contract
@@ -179,6 +181,59 @@ class Simulation:
         if entry.kind == entries.ATTEMPT_STARTED:
             game = str(entry.data["game"])
             self._attempts[game] = self._attempts.get(game, 0) + 1
+
+
+class Playback:
+    """A simulated season that happens again, as whoever shows seasons reads a ledger.
+
+    Its time runs ``speed`` times as fast as ``clock`` (s), from the launch on; after the last
+    entry it stands still. Nobody played its games: there are no plies and no records.
+    """
+
+    def __init__(
+        self, journal: Sequence[contract.Entry], speed: float, clock: Callable[[], float]
+    ) -> None:
+        """Begin now."""
+        self._journal, self._speed, self._clock = journal, speed, clock
+        self._begun = clock()
+        self._season = str(journal[0].data["id"])
+
+    def now_ms(self) -> int:
+        """Return the season's time of day."""
+        passed_ms = (self._clock() - self._begun) * self._speed * 1000
+        return min(self._journal[0].at_ms + round(passed_ms), self._journal[-1].at_ms)
+
+    def seasons(self) -> tuple[str, ...]:
+        """Return the one season."""
+        return (self._season,)
+
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Return entries after a number, as far as they have happened."""
+        return list(self._journal[after : min(self.last(journal), after + limit)])
+
+    def last(self, journal: str) -> int:
+        """Return the number of the last entry that has happened."""
+        if journal != self._season:
+            return 0
+        return bisect.bisect_right(self._journal, self.now_ms(), key=lambda entry: entry.at_ms)
+
+    def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:  # noqa: ARG002 - as a ledger
+        """Return no plies."""
+        return []
+
+    def live(self, hall: str) -> str | None:  # noqa: ARG002 - as a ledger
+        """Return that no hall shows anything."""
+        return None
+
+    def record(self, attempt: str) -> bytes | None:  # noqa: ARG002 - as a ledger
+        """Return that no game has a record."""
+        return None
+
+
+def marked(loaded: load.Loaded) -> load.Loaded:
+    """Return a season whose name says that it is simulated; nothing else of it changes."""
+    name = f"{loaded.season.name} (simulated)"
+    return dataclasses.replace(loaded, season=loaded.season.model_copy(update={"name": name}))
 
 
 def facts(played: Simulation) -> dict[str, Any]:
