@@ -2,7 +2,7 @@
 
 import { Chessboard, COLOR } from "../vendor/cm-chessboard/src/Chessboard.js"
 import { Markers, MARKER_TYPE } from "../vendor/cm-chessboard/src/extensions/markers/Markers.js"
-import { Arrows, ARROW_TYPE } from "../vendor/cm-chessboard/src/extensions/arrows/Arrows.js"
+import { Arrows } from "../vendor/cm-chessboard/src/extensions/arrows/Arrows.js"
 import { byId } from "./dom.js"
 
 const ASSETS = "vendor/cm-chessboard/assets/"
@@ -75,8 +75,9 @@ export class Board {
   }
 }
 
-export const EXPECTED = ARROW_TYPE.info
-export const THINKING = ARROW_TYPE.success
+// Arrows have the colour of the engine whose opinion they are: the move it thinks of, the reply it expects.
+export const THINKS = { white: { class: "arrow-white thinks" }, black: { class: "arrow-black thinks" } }
+export const EXPECTS = { white: { class: "arrow-white" }, black: { class: "arrow-black" } }
 
 let small = null
 

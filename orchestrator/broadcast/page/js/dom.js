@@ -80,10 +80,10 @@ function patchNode(old, next) {
 /** Whether an attribute is the spectator's (details are open), or is compared in another way. */
 const isOwn = (element, name) => name === "style" || (name === "open" && element.tagName === "DETAILS")
 
-/** Make a table; a heading is [text], or [text, true] above numbers. */
+/** Make a table; a heading is [text], [text, true] above numbers, or [] above what needs none. */
 export const table = (caption, head, rows, attributes = {}) => h("table", attributes,
   h("caption", { class: "sr" }, caption),
-  h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col", class: text[1] ? "num" : null }, text[0] ?? text)))),
+  h("thead", {}, h("tr", {}, head.map(([text, number]) => text === undefined ? h("td") : h("th", { scope: "col", class: number ? "num" : null }, text)))),
   h("tbody", {}, rows))
 
 /** Say that there is nothing to show, and why. */

@@ -1,6 +1,6 @@
 // The game panels: board, cards, counters, variations, moves, graphs; live or replayed.
 
-import { Board, EXPECTED, THINKING, hover, unhover } from "./board.js"
+import { Board, EXPECTS, THINKS, hover, unhover } from "./board.js"
 import { byId, fill, h, patch } from "./dom.js"
 import { get, now } from "./feed.js"
 import * as format from "./format.js"
@@ -277,9 +277,9 @@ export class GameView {
     const fen = ply?.fen ?? this.game.start_fen
     const arrows = []
     const reply = this.lines.get(this.cursor)?.[1]
-    if (reply) arrows.push([reply.uci, EXPECTED])
+    if (reply) arrows.push([reply.uci, EXPECTS[ply.side]])
     const search = this.following ? this.game.search : null
-    if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKING])
+    if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKS[search.side]])
     const where = ply ? `after ${numbered(ply)} ${ply.san}` : "at the start"
     this.board.show(fen, ply?.squares, arrows, `Board ${where}: ${spoken(fen)}`)
   }
@@ -294,7 +294,7 @@ export class GameView {
       const said = live ?? ply
       const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
       const first = live ? live.ply : ply?.n ?? 1
-      return h("div", { class: `line ${side}`, "data-line": side }, h("h4", {}, head), this.#steps(line, first))
+      return h("div", { class: `line ${side}`, "data-line": side }, h("h3", {}, head), this.#steps(line, first))
     }))
     this.#kibitzers()
   }
@@ -304,7 +304,7 @@ export class GameView {
     patch(byId("kibitzers"), said.map((one) => {
       const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
       const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
-      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h4", {}, head), this.#steps(one.line, one.ply))
+      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h3", {}, head), this.#steps(one.line, one.ply))
     }))
   }
 

@@ -79,7 +79,7 @@ function chance(name, value) {
 
 function favourites(lines) {
   const told = format.rivals(lines.map((line) => line.chance))
-  return table("Chances of the title", [["Engine"], ["Chance", true], [""]], lines.slice(0, FAVOURITES).map((line, at) => {
+  return table("Chances of the title", [["Engine"], ["Chance", true], []], lines.slice(0, FAVOURITES).map((line, at) => {
     const bar = h("span", { class: "bar" })
     bar.style.width = `${100 * line.chance}%`
     return h("tr", { "data-champion": line.engine }, h("th", { scope: "row" }, line.name),
