@@ -27,7 +27,9 @@ _FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 @click.argument("name", shell_complete=completing.engines)
 @click.option("--against", help="Another engine's id; default: the farm's own engine.")
 @click.option("--games", default=2, show_default=True, type=click.IntRange(1, 100))
-@click.option("--tc", "control", default="10s+100ms", show_default=True, help="Time control.")
+@click.option(
+    "--tc", "control", default="10+0.1", show_default=True, help="In seconds, or with units."
+)
 @click.option("--event", help="Play by this event's limits; default: the engine's next.")
 @common.season_option
 @rosters.file_option
@@ -48,7 +50,7 @@ def test(
     Run it on the hall's host, while the season is at a gate or paused, or without any
     season. With --file both engines are those of a roster file.
 
-    Example: farm engine test igel --against minic --games 4 --tc 1+1
+    Example: farm engine test igel --against minic --games 4 --tc 60+1
     """
     clock = test_games.control(control)
     chosen = _season(season, required=file is None)

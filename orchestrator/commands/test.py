@@ -44,7 +44,9 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option("--self-check", is_flag=True, help="Against itself; any fault is an error.")
 @click.option("--sprt", "tested", is_flag=True, help="Stop by elo0= elo1= [alpha= beta= model=].")
 @click.option("--games", type=click.IntRange(1, 10_000_000), help="Default: 1000; self-check: 4.")
-@click.option("--tc", "control", default="10s+100ms", show_default=True, help="Time control.")
+@click.option(
+    "--tc", "control", default="10+0.1", show_default=True, help="In seconds, or with units."
+)
 @click.option("--book", type=click.Path(path_type=pathlib.Path), help="Openings, PGN or EPD.")
 @click.option("--plies", type=int, help="Cut the lines of a PGN book.")
 @click.option("--variant", type=click.Choice(["standard", "fischerandom"]), default="standard")
@@ -65,7 +67,7 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
     Two games make a pair: one opening, colours swapped. --sprt stops when the pentanomial
     test has decided; bounds are in normalized Elo unless model=logistic.
 
-    Example: farm test dev --against base --file engines.toml --sprt elo0=0 elo1=5
+    Example: farm test dev --against base --file engines.toml --tc 8+0.08 --sprt elo0=0 elo1=5
     """
     with common.open_ledger() as ledger:
         spec, terms = _match(engine, words, told)
@@ -218,7 +220,8 @@ def _announce(
         click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
     if not quiet:
         names = ", ".join(one.name for one in spec.engines[1:])
-        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {spec.games} games")
+        games = f"{spec.games} games at {spec.time_control.spoken}"
+        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {games}")
 
 
 @contextlib.contextmanager

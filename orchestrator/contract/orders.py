@@ -48,6 +48,7 @@ class GameOrder(codec.Message):
     agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
     recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
     traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
+    hand_on: bool = False  # engines get their caller's environment (``farm match``)
     keep: tuple[codec.Side, ...] = ()  # whose engine may stay for the next order (``farm match``)
     sandbox: Literal["", "bubblewrap"] = ""  # a host that cannot give it must not play
     progress: played.Progress | None = None  # what an interrupted game goes on from

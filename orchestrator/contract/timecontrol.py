@@ -43,12 +43,13 @@ class TimeControl(codec.Message):
         return self
 
     @classmethod
-    def parse(cls, text: str) -> TimeControl:
+    def parse(cls, text: str, unit: str = "m") -> TimeControl:
         """Read ``30+5``: minutes plus seconds, as the rule texts write it.
 
-        Units may be given (``2s+50ms``, ``1.5m+1s``). ``40/60+0.5`` is 40 moves in 60
-        minutes, ``5s/move`` a fixed time, ``inf`` no clock; ``nodes=N`` and ``depth=N``
-        may follow behind a space, or stand alone. Raise ``ValueError``.
+        With ``unit="s"`` it is seconds plus seconds, as engine authors write it. Units may be
+        given (``2s+50ms``, ``1.5m+1s``). ``40/60+0.5`` is 40 moves in 60 minutes, ``5s/move`` a
+        fixed time, ``inf`` no clock; ``nodes=N`` and ``depth=N`` may follow behind a space, or
+        stand alone. Raise ``ValueError``.
         """
         *words, last = ["", *text.replace("+ ", "+").replace(" +", "+").split()]
         limits: dict[str, int] = {}
@@ -57,7 +58,7 @@ class TimeControl(codec.Message):
             last = words.pop() if words else ""
         if any(words):
             raise ValueError(f"not a time control: {text!r}")
-        return cls.model_validate(_clock(last) | limits)
+        return cls.model_validate(_clock(last, unit) | limits)
 
     @property
     def clocked(self) -> bool:
@@ -76,6 +77,20 @@ class TimeControl(codec.Message):
         periods = max(1.0, moves / self.moves) if self.moves else 1.0
         return round(self.base_ms * periods) + moves * self.increment_ms
 
+    @property
+    def spoken(self) -> str:
+        """Say the control with its units: ``30 min + 5 s``, ``40 moves in 90 s``."""
+        parts = []
+        if self.move_ms is not None:
+            parts.append(f"{_span(self.move_ms)} a move")
+        elif self.base_ms:
+            period = f"{self.moves} moves in " if self.moves else ""
+            increment = f" + {_span(self.increment_ms)}" if self.increment_ms else ""
+            parts.append(f"{period}{_span(self.base_ms)}{increment}")
+        parts += [f"{self.nodes} nodes a move"] if self.nodes else []
+        parts += [f"depth {self.depth}"] if self.depth else []
+        return ", ".join(parts)
+
     def __str__(self) -> str:
         """Write the control as PGN's TimeControl tag does: ``40/3600+0.5``, ``5/move``.
 
@@ -92,7 +107,7 @@ class TimeControl(codec.Message):
         return " ".join([clock, *told])
 
 
-def _clock(text: str) -> dict[str, int]:
+def _clock(text: str, unit: str) -> dict[str, int]:
     if text in ("", "inf", "-"):
         return {}
     if text.endswith("/move"):
@@ -100,7 +115,7 @@ def _clock(text: str) -> dict[str, int]:
     moves, slash, rest = text.rpartition("/")
     base, plus, increment = rest.partition("+")
     clock = {
-        "base_ms": _duration_ms(base, "m"),
+        "base_ms": _duration_ms(base, unit),
         "increment_ms": _duration_ms(increment, "s") if plus else 0,
     }
     return clock | ({"moves": int(moves)} if slash else {})
@@ -111,3 +126,7 @@ def _duration_ms(text: str, unit: str) -> int:
     if match is None:
         raise ValueError(f"not a duration: {text!r}")
     return round(float(match[1]) * _UNIT_MS[match[2] or unit])
+
+
+def _span(ms: int) -> str:
+    return f"{ms / 1000:.12g} s" if ms % 60_000 or not ms else f"{ms // 60_000} min"

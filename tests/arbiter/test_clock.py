@@ -151,6 +151,23 @@ def test_time_controls_are_read_and_shown(text: str, fields: dict[str, int], sho
 
 
 @pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("8+0.08", "8 s + 0.08 s"),
+        ("60+0.6", "1 min + 0.6 s"),
+        ("90", "90 s"),
+        ("2m+500ms", "2 min + 0.5 s"),
+        ("40/15+1", "40 moves in 15 s + 1 s"),
+        ("0.5/move depth=4", "0.5 s a move, depth 4"),
+        ("nodes=20000", "20000 nodes a move"),
+    ],
+)
+def test_engine_authors_write_seconds_and_read_units(text: str, spoken: str) -> None:
+    """Where seconds are meant a plain number is seconds; what is said has its units."""
+    assert contract.TimeControl.parse(text, "s").spoken == spoken
+
+
+@pytest.mark.parametrize(
     "text", ["", "inf", "0+5", "40/", "x+5", "5s/move+3", "1+1 fast", "1 1", "nodes=x", "depth=0"]
 )
 def test_what_is_no_time_control_is_refused(text: str) -> None:

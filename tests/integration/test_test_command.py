@@ -15,6 +15,7 @@ import pytest
 from click import testing
 
 from orchestrator import commands
+from orchestrator.commands import test_games
 from orchestrator.ops import supervisor
 
 ROSTER = """
@@ -105,6 +106,12 @@ def _run(farm: harness.Farm, *words: str) -> testing.Result:
 def _farm(farm: harness.Farm, *words: str) -> testing.Result:
     environment = farm.environment(harness.OPERATOR)
     return testing.CliRunner().invoke(commands.farm, list(words), env=environment)
+
+
+def test_a_time_control_is_in_seconds_as_in_every_match() -> None:
+    """8+0.08 is what engine authors mean by it, not eight minutes."""
+    control = test_games.control("8+0.08")
+    assert (control.base_ms, control.increment_ms) == (8_000, 80)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,7 +51,7 @@ def test_a_match_of_two_tells_its_score_and_writes_a_clean_pgn(tmp_path: pathlib
     assert "...      Good playing Black: 2 - 0 - 0  [1.000] 2" in out
     assert "Ptnml(0-2): [0, 0, 0, 0, 2]" in out
     games = list(pgn_games(tmp_path / "g.pgn"))
-    assert [game.headers["Round"] for game in games] == ["1", "2", "3", "4"]
+    assert [game.headers["Round"] for game in games] == ["1", "1", "2", "2"]
     assert {game.headers["Event"] for game in games} == {"Test"}
     assert {game.headers["Site"] for game in games} == {"Here"}
     assert games[0].headers["ECO"] == "C23"
@@ -99,6 +99,21 @@ def test_a_full_disk_ends_the_match_in_a_sentence(tmp_path: pathlib.Path) -> Non
     assert "No space left on device" in err
     assert "Traceback" not in err
     assert not table.survivors(tmp_path)
+
+
+def test_engines_get_the_environment_of_the_caller(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with other match runners; nothing of the farm's own is in it."""
+    monkeypatch.setenv("NETWORK_DIRECTORY", "/nets")
+    monkeypatch.setenv("FARM_REDIS_URL", "unix:///of/the/farm")
+    program = tmp_path / "shown"
+    program.write_text("#!/bin/sh\nenv > shown.txt\n")
+    program.chmod(0o755)
+    table.play(tmp_path, *table.mating("good", "Good"), "-engine", "cmd=./shown", "-each", "tc=5")
+    shown = (tmp_path / "shown.txt").read_text()
+    assert "NETWORK_DIRECTORY=/nets" in shown
+    assert "FARM_REDIS_URL" not in shown
 
 
 def test_a_misspelt_program_ends_the_match_before_its_first_game(tmp_path: pathlib.Path) -> None:
@@ -176,7 +191,7 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     numbers = [game["number"] for game in table.games(tmp_path / "g.pgn.jsonl")]
     assert sorted(numbers) == list(range(1, 21))
     rounds = [int(game.headers["Round"]) for game in pgn_games(tmp_path / "g.pgn")]
-    assert sorted(rounds) == list(range(1, 21))
+    assert sorted(rounds) == sorted([*range(1, 11)] * 2)
 
 
 def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:

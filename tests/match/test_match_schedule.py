@@ -88,6 +88,18 @@ def test_a_gauntlet_is_the_first_against_the_rest() -> None:
     assert {slot.engines for slot in slots} == {(0, 2), (1, 2), (0, 3), (1, 3)}
 
 
+def test_fastchess_pairs_in_the_order_of_its_list() -> None:
+    """Every round is one cycle; the seeds of its gauntlet meet each other."""
+    slots = schedule.slots(schedule.Plan(3, rounds=2, listed=True))
+    found = [(slot.round, slot.white, slot.black) for slot in slots]
+    cycle = [(0, 1), (0, 2), (1, 2)]
+    assert found[:3] == [(1, *pairing) for pairing in cycle]
+    assert [slot.engines for slot in slots[3:]] == cycle
+    assert {slot.round for slot in slots[3:]} == {2}
+    slots = schedule.slots(schedule.Plan(4, kind="gauntlet", seeds=2, listed=True))
+    assert [slot.engines for slot in slots] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]
+
+
 def test_policies_share_openings_by_round_or_encounter() -> None:
     """policy=round gives a round one opening, policy=encounter each encounter one."""
     by_round = schedule.slots(schedule.Plan(4, games=2, policy="round"))

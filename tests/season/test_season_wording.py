@@ -120,8 +120,8 @@ def test_check_tells_time_controls_in_their_order() -> None:
     """A superfinal's own comes with its games, those of its extensions behind (S16-8c, S16-8d)."""
     told = list(describe.sentences(describe.explain(load.load(SEASONS / "season16.toml"))))
     (line,) = (line for line in told if "match of 100 games" in line)
-    assert "match of 100 games at 120+10; if drawn, 16 more at 25+10; if drawn, 8 more at" in line
-    assert "at 3+2, again and again until one side is ahead: 100 games or more, about" in line
+    first = "match of 100 games at 120 min + 10 s; if drawn, 16 more at 25 min + 10 s; if drawn, 8"
+    assert f"{first} more at 3 min + 2 s, again and again until one side is ahead: 100" in line
 
 
 def test_check_confirms_a_changed_draw_rule(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def _as_fastchess(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:
     if games > 2:
         allowed = "at most 2 games a round with -dialect fastchess; -rounds N for more rounds"
         raise cli_values.refuse("-games", f"{rounds}, and -rounds {games}", allowed)
-    wishes |= {"games": games, "rounds": rounds, "repeat": games}
+    wishes |= {"games": games, "rounds": rounds, "repeat": games, "listed": True}
     missing = {"games", "rounds"} - {"games" if key == "repeat" else key for key in given}
     swapped = rounds != given.get("rounds", 2)
     if not missing and not swapped:

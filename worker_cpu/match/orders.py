@@ -26,7 +26,7 @@ class Orders:
             event_name=settings.event,
             game=f"{self._match}-{slot.number}-{attempt}",
             number=slot.number,
-            round=f"{slot.round}.{slot.number}" if len(settings.engines) > 2 else f"{slot.number}",
+            round=str(slot.round),
             white=white.spec if same else _own_clock(white),
             black=black.spec if same else _own_clock(black),
             time_control=white.control,
@@ -39,6 +39,7 @@ class Orders:
             journaled=False,  # a match keeps games, not plies: no clock waits for it
             recorded=settings.pgn is not None,
             traffic=settings.listens,
+            hand_on=settings.sandbox == "plain",
             # a sandbox is made for two engines: it hides each from the other
             keep=_staying(white, black) if settings.sandbox == "plain" else (),
         )

@@ -37,7 +37,7 @@ class Report:
         done = f", {self._games - missing} of them played before" if missing < self._games else ""
         self.say(
             f"Match of {len(self._table.names)} engines: {self._games} games{done},"
-            f" {openings} openings, {self._settings.concurrency} at a time,"
+            f" {openings} openings, {self._settings.concurrency} at a time, {self._clocks()},"
             f" seed {self._settings.seed}, journal {self._settings.journal}"
         )
 
@@ -112,6 +112,12 @@ class Report:
             ],
             "sprt": self._test_facts(),
         }
+
+    def _clocks(self) -> str:
+        spoken = [engine.control.spoken for engine in self._settings.engines]
+        if len(set(spoken)) == 1:
+            return spoken[0]
+        return " against ".join(dict.fromkeys(spoken))
 
     def _players(self, slot: schedule.Slot) -> str:
         return f"{self._table.names[slot.white]} vs {self._table.names[slot.black]}"

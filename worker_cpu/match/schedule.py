@@ -2,7 +2,8 @@
 
 A function of the settings alone, so that a match that is resumed finds the same games.
 Round robins follow the circle method, the encounters of a round one after the other;
-two engines simply meet once a round. Invariants: colours change with every game of the
+two engines simply meet once a round. fastchess pairs in the order of the list (``listed``):
+all encounters are one round. Invariants: colours change with every game of the
 same two engines (unless told not to); the games of a pair share their opening; no two
 encounters share one; a longer match begins with the same games.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Hashable, Iterator
 from typing import Literal, TypeAlias
 
@@ -33,6 +35,7 @@ class Plan:
     swap: bool = True
     reverse: bool = False
     policy: Policy = "default"
+    listed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,10 +97,21 @@ def _encounters(plan: Plan) -> Iterator[tuple[int, int, int]]:
     """Yield round, first and second engine of every encounter."""
     number = 0
     for _ in range(plan.rounds):
-        for pairings in _gauntlet(plan) if plan.kind == "gauntlet" else _circle(plan.engines):
+        for pairings in _rounds(plan):
             number += 1
             for first, second in pairings:
                 yield number, first, second
+
+
+def _rounds(plan: Plan) -> Iterator[list[tuple[int, int]]]:
+    if plan.listed:
+        first = plan.seeds if plan.kind == "gauntlet" else plan.engines
+        pairings = itertools.combinations(range(plan.engines), 2)
+        yield [pairing for pairing in pairings if pairing[0] < first]
+    elif plan.kind == "gauntlet":
+        yield from _gauntlet(plan)
+    else:
+        yield from _circle(plan.engines)
 
 
 def _circle(engines: int) -> Iterator[list[tuple[int, int]]]:

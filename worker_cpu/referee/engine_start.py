@@ -27,6 +27,7 @@ from worker_cpu.wire import errors
 
 SIDES = io_loop.SIDES
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
+_OWN = ("FARM_", "CREDENTIALS_DIRECTORY")  # what the farm's own programs are told
 
 
 class Start:
@@ -52,7 +53,7 @@ class Start:
         if self._order.sandbox and self._confinement.kind != self._order.sandbox:
             needed = f"the season needs {self._order.sandbox}, this host gives none"
             raise errors.InterruptedGameError(io_loop.SANDBOX_FAILED, needed)
-        environment = engine_environment(os.environ, self._order.game)
+        environment = engine_environment(os.environ, self._order.game, whole=self._order.hand_on)
         for side in SIDES:
             problem = self._begin(side, environment, cpus)
             if problem:
@@ -227,7 +228,17 @@ class Start:
         return self._table.disconnected(seat, note)
 
 
-def engine_environment(environment: Mapping[str, str], game: str) -> dict[str, str]:
-    """Return what engines get to see: no secret of the farm's is in it."""
-    handed_on = {name: environment[name] for name in _HANDED_ON if name in environment}
+def engine_environment(
+    environment: Mapping[str, str], game: str, *, whole: bool = False
+) -> dict[str, str]:
+    """Return what engines get to see: no secret of the farm's is in it.
+
+    ``whole`` hands on all of the caller's own, as other match runners do.
+    """
+    names = environment if whole else _HANDED_ON
+    handed_on = {
+        name: environment[name]
+        for name in names
+        if name in environment and not name.startswith(_OWN)
+    }
     return handed_on | {"FARM_GAME": game}

@@ -54,6 +54,7 @@ def _event(
         "open_ended": schedule.open_ended or bool(wording.going_on(event.format)),
         "ends_early": isinstance(event.format, model.Knockout),  # a match when it is decided
         "time_control": wording.control(event.time_control),
+        "clock": event.time_control.spoken,
         "days": round(total_ms / _DAY_MS, 2),
         "hours": round(total_ms / _HOUR_MS, 2),
         "book": event.book,
@@ -111,7 +112,7 @@ def _about(hours: float) -> str:
 
 def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
     most = _more_or_less([row])
-    played = "; ".join([f"{row['format']} at {row['time_control']}", *row["goes_on"]])
+    played = "; ".join([f"{row['format']} at {row['clock']}", *row["goes_on"]])
     gap = " with its break" if row["break"] else ""
     yield f"{row['event']}: {row['name']}, {row['engines']} engines ({', '.join(row['from'])})"
     yield (

@@ -98,7 +98,7 @@ def going_on(spec: model.Format) -> list[str]:
 
 
 def _extension(extension: model.Extension) -> str:
-    at = "" if extension.time_control is None else f" at {control(extension.time_control)}"
+    at = "" if extension.time_control is None else f" at {extension.time_control.spoken}"
     again = ", again and again until one side is ahead" if extension.repeat else ""
     return f"if drawn, {extension.games} more{at}{again}"
 
