@@ -35,6 +35,7 @@ LAYERS = (
     "orchestrator.broadcast",
     "orchestrator.broadcast.forecast orchestrator.ops",
     "orchestrator.broadcast.web",
+    "orchestrator.gateway",
     "orchestrator.commands",
     "worker_cpu.wire worker_cpu.builtin_engine worker_gpu.agent",
     "worker_cpu.protocols worker_gpu.seats",

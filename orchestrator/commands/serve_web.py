@@ -20,7 +20,8 @@ LISTENING = "the descriptor of a listening socket that this process inherits"
 def listen(host: str, port: int, option: str = "--host or --port") -> socket.socket:
     """Return a socket that listens; raise ``HostError``, naming ``option``, where none can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

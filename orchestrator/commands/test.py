@@ -22,8 +22,9 @@ from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
 from orchestrator.commands import common, rosters, test_games
 from orchestrator.common import bounds, errors
-from orchestrator.ledger import lane_store, store
+from orchestrator.ledger import batches, lane_store, store
 from orchestrator.rating import elo, sprt
+from orchestrator.season.file import roster
 from orchestrator.season.fold import orders
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders as testmatch_orders
@@ -56,6 +57,7 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option("--min-nps", default=0, type=click.IntRange(0), help="Only lanes at least so fast.")
 @click.option("--gpus", default=0, type=click.IntRange(0), help="GPUs that a lane must have.")
 @click.option("--one-node", is_flag=True, help="Only lanes on one NUMA node.")
+@click.option("--remote", is_flag=True, help="Remote workers may play it, too (docs/workers.md).")
 @click.option("--id", "name", help="The match's name; an old one goes on.")
 @click.option("--seed", default="", help="Deal openings in another order.")
 @common.season_option
@@ -118,13 +120,15 @@ def _match(
 
 def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_orders.Spec:
     control = test_games.control(told["control"])
-    engines = _engines(told["season"], told["file"])
+    file = told["file"]
+    engines = _pinned(file, names) if told["remote"] else _engines(told["season"], file)
     missing = [one for one in names if one not in engines]
     if missing:
         raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
     return testmatch_orders.Spec(
         id=name,
         engines=tuple(orders.engine_in(engines[one], "") for one in names),
+        remote=told["remote"],
         time_control=control,
         games=told["games"] or (CHECK_GAMES if told["self_check"] else 1000),
         openings=_openings(told["book"], told["plies"], told["variant"]),
@@ -139,6 +143,22 @@ def _engines(season: str | None, file: str | None) -> dict[str, contract.EngineS
         return rosters.specs(file)
     with common.open_ledger() as ledger:
         return dict(common.choose(ledger, season).engines)
+
+
+def _pinned(file: str | None, names: Sequence[str]) -> dict[str, contract.EngineSpec]:
+    """Return a roster file's engines; those of these names with their files' checksums."""
+    if file is None:
+        raise errors.UsageError("--remote pins the files of a roster: give it with --file")
+    found = {}
+    for name, entry in rosters.entries_of(file).items():
+        spec = roster.spec(rosters.pinned(entry)).model_copy(update={"builds": {}})
+        for one in filter(None, (spec.command[0], spec.network)):
+            if name in names and one not in spec.checksums:
+                raise errors.UsageError(
+                    f"--remote: {file}: {name}: {one} is not on this machine, and has no checksum"
+                )
+        found[name] = spec
+    return found
 
 
 def _openings(
@@ -190,11 +210,12 @@ def _run(
 ) -> tuple[sprt_match.Standing, bool]:
     """Keep the match until it is over or stopped; return its standing and whether it was."""
     told, shown = 0.0, -1
-    ring = doorbell.at(common.redis_url())
+    ring, remote = doorbell.at(common.redis_url()), batches.RedisBatches(ledger.server)
     try:
         keeper.open(common.author(ledger, "farm test"))
         _announce(ledger, keeper, spec, quiet=quiet)
         while True:
+            remote.lapse()
             standing = keeper.step(ring, WAIT_MS)
             due = time.monotonic() - told > TELL_SECONDS and standing.games != shown
             if not quiet and (due or standing.over):
@@ -216,7 +237,7 @@ def _announce(
     quiet: bool,
 ) -> None:
     """Say what is played, and why not where no lane can."""
-    if not keeper.able():
+    if not spec.remote and not keeper.able():
         click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
     if not quiet:
         names = ", ".join(one.name for one in spec.engines[1:])

@@ -41,6 +41,16 @@ key                    type    meaning; life
 ``tests:last``         hash    open test match to the last entry of its journal; while open
 ``tests:mirrored``     hash    open test match to the last entry in its mirror; while open
 ``tests:runs``         string  counter: how often a test match was opened; for ever
+``batches``            hash    batch to the lease of a remote worker's games (JSON); until its
+                               lease ends
+``batches:due``        zset    batch by the end of its lease (Redis' ms); as ``batches``
+``batches:held``       hash    access token to its batches with games that have no result
+``batches:tokens``     string  counter: the n of the last token of a batch; for ever
+``batches:counted``    hash    access token to the games of it that were counted; for ever
+``batches:refused``    hash    access token to batches ended for a wrong result; for ever
+``batches:seen``       hash    access token to the JSON of what its worker told last; for ever
+``workers``            hash    access token of a remote worker to its facts, with the SHA-256 of
+                               its secret (JSON); for ever
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived
 ``record:<a>``         string  the finished game's record; until archived
 ``box:<b>:wants``      hash    attempt to the JSON of the seats it wants of a GPU box; until
@@ -203,6 +213,15 @@ class Keys:
     def tests(self, what: str = "") -> str:
         """Name the open test matches, or one thing that is kept of each."""
         return f"{self.prefix}tests:{what}" if what else f"{self.prefix}tests"
+
+    def batches(self, what: str = "") -> str:
+        """Name the batches of remote workers, or one thing that is kept of them."""
+        return f"{self.prefix}batches:{what}" if what else f"{self.prefix}batches"
+
+    @property
+    def workers(self) -> str:
+        """Name the hash of the access tokens of remote workers."""
+        return f"{self.prefix}workers"
 
     def plies(self, attempt: str) -> str:
         """Name an attempt's ply stream."""

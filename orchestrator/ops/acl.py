@@ -7,7 +7,8 @@ has the table in words). Invariants:
 * nobody but ``operator`` and ``admin`` can delete, replace, trim or rename a season's journal
   or take an entry out of it. The rules know commands, not their words: who may add an entry
   could still cut by ``XADD``'s own MAXLEN, which the mirror and ``farm fsck`` show;
-* ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words;
+* ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words,
+  ``gateway`` nothing but batches and results of test matches;
 * passwords stand here as SHA-256 only, as Redis keeps them;
 * the default user is off, so nobody logs in as it, and may do everything: Redis replays its
   append-only file as the default user, and up to 7.4 (Valkey up to 9.1.1) checks that user's
@@ -58,6 +59,10 @@ BROKER = (
     *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "srem", "watch"),
     "unwatch",
 )
+GATEWAY = (
+    *("get", "hget", "hgetall", "xrevrange", "zrangebyscore", "time"),
+    *("hset", "hdel", "hincrby", "incr", "zadd", "zrem", "xadd"),
+)
 KIBITZ = (
     *("get", "hget", "hgetall", "mget", "xrange", "time", "multi", "exec", "discard"),
     *("set", "del", "hset", "hincrby", "pexpire"),
@@ -67,7 +72,16 @@ KIBITZ = (
 LISTEN = "(&* +subscribe +psubscribe +unsubscribe +punsubscribe)"
 ORDERS = f"(&{bells.KEYS}/*.celery.pidbox +publish)"
 EVENTS = f"(&{bells.KEYS}/*.celeryev/* +publish)"
-ROLES = ("admin", "orchestrator", "worker", "operator", "broadcast", "exporter", "kibitzer")
+ROLES = (
+    "admin",
+    "orchestrator",
+    "worker",
+    "operator",
+    "broadcast",
+    "exporter",
+    "kibitzer",
+    "gateway",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,8 +157,31 @@ def roles() -> dict[str, Role]:
             (),
             _allow(*KIBITZ, *CONNECT_6),
         ),
+        _gateway(names),
     )
     return {role.name: role for role in told}
+
+
+def _gateway(names: keys.Keys) -> Role:
+    """Return the role that faces the internet: batches of test matches, and nothing else.
+
+    Redis holds a script's keys against the rule that allows EVAL, and each of its commands against
+    all rules: so scripts may name keys which they may only read.
+    """
+    written = (
+        *(names.batches(), names.batches("*"), names.journal("test:*")),
+        *(names.tests(what) for what in ("next", "again", "served", "last")),
+    )
+    read = (names.epoch, names.tests(), names.tests("specs"), names.tests("mirrored"))
+    scripted = (f"~{name}" for name in (*written, *read))
+    return Role(
+        "gateway",
+        "deals batches of test games to remote workers, records their results",
+        (*(f"~{name}" for name in written), *(f"%R~{name}" for name in (*read, names.workers))),
+        (),
+        _allow(*GATEWAY, "script|load", "script|exists", *CONNECT_6),
+        (f"({' '.join((*scripted, '+eval', '+evalsha'))})",),
+    )
 
 
 def _allow(*commands: str) -> tuple[str, ...]:
@@ -159,7 +196,8 @@ def _replacing(*patterns: str) -> str:
 def _beside_journals(names: keys.Keys) -> tuple[str, ...]:
     """Return the patterns of all keys of the ledger but the journals."""
     own = (names.mirrored, names.alarms, names.services, names.wants("*"), names.kibitz("*"))
-    return (*(key for key in _of_hall(names) if key != names.journal("*")), *own)
+    remote = (names.workers, names.batches(), names.batches("*"))
+    return (*(key for key in _of_hall(names) if key != names.journal("*")), *own, *remote)
 
 
 def _of_hall(names: keys.Keys) -> tuple[str, ...]:

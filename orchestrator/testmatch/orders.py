@@ -35,6 +35,7 @@ class Spec(contract.Message):
     timeouts: contract.Timeouts = contract.Timeouts()
     variant: Literal["standard", "fischerandom"] = "standard"
     adjudication: contract.Adjudication = contract.Adjudication()
+    remote: bool = False  # remote workers may play it, too: its engines' files are pinned
 
     @property
     def opponents(self) -> int:

@@ -189,6 +189,21 @@ FORBIDDEN = [
             ("PUBLISH", "farm:celery:x", "y"),
         )
     ),
+    *(
+        ("gateway", words)
+        for words in (
+            ("HSET", KEYS.workers, "x", "{}"),
+            ("HSET", KEYS.tests(), "m", "{}"),
+            ("HSET", KEYS.tests("specs"), "m", "{}"),
+            ("SET", KEYS.epoch, "9"),
+            ("XADD", KEYS.journal("s"), "*", "kind", "x"),
+            ("XRANGE", KEYS.journal("s"), "-", "+"),
+            ("HGETALL", KEYS.orders("h")),
+            ("DEL", KEYS.batches()),
+            ("KEYS", "*"),
+            ("PUBLISH", "farm:celery:x", "y"),
+        )
+    ),
     ("broadcast", ("LLEN", "farm:celery:farm.play.hall-1")),
     ("anna", ("FLUSHDB",)),
     ("anna", ("SHUTDOWN",)),
@@ -222,6 +237,16 @@ def test_no_script_ends_a_journal_either(server: Server) -> None:
             assert client.xlen(KEYS.journal("s"))
 
 
+def test_a_script_of_the_gateway_only_reads_what_the_gateway_may_read(server: Server) -> None:
+    """EVAL names keys that it may not write: the commands in it are held against the rules."""
+    for key, words in ((KEYS.epoch, "'INCR', KEYS[1]"), (KEYS.tests(), "'HDEL', KEYS[1], 'm'")):
+        with (
+            server.client("gateway") as client,
+            pytest.raises(exceptions.ResponseError, match=r"can't access at least one|NOPERM"),
+        ):
+            client.eval(f"return redis.call({words})", 1, key)
+
+
 @pytest.mark.parametrize("user", ["orchestrator", "worker"])
 def test_what_ends_a_journal_is_allowed_on_all_other_keys_of_the_role(user: str) -> None:
     """A new kind of key needs a pattern in the selector as well; a journal fits none."""
@@ -233,7 +258,14 @@ def test_what_ends_a_journal_is_allowed_on_all_other_keys_of_the_role(user: str)
         parts = () if isinstance(member, property) else inspect.signature(member).parameters
         key = getattr(KEYS, name)(*["x"] * (len(parts) - 1)) if parts else getattr(KEYS, name)
         fits = any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
-        own = ("alarms", "mirrored", "services", "kibitz")  # what a worker never writes
+        own = (
+            "alarms",
+            "mirrored",
+            "services",
+            "kibitz",
+            "batches",
+            "workers",
+        )  # what a worker never writes
         others = ("journal",) if user == "orchestrator" else (*own, "journal")
         assert fits is (name not in others), key
 
@@ -252,8 +284,9 @@ def test_every_command_of_the_ledger_is_allowed() -> None:
 def test_every_key_of_playing_is_the_workers() -> None:
     """A new kind of key needs a pattern in the table, but for what only the orchestrator writes."""
     patterns = [pattern.removeprefix("~") for pattern in acl.roles()["worker"].keys]
+    own = ("prefix", "alarms", "mirrored", "services", "kibitz", "batches", "workers")
     for name, member in inspect.getmembers(keys.Keys):
-        if name.startswith("_") or name in ("prefix", "alarms", "mirrored", "services", "kibitz"):
+        if name.startswith("_") or name in own:
             continue
         parts = () if isinstance(member, property) else inspect.signature(member).parameters
         key = getattr(KEYS, name)(*["x"] * (len(parts) - 1)) if parts else getattr(KEYS, name)

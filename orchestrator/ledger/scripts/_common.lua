@@ -107,3 +107,16 @@ local function deal_again(again, match, game)
   local more = listed and listed ~= ''
   redis.call('HSET', again, match, more and listed .. ' ' .. game or game)
 end
+
+-- Forget a remote worker's batch; its games without a result are dealt again, if their match is
+-- still open. Answer how many.
+local function end_batch(batches, due, held, tests, again, batch, lease)
+  redis.call('HDEL', batches, batch)
+  redis.call('ZREM', due, batch)
+  if lease.games == '' then return 0 end
+  redis.call('HINCRBY', held, lease.owner, -1)
+  if not still_open(tests, lease) then return 0 end
+  deal_again(again, lease.match, lease.games)
+  local _, games = string.gsub(lease.games, '%d+', '')
+  return games
+end

@@ -1,0 +1,171 @@
+"""``farm worker-token``: access tokens of remote workers: make, list, revoke."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import time
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator import contract
+from orchestrator.commands import common, tables, times
+from orchestrator.common import errors
+from orchestrator.contract import remote
+from orchestrator.ledger import store, worker_tokens
+
+LIFE = "+90d"
+
+
+@click.group("worker-token")
+def worker_token() -> None:
+    """Make, list and revoke the access tokens of remote workers (docs/workers.md).
+
+    Example: farm worker-token list
+    """
+
+
+@worker_token.command()
+@click.argument("name")
+@click.option(
+    "--match",
+    "matches",
+    multiple=True,
+    default=("*",),
+    show_default=True,
+    metavar="PATTERN",
+    help="Test matches that its workers may play, as dev-*; may be repeated.",
+)
+@click.option("--until", default=LIFE, show_default=True, help=f"When it ends: {times.HELP}")
+@click.option(
+    "--batches",
+    type=click.IntRange(1, 100_000),
+    default=worker_tokens.BATCHES,
+    show_default=True,
+    help="Batches that its workers may hold at once.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False),
+    help="Write the token to this new file (mode 600), not to the terminal.",
+)
+@common.audited
+@common.json_option
+def create(
+    name: str,
+    matches: tuple[str, ...],
+    until: str,
+    batches: int,
+    out: pathlib.Path | None,
+    by: str,
+    reason: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make a token for the workers of NAME, and show it once: only its hash is stored.
+
+    Example: farm worker-token create anna --match "dev-*" --until +30d --out anna.token
+    """
+    if not remote.NAME.fullmatch(name):
+        raise errors.UsageError(f"NAME: found {name!r}; allowed: letters, digits, . _ -")
+    now_ms = time.time_ns() // 1_000_000
+    until_ms = times.read(until, now_ms)
+    with common.open_ledger() as ledger:
+        who = common.author(ledger, by)
+        made, token = worker_tokens.make(name, matches, now_ms, until_ms, who, batches)
+        if not dry_run:
+            if out is not None:
+                _write(out, token)
+            facts = {"token": made.id, "owner": name, "matches": list(matches)}
+            _journal(ledger, "worker_token_created", facts | {"until_ms": until_ms}, who, reason)
+            worker_tokens.RedisTokens(ledger.server).write(made)
+    told: dict[str, Any] = {**_facts(made), "dry_run": dry_run}
+    if dry_run:
+        common.report(as_json, told, f"a token for {name} would be made")
+    elif out is not None:
+        common.report(as_json, told, f"{made.id}: the token of {name} is in {out}")
+    else:
+        common.report(as_json, told | {"secret": token}, token)
+
+
+@worker_token.command("list")
+@common.json_option
+def list_(*, as_json: bool) -> None:
+    """List all tokens, with what was played under each.
+
+    Example: farm worker-token list --json
+    """
+    with common.open_ledger() as ledger:
+        tokens = worker_tokens.RedisTokens(ledger.server)
+        rows, uses = tokens.all(), tokens.uses()
+    now_ms, unused = time.time_ns() // 1_000_000, worker_tokens.Use(0, 0, 0, {})
+    used = [uses.get(one.id, unused) for one in rows]
+    if as_json:
+        told = [
+            _facts(one) | {"valid": not one.invalid(now_ms), "use": dataclasses.asdict(use)}
+            for one, use in zip(rows, used, strict=True)
+        ]
+        common.print_json({"tokens": told})
+        return
+    heads = ("token", "name", "matches", "until", "state", "games", "refused", "seen")
+    table = rich.table.Table(*heads)
+    for one, use in zip(rows, used, strict=True):
+        state = one.invalid(now_ms).removeprefix("the token ") or "valid"
+        facts = (" ".join(one.matches), tables.moment(one.until_ms), state)
+        counts = (str(use.games), str(use.refused), str(use.seen.get("host", "")))
+        table.add_row(one.id, one.name, *facts, *counts)
+    common.console().print(table)
+
+
+@worker_token.command()
+@click.argument("token")
+@common.audited
+@common.json_option
+def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Revoke a TOKEN by its id: its workers are refused from now on.
+
+    What they have told counts (`farm set-aside` takes it out); games that they have now
+    are dealt again when their leases end.
+
+    Example: farm worker-token revoke 3f9a1c27d0 --reason "its host was sold"
+    """
+    with common.open_ledger() as ledger:
+        tokens = worker_tokens.RedisTokens(ledger.server)
+        known = tokens.find(token)
+        if known is None:
+            ids = ", ".join(one.id for one in tokens.all()) or "none"
+            raise errors.RefusedError(f"there is no token {token!r}; tokens: {ids}")
+        if not dry_run and not known.revoked_ms:
+            who = common.author(ledger, by)
+            facts = {"token": known.id, "owner": known.name}
+            _journal(ledger, "worker_token_revoked", facts, who, reason)
+            tokens.write(dataclasses.replace(known, revoked_ms=time.time_ns() // 1_000_000))
+    would = "would be" if dry_run else "is"
+    sentence = f"the token {known.id} of {known.name} {would} revoked"
+    common.report(as_json, {"id": known.id, "name": known.name, "dry_run": dry_run}, sentence)
+
+
+def _journal(
+    ledger: store.RedisLedger, kind: str, facts: dict[str, Any], who: str, reason: str
+) -> None:
+    common.append_farm(ledger, contract.Draft(kind, {**facts, "reason": reason}), who)
+
+
+def _facts(token: worker_tokens.WorkerToken) -> dict[str, Any]:
+    """Return what may be shown of a token: not even its hash."""
+    facts = dataclasses.asdict(token)
+    del facts["sha256"]
+    return facts
+
+
+def _write(path: pathlib.Path, token: str) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{token}\n")
+    except OSError as error:
+        raise errors.HostError(f"{path}: {error.strerror}; give --out a new file") from error

@@ -1,0 +1,237 @@
+"""The gateway's web application: who asks, how much, and in which words; then the desk.
+
+Each request is held against its address' and its token's allowance before its body is read, and
+the body against a bound in bytes and seconds. What is refused is answered with the reason, as
+JSON (``{"error": …}``); a token is never in an address, an answer or a log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import ipaddress
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, TypeAlias, TypeVar
+
+import pydantic
+import structlog
+from starlette import applications, concurrency, requests, responses, routing
+
+from orchestrator import contract
+from orchestrator.broadcast.web import limits
+from orchestrator.common import errors
+from orchestrator.contract import remote
+from orchestrator.gateway import desk
+from orchestrator.ledger import worker_tokens
+
+log = structlog.get_logger()
+
+BODY_BYTES: Final = 8 << 20  # of one request: 64 games of 200 plies have 4 MB
+BODY_SECONDS: Final = 60.0  # s: a body that takes longer is given up
+LAPSE_SECONDS: Final = 2.0  # s: between two looks for leases that have run out
+REDIS_RETRY_SECONDS: Final = 5  # s: told to workers while Redis is away
+A_SECOND: Final = 5.0  # requests of one token; a worker of 64 cores sends one in two seconds
+AT_ONCE: Final = 40
+ADDRESS_A_SECOND: Final = 20.0  # requests of one address: a university's workers may share it
+ADDRESS_AT_ONCE: Final = 200
+WRONG_A_SECOND: Final = 0.1  # tokens that nobody was given, of one address
+WRONG_AT_ONCE: Final = 10
+KNOWN: Final = 10_000  # addresses and tokens remembered; beyond, the one unseen longest goes
+_SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
+BEARER: Final = "bearer "
+
+Message = TypeVar("Message", bound=contract.Message)
+Work: TypeAlias = Callable[[worker_tokens.WorkerToken, Any], Any]
+Endpoint: TypeAlias = Callable[[requests.Request], Awaitable[responses.Response]]
+
+
+class _Limits:
+    """Allowances that fill up again with time, one for each key that was seen lately."""
+
+    def __init__(self, a_second: float, at_once: float) -> None:
+        self._rate = (a_second, at_once)
+        self._known: collections.OrderedDict[str, limits.Allowance] = collections.OrderedDict()
+
+    def take(self, key: str) -> bool:
+        """Use one request of a key; return whether it had one."""
+        return self._of(key).take()
+
+    def spent(self, key: str) -> bool:
+        """Say whether a key has nothing left, without using any of it."""
+        return key in self._known and not self._of(key).take(0.0)
+
+    def _of(self, key: str) -> limits.Allowance:
+        allowance = self._known.pop(key, None) or limits.Allowance(*self._rate)
+        self._known[key] = allowance
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return allowance
+
+
+class AnsweredError(Exception):
+    """A request ends here, with this answer."""
+
+    def __init__(self, status: int, why: str, retry_after: int | None = None) -> None:
+        super().__init__(why)
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        if status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        self.answer = _json({"error": why}, status, headers)
+
+
+class Gateway:
+    """The endpoints."""
+
+    def __init__(self, dealer: desk.Desk, tokens: worker_tokens.RedisTokens) -> None:
+        self._desk, self._tokens = dealer, tokens
+        self._addresses = _Limits(ADDRESS_A_SECOND, ADDRESS_AT_ONCE)
+        self._wrong = _Limits(WRONG_A_SECOND, WRONG_AT_ONCE)
+        self._owners = _Limits(A_SECOND, AT_ONCE)
+
+    def app(self) -> applications.Starlette:
+        """Return the application."""
+        verbs: dict[str, tuple[type[contract.Message], Work]] = {
+            "claim": (remote.BatchWanted, self._desk.claim),
+            "results": (remote.GamesTold, self._desk.hear),
+            "renew": (remote.BatchNamed, self._desk.renew),
+            "return": (remote.BatchNamed, self._give_back),
+        }
+        routes = [
+            routing.Route(f"/work/v1/{name}", self._endpoint(kind, work), methods=["POST"])
+            for name, (kind, work) in verbs.items()
+        ]
+        routes.append(routing.Route("/work/v1/token", self._endpoint(None, self._told)))
+        routes.append(routing.Route("/healthz", _healthy))
+        return applications.Starlette(routes=routes, lifespan=self._lifespan)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: applications.Starlette) -> AsyncIterator[None]:
+        lapsing = asyncio.create_task(self._lapse())
+        try:
+            yield
+        finally:
+            lapsing.cancel()
+
+    async def _lapse(self) -> None:
+        while True:
+            try:
+                await concurrency.run_in_threadpool(self._desk.lapse)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+            await asyncio.sleep(LAPSE_SECONDS)
+
+    def _endpoint(self, kind: type[contract.Message] | None, work: Work) -> Endpoint:
+        async def endpoint(request: requests.Request) -> responses.Response:
+            try:
+                token = await self._authenticated(request)
+                told = None if kind is None else _read(kind, await _body(request))
+                answer = await concurrency.run_in_threadpool(work, token, told)
+            except AnsweredError as refused:
+                return refused.answer
+            except desk.RefusedBatchError as error:
+                return _json({"error": str(error)}, 409)
+            except errors.LedgerAwayError as error:
+                log.warning("redis.away", error=str(error))
+                why = "the farm's ledger cannot be reached at this moment; try again"
+                return AnsweredError(503, why, REDIS_RETRY_SECONDS).answer
+            plain = (
+                answer.model_dump(mode="json") if isinstance(answer, pydantic.BaseModel) else answer
+            )
+            return _json(plain)
+
+        return endpoint
+
+    async def _authenticated(self, request: requests.Request) -> worker_tokens.WorkerToken:
+        """Return the token of a request; raise ``AnsweredError`` without a valid one."""
+        address = _site(request.client.host if request.client else "")
+        if self._wrong.spent(address):
+            raise AnsweredError(429, "too many wrong tokens from this address", 60)
+        if not self._addresses.take(address):
+            raise AnsweredError(429, "too many requests from this address", 5)
+        words = request.headers.get("Authorization", "")
+        if not words.lower().startswith(BEARER):
+            raise AnsweredError(401, "no access token: send `Authorization: Bearer TOKEN`")
+        presented = words[len(BEARER) :].strip()
+        token = await concurrency.run_in_threadpool(self._tokens.check, presented)
+        if token is None:
+            self._wrong.take(address)
+            raise AnsweredError(401, "this token is not known; ask the operator for one")
+        if why := token.invalid(time.time_ns() // 1_000_000):
+            raise AnsweredError(401, f"{why}; ask the operator for a new one")
+        if not self._owners.take(token.id):
+            raise AnsweredError(429, "too many requests with this token", 5)
+        return token
+
+    def _give_back(
+        self, token: worker_tokens.WorkerToken, named: remote.BatchNamed
+    ) -> dict[str, int]:
+        return {"dealt_again": self._desk.give_back(token, named)}
+
+    @staticmethod
+    def _told(token: worker_tokens.WorkerToken, _: None) -> dict[str, object]:
+        """Return what a token's holder may know of it."""
+        return {
+            "id": token.id,
+            "name": token.name,
+            "matches": list(token.matches),
+            "until_ms": token.until_ms,
+        }
+
+
+def _site(host: str) -> str:
+    """Return whose an address is: itself, or its IPv6 /64."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
+        return str(address.ipv4_mapped)
+    return host
+
+
+async def _body(request: requests.Request) -> bytes:
+    """Read a body within its bounds; raise ``AnsweredError``."""
+    too_large = AnsweredError(413, f"a request has at most {BODY_BYTES} bytes; send fewer games")
+    length = request.headers.get("Content-Length", "0")
+    if not length.isdecimal() or int(length) > BODY_BYTES:
+        raise too_large
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > BODY_BYTES:
+                    raise too_large
+                pieces.append(piece)
+    except TimeoutError:
+        raise AnsweredError(408, f"the body took more than {BODY_SECONDS:g} s") from None
+    except requests.ClientDisconnect:
+        raise AnsweredError(400, "the connection ended within the body") from None
+    return b"".join(pieces)
+
+
+def _read(kind: type[Message], body: bytes) -> Message:
+    try:
+        return kind.model_validate(contract.loads(body))
+    except pydantic.ValidationError as error:
+        told = error.errors(include_url=False, include_context=False, include_input=False)
+        place = ".".join(map(str, told[0]["loc"]))
+        raise AnsweredError(422, f"{kind.__name__}: {place}: {told[0]['msg']}") from None
+    except ValueError as error:
+        raise AnsweredError(422, f"the body is no JSON: {error}") from None
+
+
+async def _healthy(_: requests.Request) -> responses.Response:
+    return _json({"ok": True})
+
+
+def _json(
+    value: Any, status: int = 200, headers: dict[str, str] | None = None
+) -> responses.Response:
+    body = contract.dumps(value).encode(errors="replace")
+    safe = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return responses.Response(body, status, safe | (headers or {}), "application/json")

@@ -1,0 +1,212 @@
+"""What the gateway does for a worker: deals batches, hears results, renews, takes back.
+
+Each method is one request of a worker whose token is valid, and blocks as long as Redis needs.
+Nothing that a worker says reaches further than its own batch: its games are read from the
+ledger, their orders from the match's specification, and each result is played again
+(``testmatch.verification``) before it is journaled under the batch's token.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+import structlog
+
+from orchestrator import contract
+from orchestrator.arbiter import record as records
+from orchestrator.common import errors
+from orchestrator.contract import remote
+from orchestrator.ledger import api, batches, worker_tokens
+from orchestrator.testmatch import orders, verification
+
+log = structlog.get_logger()
+
+SPECS: Final = 64  # specifications kept: a match's book may have megabytes
+WAIT_MS: Final = 10_000  # ms: a worker without a game asks again so soon
+OVER: Final = "the batch has ended: its lease ran out, or it was given back, or its match is over"
+FULL: Final = "the workers of this token hold {} batches, as many as they may; send results first"
+NOTHING: Final = "no open match has games for the engines that this worker has"
+
+
+class RefusedBatchError(Exception):
+    """The batch is not this worker's, or is no more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Match:
+    """A match that remote workers may play, and the files that they need for it."""
+
+    run: str
+    spec: orders.Spec
+    files: frozenset[str]
+
+
+class Desk:
+    """The gateway's side of all batches."""
+
+    def __init__(
+        self,
+        known: batches.RedisBatches,
+        tokens: worker_tokens.RedisTokens,
+        lease_ms: int,
+    ) -> None:
+        self._batches, self._tokens, self._lease_ms = known, tokens, lease_ms
+        self._matches: dict[str, _Match] = {}
+
+    def claim(
+        self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
+    ) -> remote.BatchDealt:
+        """Deal the next games that the worker can play."""
+        able = [name for name in self._able(wanted) if token.allows(name)]
+        if not able:
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+        worker = f"{token.name}/{wanted.host}"
+        reply = self._batches.claim(
+            batches.Claim(
+                batch=_name(token, wanted.batch),
+                owner=token.id,
+                worker=worker,
+                ttl_ms=self._lease_ms,
+                games=wanted.games,
+                most_batches=token.batches,
+                matches=tuple(able),
+            )
+        )
+        if isinstance(reply, api.Busy):
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=FULL.format(reply.attempt))
+        if isinstance(reply, api.NotReady):
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+        match = self._match(reply.match, reply.run)
+        if match is None:  # it was closed just now
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+        self._tokens.see(token.id, {"host": wanted.host, "at_ms": self._batches.now_ms()})
+        log.info("batch.dealt", worker=worker, match=reply.match, games=len(reply.games))
+        return remote.BatchDealt(
+            token=str(reply.token),
+            match=reply.match,
+            lease_ms=self._lease_ms,
+            orders=tuple(match.spec.order(game) for game in reply.games),
+        )
+
+    def renew(
+        self, token: worker_tokens.WorkerToken, named: remote.BatchNamed
+    ) -> remote.BatchRenewed:
+        """Extend a lease; raise ``RefusedBatchError`` where it has ended."""
+        reply = self._batches.renew(_name(token, named.batch), token.id, named.token)
+        if isinstance(reply, api.Fenced):
+            raise RefusedBatchError(OVER)
+        return remote.BatchRenewed(abort=reply.abort)
+
+    def give_back(self, token: worker_tokens.WorkerToken, named: remote.BatchNamed) -> int:
+        """End a batch; return how many games are dealt again, 0 where it had ended before."""
+        reply = self._batches.give_back(_name(token, named.batch), token.id, named.token)
+        games = 0 if isinstance(reply, api.Fenced) else reply
+        log.info("batch.given_back", worker=token.name, batch=named.batch, games=games)
+        return games
+
+    def hear(self, token: worker_tokens.WorkerToken, told: remote.GamesTold) -> remote.GamesHeard:
+        """Check results and journal them. One that is wrong ends the batch.
+
+        Raise ``RefusedBatchError`` where the batch is not this worker's or has ended.
+        """
+        batch = self._batches.batch(_name(token, told.batch))
+        if batch is None or (batch.owner, str(batch.token)) != (token.id, told.token):
+            raise RefusedBatchError(OVER)
+        recorded: list[int] = []
+        for game in told.games:
+            try:
+                reply = self._record(batch, game)
+            except (verification.WrongGameError, errors.BookError) as error:
+                self._batches.give_back(batch.id, token.id, told.token, refused=True)
+                log.warning("game.refused", worker=batch.worker, game=game.number, why=str(error))
+                refused = {game.number: str(error)}
+                return remote.GamesHeard(
+                    recorded=tuple(recorded),
+                    refused=refused,
+                    over="a result was wrong; the other games of the batch are dealt again",
+                )
+            if isinstance(reply, api.Fenced):
+                return remote.GamesHeard(recorded=tuple(recorded), over=OVER)
+            recorded.append(game.number)
+        return remote.GamesHeard(recorded=tuple(recorded))
+
+    def lapse(self) -> None:
+        """End batches whose leases have run out."""
+        if ended := self._batches.lapse():
+            log.warning("batches.lapsed", batches=ended)
+
+    def _record(self, batch: batches.Batch, game: remote.PlayedGame) -> api.Recorded | api.Fenced:
+        """Check one result and journal it; raise ``WrongGameError``."""
+        data = "{}"  # of a game that was journaled before: the script answers by its number
+        if game.number in batch.games:
+            match = self._match(batch.match, batch.run)
+            if match is None:
+                return api.Fenced()
+            order, now_ms = match.spec.order(game.number), self._batches.now_ms()
+            data = contract.dumps(_facts(batch, order, game, now_ms))
+        reply = self._batches.record(batch, game.number, data)
+        if isinstance(reply, batches.ForeignGame):
+            raise verification.WrongGameError(f"game {game.number} is none of this batch's")
+        return reply
+
+    # -- matches -------------------------------------------------------------------------
+
+    def _able(self, wanted: remote.BatchWanted) -> list[str]:
+        """Return the open matches that a worker can play: it has their files, cores, memory."""
+        files = frozenset(wanted.files)
+        able = []
+        for one in self._batches.open_matches():
+            needs = one.needs
+            fits = needs.threads <= wanted.cores and needs.memory_mb <= wanted.memory_mb
+            if one.halls or needs.gpus or needs.one_node or needs.nps or not fits:
+                continue
+            match = self._match(one.id, one.run)
+            if match is not None and match.spec.remote and match.files <= files:
+                able.append(one.id)
+        return able
+
+    def _match(self, name: str, run: str) -> _Match | None:
+        """Return an open match's specification, read once for each of its openings."""
+        known = self._matches.get(name)
+        if known is not None and known.run == run:
+            return known
+        text = self._batches.spec(name)
+        if text is None:
+            return None
+        spec = orders.Spec.decode(text)
+        files = frozenset(digest for engine in spec.engines for digest in engine.checksums.values())
+        if len(self._matches) >= SPECS:
+            self._matches.pop(next(iter(self._matches)))
+        self._matches[name] = _Match(run, spec, files)
+        return self._matches[name]
+
+
+def _name(token: worker_tokens.WorkerToken, batch: str) -> str:
+    """Return a batch's name in the ledger: no two tokens share one."""
+    return f"{token.id}/{batch}"
+
+
+def _facts(
+    batch: batches.Batch, order: contract.GameOrder, game: remote.PlayedGame, now_ms: int
+) -> dict[str, object]:
+    """Return what the journal keeps of a result, as a lane writes it; raise ``WrongGameError``."""
+    checked = verification.verified(order, game, now_ms - batch.begun_ms)
+    whole = verification.record(
+        order, game, checked, attempt=batch.id, host=batch.worker, ended_ms=now_ms
+    )
+    outcome = whole.outcome
+    return {
+        "game": game.number,
+        "lane": "",
+        "hall": "",
+        "host": batch.worker,
+        "attempt": batch.id,
+        "result": outcome.result,
+        "ending": outcome.ending,
+        "loser": outcome.loser,
+        "details": outcome.details,
+        "note": outcome.note,
+        "plies": whole.plies[-1].ply if whole.plies else 0,
+        "pgn": records.pgn(whole),
+    }

@@ -1,0 +1,187 @@
+"""Batches: games of test matches that are leased to remote workers, and their verbs in Redis.
+
+A remote worker is nobody's hall: it has no cores that the farm knows, and speaks to the
+gateway alone (``orchestrator.gateway``), which calls these verbs for it. Invariants:
+
+* a game is in one batch at most; from the end of a lease on it may be dealt again, and
+  whatever comes under the old lease is fenced;
+* a game of a batch is journaled once: the same result told again is answered as before;
+* both games of a pair that are new go into one batch;
+* what a claim costs does not grow with games, batches or workers; leases that have run out
+  are ended by ``lapse``, which the gateway and the keeper of a match call from time to time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.ledger import api, connection, keys, lanes, replies
+
+LAPSED_AT_ONCE = 100  # batches: Redis does nothing else while one script ends them
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A request for games; ``batch`` is named by the worker before its first try.
+
+    ``owner`` is the id of its access token, ``matches`` those that it may and can play.
+    """
+
+    batch: str
+    owner: str
+    worker: str
+    ttl_ms: int
+    games: int
+    most_batches: int
+    matches: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """The worker has these games, until the end of its lease, under ``token``.
+
+    ``run`` is the number of the match's opening, ``begun_ms`` the time of the claim.
+    """
+
+    id: str
+    owner: str
+    worker: str
+    token: contract.Token
+    match: str
+    run: str
+    begun_ms: int
+    games: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ForeignGame:
+    """The game is none of the batch's."""
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenMatch:
+    """What a claim looks at of an open match; ``run`` changes with each opening."""
+
+    id: str
+    run: str
+    halls: tuple[str, ...]
+    needs: lanes.Needs
+
+
+class RedisBatches:
+    """The verbs on one Redis server. Any of them may raise ``LedgerAwayError``."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self.server = server
+        self._keys = keys.Keys(prefix)
+
+    def open_matches(self) -> list[OpenMatch]:
+        """Return the open matches, without their specifications."""
+        told = self.server.table(self._keys.tests())
+        return [_open_match(name, contract.loads(told[name])) for name in sorted(told)]
+
+    def spec(self, match: str) -> str | None:
+        """Return the specification of an open match."""
+        with self.server.asked():
+            raw: Any = self.server.client.hget(self._keys.tests("specs"), match)
+        return None if raw is None else replies.text(raw)
+
+    def now_ms(self) -> int:
+        """Return the time by Redis' clock, which leases go by."""
+        with self.server.asked():
+            seconds, micros = self.server.client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def claim(self, claim: Claim) -> Batch | api.Busy | api.NotReady:
+        """Take the next games of the match whose turn it is among ``matches``."""
+        tables = ("", "next", "again", "served", "last", "mirrored")
+        names = [
+            *self._leases(),
+            self._keys.epoch,
+            self._keys.batches("tokens"),
+            *(self._keys.tests(what) for what in tables),
+        ]
+        words: list[str | int] = [claim.batch, claim.owner, claim.worker, claim.ttl_ms]
+        words += [claim.games, lanes.LEAD, claim.most_batches, *claim.matches]
+        raw = self.server.run("claim_batch", names, *words)
+        answer = replies.word(raw)
+        if answer == "dealt":
+            return Batch(claim.batch, claim.owner, claim.worker, *_dealt(raw[1:]))
+        return api.Busy(replies.text(raw[1])) if answer == "busy" else api.NotReady()
+
+    def batch(self, batch: str) -> Batch | None:
+        """Return a batch by its name; of one that is over no game is left."""
+        with self.server.asked():
+            raw: Any = self.server.client.hget(self._keys.batches(), batch)
+        if raw is None:
+            return None
+        told = contract.loads(raw)
+        words = [told[name] for name in ("token", "match", "run", "begun", "games")]
+        return Batch(batch, told["owner"], told["worker"], *_dealt(words))
+
+    def renew(self, batch: str, owner: str, token: str) -> api.Renewed | api.Fenced:
+        """Extend a lease by its ttl; ``abort`` tells that the match is over."""
+        batches, due, _ = self._leases()
+        names = [batches, due, self._keys.epoch, self._keys.tests()]
+        words = (batch, owner, token, lanes.STOPPED)
+        return replies.renewed(self.server.run("renew_batch", names, *words))
+
+    def record(
+        self, leased: Batch, game: int, data: str, kind: str = lanes.GAME
+    ) -> api.Recorded | api.Fenced | ForeignGame:
+        """Journal the result of one game; a result that was journaled is answered again."""
+        names = [
+            *self._leases(),
+            self._keys.epoch,
+            self._keys.tests(),
+            self._keys.tests("last"),
+            self._keys.batches("counted"),
+            self._keys.journal(lanes.journal(leased.match)),
+        ]
+        words = (leased.id, leased.owner, str(leased.token), game, kind, data, contract.SCHEMA)
+        raw = self.server.run("record_batch_game", names, *words)
+        return ForeignGame() if replies.word(raw) == "foreign" else replies.given_up(raw)
+
+    def give_back(
+        self, batch: str, owner: str, token: str, *, refused: bool = False
+    ) -> int | api.Fenced:
+        """End a batch; return how many of its games are dealt again.
+
+        ``refused`` counts a wrong result against the access token.
+        """
+        names = [
+            *self._leases(),
+            self._keys.epoch,
+            self._keys.tests(),
+            self._keys.tests("again"),
+            self._keys.batches("refused"),
+        ]
+        raw = self.server.run("return_batch", names, batch, owner, token, int(refused))
+        return int(raw[1]) if replies.word(raw) == "returned" else api.Fenced()
+
+    def lapse(self) -> int:
+        """End the batches whose leases have run out; return how many there were."""
+        names = [*self._leases(), self._keys.tests(), self._keys.tests("again")]
+        ended = 0
+        while True:
+            raw = self.server.run("lapse_batches", names, LAPSED_AT_ONCE)
+            ended += int(raw[1])
+            if int(raw[1]) < LAPSED_AT_ONCE:
+                return ended
+
+    def _leases(self) -> Sequence[str]:
+        return [self._keys.batches(what) for what in ("", "due", "held")]
+
+
+def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, tuple[int, ...]]:
+    token, match, run, begun, games = map(replies.text, raw)
+    return contract.Token.parse(token), match, run, int(begun), tuple(map(int, games.split()))
+
+
+def _open_match(name: str, facts: dict[str, Any]) -> OpenMatch:
+    needs = {field.name: facts[field.name] for field in dataclasses.fields(lanes.Needs)}
+    halls = tuple(facts["halls"].split())
+    return OpenMatch(name, str(facts["run"]), halls, lanes.Needs(**needs))

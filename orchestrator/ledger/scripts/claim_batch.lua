@@ -1,0 +1,85 @@
+-- Lease the next games of a test match to a remote worker, pairs whole where both are new.
+--
+-- KEYS  1 batches   hash    batch -> lease (JSON)
+--       2 due       zset    batch by the end of its lease
+--       3 held      hash    access token -> batches with games that are still to be told
+--       4 epoch     string  the present epoch
+--       5 counter   string  of the tokens of batches
+--       6 tests     hash    match -> what claims look at (JSON)
+--       7 next      hash    match -> next game
+--       8 again     hash    match -> games to deal again
+--       9 served    hash    match -> games dealt
+--      10 last      hash    match -> last entry of its journal
+--      11 mirrored  hash    match -> last entry in its mirror
+-- ARGV 1 batch  2 access token  3 worker  4 ttl (ms)  5 most games  6 lead: entries that may
+--      wait for the mirror  7 most batches of the access token  8… matches it may play
+-- Reply {'dealt', token, match, run, begun, games}  now, or earlier under the same name
+--       {'busy', batches}  it has as many as it may
+--       {'not-ready'}      no match has a game for it, or the batch is over
+
+local batch, owner = ARGV[1], ARGV[2]
+local epoch, now = current_epoch(KEYS[4]), now_ms()
+
+local raw = redis.call('HGET', KEYS[1], batch)
+if raw then
+  local lease = cjson.decode(raw)
+  if lease.owner ~= owner or lease.games == '' or epoch_of(lease.token) ~= epoch then
+    return {'not-ready'}
+  end
+  return {'dealt', lease.token, lease.match, lease.run, lease.begun, lease.games}
+end
+local held = redis.call('HGET', KEYS[3], owner) or '0'
+if tonumber(held) >= tonumber(ARGV[7]) then return {'busy', held} end
+
+local function has_game(match, told)
+  local waiting = tonumber(redis.call('HGET', KEYS[10], match))
+    - tonumber(redis.call('HGET', KEYS[11], match))
+  if waiting > tonumber(ARGV[6]) then return false end
+  return redis.call('HGET', KEYS[8], match) ~= ''
+    or tonumber(redis.call('HGET', KEYS[7], match)) <= told.games
+end
+
+local turn, chosen, least
+for i = 8, #ARGV do
+  local match = ARGV[i]
+  local facts = redis.call('HGET', KEYS[6], match)
+  local told = facts and cjson.decode(facts)
+  if told and has_game(match, told) then
+    local turns = tonumber(redis.call('HGET', KEYS[9], match)) / told.share
+    if not turn or told.priority > chosen.priority
+        or (told.priority == chosen.priority and turns < least) then
+      turn, chosen, least = match, told, turns
+    end
+  end
+end
+if not turn then return {'not-ready'} end
+
+-- What was lost before comes first, then new games.
+local games, most = {}, tonumber(ARGV[5])
+local listed = redis.call('HGET', KEYS[8], turn)
+while #games < most do
+  local game, rest = string.match(listed, '^(%d+) ?(.*)$')
+  if not game then break end
+  table.insert(games, game)
+  listed = rest
+end
+redis.call('HSET', KEYS[8], turn, listed)
+local next = tonumber(redis.call('HGET', KEYS[7], turn))
+local first = next
+-- The second game of a pair goes to whoever has the first, also beyond the most.
+while next <= chosen.games and (#games < most or (next > first and next % 2 == 0)) do
+  table.insert(games, text(next))
+  next = next + 1
+end
+redis.call('HSET', KEYS[7], turn, text(next))
+redis.call('HINCRBY', KEYS[9], turn, #games)
+
+local token = epoch .. '.' .. text(redis.call('INCR', KEYS[5]))
+local begun, dealt = text(now), table.concat(games, ' ')
+local deadline = text(now + tonumber(ARGV[4]))
+redis.call('HSET', KEYS[1], batch, cjson.encode({owner = owner, worker = ARGV[3],
+  token = token, match = turn, run = chosen.run, games = dealt, done = '', ttl = ARGV[4],
+  begun = begun, deadline = deadline}))
+redis.call('ZADD', KEYS[2], deadline, batch)
+redis.call('HINCRBY', KEYS[3], owner, 1)
+return {'dealt', token, turn, chosen.run, begun, dealt}

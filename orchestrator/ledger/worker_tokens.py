@@ -1,0 +1,136 @@
+"""Access tokens of remote workers: made, listed, revoked, and checked at each request.
+
+A token is ``farm_ID_SECRET``. Redis keeps a SHA-256 of the secret, which is random and long
+enough for a fast hash. The gateway's user may read this table and not write it; it reads it at
+each request, so that a token which was revoked is refused at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import hashlib
+import hmac
+import secrets
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.ledger import connection, keys, replies
+
+PREFIX: Final = "farm"
+ID_BYTES: Final = 5  # of an id: told in lists and logs, no secret
+SECRET_BYTES: Final = 32
+BATCHES: Final = 64  # batches that the workers of one token may hold at once
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerToken:
+    """What is known of a token: whose it is, which matches it may play, and until when.
+
+    ``matches`` are patterns as of a shell; ``revoked_ms`` is 0 while it is valid.
+    """
+
+    id: str
+    name: str
+    sha256: str
+    matches: tuple[str, ...]
+    created_ms: int
+    until_ms: int
+    by: str
+    batches: int = BATCHES
+    revoked_ms: int = 0
+
+    def invalid(self, now_ms: int) -> str:
+        """Say why the token is refused at a time, '' where it is not."""
+        if self.revoked_ms:
+            return "the token was revoked"
+        return "the token has ended" if now_ms >= self.until_ms else ""
+
+    def allows(self, match: str) -> bool:
+        """Say whether games of a match may be given to the token's workers."""
+        return any(fnmatch.fnmatchcase(match, pattern) for pattern in self.matches)
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """What the workers of a token have done."""
+
+    games: int
+    refused: int
+    batches: int
+    seen: dict[str, Any]
+
+
+def make(
+    name: str, matches: tuple[str, ...], now_ms: int, until_ms: int, by: str, batches: int
+) -> tuple[WorkerToken, str]:
+    """Return a new token's facts, and the whole token, which is shown once."""
+    identity, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    made = WorkerToken(identity, name, _hash(secret), matches, now_ms, until_ms, by, batches)
+    return made, f"{PREFIX}_{identity}_{secret}"
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class RedisTokens:
+    """The tokens of one Redis server. Any verb may raise ``LedgerAwayError``."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self.server = server
+        self._keys = keys.Keys(prefix)
+
+    def write(self, token: WorkerToken) -> None:
+        """Write a token down, new or changed."""
+        with self.server.asked():
+            facts = contract.dumps(dataclasses.asdict(token))
+            self.server.client.hset(self._keys.workers, token.id, facts)
+
+    def all(self) -> list[WorkerToken]:
+        """Return all tokens, the oldest first, those included that have ended."""
+        told = self.server.table(self._keys.workers).values()
+        return sorted(map(_read, told), key=lambda one: (one.created_ms, one.id))
+
+    def find(self, identity: str) -> WorkerToken | None:
+        """Return a token by its id."""
+        with self.server.asked():
+            raw: Any = self.server.client.hget(self._keys.workers, identity)
+        return None if raw is None else _read(replies.text(raw))
+
+    def check(self, presented: str) -> WorkerToken | None:
+        """Return the token that somebody has shown, ``None`` for one that nobody was given."""
+        prefix, _, rest = presented.partition("_")
+        identity, _, secret = rest.partition("_")
+        if prefix != PREFIX or not identity or not secret:
+            return None
+        known = self.find(identity)
+        if known is None or not hmac.compare_digest(known.sha256, _hash(secret)):
+            return None
+        return known
+
+    def see(self, identity: str, told: dict[str, object]) -> None:
+        """Note what a token's worker told of itself last."""
+        with self.server.asked():
+            self.server.client.hset(self._keys.batches("seen"), identity, contract.dumps(told))
+
+    def uses(self) -> dict[str, Use]:
+        """Return what was done under each token that was used."""
+        counted, refused, held, seen = (
+            self.server.table(self._keys.batches(what))
+            for what in ("counted", "refused", "held", "seen")
+        )
+        return {
+            name: Use(
+                int(counted.get(name, 0)),
+                int(refused.get(name, 0)),
+                int(held.get(name, 0)),
+                contract.loads(seen.get(name, "{}")),
+            )
+            for name in {*counted, *refused, *held, *seen}
+        }
+
+
+def _read(text: str) -> WorkerToken:
+    raw = contract.loads(text)
+    return WorkerToken(**{**raw, "matches": tuple(raw["matches"])})

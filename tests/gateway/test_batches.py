@@ -1,0 +1,179 @@
+"""Batches in Redis, under the rights of the gateway's own user."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+
+import harness
+import pytest
+
+from orchestrator.ledger import api, batches, lane_store, lanes, store, worker_tokens
+
+LONG, SHORT = 1_000_000_000, 1  # ms
+RESULT = '{"game":1}'
+
+
+@dataclasses.dataclass
+class Scene:
+    """The gateway's verbs, and a farm's own hands beside them."""
+
+    batches: batches.RedisBatches
+    tokens: worker_tokens.RedisTokens
+    lanes: lane_store.RedisLanes
+    ledger: store.RedisLedger
+
+    def open(self, name: str = "m", games: int = 10, **other: int) -> None:
+        """Open a test match."""
+        self.lanes.open_match(lanes.Match(name, games, "{}", **other))  # type: ignore[arg-type]
+
+    def claim(
+        self, batch: str = "b1", games: int = 4, ttl_ms: int = LONG, **other: object
+    ) -> object:
+        """Claim games as a worker of token t."""
+        fields: dict[str, object] = {"owner": "t", "most_batches": 9, "matches": ("m", "n")}
+        return self.batches.claim(
+            batches.Claim(batch, worker="anna/box", ttl_ms=ttl_ms, games=games, **fields | other)  # type: ignore[arg-type]
+        )
+
+    def dealt(self, batch: str = "b1", games: int = 4, ttl_ms: int = LONG) -> batches.Batch:
+        """Claim games that there are."""
+        reply = self.claim(batch, games, ttl_ms)
+        assert isinstance(reply, batches.Batch), reply
+        return reply
+
+    def lapse(self) -> int:
+        """End the ``SHORT`` leases."""
+        time.sleep(0.005)
+        return self.batches.lapse()
+
+    def results(self, match: str = "m") -> int:
+        """Count the results of a match's journal."""
+        return sum(entry.kind == lanes.GAME for entry in self.ledger.read(lanes.journal(match)))
+
+
+@pytest.fixture
+def scene(redis: harness.Redis) -> Iterator[Scene]:
+    """Give the verbs under the gateway's user, the others under an operator's."""
+    with (
+        store.connect(redis.url_of("gateway")) as own,
+        store.connect(redis.url_of(harness.OPERATOR)) as other,
+    ):
+        yield Scene(
+            batches.RedisBatches(own.server),
+            worker_tokens.RedisTokens(own.server),
+            lane_store.RedisLanes(other.server),
+            other,
+        )
+
+
+def test_pairs_stay_whole_and_a_repeated_claim_gets_the_same_games(scene: Scene) -> None:
+    """Both games of a new pair are in one batch, also beyond the number that was asked for."""
+    scene.open()
+    first = scene.dealt("b1", 3)
+    assert first.games == (1, 2, 3, 4)
+    assert scene.dealt("b1", 3) == first
+    assert scene.dealt("b2", 2).games == (5, 6)
+    assert scene.dealt("b3").games == (7, 8, 9, 10)
+    assert scene.claim("b4") == api.NotReady()
+
+
+def test_a_result_is_journaled_once(scene: Scene) -> None:
+    """A repeat is answered as before, after the batch's last game too; no other game is taken."""
+    scene.open()
+    batch = scene.dealt("b1", 2)
+    assert scene.batches.record(batch, 1, RESULT) == api.Recorded(2)
+    assert scene.batches.record(batch, 1, RESULT) == api.Recorded(2)
+    assert scene.batches.record(batch, 3, RESULT) == batches.ForeignGame()
+    assert scene.batches.record(batch, 2, RESULT) == api.Recorded(3)
+    assert scene.batches.record(batch, 2, RESULT) == api.Recorded(3)
+    assert scene.results() == 2
+    assert scene.claim("b1") == api.NotReady()
+    assert scene.tokens.uses()["t"] == worker_tokens.Use(2, 0, 0, {})
+
+
+def test_games_of_a_lease_that_ran_out_are_dealt_again(scene: Scene) -> None:
+    """Those without a result, before new ones; what comes under the old lease is fenced."""
+    scene.open()
+    lost = scene.dealt("b1", 4, SHORT)
+    assert isinstance(scene.batches.record(lost, 2, RESULT), api.Recorded)
+    assert scene.lapse() == 1
+    assert scene.batches.record(lost, 1, RESULT) == api.Fenced()
+    assert scene.batches.record(lost, 2, RESULT) == api.Fenced()
+    assert scene.batches.renew(lost.id, "t", str(lost.token)) == api.Fenced()
+    assert scene.dealt("b2", 4).games == (1, 3, 4, 5, 6)
+    assert scene.results() == 1
+
+
+def test_a_renewed_lease_does_not_end(scene: Scene) -> None:
+    """And tells when the games are no longer wanted; nothing is recorded then."""
+    scene.open()
+    batch = scene.dealt("b1", 2, 60_000)
+    assert scene.batches.renew("b1", "t", str(batch.token)) == api.Renewed("", "")
+    assert scene.lapse() == 0
+    scene.lanes.close_match("m")
+    scene.open()
+    renewed = scene.batches.renew("b1", "t", str(batch.token))
+    assert renewed == api.Renewed(lanes.STOPPED, "")
+    assert scene.batches.record(batch, 1, RESULT) == api.Fenced()
+    assert scene.batches.give_back("b1", "t", str(batch.token)) == 0
+    assert scene.dealt("b2", 2).games == (1, 2), "the match that was opened again deals them"
+
+
+def test_a_batch_is_its_tokens_alone(scene: Scene) -> None:
+    """Another owner, or another token of the lease, changes nothing of it."""
+    scene.open()
+    batch = scene.dealt()
+    stranger = dataclasses.replace(batch, owner="u")
+    assert scene.claim("b1", owner="u") == api.NotReady()
+    assert scene.batches.record(stranger, 1, RESULT) == api.Fenced()
+    assert scene.batches.renew("b1", "u", str(batch.token)) == api.Fenced()
+    assert scene.batches.give_back("b1", "u", str(batch.token)) == api.Fenced()
+    assert scene.batches.give_back("b1", "t", "1.77") == api.Fenced()
+    assert scene.batches.give_back("b1", "t", str(batch.token), refused=True) == 4
+    assert scene.tokens.uses()["t"].refused == 1
+
+
+def test_a_token_holds_so_many_batches_and_no_more(scene: Scene) -> None:
+    """One that was told, given back or lost makes room."""
+    scene.open()
+    batch = scene.dealt("b1", 2)
+    assert scene.claim("b2", most_batches=1) == api.Busy("1")
+    scene.batches.give_back("b1", "t", str(batch.token))
+    assert isinstance(scene.claim("b2", 2, SHORT, most_batches=1), batches.Batch)
+    scene.lapse()
+    assert isinstance(scene.claim("b3", 2, SHORT, most_batches=1), batches.Batch)
+
+
+def test_matches_share_workers_as_they_share_lanes(scene: Scene) -> None:
+    """The higher priority first; among equals by share; only matches that the worker may play."""
+    scene.open("m", 1000)
+    scene.open("n", 1000, share=3)
+    scene.open("o", 1000, priority=1)
+    dealt = [scene.dealt(f"b{turn}", 2).match for turn in range(8)]
+    assert (dealt.count("m"), dealt.count("n")) == (2, 6)
+    reply = scene.claim("b9", matches=("m", "o"))
+    assert isinstance(reply, batches.Batch)
+    assert reply.match == "o"
+
+
+def test_a_lane_and_a_batch_never_get_the_same_game(scene: Scene) -> None:
+    """They deal by one counter; a pair that a lane has begun is ended by whoever comes next."""
+    scene.open()
+    scene.lanes.open_lane(lanes.Lane("main", "a", "h1", frozenset({0}), 100))
+    claim = lanes.LaneClaim("main", "a", "a-1", "w", "h1", LONG)
+    assert isinstance(scene.lanes.claim_lane(claim), lanes.Dealt)
+    assert scene.dealt("b1", 3).games == (2, 3, 4)
+
+
+def test_a_restored_ledger_takes_nothing_of_before(scene: Scene, redis: harness.Redis) -> None:
+    """A restore raises the epoch: older batches are fenced and end by their leases."""
+    scene.open()
+    batch = scene.dealt("b1", 2, SHORT)
+    with store.connect(redis.url) as admin:
+        admin.server.client.set("farm:ledger:epoch", 7)
+    assert scene.batches.record(batch, 1, RESULT) == api.Fenced()
+    assert scene.claim("b1") == api.NotReady()
+    scene.lapse()
+    assert scene.dealt("b2", 2).token.epoch == 7

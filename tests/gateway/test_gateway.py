@@ -1,0 +1,252 @@
+"""The gateway over HTTP, on a real Redis under its own user: what it deals, takes and refuses."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import harness
+import httpx
+import pytest
+import told
+
+from orchestrator import contract
+from orchestrator.broadcast.web import server
+from orchestrator.commands import serve_web
+from orchestrator.gateway import app, desk
+from orchestrator.ledger import batches, lane_store, lanes, store, worker_tokens
+from orchestrator.testmatch import orders
+
+LONG_MS = 600_000
+
+
+class Scene:
+    """A gateway and its Redis; ``ask`` is a worker's request."""
+
+    def __init__(self, redis: harness.Redis, client: httpx.Client) -> None:
+        self.client = client
+        self._environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR)}
+        self.ledger = store.connect(redis.url_of(harness.OPERATOR))
+        self.lanes = lane_store.RedisLanes(self.ledger.server)
+        self.secret = self.token("anna")
+
+    def farm(self, *words: str) -> str:
+        """Run a command of the farm as its operator does."""
+        return harness.farm(*words, env=self._environment)
+
+    def token(self, name: str, *words: str) -> str:
+        """Make a token by the command; return it."""
+        shown = self.farm("worker-token", "create", name, *words, "--by", "anna", "--json")
+        return str(json.loads(shown)["secret"])
+
+    def open(self, name: str = "m", **other: Any) -> orders.Spec:
+        """Open a test match for remote workers."""
+        spec = told.spec(name, **other)
+        self.lanes.open_match(lanes.Match(name, spec.games, spec.encode()))
+        return spec
+
+    def ask(self, verb: str, secret: str = "", **words: Any) -> httpx.Response:
+        """Send a request with a token; ``words`` are its JSON."""
+        headers = {"Authorization": f"Bearer {secret or self.secret}"}
+        return self.client.post(f"/work/v1/{verb}", json=words, headers=headers)
+
+    def claim(self, batch: str = "b1", secret: str = "", **other: Any) -> dict[str, Any]:
+        """Claim a batch; return what was dealt."""
+        answer = self.ask("claim", secret, **wanted(batch) | other)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    def dealt(self, batch: str = "b1", secret: str = "", **other: Any) -> dict[str, Any]:
+        """Claim a batch of two games, which there is."""
+        found = self.claim(batch, secret, **other)
+        assert len(found["orders"]) == 2, found
+        return found
+
+    def results(self, match: str = "m") -> list[dict[str, Any]]:
+        """Return the results of a match's journal."""
+        entries = self.ledger.read(lanes.journal(match))
+        return [dict(entry.data) for entry in entries if entry.kind == lanes.GAME]
+
+
+def wanted(batch: str) -> dict[str, Any]:
+    """Say what a worker with both engines wants."""
+    return {
+        "batch": batch,
+        "host": "box",
+        "games": 2,
+        "cores": 1,
+        "memory_mb": 1_000,
+        "files": [told.DEV, told.BASE],
+    }
+
+
+def games(found: dict[str, Any], **other: Any) -> list[dict[str, Any]]:
+    """Play the games of a batch: each is the same short mate."""
+    read = [contract.GameOrder.model_validate(order) for order in found["orders"]]
+    return [told.game(order, **other).model_dump(mode="json") for order in read]
+
+
+@contextlib.contextmanager
+def served(ledger: store.RedisLedger) -> Iterator[httpx.Client]:
+    """Serve a gateway on this ledger, as its command does; give a client of it."""
+    tokens = worker_tokens.RedisTokens(ledger.server)
+    dealer = desk.Desk(batches.RedisBatches(ledger.server), tokens, LONG_MS)
+    with serve_web.listen("127.0.0.1", 0) as listening:
+        serving = server.make(app.Gateway(dealer, tokens).app(), "127.0.0.1", 0)
+        thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            with httpx.Client(base_url=url, timeout=60) as client:
+                yield client
+        finally:
+            serving.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def scene(redis: harness.Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """Give a gateway that serves, and a token. No allowance fills up again, however slow we are."""
+    for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND"):
+        monkeypatch.setattr(app, name, 0.0)
+    with store.connect(redis.url_of("gateway")) as own, served(own) as client:
+        made = Scene(redis, client)
+        yield made
+        made.ledger.close()
+
+
+def test_a_batch_is_dealt_told_and_counted_once(scene: Scene) -> None:
+    """Its results are in the match's journal as a lane's are; told again they are there once."""
+    scene.open()
+    found = scene.dealt()
+    words = {"batch": "b1", "token": found["token"], "games": games(found)}
+    first, again = scene.ask("results", **words), scene.ask("results", **words)
+    assert first.json() == again.json()
+    assert first.json() == {"schema_version": 1, "recorded": [1, 2], "refused": {}, "over": ""}
+    results = scene.results()
+    assert [one["game"] for one in results] == [1, 2]
+    assert {one["host"] for one in results} == {"anna/box"}
+    assert "Qh4#" in results[0]["pgn"]
+    assert scene.claim("b1")["orders"] == [], "a late repeat of the claim begins no other batch"
+    shown = json.loads(scene.farm("worker-token", "list", "--json"))["tokens"]
+    assert (shown[0]["name"], shown[0]["use"]["games"]) == ("anna", 2)
+
+
+def test_a_forged_result_ends_the_batch(scene: Scene) -> None:
+    """It is refused with the reason; true games beside it count; the others are dealt again."""
+    scene.open()
+    found = scene.dealt()
+    true, forged = games(found)
+    forged["outcome"] |= {"result": "1-0", "loser": "black"}
+    answer = scene.ask("results", batch="b1", token=found["token"], games=[true, forged]).json()
+    assert answer["recorded"] == [1]
+    assert "final position is 0-1" in answer["refused"]["2"]
+    late = scene.ask("results", batch="b1", token=found["token"], games=games(found))
+    assert late.status_code == 409
+    again = scene.claim("b2")
+    assert [order["number"] for order in again["orders"]] == [2, 3, 4]
+    assert [one["game"] for one in scene.results()] == [1]
+
+
+def test_games_of_another_batch_are_refused(scene: Scene) -> None:
+    """Not one's own, not another token's, not with another lease's token."""
+    scene.open()
+    found = scene.dealt()
+    boris = scene.token("boris")
+    other = scene.dealt("b1", boris)  # the same name, and not the same batch
+    assert [order["number"] for order in other["orders"]] == [3, 4]
+    stolen = scene.ask("results", boris, batch="b1", token=found["token"], games=games(found))
+    assert stolen.status_code == 409
+    foreign = scene.ask("results", batch="b1", token=found["token"], games=games(other))
+    assert "none of this batch" in foreign.json()["refused"]["3"]
+    assert scene.results() == []
+
+
+def test_a_batch_that_was_given_back_is_dealt_again(scene: Scene) -> None:
+    """At once, to whoever asks next; its results come too late then."""
+    scene.open()
+    found = scene.dealt()
+    named = {"batch": "b1", "token": found["token"]}
+    assert scene.ask("renew", **named).json()["abort"] == ""
+    assert scene.ask("return", **named).json() == {"dealt_again": 2}
+    assert scene.ask("return", **named).json() == {"dealt_again": 0}
+    assert scene.ask("renew", **named).status_code == 409
+    assert [order["number"] for order in scene.dealt("b2")["orders"]] == [1, 2]
+
+
+def test_a_token_that_is_none_opens_nothing(scene: Scene) -> None:
+    """Revoked, ended, unknown, forged, or missing: 401 with the reason, and no more."""
+    scene.open()
+    identity = scene.secret.split("_")[1]
+    scene.farm("worker-token", "revoke", identity, "--reason", "sold")
+    refused = scene.ask("claim", **wanted("b1"))
+    assert (refused.status_code, "revoked" in refused.text) == (401, True)
+    ended = scene.ask("claim", scene.token("boris", "--until", "+0ms"), **wanted("b1"))
+    assert (ended.status_code, "has ended" in ended.text) == (401, True)
+    for secret in (f"farm_{identity}_wrong", "farm_00_x", "x", "farm__"):
+        unknown = scene.ask("claim", secret, **wanted("b1"))
+        assert (unknown.status_code, "not known" in unknown.text) == (401, True)
+    assert scene.client.post("/work/v1/claim", json={}).status_code == 401
+    assert scene.secret not in json.dumps(scene.ledger.server.table("farm:ledger:workers"))
+
+
+def test_wrong_tokens_close_the_door_for_their_address(scene: Scene) -> None:
+    """Who tries some is no longer heard for a while, whatever he shows then."""
+    for _ in range(app.WRONG_AT_ONCE + 1):
+        assert scene.ask("claim", "farm_0_x", **wanted("b1")).status_code == 401
+    refused = scene.ask("claim", **wanted("b1"))
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+
+
+def test_a_token_asks_so_often_and_no_more(scene: Scene) -> None:
+    """A flood with a valid token is told to wait; another token is heard."""
+    for _ in range(app.AT_ONCE):
+        assert scene.ask("renew", batch="b", token="1.1").status_code == 409
+    assert scene.ask("renew", batch="b", token="1.1").status_code == 429
+    assert scene.ask("renew", scene.token("boris"), batch="b", token="1.1").status_code == 409
+
+
+def test_a_token_plays_the_matches_of_its_scope(scene: Scene) -> None:
+    """And none without --remote, none of named halls, none whose engines the worker lacks."""
+    scene.open("private", remote=False)
+    scene.open("other")
+    boris = scene.token("boris", "--match", "dev-*")
+    assert "no open match" in scene.claim("b1", boris)["why"]
+    scene.open("dev-1")
+    assert scene.claim("b1", boris, files=[told.DEV])["orders"] == []
+    assert scene.claim("b1", boris, memory_mb=10, cores=1)["match"] in {"", "dev-1"}
+    assert scene.dealt("b2", boris)["match"] == "dev-1"
+
+
+def test_what_is_too_large_or_no_message_is_refused(scene: Scene) -> None:
+    """By its length before it is read, by its bytes where no length is told, and by its words."""
+    headers = {"Authorization": f"Bearer {scene.secret}"}
+    body = b"x" * (app.BODY_BYTES + 1)
+    assert scene.client.post("/work/v1/results", content=body, headers=headers).status_code == 413
+    pieces = (body[at : at + 65_536] for at in range(0, len(body), 65_536))
+    assert scene.client.post("/work/v1/results", content=pieces, headers=headers).status_code == 413
+    for content in (b"{", b"[]", b"[" * 100_000, b'{"batch":"../x","token":""}', b"\xff"):
+        answer = scene.client.post("/work/v1/renew", content=content, headers=headers)
+        assert (answer.status_code, "error" in answer.json()) == (422, True)
+    assert scene.client.get("/work/v1/claim", headers=headers).status_code == 405
+
+
+def test_a_worker_may_look_at_its_token(scene: Scene) -> None:
+    """Name, scope and end; nothing of other tokens."""
+    answer = scene.client.get(
+        "/work/v1/token", headers={"Authorization": f"Bearer {scene.secret}"}
+    ).json()
+    assert (answer["name"], answer["matches"]) == ("anna", ["*"])
+    assert set(answer) == {"id", "name", "matches", "until_ms"}
+
+
+def test_the_gateway_says_so_while_redis_is_away(tmp_path: Any) -> None:
+    """503 with a time to wait: the worker keeps its results and comes again."""
+    away = store.connect(f"unix://{tmp_path}/none.sock")
+    with served(away) as client:
+        headers = {"Authorization": "Bearer farm_0_x"}
+        answer = client.post("/work/v1/renew", json={}, headers=headers)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
