@@ -1,4 +1,4 @@
-"""The comment behind every move, field by field as TCEC's own tools read it.
+"""The comment behind every move: TCEC's, field by field as its own tools read it; peers'.
 
 Fixed order, separator ``", "``, trailing comma: ``d, sd, pd, mt, tl, s, n, pv, tb, h,
 ph, wv, R50, Rd, Rr, mb,``; a book move has ``book, mb=...,``. What an engine did not
@@ -9,6 +9,7 @@ Times are such that ``tl = tl before - mt + increment`` holds exactly in millise
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Set as AbstractSet
 
 import chess
 
@@ -80,6 +81,43 @@ def engine(
     }
     said = (f"{name}={value}" for name, value in fields.items() if value is not None)
     return ", ".join(said) + ","
+
+
+def cutechess(ply: contract.PlyRecord) -> str:
+    """Return cutechess-cli's comment: the mover's score, depth, time (``+0.29/19 0.40s``)."""
+    told = ""
+    if ply.depth:
+        told = f"{_own_score(ply)}/{ply.depth} "
+    ms = move_time_ms(ply)
+    digits = 3 if ms < 100 else 2 if ms < 1_000 else 1 if ms < 10_000 else 0
+    return told + (f"{ms / 1000:.{digits}f}s" if ms else "0s")
+
+
+def fastchess(ply: contract.PlyRecord, fields: AbstractSet[str]) -> str:
+    """Return fastchess' comment: score, depth, time, and the fields that were asked for."""
+    told = {
+        "timeleft": f"tl={time_left_ms(ply) / 1000:.3f}s",
+        "nodes": f"n={ply.nodes or 0}",
+        "seldepth": f"sd={ply.seldepth or 0}",
+        "nps": f"nps={speed(ply)}",
+        "hashfull": f"hashfull={ply.hashfull or 0}",
+        "tbhits": f"tbhits={ply.tbhits or 0}",
+        "pv": f'pv="{" ".join(ply.pv)}"',
+    }
+    head = f"{_own_score(ply)}/{ply.depth or 0} {move_time_ms(ply) / 1000:.3f}s"
+    return ", ".join([head, *(text for name, text in told.items() if name in fields)])
+
+
+def _own_score(ply: contract.PlyRecord) -> str:
+    """Return the mover's score: pawns with a sign, mates as plies (``+M5``)."""
+    if ply.score is None or (ply.score.cp is None and ply.score.mate is None):
+        return ""
+    if ply.score.mate is not None:
+        ahead = ply.score.mate > 0
+        plies = 2 * ply.score.mate - 1 if ahead else -2 * ply.score.mate
+        return f"{'+' if ahead else '-'}M{plies}"
+    cp = ply.score.cp or 0
+    return f"{'+' if cp > 0 else '-' if cp < 0 else ''}{abs(cp) / 100:.2f}"
 
 
 def interruption(one: contract.Interruption) -> str:

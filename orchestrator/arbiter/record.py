@@ -1,8 +1,8 @@
-"""The PGN of a finished game, in the dialect of TCEC's public archive.
+"""The PGN of a finished game, in the dialect of TCEC's public archive or of match programs.
 
 Tags: the seven-tag roster, then the others in alphabetical order. One comment with both
-engines' options stands before the first move, one comment behind every move
-(``comments``), the closing sentence of the verdict in the last one. Invariants: the
+engines' options stands before the first move (TCEC's alone), one comment behind every move
+(``pgn_comments``), the closing sentence of the verdict in the last one. Invariants: the
 text reads back without an error whatever the engines wrote (braces, quotes, line ends);
 no line is longer than 80 columns, but for words that cannot begin a line; the text ends
 with an empty line, so games can be appended to one another.
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Literal, TypeAlias, get_args
 
 import chess
 
@@ -21,19 +23,33 @@ from orchestrator.arbiter import pgn_comments, redact, rmobility, verdict
 from orchestrator.common import errors
 
 COLUMNS = 80
+Comments: TypeAlias = Literal["tcec", "fastchess", "cutechess"]
+COMMENTS: tuple[str, ...] = get_args(Comments)
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _BRACES = str.maketrans("{}", "()")
 
 
-def pgn(record: contract.GameRecord, *, minimal: bool = False) -> str:
+def pgn(
+    record: contract.GameRecord,
+    *,
+    minimal: bool = False,
+    comments: Comments = "tcec",
+    fields: AbstractSet[str] = frozenset(),
+) -> str:
     """Write a finished game as PGN; a minimal one has no comments.
 
+    ``fields`` are those that fastchess writes when it is asked for them (``nodes`` …).
     Raise ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be
     played; neither comes from a referee.
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
-    movetext = _bare_movetext(record) if minimal else _movetext(record)
+    if minimal:
+        movetext = _bare_movetext(record)
+    elif comments == "tcec":
+        movetext = _movetext(record)
+    else:
+        movetext = _peer_movetext(record, comments, fields)
     return "\n".join([*tag_lines, "", *_wrap(movetext), "", ""])
 
 
@@ -101,6 +117,28 @@ def _movetext(record: contract.GameRecord) -> Iterator[str]:
         yield f"{{{_comment(closing)}}}"
     for position, (move, comment) in enumerate(moves, start=1):
         last = f"{comment} {closing}" if position == len(moves) else comment
+        yield f"{move} {{{_comment(last)}}}"
+    yield record.outcome.result
+
+
+def _peer_movetext(
+    record: contract.GameRecord, comments: Comments, fields: AbstractSet[str]
+) -> Iterator[str]:
+    """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
+    closing = verdict.sentence(record.outcome)
+    plies = {ply.ply: ply for ply in record.plies}
+    moves = [move for move, _ in _moves(record)]
+    if not moves:
+        yield f"{{{_comment(closing)}}}"
+    for position, move in enumerate(moves, start=1):
+        ply = plies.get(position)
+        if ply is None:
+            comment = "book"
+        elif comments == "cutechess":
+            comment = pgn_comments.cutechess(ply)
+        else:
+            comment = pgn_comments.fastchess(ply, fields)
+        last = f"{comment}, {closing}" if position == len(moves) else comment
         yield f"{move} {{{_comment(last)}}}"
     yield record.outcome.result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import subprocess
@@ -182,7 +183,9 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
         harness.wait(lambda: finished(tmp_path) >= 5, "five games")
     finally:
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=table.PATIENCE)
+        told = process.communicate(timeout=table.PATIENCE)[0]
+    kept = {game["number"] for game in table.games(tmp_path / "g.pgn.jsonl")}
+    assert {int(number) for number in re.findall(r"Finished game (\d+) ", told)} <= kept
     harness.wait(lambda: not table.survivors(tmp_path), "the end of every process")
     seed = json.loads((tmp_path / "g.pgn.jsonl").read_text().splitlines()[0])["seed"]
     found = table.facts(tmp_path, "-resume", "-pgnout", "g.pgn")
@@ -192,6 +195,26 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     assert sorted(numbers) == list(range(1, 21))
     rounds = [int(game.headers["Round"]) for game in pgn_games(tmp_path / "g.pgn")]
     assert sorted(rounds) == sorted([*range(1, 11)] * 2)
+
+
+def test_a_result_is_told_when_it_is_on_disk(tmp_path: pathlib.Path) -> None:
+    """A journal that takes no more ends the match, and the game it lacks was not told."""
+    words = table.good_and_bad("-srand", "1", "-event", "e" * 100_000)  # a long first line
+    table.play(tmp_path, *words, "-journal", "whole.jsonl")
+    first = (tmp_path / "whole.jsonl").read_bytes().index(b"\n") + 1
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({first}, {first}))"
+    farm = [sys.executable, "-c", f"{limit}; {table.FARM[2]}", "match", *words]
+    done = subprocess.run(
+        [*farm, "-journal", "limit.jsonl"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "File too large" in done.stderr) == (5, True), done
+    assert "Started game 1" in done.stdout
+    assert "Finished game" not in done.stdout
+    assert not table.survivors(tmp_path)
 
 
 def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:

@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from orchestrator import contract
+from orchestrator.arbiter import record
 from orchestrator.rating import sprt
 from worker_cpu.engines import sandbox
 from worker_cpu.match import cli_values, engines, schedule, switches
 
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
-OUTPUT = {"farm": "cutechess", "fastchess": "fastchess", "cutechess": "cutechess"}
+OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
 NO_RULES = contract.Adjudication()
 PATIENCE = contract.Timeouts()
 
@@ -44,6 +45,8 @@ class Settings:
     site: str = ""
     pgn: pathlib.Path | None = None
     minimal: bool = False
+    comments: record.Comments | None = None
+    fields: frozenset[str] = frozenset()
     append: bool = True
     epd: pathlib.Path | None = None
     log: pathlib.Path | None = None
@@ -54,10 +57,15 @@ class Settings:
     json: bool = False
     remarks: tuple[str, ...] = ()
     dialect: switches.Dialect = "farm"
-    output: switches.Output = "cutechess"
+    output: switches.Output = "farm"
     penta: bool = True
     crc32: bool = False
     force_concurrency: bool = False
+
+    @property
+    def comment_style(self) -> record.Comments:
+        """Return what is behind every move in the PGN: as asked, else as the output is."""
+        return self.comments or ("tcec" if self.output == "farm" else self.output)
 
     @property
     def listens(self) -> bool:

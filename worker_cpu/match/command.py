@@ -24,6 +24,7 @@ from worker_cpu.match import (
     cores,
     journal,
     orders,
+    peer_reports,
     report,
     runner,
     schedule,
@@ -77,7 +78,8 @@ early ends  -draw movenumber= movecount= score=
             -resign movecount= score= [twosided], -maxmoves N
             -tb DIRECTORIES -tbpieces N -tbadjudicate BOTH|DRAW
             -sprt elo0= elo1= [alpha= beta= model=normalized|logistic]
-output      -pgnout FILE [min] [fi], -epdout FILE, -log FILE, -journal FILE,
+output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
+            -output format=farm|fastchess|cutechess, -epdout FILE, -log FILE, -journal FILE,
             -resume, -event NAME, -site NAME, -ratinginterval N,
             -outcomeinterval N, --json
 time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
@@ -105,10 +107,17 @@ def play(words: Sequence[str]) -> int:
     settings = _settings(told)
     slots = schedule.slots(settings.plan)
     kept = journal.Journal(
-        journal.Outputs(settings.journal, settings.pgn, settings.minimal, settings.epd)
+        journal.Outputs(
+            settings.journal,
+            settings.pgn,
+            settings.minimal,
+            settings.epd,
+            settings.comment_style,
+            settings.fields,
+        )
     )
     table = standings.Standings([engine.spec.name for engine in settings.engines])
-    telling = report.Report(settings, table, len(slots))
+    telling = peer_reports.of(settings, table, len(slots))
     written = orders.Orders(settings, f"match-{secrets.token_hex(4)}")
     missing = _missing(settings, kept, table, slots, told)
     telling.opens(len(missing), len({slot.opening for slot in slots}))

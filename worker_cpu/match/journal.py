@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator import contract
+from orchestrator.arbiter import record as records
+from orchestrator.arbiter import verdict
 from orchestrator.common import errors, files
 from worker_cpu.match import schedule
 from worker_cpu.referee import result as referee_result
@@ -66,6 +68,18 @@ class Result:
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
         )
+
+    @property
+    def sentence(self) -> str:
+        """Return why the game ended, as a sentence: what closes its PGN."""
+        outcome = contract.Outcome(
+            result=self.result,
+            ending=self.ending,
+            loser=self.loser,
+            details=self.details,
+            note=self.note,
+        )
+        return verdict.sentence(outcome)
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Result:
@@ -123,6 +137,8 @@ class Outputs:
     pgn: pathlib.Path | None = None
     minimal: bool = False
     epd: pathlib.Path | None = None
+    comments: records.Comments = "tcec"
+    fields: frozenset[str] = frozenset()
 
     @property
     def last(self) -> pathlib.Path:
@@ -176,9 +192,13 @@ class Journal:
     def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
         record = _record(game)
         if self._outputs.pgn is not None and record is not None:
-            from orchestrator.arbiter import record as records  # noqa: PLC0415 - only with a PGN
-
-            yield "pgn", records.pgn(record, minimal=self._outputs.minimal)
+            kept = self._outputs
+            yield (
+                "pgn",
+                records.pgn(
+                    record, minimal=kept.minimal, comments=kept.comments, fields=kept.fields
+                ),
+            )
         if self._outputs.epd is not None:
             yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"
 

@@ -1,8 +1,9 @@
 """What a match tells while it runs and at its end, in the lines scripts know.
 
 ``Started game``, ``Finished game``, ``Score of``, ``Elo difference`` and ``SPRT`` lines are
-written as cutechess-cli writes them, because other programs read them. A table with all
-numbers ends the match. With ``--json`` the lines go to stderr, one object to stdout.
+close to cutechess-cli's, because other programs read them. A table with all numbers ends
+the match. With ``--json`` the lines go to stderr, one object to stdout. What the other
+programs print letter for letter is in ``peer_reports``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 from orchestrator import contract
 from orchestrator.rating import elo, results, sprt
 from worker_cpu.match import arguments, journal, schedule, standings
+from worker_cpu.referee import result as referee_result
 
 
 class Report:
@@ -43,27 +45,29 @@ class Report:
 
     def started(self, slot: schedule.Slot) -> None:
         """Tell that a game begins."""
-        self.say(f"Started game {slot.number} of {self._games} ({self._players(slot)})")
+        self.say(self._started(slot))
 
     def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
         """Tell a result, and the score at its intervals."""
-        players = self._players(slot)
-        self.say(f"Finished game {slot.number} ({players}): {result.result} {{{result.details}}}")
+        self.say(self._finished(slot, result.result, result.sentence))
         if result.ending in standings.FAULTS and result.note:
             loser = result.white if result.loser == "white" else result.black
             self.say(f"Fault in game {slot.number}: {loser}: {' '.join(result.note.split())}")
         played = self._table.played
-        if _due(played, self._settings.outcome_interval) and len(self._table.names) == 2:
+        if due(played, self._settings.outcome_interval) and len(self._table.names) == 2:
             self.say(self._score())
-        if _due(played, self._settings.rating_interval):
-            self.ratings()
+        if due(played, self._settings.rating_interval):
+            self._ratings()
 
-    def notes(self, notes: Iterable[str]) -> None:
+    def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
         """Tell each of these sentences once in a match."""
         for note in notes:
-            if note not in self._noted:
-                self._noted.add(note)
-                self.say(f"Note: {note}")
+            if str(note) not in self._noted:
+                self._noted.add(str(note))
+                self._note(note)
+
+    def _note(self, note: str | referee_result.Unmet) -> None:
+        self.say(f"Note: {note}")
 
     def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
         """Tell that a game ended without a verdict and is played again."""
@@ -73,7 +77,7 @@ class Report:
             f" {cause}{f' ({lines[-1]})' if lines else ''}"
         )
 
-    def ratings(self) -> None:
+    def _ratings(self) -> None:
         """Print Elo and test of two engines, or the ranking of more."""
         if len(self._table.names) == 2:
             self.say("\n".join(self._match_lines()))
@@ -119,19 +123,25 @@ class Report:
             return spoken[0]
         return " against ".join(dict.fromkeys(spoken))
 
+    def _started(self, slot: schedule.Slot) -> str:
+        return f"Started game {slot.number} of {self._games} ({self._players(slot)})"
+
+    def _finished(self, slot: schedule.Slot, result: str, details: str) -> str:
+        return f"Finished game {slot.number} ({self._players(slot)}): {result} {{{details}}}"
+
     def _players(self, slot: schedule.Slot) -> str:
         return f"{self._table.names[slot.white]} vs {self._table.names[slot.black]}"
 
     def _score(self) -> str:
-        return _score(" vs ".join(self._table.names), self._table.between(0, 1), "Score of ")
+        return score(" vs ".join(self._table.names), self._table.between(0, 1), "Score of ")
 
     def _colours(self) -> list[str]:
         name = self._table.names[0]
         white, black = self._table.as_white(0, 1), self._table.as_white(1, 0)
         return [
-            _score(f"{name} playing White", white, "...      "),
-            _score(f"{name} playing Black", black.reversed(), "...      "),
-            _score("White vs Black", results.total([white, black]), "...      "),
+            score(f"{name} playing White", white, "...      "),
+            score(f"{name} playing Black", black.reversed(), "...      "),
+            score("White vs Black", results.total([white, black]), "...      "),
         ]
 
     def _match_lines(self) -> list[str]:
@@ -155,11 +165,13 @@ class Report:
         return {**dataclasses.asdict(test), **found, "accepted": test.verdict(counts)}
 
 
-def _due(played: int, interval: int) -> bool:
+def due(played: int, interval: int) -> bool:
+    """Say whether a line that is printed every so many games is printed now; 0: never."""
     return interval > 0 and played % interval == 0
 
 
-def _score(what: str, counts: results.Counts, lead: str) -> str:
+def score(what: str, counts: results.Counts, lead: str) -> str:
+    """Return the line of a score: wins, losses, draws, share of the points, games."""
     line = f"{counts.wins} - {counts.losses} - {counts.draws}"
     return f"{lead}{what}: {line}  [{counts.score:.3f}] {counts.games}"
 

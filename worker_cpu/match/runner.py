@@ -3,9 +3,10 @@
 One process, one poll loop; the games themselves run in referees of their own, each on
 its own cores. Invariants:
 
-* a finished game is written down, and on disk, before anything else is listened to; the
-  next game of its lane is begun first, so that no game waits for a disk, for a line of
-  the report or for its own order: that is written while the games before it are played;
+* a finished game is written down, and on disk, before it is told and before anything else
+  is listened to; the next game of its lane is begun first, so that no game waits for a disk,
+  for a line of the report or for its own order: that is written while the games before it
+  are played;
 * an engine that cannot start, crashes or stalls loses its game; only a host that cannot
   play a game in ``TRIES`` attempts ends the match, with what is finished kept;
 * the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
@@ -209,10 +210,10 @@ class Runner:
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
         self._fill()
-        self._report.finished(slot, result)
-        self._report.notes(end.unmet)
-        self._announce()
         self._journal.write(slot, end)
+        self._report.notes(end.unmet)
+        self._report.finished(slot, result)
+        self._announce()
         if lane.spare is not None and (self._stopping or not self._queue):
             self._dismiss(lane.spare)
             lane.spare = None

@@ -20,6 +20,18 @@ FAULTS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """What whole pairs have brought; ``decisive`` of those with one point had no draw."""
+
+    counts: rating.Counts
+    decisive: int
+
+    def reversed(self) -> Pairs:
+        """Return the same pairs from the opponent's side."""
+        return Pairs(self.counts.reversed(), self.decisive)
+
+
 @dataclasses.dataclass
 class _Tally:
     """Half points of single games by value, and of whole pairs."""
@@ -27,18 +39,30 @@ class _Tally:
     games: list[int] = dataclasses.field(default_factory=lambda: [0] * 3)
     pairs: list[int] = dataclasses.field(default_factory=lambda: [0] * 5)
     open: dict[int, int] = dataclasses.field(default_factory=dict)
+    paired: list[int] = dataclasses.field(default_factory=lambda: [0] * 3)
+    decisive: int = 0
 
     def add(self, half_points: int, pair: int | None) -> None:
         self.games[half_points] += 1
         if pair is None:
             return
-        if pair in self.open:
-            self.pairs[self.open.pop(pair) + half_points] += 1
-        else:
+        if pair not in self.open:
             self.open[pair] = half_points
+            return
+        before = self.open.pop(pair)
+        self.pairs[before + half_points] += 1
+        self.paired[before] += 1
+        self.paired[half_points] += 1
+        self.decisive += before + half_points == 2 and half_points != 1
 
     def counts(self) -> rating.Counts:
-        losses, draws, wins = self.games
+        return self._counts(self.games)
+
+    def whole(self) -> Pairs:
+        return Pairs(self._counts(self.paired), self.decisive)
+
+    def _counts(self, games: Sequence[int]) -> rating.Counts:
+        losses, draws, wins = games
         first, second, third, fourth, fifth = self.pairs
         return rating.Counts(wins, draws, losses, (first, second, third, fourth, fifth))
 
@@ -69,6 +93,22 @@ class Standings:
         if first > second:
             return self.between(second, first).reversed()
         return self._tallies[first, second].counts()
+
+    def pairs(self, first: int, second: int) -> Pairs:
+        """Return the whole pairs of two engines from the first one's side."""
+        if first > second:
+            return self.pairs(second, first).reversed()
+        return self._tallies[first, second].whole()
+
+    def pairs_of(self, engine: int) -> Pairs:
+        """Return the whole pairs of an engine with all others."""
+        met = [self.pairs(engine, other) for other in range(len(self.names)) if other != engine]
+        counts = rating.total(pairs.counts for pairs in met)
+        return Pairs(counts, sum(pairs.decisive for pairs in met))
+
+    def is_whole(self, slot: schedule.Slot) -> bool:
+        """Say whether the pair of a game that was counted has no game missing."""
+        return slot.pair is None or slot.pair not in self._tallies[slot.engines].open
 
     def as_white(self, first: int, second: int) -> rating.Counts:
         """Return the games of two engines in which the first had White, from its side."""

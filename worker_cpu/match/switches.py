@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from orchestrator.arbiter import chess960
+from orchestrator.arbiter import chess960, record
 from orchestrator.rating import sprt
 from orchestrator.testmatch import openings
 from worker_cpu.engines import sandbox
@@ -47,8 +47,8 @@ TOURNAMENTS = {
 }
 VARIANTS = ("standard", "fischerandom")
 TB_MODES = ("BOTH", "DRAW")
-Output: TypeAlias = Literal["cutechess", "fastchess"]
-OUTPUTS = ("cutechess", "fastchess")
+Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
+OUTPUTS = ("cutechess", "fastchess", "farm")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _repeat(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
-    """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [append=false] [nodes=true …]``."""
+    """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [comments=STYLE] [nodes=true …]``."""
     bare = {"min": "min=true", "fi": "fi=true"}
     words = [bare.get(word, word) for word in group if not word.startswith("match_line=")]
     if len(words) < len(group):
@@ -216,13 +216,21 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     if words and "=" not in words[0]:
         words[0] = f"file={words[0]}"
     fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
-    found = cli_values.pairs(where, words, ("file", "min", "fi", "append", "notation", *fields))
+    keys = ("file", "min", "fi", "append", "notation", "comments", *fields)
+    found = cli_values.pairs(where, words, keys)
     if "file" not in found:
         raise cli_values.refuse(where, "no file", "FILE or file=FILE")
     cli_values.choice(f"{where} notation", found.get("notation", "san"), ("san",))
     draft.match["pgn"] = pathlib.Path(found["file"])
     draft.match["minimal"] = cli_values.truth(where, found.get("min", "false"))
     draft.match["append"] = cli_values.truth(where, found.get("append", "true"))
+    if "comments" in found:
+        draft.match["comments"] = cli_values.choice(
+            f"{where} comments", found["comments"], record.COMMENTS
+        )
+    draft.match["fields"] = frozenset(
+        name for name in fields if cli_values.truth(f"{where} {name}", found.get(name, "false"))
+    )
 
 
 def _epdout(draft: Draft, where: str, group: list[str]) -> None:

@@ -12,11 +12,22 @@ from orchestrator.arbiter import eco, own_book, rmobility
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
-    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted.
+class Unmet:
+    """An option that an engine did not take as it was given."""
 
-    ``unmet`` are sentences about options that an engine did not take as they were given.
-    """
+    engine: str
+    option: str
+    asked: str
+    remark: str
+
+    def __str__(self) -> str:
+        """Write it as a sentence."""
+        return f"{self.engine}: option {self.option}={self.asked}: {self.remark}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted."""
 
     order: contract.GameOrder
     outcome: contract.Outcome
@@ -25,7 +36,7 @@ class Ended:
     started_ms: int
     ended_ms: int
     record: Callable[[], contract.GameRecord] | None = None
-    unmet: tuple[str, ...] = ()
+    unmet: tuple[Unmet, ...] = ()
 
 
 def game_record(
@@ -59,13 +70,13 @@ def game_record(
     return eco.classified(record)
 
 
-def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[str]:
+def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[Unmet]:
     """Yield what became of options that an engine did not take as its entry gives them."""
     for spec, side in ((order.white, told["white"]), (order.black, told["black"])):
         given = {name.lower() for name in spec.options}
         for option in side["options"]:
             if option["remark"] and option["name"].lower() in given:
-                yield f"{spec.name}: option {option['name']}={option['asked']}: {option['remark']}"
+                yield Unmet(spec.name, option["name"], option["asked"], option["remark"])
 
 
 def fact(game: contract.GameRecord) -> contract.GameFinished:
