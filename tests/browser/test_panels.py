@@ -100,6 +100,27 @@ def test_a_game_is_marked_that_a_rule_has_ended(page: sync_api.Page, tape: theat
     sync_api.expect(end).to_have_text(f"{ended.data['result']} \N{EN DASH} adjudicated: SyzygyTB")
 
 
+def test_a_visit_costs_few_requests_and_bytes(browser: sync_api.Browser, url: str) -> None:
+    """The first one loads all in a dozen requests; the second one asks for no static file."""
+    asked: list[str] = []
+    with page_faults.silent(browser) as opened:
+        opened.on("request", lambda one: asked.append(one.url))
+        for visit in (1, 2):
+            asked.clear()
+            opened.goto(url)
+            sync_api.expect(opened.locator("#panel tbody tr").first).to_be_visible()
+            sync_api.expect(opened.locator("#board g[data-piece]").first).to_be_visible()
+            sizes: list[list[Any]] = opened.evaluate(
+                "() => ['navigation', 'resource']"
+                ".flatMap(kind => performance.getEntriesByType(kind))"
+                ".map(one => [one.name, one.transferSize])"
+            )
+            static = [size for name, size in sizes if "/static/" in name]
+            assert len(asked) <= 12, asked
+            assert sum(size for _, size in sizes) <= (140_000 if visit == 1 else 20_000), sizes
+            assert any(static) is (visit == 1), sizes
+
+
 def test_the_rating_list_is_the_apis(page: sync_api.Page, url: str) -> None:
     """Rank, rating, error, points and games stand in order; provisional engines are marked."""
     choose(page, "Rating list")

@@ -15,7 +15,16 @@ from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, messages, season_view
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.forecast import settings, worker
-from orchestrator.broadcast.web import api, docs_pages, downloads, guard, hub, links, sockets
+from orchestrator.broadcast.web import (
+    api,
+    docs_pages,
+    downloads,
+    guard,
+    hub,
+    links,
+    page_files,
+    sockets,
+)
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
@@ -107,6 +116,7 @@ def create(
         routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),
         routing.Route("/healthz", _health(shelf)),
         routing.Mount("/tcec", Files(directory=directory)),
+        *page_files.PageFiles(PAGE).routes(),
         routing.Mount("/", Files(directory=PAGE, html=True)),
     ]
     served = applications.Starlette(

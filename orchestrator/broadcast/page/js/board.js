@@ -5,7 +5,7 @@ import { Markers, MARKER_TYPE } from "../vendor/cm-chessboard/src/extensions/mar
 import { Arrows } from "../vendor/cm-chessboard/src/extensions/arrows/Arrows.js"
 import { byId } from "./dom.js"
 
-const ASSETS = "vendor/cm-chessboard/assets/"
+const ASSETS = `${document.documentElement.dataset.static ?? ""}vendor/cm-chessboard/assets/`
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)")
 
 /** The element around the drawing says what it shows; the drawing itself is silent. */

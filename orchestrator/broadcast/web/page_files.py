@@ -1,0 +1,184 @@
+"""The live page as browsers load it: one script, one style sheet, hashed names, compressed.
+
+The page is written as ES modules, one style sheet a package, and is served so, too, for who reads
+it. A browser would ask for forty files of it, and for each again at every visit. So the pages
+refer to what is made here at the start: all modules of a page in one script, in the order of
+their imports, all style sheets in one. They lie with the pictures below ``static/DIGEST/``, where
+a browser keeps them for good, since another content has another digest.
+
+What a module may say is what ours and the bundled packages say: ``import {a, b as c} from``,
+``import * as a from``, ``import a from``, ``export`` before a declaration, ``export {a, b as c}``.
+Anything else is a ``ValueError`` at the start, and a test's failure before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+import posixpath
+import re
+from typing import Final
+
+from starlette import requests, responses, routing
+
+from orchestrator.broadcast.content import documents
+from orchestrator.broadcast.web import responses as web_responses
+
+PAGES: Final = ("index.html", "api.html")
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_TYPES: Final = {".svg": "image/svg+xml", ".js": "text/javascript", ".css": "text/css"}
+
+_IMPORT: Final = re.compile(
+    r"^import\s+(?:(?P<default>\w+)|\{(?P<names>[^}]*)\}|\*\s*as\s+(?P<all>\w+))"
+    r'\s+from\s+["\'](?P<place>[^"\']+)["\'];?[ \t]*$',
+    re.MULTILINE,
+)
+_DECLARATION: Final = re.compile(
+    r"^export\s+(?=(?:async\s+)?(?:function\*?|class|const)\s+(?P<name>\w+))", re.MULTILINE
+)
+_LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\};?[ \t]*$", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
+_LINE_COMMENT: Final = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
+_LEFT: Final = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
+_SHEET: Final = re.compile(r'^[ \t]*<link rel="stylesheet" href="([^"]+)">\n', re.MULTILINE)
+_SCRIPT: Final = re.compile(r'<script type="module" src="([^"]+)"></script>')
+
+
+class PageFiles:
+    """The documents of the page, made of a directory once."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        """Read all files; raise ``ValueError`` for a module that says what is not understood."""
+        self._root = root
+        pages = {name: (root / name).read_text(encoding="utf-8") for name in PAGES}
+        made = {
+            str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.svg"))
+        }
+        for name, text in pages.items():
+            stem = name.removesuffix(".html")
+            sheets = [(root / place).read_text(encoding="utf-8") for place in _SHEET.findall(text)]
+            made[f"{stem}.css"] = "\n".join(sheets).encode()
+            (entry,) = _SCRIPT.findall(text)
+            made[f"{stem}.js"] = bundle(root, entry).encode()
+        self.digest = _digest(made)
+        self._static = {
+            place: documents.Document(body, _TYPES[pathlib.PurePosixPath(place).suffix])
+            for place, body in made.items()
+        }
+        self._pages = {
+            name: documents.Document(self._refer(name, text).encode(), "text/html; charset=utf-8")
+            for name, text in pages.items()
+        }
+
+    def _refer(self, name: str, text: str) -> str:
+        """Let a page refer to what was made for it."""
+        base = f"static/{self.digest}/"
+        stem = base + name.removesuffix(".html")
+        text = _SHEET.sub("", text).replace(
+            "</head>", f'  <link rel="stylesheet" href="{stem}.css">\n</head>'
+        )
+        text = _SCRIPT.sub(f'<script type="module" src="{stem}.js"></script>', text)
+        text = text.replace('"icon.svg"', f'"{base}icon.svg"')
+        return text.replace("<html ", f'<html data-static="{base}" ')
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the routes of the pages and of what they refer to."""
+        return [
+            routing.Route("/", self.page),
+            *(routing.Route(f"/{name}", self.page) for name in PAGES),
+            routing.Route("/static/{digest}/{place:path}", self.static),
+        ]
+
+    async def page(self, request: requests.Request) -> responses.Response:
+        """Return a page, which is asked for again each time."""
+        return web_responses.of_document(
+            request, self._pages[request.url.path.rpartition("/")[2] or PAGES[0]]
+        )
+
+    async def static(self, request: requests.Request) -> responses.Response:
+        """Return what a page refers to; of another version there is nothing."""
+        place = request.path_params["place"]
+        found = self._static.get(place) if request.path_params["digest"] == self.digest else None
+        if found is None:
+            return web_responses.missing(f"static file {place!r} of this version")
+        return web_responses.of_document(request, found, _FOREVER)
+
+
+def _digest(made: dict[str, bytes]) -> str:
+    whole = hashlib.sha256()
+    for place, body in sorted(made.items()):
+        whole.update(f"{place} {len(body)}\n".encode() + body)
+    return whole.hexdigest()[:16]
+
+
+def bundle(root: pathlib.Path, entry: str) -> str:
+    """Return a module with all that it imports as one; raise ``ValueError`` by file and line."""
+    names: dict[str, str] = {}  # of the modules before, in their order
+    parts: list[str] = []
+
+    def add(place: str, above: tuple[str, ...]) -> None:
+        if place in above:
+            raise ValueError(f"{place}: imports itself by {' and '.join(above)}")
+        text = (root / place).read_text(encoding="utf-8")
+        for found in _IMPORT.finditer(text):
+            wanted = _resolve(place, found["place"])
+            if wanted not in names:
+                add(wanted, (*above, place))
+        body, exported = _translate(place, text, names)
+        if not above:
+            parts.append(body)  # as it stands: it may wait at its top level
+            return
+        names[place] = f"module{len(names)}"
+        parts.append(
+            f"const {names[place]} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }}\n}})()\n"
+        )
+
+    add(entry, ())
+    return "\n".join(parts)
+
+
+def _resolve(place: str, named: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(place), named))
+
+
+def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[str]]:
+    """Return a module's text without imports and exports, and what it exports."""
+    exported: list[str] = []
+
+    def imported(found: re.Match[str]) -> str:
+        module = names[_resolve(place, found["place"])]
+        if found["all"]:
+            return f"const {found['all']} = {module}"
+        if found["default"]:
+            return f"const {found['default']} = {module}.default"
+        wanted = [one.split() for one in found["names"].split(",") if one.strip()]
+        return f"const {{ {', '.join(': '.join(one[::2]) for one in wanted)} }} = {module}"
+
+    def declared(found: re.Match[str]) -> str:
+        exported.append(found["name"])
+        return ""
+
+    def listed(found: re.Match[str]) -> str:
+        for one in found["names"].split(","):
+            name, *renamed = one.split()
+            exported.append(f"{renamed[-1]}: {name}" if renamed else name)
+        return ""
+
+    bare = _LINE_COMMENT.sub("", _COMMENT.sub(_if_legal, text))
+    body = _LIST.sub(listed, _DECLARATION.sub(declared, _IMPORT.sub(imported, bare)))
+    left = _LEFT.search(_without_templates(body))
+    if left:
+        raise ValueError(f"{place}: {left.group()!r} is an import or export not understood here")
+    return body, exported
+
+
+def _if_legal(comment: re.Match[str]) -> str:
+    """Keep a comment that says whose work it is."""
+    return (
+        comment.group() if re.search("copyright|licen[cs]e", comment.group(), re.IGNORECASE) else ""
+    )
+
+
+def _without_templates(text: str) -> str:
+    """Leave out template literals, where lines begin with any word."""
+    return re.sub(r"`(?:[^`\\]|\\.)*`", "", text, flags=re.DOTALL)

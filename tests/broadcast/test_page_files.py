@@ -1,0 +1,86 @@
+"""The page as browsers load it: few requests, few bytes, names that change with the content."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import httpx
+import pytest
+import theatre
+
+from orchestrator.broadcast.web import app, page_files
+
+MODULES = {
+    "main.js": 'import { twice as double, NAME } from "./lib/a.js"\n'
+    'import * as all from "./lib/a.js"\nimport whole from "./b.js"\n'
+    "export async function unused() { return await 1 }\n"
+    "console.log(await Promise.resolve(double(2)), NAME, all.twice(3), whole, `\nimport no`)\n",
+    "lib/a.js": "// no comment\n/*\nexport const GHOST = 1\n*/\nexport const NAME = 'a'\n"
+    "const local = 2\nexport function twice(n) { return n * local }\n",
+    "b.js": 'import { NAME } from "./lib/a.js"\nconst local = `${NAME}b`\n'
+    "export { local as default, local };\n",
+}
+
+
+def written(root: pathlib.Path, modules: dict[str, str]) -> pathlib.Path:
+    """Write modules below a directory."""
+    for name, text in modules.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_a_bundle_does_what_its_modules_do(tmp_path: pathlib.Path) -> None:
+    """Names of one module are hidden from the others; the entry may wait at its top level."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("nodejs is not installed (scripts/system-packages.txt)")
+    made = tmp_path / "bundle.mjs"
+    made.write_text(page_files.bundle(written(tmp_path, MODULES), "main.js"))
+    ran = subprocess.run([node, made], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.stdout == "4 a 6 ab \nimport no\n", ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("export default class {}\n", "main.js: 'export default class {}' is an import or export"),
+        ('export * from "./b.js"\n', "main.js: 'export \\* from"),
+        ('import { NAME } from "./main.js"\n', "main.js: imports itself"),
+    ],
+)
+def test_what_no_bundle_can_be_made_of_is_named(
+    tmp_path: pathlib.Path, text: str, told: str
+) -> None:
+    """A form of import that is not understood is refused, not left to fail in a browser."""
+    with pytest.raises(ValueError, match=told):
+        page_files.bundle(written(tmp_path, MODULES | {"main.js": text}), "main.js")
+
+
+def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) -> None:
+    """Each file is compressed, and kept for good under a name that changes with any content."""
+    with (
+        theatre.served(theatre.simulated("demo"), tmp_path) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        page = client.get("/")
+        named = sorted({*re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)})
+        assert len(named) == 3
+        for name in named:
+            answer = client.get(f"/{name}")
+            assert answer.status_code == 200, name
+            assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+            assert len(answer.content) < 1_000 or answer.headers["content-encoding"] == "gzip"
+        again = client.get("/", headers={"If-None-Match": page.headers["etag"]})
+        assert again.status_code == 304
+        digest = named[0].split("/")[1]
+        assert client.get(f"/{named[0].replace(digest, '0' * 16)}").status_code == 404
+        assert client.get(f"/static/{digest}/../api.html").status_code == 404
+    other = tmp_path / "page"
+    shutil.copytree(app.PAGE, other)
+    assert page_files.PageFiles(other).digest == digest
+    (other / "js" / "format.js").write_text((other / "js" / "format.js").read_text() + "\n;0\n")
+    assert page_files.PageFiles(other).digest != digest
