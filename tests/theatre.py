@@ -91,6 +91,16 @@ def simulated(name: str, seed: int = 7, luck: game_model.Chances | None = None) 
     return Tape(season_simulation.Simulation.launched(loaded, seed, luck).run().journal)
 
 
+def round_robin(root: pathlib.Path, engines: int, double_rounds: int = 1) -> Tape:
+    """Return the journal of a simulated round robin of so many engines, and its final."""
+    rows = [
+        {"id": f"e{n:03}", "name": f"Engine {n:03}", "command": ["true"], "rating": 3000 + n}
+        for n in range(engines)
+    ]
+    file = harness.league(root / f"{engines}.toml", rows, double_rounds)
+    return Tape(season_simulation.Simulation.launched(load.load(file), 7).run().journal)
+
+
 @dataclasses.dataclass
 class Projected:
     """A projector with what it has made."""

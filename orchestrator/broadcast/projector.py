@@ -18,6 +18,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
+from orchestrator.broadcast import rendering as rendering_
 from orchestrator.broadcast.content import (
     documents,
     game_store,
@@ -25,14 +26,13 @@ from orchestrator.broadcast.content import (
     messages,
     rank_odds,
     season_view,
-    statistics,
     tables,
 )
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.feeds import kibitzing, live_game
-from orchestrator.broadcast.feeds.tcec import names
+from orchestrator.broadcast.feeds.tcec import index, names
 from orchestrator.common import errors
-from orchestrator.season import current, graph
+from orchestrator.season import current
 from orchestrator.season.fold import events
 from orchestrator.season.fold import state as season_state
 
@@ -49,6 +49,9 @@ PUSHED: Final = {  # TCEC's files that are pushed when they change, by their eve
     "crash.json": "crash",
 }
 _OVERVIEW: Final = ("season", "name", "status", "champion", "launched_ms", "games")
+
+
+_Summary = tuple[season_state.SeasonState, int, dict[str, Any]]
 
 
 class Projector:
@@ -72,6 +75,10 @@ class Projector:
         self._source, self._shelf, self._directory = source, shelf, directory
         self._publish = publish
         self._compared = float("-inf")
+        self._renderings: dict[str, rendering_.Rendering] = {}  # of seasons that are played
+        self._summaries: dict[str, _Summary] = {}
+        self._index = index.Seasons()
+        self._shown: dict[str, bytes] = {}  # files of the front, as they were written last
         self._due: set[str] = set()  # seasons to be looked at even if they are over
 
     def run(self, stop: threading.Event) -> None:
@@ -111,6 +118,9 @@ class Projector:
                 with self._guarded(season, lasting=False):
                     for told in self._follower.follow(season, front=season.state is shown):
                         self._tell(told)
+        for season in looked:
+            if season.over:
+                self._renderings.pop(season.id, None)
         self._due.clear()
 
     @contextlib.contextmanager
@@ -163,6 +173,7 @@ class Projector:
             last = self._source.last(name)
             if last < season.state.seq:
                 del self.seasons[name]  # Redis was restored: this is another journal now
+                self._renderings.pop(name, None)
             elif last > season.state.seq or season.bare or self._kibitzing.behind(name):
                 self._due.add(name)
 
@@ -217,45 +228,58 @@ class Projector:
         self._kibitzing.keep(attempt, line, stem)
 
     def _render(self, season: season_view.Season, touched: set[str]) -> list[messages.Message]:
-        state = season.state
-        changed = self._shelf.put(dict(self._documents(season, touched)))
-        self._shelf.offer(rank_odds.awaited(season.id))
+        """Render what has changed; return what is told of it."""
         told: list[messages.Message] = []
-        if f"seasons/{season.id}" in changed:
-            told.append(messages.Delta("season", tables.season(state)))
+        summary = tables.season(season.state)
+        self._summaries[season.id] = (season.state, season.state.seq, _summary(summary))
+        if self._shelf.put({f"seasons/{season.id}": summary}):
+            told.append(messages.Delta("season", summary))
+        self._shelf.put({"seasons": [self._summary(state) for state in self._folded()]})
         told.append(messages.Delta("tables", {"season": season.id, "events": sorted(touched)}))
-        files = feeds_files.of_cup(state)
-        for name in touched:
-            if state.events[name].entrants:
-                files |= feeds_files.of_event(state, state.events[name], season.log, season.brief)
-        self._directory.write(files)
-        return [*told, *self._front(season)]
+        self._shelf.offer(rank_odds.awaited(season.id))
+        rendering = self._rendered(season)
+        files = rendering.archived() | feeds_files.of_cup(season.state)
+        return [*told, *self._write(season, files)]
 
-    def _documents(
-        self, season: season_view.Season, touched: set[str]
-    ) -> Iterator[tuple[str, Any]]:
-        """Yield the season's documents that may have changed, by their places."""
-        state, place = season.state, f"seasons/{season.id}"
-        yield place, tables.season(state)
-        yield f"{place}/graph", graph.build(state, by_round=True).data()
-        yield f"{place}/log", season.log.lines
-        results = (game.finished for game in state.games.values() if not game.cancelled)
-        yield f"{place}/statistics", statistics.statistics(filter(None, results))
-        for name in state.events:
-            if name in touched or self._shelf.get(f"{place}/events/{name}") is None:
-                yield f"{place}/events/{name}", tables.event(state, name)
-            yield f"{place}/events/{name}/schedule", tables.schedule(state, name, season.brief)
-        yield "seasons", [_overview(one) for one in self._folded()]
+    def _rendered(self, season: season_view.Season) -> rendering_.Rendering:
+        """Return the kept parts of a season as they are now, its documents in their places."""
+        changes, rendering = season.changed(), self._renderings.get(season.id)
+        if rendering is None:
+            rendering = self._renderings[season.id] = rendering_.Rendering(season)
+        else:
+            rendering.update(changes)
+        for place, document in rendering.made():
+            self._shelf.place(place, document)
+        return rendering
+
+    def _summary(self, state: season_state.SeasonState) -> dict[str, Any]:
+        """Return a season's line in the list of all."""
+        known = self._summaries.get(state.launched.id)
+        if known is None or known[0] is not state or known[1] != state.seq:
+            known = (state, state.seq, _summary(tables.season(state)))
+            self._summaries[state.launched.id] = known
+        return known[2]
 
     def _front(self, season: season_view.Season) -> list[messages.Message]:
-        """Write the files of the season that TCEC's viewers see, if it is this one."""
+        """Write the files of the season that TCEC's viewers see."""
+        self._rendered(season)
+        return self._write(season, {})
+
+    def _write(self, season: season_view.Season, files: dict[str, bytes]) -> list[messages.Message]:
+        """Write files of a season, and those of the front if viewers see it."""
         folded = self._folded()
-        if current.shown(folded) is not season.state:
-            return []
-        files = feeds_files.front(season.state, season.log, season.brief, folded)
-        changed = self._directory.write(files)
+        front: dict[str, bytes] = {}
+        if current.shown(folded) is season.state:
+            self._index.update(folded)
+            shown = self._renderings[season.id].shown()
+            bracket = feeds_files.of_cup(season.state)
+            front = feeds_files.front(season.state, shown, bracket, self._index)
+        front = {name: own for name, own in front.items() if own is not self._shown.get(name)}
+        changed = self._directory.write(files | front)
+        self._shown |= front
+        self._renderings[season.id].saved()
         return [
-            messages.TcecFile(name, PUSHED[name], contract.loads(files[name]))
+            messages.TcecFile(name, PUSHED[name], messages.Encoded(front[name]))
             for name in changed
             if name in PUSHED
         ]
@@ -270,6 +294,5 @@ def _results(season: season_view.Season, entry: contract.Entry) -> list[messages
     return [messages.Delta("result", {"season": season.id} | told)]
 
 
-def _overview(state: season_state.SeasonState) -> dict[str, Any]:
-    told = tables.season(state)
+def _summary(told: dict[str, Any]) -> dict[str, Any]:
     return {key: told[key] for key in _OVERVIEW}

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from orchestrator import contract
@@ -82,13 +83,61 @@ class Graph:
         }
 
 
-def build(state: season_state.SeasonState, *, by_round: bool = False) -> Graph:
+class Rounds:
+    """How far the paired games of each round of each event are, kept up to date game by game.
+
+    ``see`` takes games whose state may have changed; the two that are running and ready are
+    looked at by themselves. What cancels or pairs games, or changes their order, needs a new one.
+    """
+
+    def __init__(self, state: season_state.SeasonState) -> None:
+        """Look at all paired games once."""
+        self._states: dict[str, NodeState] = {}
+        self._counts: dict[str, dict[int, Counter[NodeState]]] = {}
+        self._nodes: dict[tuple[str, int, int], Node] = {}  # by event, round and games planned
+        self._passing = _passing(state)
+        for event in state.events.values():
+            self._counts[event.id] = {}
+            for name in event.order:
+                game = state.games[name]
+                self._states[name] = _node_state(state, game, self._passing)
+                counts = self._counts[event.id].setdefault(game.round_number, Counter())
+                counts[self._states[name]] += 1
+
+    def see(self, state: season_state.SeasonState, games: Iterable[str]) -> None:
+        """Look at games again."""
+        before, self._passing = self._passing, _passing(state)
+        for name in {*games, *before, *self._passing}:
+            if name is None or name not in self._states:
+                continue
+            game = state.games[name]
+            counts = self._counts[game.event][game.round_number]
+            self._nodes.pop((game.event, game.round_number, 0), None)
+            counts[self._states[name]] -= 1
+            self._states[name] = _node_state(state, game, self._passing)
+            counts[self._states[name]] += 1
+
+    def nodes(self, event: events.EventState, planned: list[tuple[int, int]]) -> Iterator[Node]:
+        """Yield the rounds of an event, then those that are still to be paired."""
+        counts, expected = self._counts[event.id], dict(planned)
+        for number in dict.fromkeys([*counts, *expected]):
+            key = (event.id, number, expected.get(number, 0))
+            if key not in self._nodes or (key[2] and number in counts):
+                states = counts.get(number, Counter()) + Counter({NodeState.PLANNED: key[2]})
+                self._nodes[key] = _round(event, number, states)
+            yield self._nodes[key]
+
+
+def build(
+    state: season_state.SeasonState, *, by_round: bool = False, rounds: Rounds | None = None
+) -> Graph:
     """Return the graph of a season; ``by_round`` folds the games of a round into one node."""
     launched = state.launched
+    rounds = Rounds(state) if by_round and rounds is None else rounds
     nodes: list[Node] = []
     edges: list[tuple[str, str]] = []
     for event in state.events.values():
-        chain = list(_chain(state, event, by_round=by_round))
+        chain = list(_chain(state, event, rounds))
         nodes += chain
         edges += [(a.id, b.id) for a, b in itertools.pairwise(chain)]
         awaited = plan.awaited(launched.season, event.id)
@@ -121,7 +170,7 @@ def _done(done: bool) -> NodeState:  # noqa: FBT001 - a condition, not a switch
 
 
 def _chain(
-    state: season_state.SeasonState, event: events.EventState, *, by_round: bool
+    state: season_state.SeasonState, event: events.EventState, rounds: Rounds | None
 ) -> Iterator[Node]:
     if event.spec.gated or event.opens_at_ms is not None:
         yield _gate(event)
@@ -129,8 +178,10 @@ def _chain(
     label = f"{event.spec.name}: pairings"
     paired = NodeState.RUNNING if planned and event.order else _done(not planned)
     yield Node(f"{event.id}:pairing", Kind.PAIRING, event.id, label, paired)
-    games = _games(state, event, planned)
-    yield from _rounds(event, games) if by_round else (node for _, node in games)
+    if rounds is None:
+        yield from _games(state, event, planned)
+    else:
+        yield from rounds.nodes(event, planned)
     label = f"{event.spec.name}: ranking"
     ranked = event.status is events.Status.RANKED
     yield Node(_ranking_id(event.id), Kind.RANKING, event.id, label, _done(ranked))
@@ -163,53 +214,60 @@ def _gate(event: events.EventState) -> Node:
 
 def _games(
     state: season_state.SeasonState, event: events.EventState, planned: list[tuple[int, int]]
-) -> Iterator[tuple[int, Node]]:
-    """Yield round number and node of every game, the paired ones first."""
+) -> Iterator[Node]:
+    """Yield the node of every game, the paired ones first."""
+    passing = _passing(state)
     for game_id in event.order:
-        game = state.games[game_id]
-        yield game.round_number, _game(state, game)
+        yield _game(state, state.games[game_id], passing)
     number = len(event.order)
-    for round_number, games in planned:
+    for _, games in planned:
         for _ in range(games):
             number += 1
             label = f"Game {number}"
             game_id = event.game_id(number)
-            yield round_number, Node(game_id, Kind.GAME, event.id, label, NodeState.PLANNED)
+            yield Node(game_id, Kind.GAME, event.id, label, NodeState.PLANNED)
 
 
-def _game(state: season_state.SeasonState, game: events.Game) -> Node:
+_Passing = tuple[str | None, str | None]
+
+
+def _passing(state: season_state.SeasonState) -> _Passing:
+    """Return the game that runs, and the one that is ready."""
+    return (state.running.game if state.running is not None else None, state.ready_game())
+
+
+def _node_state(state: season_state.SeasonState, game: events.Game, passing: _Passing) -> NodeState:
+    running, ready = passing
+    if game.finished is not None or state.dropped(game):
+        return NodeState.DONE
+    if game.id == running:
+        return NodeState.RUNNING
+    return NodeState.READY if game.id == ready else NodeState.PAIRED
+
+
+def _game(state: season_state.SeasonState, game: events.Game, passing: _Passing) -> Node:
     event = state.events[game.event]
     white, black = (orders.pinned(state, event, one).name for one in (game.white, game.black))
     label = f"{game.round} {white} - {black}"
-    node_state = NodeState.PAIRED
     if state.dropped(game):
-        label, node_state = f"{label} cancelled", NodeState.DONE
+        label = f"{label} cancelled"
     elif game.finished is not None:
-        label, node_state = f"{label} {game.finished.result}", NodeState.DONE
-    elif state.running is not None and state.running.game == game.id:
-        node_state = NodeState.RUNNING
-    elif state.ready_game() == game.id:
-        node_state = NodeState.READY
-    return Node(game.id, Kind.GAME, game.event, label, node_state)
+        label = f"{label} {game.finished.result}"
+    return Node(game.id, Kind.GAME, game.event, label, _node_state(state, game, passing))
 
 
-def _rounds(event: events.EventState, games: Iterator[tuple[int, Node]]) -> Iterator[Node]:
-    rounds: dict[int, list[NodeState]] = {}
-    for number, node in games:
-        rounds.setdefault(number, []).append(node.state)
-    for number, states in rounds.items():
-        done = states.count(NodeState.DONE)
-        label = f"Round {number}: {done}/{len(states)} games"
-        node_id = f"{event.id}:round-{number}"
-        yield Node(node_id, Kind.ROUND, event.id, label, _round_state(states))
+def _round(event: events.EventState, number: int, states: Counter[NodeState]) -> Node:
+    label = f"Round {number}: {states[NodeState.DONE]}/{states.total()} games"
+    return Node(f"{event.id}:round-{number}", Kind.ROUND, event.id, label, _round_state(states))
 
 
-def _round_state(states: list[NodeState]) -> NodeState:
-    if all(state is NodeState.DONE for state in states):
+def _round_state(states: Counter[NodeState]) -> NodeState:
+    if states[NodeState.DONE] == states.total():
         return NodeState.DONE
-    if NodeState.RUNNING in states or NodeState.DONE in states:
+    if states[NodeState.RUNNING] or states[NodeState.DONE]:
         return NodeState.RUNNING
-    return NodeState.READY if NodeState.READY in states else states[0]
+    order = (NodeState.READY, NodeState.PAIRED, NodeState.PLANNED)
+    return next(state for state in order if states[state])
 
 
 # -- renderers -----------------------------------------------------------------------

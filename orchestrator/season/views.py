@@ -7,6 +7,7 @@ durations seconds, points are numbers of whole and half points.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from orchestrator.season import blockers, decisions
@@ -22,6 +23,7 @@ from orchestrator.season.fold import (
     tiebreaks,
     titles,
 )
+from orchestrator.season.fold import standings as standings_
 from orchestrator.season.fold import state as season_state
 
 
@@ -93,8 +95,8 @@ def interruptions(state: season_state.SeasonState) -> list[dict[str, Any]]:
             "ply": game.progress.ply,
             "told": [one.model_dump(mode="json") for one in game.progress.interruptions],
         }
-        for game in state.games.values()
-        if game.progress is not None and game.open
+        for game in state.interrupted()
+        if game.progress is not None
     ]
 
 
@@ -140,8 +142,18 @@ def _event(
 
 def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
     """Return an event's table with every tiebreak number, and its crosstable's cells."""
-    found = state.events[event_id]
     lines = crosstable.crosstable(state, event_id)
+    told = table(state, event_id, [line.row for line in lines])
+    for row, line in zip(told["rows"], lines, strict=True):
+        row["results"] = [None if cell is None else cell.text for cell in line.cells]
+    return told
+
+
+def table(
+    state: season_state.SeasonState, event_id: str, rows: Iterable[standings_.Row]
+) -> dict[str, Any]:
+    """Return an event's table with every tiebreak number."""
+    found = state.events[event_id]
     ranked = found.status is events.Status.RANKED
     undecided = len(list(decisions.questions(state.launched.season, found))) if ranked else 0
     return {
@@ -151,12 +163,11 @@ def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
         "final": ranked and not undecided,
         "open_decisions": undecided,
         "chain": [criterion.value for criterion in found.spec.tiebreaks],
-        "rows": [_row(state, event_id, line) for line in lines],
+        "rows": [_row(state, event_id, row) for row in rows],
     }
 
 
-def _row(state: season_state.SeasonState, event_id: str, line: crosstable.Line) -> dict[str, Any]:
-    row = line.row
+def _row(state: season_state.SeasonState, event_id: str, row: standings_.Row) -> dict[str, Any]:
     return {
         "rank": row.rank,
         "engine": row.engine,
@@ -170,7 +181,6 @@ def _row(state: season_state.SeasonState, event_id: str, line: crosstable.Line) 
         "losses": row.losses,
         "tiebreaks": {c.value: tiebreaks.points(c, n) for c, n in row.tiebreaks.items()},
         "decided_by": row.decided_by,
-        "results": [None if cell is None else cell.text for cell in line.cells],
     }
 
 

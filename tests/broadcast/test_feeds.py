@@ -82,7 +82,9 @@ def test_a_file_launched_again_has_files_of_its_own() -> None:
         launched.append(season_state.fold(ledger.read(season, 0, 10)))
     stems = [names.stem(one, one.events["league"]) for one in launched]
     assert stems == ["Demo_Season_-_Demo_League", "Demo_Season_demo-2_-_Demo_League"]
-    assert len(index.gamelist(launched)["Seasons"]) == 2
+    seasons = index.Seasons()
+    seasons.update(launched)
+    assert len(seasons.gamelist()["Seasons"]) == 2
 
 
 def test_a_crosstable_says_what_the_standings_say(tmp_path: pathlib.Path) -> None:

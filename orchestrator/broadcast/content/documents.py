@@ -6,12 +6,11 @@ one into the library is a single assignment.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import gzip
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
@@ -21,12 +20,31 @@ JSON: Final = "application/json"
 _WORTH_PACKING: Final = 1_000  # bytes: below, packing makes answers longer
 
 
-@dataclasses.dataclass(frozen=True)
 class Document:
-    """Bytes to be served, with their type and what tells them from other versions."""
+    """Bytes to be served, with their type and what tells them from other versions.
 
-    body: bytes
-    media_type: str = JSON
+    Its bytes may be made when they are asked for first, from parts that do not change.
+    """
+
+    def __init__(self, body: bytes | Callable[[], bytes], media_type: str = JSON) -> None:
+        """Hold bytes, or what makes them."""
+        self._make = body
+        self.media_type = media_type
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by content."""
+        if not isinstance(other, Document):
+            return NotImplemented
+        return (self.body, self.media_type) == (other.body, other.media_type)
+
+    def __hash__(self) -> int:
+        """Return the content's hash."""
+        return hash((self.body, self.media_type))
+
+    @functools.cached_property
+    def body(self) -> bytes:
+        """Return the bytes."""
+        return self._make() if callable(self._make) else self._make
 
     @functools.cached_property
     def etag(self) -> str:
@@ -69,6 +87,10 @@ class Library:
                 self._documents[place] = document
                 changed.append(place)
         return changed
+
+    def place(self, place: str, document: Document) -> None:
+        """Keep a document that is made already."""
+        self._documents[place] = document
 
     def offer(self, documents: Mapping[str, Any]) -> None:
         """Keep documents at places that are still empty."""

@@ -21,6 +21,10 @@ class Delta:
         return self.kind in {"clock", "search", "kibitz"}
 
 
+class Encoded(bytes):
+    """JSON as a file holds it: it is not read to be sent on."""
+
+
 @dataclasses.dataclass(frozen=True)
 class TcecFile:
     """One of TCEC's files has changed; ``event`` is its name in the socket.io protocol.

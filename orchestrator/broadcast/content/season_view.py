@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Final, Protocol
 
 from orchestrator import contract
@@ -59,6 +60,31 @@ class Silence:
         return {}
 
 
+_OF_A_GAME: Final = frozenset({entries.ATTEMPT_STARTED, entries.ATTEMPT_ENDED})
+
+
+@dataclasses.dataclass
+class Changes:
+    """What entries have changed since it was rendered: as little as can be told of each kind."""
+
+    whole: bool = False  # anything
+    games: set[str] = dataclasses.field(default_factory=set)
+    results: set[str] = dataclasses.field(default_factory=set)  # those that have been finished
+    paired: set[str] = dataclasses.field(default_factory=set)  # events with new games
+
+    def note(self, entry: contract.Entry) -> None:
+        """Take note of an entry."""
+        if entry.kind in _OF_A_GAME:
+            self.games.add(str(entry.data["game"]))
+        elif entry.kind == entries.GAME_FINISHED:
+            self.games.add(str(entry.data["game"]))
+            self.results.add(str(entry.data["game"]))
+        elif entry.kind == entries.GAMES_PAIRED:
+            self.paired.add(str(entry.data["event"]))
+        else:
+            self.whole = True
+
+
 class Season:
     """One season: its fold, its log, its game in flight.
 
@@ -76,7 +102,9 @@ class Season:
         self.bare: dict[str, int] = {}
         self.damaged = False
         self.failed = False
+        self.changes = Changes()
         self._album = kept
+        self._last: str | None = None  # the game finished last, "" when it must be looked for
 
     @property
     def over(self) -> bool:
@@ -91,6 +119,8 @@ class Season:
         """
         self.state.apply(entry)
         self.log.note(entry, self.state)
+        self.changes.note(entry)
+        self._note_last(entry)
         if entry.kind == entries.GAME_FINISHED:
             self.bare[str(entry.data["game"])] = 0
         return self._touched(entry)
@@ -108,6 +138,11 @@ class Season:
             return None
         return self._album.brief(self.id, game.id, game.finished)
 
+    def changed(self) -> Changes:
+        """Return what has changed since the last call."""
+        changes, self.changes = self.changes, Changes()
+        return changes
+
     def recorded(self) -> list[events.Game]:
         """Return the finished games whose records have come since the last call."""
         found = []
@@ -119,14 +154,26 @@ class Season:
             unkept = game.finished is None or not game.finished.record_sha256
             if unkept or self.brief(game) is not None:
                 del self.bare[name]
+                self.changes.games.add(name)
                 found.append(game)
         return found
 
     def last_finished(self) -> events.Game | None:
         """Return the game that was finished last, None before the first."""
-        paired = list(self.state.games.values())  # read by the web's thread, too
-        done = [game for game in paired if game.finished is not None]
-        return max(done, key=_ended, default=None)
+        if self._last == "":
+            paired = list(self.state.games.values())  # read by the web's thread, too
+            done = [game for game in paired if game.finished is not None]
+            last = max(done, key=_ended, default=None)
+            self._last = None if last is None else last.id
+        return None if self._last is None else self.state.games[self._last]
+
+    def _note_last(self, entry: contract.Entry) -> None:
+        if entry.kind == entries.GAME_FINISHED:
+            known, game = self.last_finished(), self.state.games[str(entry.data["game"])]
+            if game.finished is not None and (known is None or _ended(known) < _ended(game)):
+                self._last = game.id
+        elif entry.kind not in _OF_A_GAME and entry.kind != entries.GAMES_PAIRED:
+            self._last = ""
 
 
 def _ended(game: events.Game) -> tuple[int, int]:

@@ -104,21 +104,29 @@ def estimated_starts(state: State) -> dict[str, int]:
 
 def event(state: State, event_id: str) -> dict[str, Any]:
     """Return an event's standings, the cells of its crosstable with their games, its bracket."""
+    lines = crosstable.crosstable(state, event_id)
+    shown = event_table(state, event_id, [line.row for line in lines])
+    for row, line in zip(shown["rows"], lines, strict=True):
+        row["cells"] = [cell(one) for one in line.cells]
+    return shown | {"statistics": statistics.of_event(state, state.events[event_id])}
+
+
+def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> dict[str, Any]:
+    """Return an event's standings and its bracket: all but what grows with its games."""
     found = state.events[event_id]
-    shown = views.standings(state, event_id)
-    for row, line in zip(shown["rows"], crosstable.crosstable(state, event_id), strict=True):
-        row["cells"] = [
-            None if cell is None else {"games": list(cell.games), "text": cell.text}
-            for cell in line.cells
-        ]
-        del row["results"]
+    shown = views.table(state, event_id, rows)
+    for row in shown["rows"]:
         row["crashes"] = found.tally.scores[row["engine"]].crashes
     return shown | {
         "format": found.spec.format.kind,
         "entrants": [views.name(state, engine, found.id) for engine in found.entrants],
         "bracket": bracket(state, found),
-        "statistics": statistics.of_event(state, found),
     }
+
+
+def cell(found: crosstable.Cell | None) -> dict[str, Any] | None:
+    """Return a cell of a crosstable with its games; None on the diagonal."""
+    return None if found is None else {"games": list(found.games), "text": found.text}
 
 
 def bracket(state: State, event: events.EventState) -> dict[str, Any] | None:
@@ -199,6 +207,11 @@ def schedule(state: State, event_id: str, briefs: Briefs) -> list[dict[str, Any]
     earlier = sum(parts[other].remaining_seconds for other in before)
     rows = views.schedule(state, event_id, starts_ms + round(earlier * 1000))
     return [_row(state, row, briefs) for row in rows]
+
+
+def schedule_row(state: State, game_id: str, briefs: Briefs) -> dict[str, Any]:
+    """Return a game of a schedule, without the estimate of its start."""
+    return _row(state, views.game(state, game_id), briefs)
 
 
 def _row(state: State, row: dict[str, Any], briefs: Briefs) -> dict[str, Any]:

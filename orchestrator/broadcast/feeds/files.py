@@ -9,25 +9,23 @@ running clock from it (HTTP ``Last-Modified`` against ``Date``).
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
-from orchestrator.broadcast.content import audit_log, tables
+from orchestrator.broadcast.content import audit_log, event_rows, tables
 from orchestrator.broadcast.feeds.tcec import cup, index, names, schedule
-from orchestrator.common import text
-from orchestrator.season.fold import events
+from orchestrator.season.fold import events, standings
 from orchestrator.season.fold import state as season_state
 
 State = season_state.SeasonState
+_SHORT: Final = {"Schedule": "sjson", "Crosstable": "cjson", "crash": "xjson"}
 
 
 def encode(value: Any) -> bytes:
     """Return a feed's JSON; keys stay in the order that viewers show them in."""
-    told = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.visible(told).encode() + b"\n"
+    return schedule.encode(value) + b"\n"
 
 
 def shown_event(state: State) -> events.EventState | None:
@@ -36,21 +34,58 @@ def shown_event(state: State) -> events.EventState | None:
     return state.current or (begun[-1] if begun else None)
 
 
-def of_event(
-    state: State, event: events.EventState, log: audit_log.Chronicle, briefs: tables.Briefs
-) -> dict[str, bytes]:
-    """Return the archive's files of an event, under the names of both viewers."""
-    stem = names.stem(state, event)
-    files = {
-        "Schedule": (encode(schedule.schedule(state, event, briefs)), "sjson"),
-        "Crosstable": (encode(schedule.table(state, event)), "cjson"),
-        "crash": (encode(index.crashes(state, event, log.lines)), "xjson"),
-    }
-    return {
-        f"archive/{stem}_{word}.{suffix}": content
-        for word, (content, short) in files.items()
-        for suffix in ("json", short)
-    }
+class Event:
+    """The files of an event; what an entry does not concern stays as it is encoded."""
+
+    def __init__(
+        self,
+        state: State,
+        event: events.EventState,
+        cells: event_rows.Cells,
+        briefs: tables.Briefs,
+    ) -> None:
+        """Encode all games of the event."""
+        self._schedule = schedule.Schedule(state, event, briefs)
+        self._table = schedule.Table(state, event, cells)
+        self._stem, self._id = names.stem(state, event), event.id
+        self._lines = -1  # of the log, when the faults were written
+        self._files: dict[str, bytes] = {}
+        self.unsaved: set[str] = set()
+
+    def update(self, state: State, games: Collection[str], results: Collection[str]) -> None:
+        """Take note of games that have changed, and of those that were finished."""
+        self._schedule.update(state, games)
+        self._table.update(state, results)
+        self._files.pop("Schedule", None)
+
+    def render(
+        self, state: State, log: audit_log.Chronicle, rows: Sequence[standings.Row] | None
+    ) -> None:
+        """Make the files that have changed; ``rows`` is None where the table has not."""
+        made: dict[str, bytes] = {}
+        if "Schedule" not in self._files:
+            made["Schedule"] = self._schedule.content()
+        if rows is not None:
+            made["Crosstable"] = self._table.content(state, rows)
+        if self._lines != len(log.lines):
+            self._lines = len(log.lines)
+            crashes = index.crashes(state, state.events[self._id], log.lines)
+            made["crash"] = encode(crashes)
+        self._files |= made
+        self.unsaved.update(made)
+
+    def archived(self) -> dict[str, bytes]:
+        """Return the files of the archive, under the names of both viewers."""
+        return {
+            f"archive/{self._stem}_{word}.{suffix}": content
+            for word, content in self._files.items()
+            if word in self.unsaved
+            for suffix in ("json", _SHORT[word])
+        }
+
+    def front(self) -> dict[str, bytes]:
+        """Return the files of the event that viewers see."""
+        return {f"{word.lower()}.json": content for word, content in self._files.items()}
 
 
 def of_cup(state: State) -> dict[str, bytes]:
@@ -65,24 +100,18 @@ def of_cup(state: State) -> dict[str, bytes]:
 
 
 def front(
-    state: State, log: audit_log.Chronicle, briefs: tables.Briefs, states: Iterable[State]
+    state: State, shown: Event | None, bracket: Mapping[str, bytes], seasons: index.Seasons
 ) -> dict[str, bytes]:
     """Return the files of what is played now, and the index of all seasons."""
-    launched = list(states)
     files = {
-        "gamelist.json": encode(index.gamelist(launched)),
-        "winners.json": encode(index.winners(launched)),
+        "gamelist.json": encode(seasons.gamelist()),
+        "winners.json": encode(seasons.winners()),
     }
     event = shown_event(state)
-    if event is None:
+    if event is None or shown is None:
         return files
-    files |= {
-        "schedule.json": encode(schedule.schedule(state, event, briefs)),
-        "crosstable.json": encode(schedule.table(state, event)),
-        "tournament.json": encode(index.tournament(state, event)),
-        "crash.json": encode(index.crashes(state, event, log.lines)),
-    }
-    for content in of_cup(state).values():
+    files |= shown.front() | {"tournament.json": encode(index.tournament(state, event))}
+    for content in bracket.values():
         files["Eventcrosstable.json"] = content
     return files
 
@@ -98,12 +127,14 @@ class Directory:
 
     def write(self, files: Mapping[str, bytes], at_ms: int | None = None) -> list[str]:
         """Replace files that have changed, their time set to ``at_ms``; return their names."""
-        digests = {name: hashlib.sha256(content).digest() for name, content in files.items()}
-        changed = [name for name, digest in digests.items() if self._known.get(name) != digest]
+        contents = {id(content): content for content in files.values()}  # digested once each
+        digests = {key: hashlib.sha256(content).digest() for key, content in contents.items()}
+        wanted = {name: digests[id(content)] for name, content in files.items()}
+        changed = [name for name, digest in wanted.items() if self._known.get(name) != digest]
         for name in changed:
             if name in self._known or not self._holds(self._root / name, files[name]):
                 self._replace(self._root / name, files[name], at_ms)
-            self._known[name] = digests[name]
+            self._known[name] = wanted[name]
         return changed
 
     def withdraw(self, name: str) -> None:

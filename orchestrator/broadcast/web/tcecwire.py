@@ -43,12 +43,18 @@ def encode(wire: Wire, message: messages.TcecFile | messages.TcecMoves) -> bytes
         return event(message.event, message.data)
     if isinstance(message, messages.TcecMoves):
         return contract.dumps([_MOVES, message.text]).encode()
-    return contract.dumps([message.name, message.data]).encode()
+    return _array(message.name, message.data)
 
 
 def event(name: str, data: Any) -> bytes:
     """Return a socket.io event: packet 4 (message) of type 2 (event)."""
-    return b"42" + contract.dumps([name, data]).encode()
+    return b"42" + _array(name, data)
+
+
+def _array(name: str, data: Any) -> bytes:
+    if isinstance(data, messages.Encoded):
+        return b"[" + contract.dumps(name).encode() + b"," + data.rstrip() + b"]"
+    return contract.dumps([name, data]).encode()
 
 
 def viewers(wire: Wire, count: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator.season.fold import events, pairing, standings, tally
@@ -41,25 +41,30 @@ def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ..
     return tuple(Line(row, tuple(_cells(row.engine, rows, played))) for row in rows)
 
 
-_Played = dict[tuple[str, str], list[tuple[str, int]]]
+def cell(engine: str, games: Iterable[events.Game]) -> Cell:
+    """Return the results of an engine in all its games against one opponent, in that order."""
+    played, taken = [], []
+    for game in games:
+        if game.finished is not None and not game.cancelled:
+            white, black = tally.halves(game.finished.result)
+            played.append(game.id)
+            taken.append(white if game.white == engine else black)
+    return Cell(tuple(played), tuple(taken))
+
+
+_Played = dict[tuple[str, str], list[events.Game]]
 
 
 def _played(state: season_state.SeasonState, event: events.EventState) -> _Played:
     played: _Played = {}
-    for game_id in event.order:
-        game = state.game(game_id)
-        if game.finished is None or game.cancelled:
-            continue
-        white, black = tally.halves(game.finished.result)
-        played.setdefault((game.white, game.black), []).append((game_id, white))
-        played.setdefault((game.black, game.white), []).append((game_id, black))
+    for game in map(state.game, event.order):
+        played.setdefault((game.white, game.black), []).append(game)
+        played.setdefault((game.black, game.white), []).append(game)
     return played
 
 
 def _cells(engine: str, rows: Sequence[standings.Row], played: _Played) -> list[Cell | None]:
-    cells: list[Cell | None] = []
-    for row in rows:
-        games = played.get((engine, row.engine), [])
-        cell = Cell(tuple(game for game, _ in games), tuple(halves for _, halves in games))
-        cells.append(None if row.engine == engine else cell)
-    return cells
+    return [
+        None if row.engine == engine else cell(engine, played.get((engine, row.engine), ()))
+        for row in rows
+    ]

@@ -98,9 +98,8 @@ def _break_seconds(event: events.EventState, before_ms: float) -> float:
 
 
 def _total(state: season_state.SeasonState, event: events.EventState) -> int:
-    dropped = sum(state.games[game].cancelled for game in event.order)
     expected = sum(games for _, games in pairing.remaining(state, event))
-    return len(event.order) - dropped + expected
+    return len(event.order) - state.cancelled(event) + expected
 
 
 def _nominal_ms(control: contract.TimeControl) -> int:

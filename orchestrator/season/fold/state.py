@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960
@@ -27,6 +27,10 @@ from orchestrator.season.fold import (
 )
 from orchestrator.season.spec import model
 
+# What happens game by game: none of them cancels a game, or lets one go on from a ply.
+_OF_A_GAME: Final = frozenset(
+    {entries.ATTEMPT_STARTED, entries.ATTEMPT_ENDED, entries.GAME_FINISHED}
+)
 STARTS = chess960.POSITIONS + chess960.DOUBLE  # start positions that a game may be given
 
 
@@ -84,6 +88,8 @@ class SeasonState:
         self.planned_pause: amendments.PausePlanned | None = None
         self.away_policy: amendments.AwayPolicy = "wait"
         self.away: dict[str, amendments.HostAway] = {}
+        self._cancelled: dict[str, int] = {}  # by event, counted when asked for
+        self._begun: tuple[str, ...] | None = None  # games that go on from a ply, or went on
         self._verbs: dict[str, tuple[type[contract.Message], Callable[[Any, int], None]]] = {
             entries.LAUNCHED: (entries.Launched, self._launched),
             entries.EVENT_STARTED: (entries.EventStarted, self._event_started),
@@ -235,6 +241,19 @@ class SeasonState:
         flying = self.running is not None and self.running.game == game.id
         return game.cancelled or (self.over and game.open and not flying)
 
+    def cancelled(self, event: events.EventState) -> int:
+        """Return how many games of an event's order will not be played."""
+        if event.id not in self._cancelled:
+            count = sum(self.games[game].cancelled for game in event.order)
+            self._cancelled[event.id] = count
+        return self._cancelled[event.id]
+
+    def interrupted(self) -> list[events.Game]:
+        """Return the open games that go on from a ply, in the order in which they were paired."""
+        if self._begun is None:
+            self._begun = tuple(g.id for g in self.games.values() if g.progress is not None)
+        return [self.games[name] for name in self._begun if self.games[name].open]
+
     def next_deadline_ms(self) -> int | None:
         """Return when the next gate opens by itself, None where none is set."""
         gates = [
@@ -264,6 +283,9 @@ class SeasonState:
         if self.lost is not None and not self.games[self.lost.ended.game].open:
             self.lost = None  # its hall came back in time, or the organizers had their word
         self.seq, self.at_ms = entry.seq, entry.at_ms
+        if entry.kind not in _OF_A_GAME:
+            self._cancelled.clear()
+            self._begun = None
 
     def _launched(self, fact: entries.Launched, at_ms: int) -> None:
         self.launch, self.launched_ms = fact, at_ms

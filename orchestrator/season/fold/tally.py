@@ -47,6 +47,7 @@ class Score:
     white_games: int = 0
     black_games: int = 0
     black_wins: int = 0
+    black_losses: int = 0
     crashes: int = 0
     r_mobility: int = 0
     byes: int = 0
@@ -87,6 +88,7 @@ class Tally:
         self.scores[white].white_games += 1
         self.scores[black].black_games += 1
         self.scores[black].black_wins += black_halves == 2
+        self.scores[black].black_losses += black_halves == 0
         self.tells_mobility |= finished.r_mobility is not None
         mobility = white_halves / 2 if finished.r_mobility is None else finished.r_mobility
         self.scores[white].r_mobility += round(mobility * R_MOBILITY_UNIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from orchestrator.broadcast.feeds.tcec import names
 from orchestrator.season import views
@@ -29,9 +29,40 @@ def tournament(state: State, event: events.EventState) -> dict[str, Any]:
     }
 
 
-def gamelist(states: Iterable[State]) -> dict[str, Any]:
-    """Return all seasons with their events that have begun."""
-    return {"Seasons": {_key(state): _season(state) for state in states}}
+class Seasons:
+    """The lists of all seasons; of one that has not changed its part stays as it was."""
+
+    def __init__(self) -> None:
+        """Start without a season."""
+        self._parts: dict[str, tuple[State, int, _Part]] = {}
+        self._order: list[_Part] = []
+
+    def update(self, states: Iterable[State]) -> None:
+        """Take all seasons, in the order of their launch."""
+        self._order = [self._part(state) for state in states]
+
+    def _part(self, state: State) -> _Part:
+        known = self._parts.get(state.launched.id)
+        if known is not None and known[0] is state and known[1] == state.seq:
+            return known[2]
+        won = _winner(state) if state.finished else None
+        part = _Part(_key(state), _season(state), won)
+        self._parts[state.launched.id] = (state, state.seq, part)
+        return part
+
+    def gamelist(self) -> dict[str, Any]:
+        """Return all seasons with their events that have begun."""
+        return {"Seasons": {part.key: part.events for part in self._order}}
+
+    def winners(self) -> list[dict[str, str]]:
+        """Return the champions of all finished seasons, the latest first."""
+        return [part.winner for part in self._order if part.winner is not None][::-1]
+
+
+class _Part(NamedTuple):
+    key: str
+    events: dict[str, Any]
+    winner: dict[str, str] | None
 
 
 def _key(state: State) -> str:
@@ -73,11 +104,6 @@ def _group(state: State, event: events.EventState) -> int:
     if event.spec.variant == "fischerandom":
         return _GROUPS["fischerandom"]
     return _GROUPS["swiss"] if isinstance(event.spec.format, model.Swiss) else _LEAGUE
-
-
-def winners(states: Iterable[State]) -> list[dict[str, str]]:
-    """Return the champions of all finished seasons, the latest first."""
-    return [_winner(state) for state in states if state.finished][::-1]
 
 
 def _winner(state: State) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -78,11 +79,13 @@ def _sizes(state: season_state.SeasonState, ids: Iterable[str]) -> Iterator[int]
 
 
 def abbreviations(names: Iterable[str]) -> dict[str, str]:
-    """Return two letters for each engine, no two the same."""
-    taken: dict[str, str] = {}
+    """Return two letters for each engine, no two the same; more where there are no two left."""
+    short: dict[str, str] = {}
+    taken: set[str] = set()
     for name in names:
-        taken[name] = next(two for two in _pairs(name) if two not in taken.values())
-    return taken
+        short[name] = next(two for two in _pairs(name) if two not in taken)
+        taken.add(short[name])
+    return short
 
 
 def _pairs(name: str) -> Iterator[str]:
@@ -92,3 +95,4 @@ def _pairs(name: str) -> Iterator[str]:
     yield from (
         f"{first}{second}" for first in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for second in "0123456789"
     )
+    yield from (f"{letters[0].upper()}{number}" for number in itertools.count(10))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from orchestrator.broadcast.content import tables
+from orchestrator.broadcast.content import event_rows, tables
 from orchestrator.broadcast.feeds.tcec import names
+from orchestrator.common import text
 from orchestrator.rating import elo, live
 from orchestrator.season import views
-from orchestrator.season.fold import crosstable, events, tiebreaks
+from orchestrator.season.fold import crosstable, events, standings, tiebreaks
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model as season_model
 
@@ -19,12 +22,33 @@ _POINTS: Final = (0, 0.5, 1)  # by half points
 _WINNERS: Final = ("Black", "None", "White")  # by White's half points
 
 
-def schedule(state: State, event: events.EventState, briefs: tables.Briefs) -> list[dict[str, Any]]:
-    """Return the games of an event in their order of play."""
-    return [
-        _game(state, number, state.games[game], briefs)
-        for number, game in enumerate(event.order, start=1)
-    ]
+def encode(value: Any) -> bytes:
+    """Return a feed's JSON; keys stay in the order that viewers show them in."""
+    return text.visible(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+class Schedule:
+    """The games of an event in their order of play, each encoded once and when it changes."""
+
+    def __init__(self, state: State, event: events.EventState, briefs: tables.Briefs) -> None:
+        """Encode all games."""
+        self._briefs = briefs
+        self._places = {game: place for place, game in enumerate(event.order)}
+        self._rows = [self._row(state, game) for game in event.order]
+
+    def update(self, state: State, games: Iterable[str]) -> None:
+        """Encode games again."""
+        for game in games:
+            if game in self._places:
+                self._rows[self._places[game]] = self._row(state, game)
+
+    def _row(self, state: State, game: str) -> bytes:
+        number = self._places[game] + 1
+        return encode(_game(state, number, state.games[game], self._briefs))
+
+    def content(self) -> bytes:
+        """Return the file."""
+        return b"[" + b",".join(self._rows) + b"]\n"
 
 
 def _game(state: State, number: int, game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
@@ -80,68 +104,105 @@ def duration(elapsed_ms: int) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
-def table(state: State, event: events.EventState) -> dict[str, Any]:
-    """Return an event's crosstable, best first."""
-    lines = crosstable.crosstable(state, event.id)
-    order = [line.row.engine for line in lines]
-    short = names.abbreviations(views.name(state, engine, event.id) for engine in order)
-    places = {game: place for place, game in enumerate(event.order, start=1)}
+class Table:
+    """The crosstable of an event, best first: what its games do not change stays encoded."""
+
+    def __init__(self, state: State, event: events.EventState, cells: event_rows.Cells) -> None:
+        """Take results from ``cells``; encode nothing yet."""
+        self._event, self._results = event.id, cells
+        self._places = {game: place for place, game in enumerate(event.order, start=1)}
+        self._cells: dict[tuple[str, str], bytes] = {}
+        self._gains: dict[str, float] = {}
+        self._names = {
+            engine: encode(views.name(state, engine, event.id)) for engine in event.entrants
+        }
+
+    def update(self, state: State, games: Iterable[str]) -> None:
+        """Forget what depends on games."""
+        for game in map(state.games.__getitem__, games):
+            for pair in ((game.white, game.black), (game.black, game.white)):
+                self._cells.pop(pair, None)
+                self._gains.pop(pair[0], None)
+
+    def content(self, state: State, rows: Sequence[standings.Row]) -> bytes:
+        """Return the file."""
+        event = state.events[self._event]
+        order = [row.engine for row in rows]
+        shown = [views.name(state, engine, event.id) for engine in order]
+        short = names.abbreviations(shown)
+        head = {
+            "Event": names.title(state, event),
+            "Type": _KINDS.get(event.spec.format.kind, "round-robin"),
+            "Order": shown,
+        }
+        lines = [
+            self._names[row.engine] + b":" + self._line(state, event, row, order, short[name])
+            for row, name in zip(rows, shown, strict=True)
+        ]
+        return encode(head)[:-1] + b',"Table":{' + b",".join(lines) + b"}}\n"
+
+    def _line(
+        self,
+        state: State,
+        event: events.EventState,
+        row: standings.Row,
+        order: list[str],
+        short: str,
+    ) -> bytes:
+        if row.engine not in self._gains:
+            self._gains[row.engine] = _gain(state, event, row.engine)
+        head = _head(state, event, row, short) | {"Elo": self._gains[row.engine]}
+        others = [engine for engine in order if engine != row.engine]
+        cells = self._cells
+        results = b",".join(
+            [
+                cells.get((row.engine, other)) or self._cell(state, row.engine, other)
+                for other in others
+            ]
+        )
+        tail = _tail(row)
+        if len(others) == 1:
+            tail["Opponent"] = views.name(state, others[0], event.id)
+        end = b"," + encode(tail)[1:] if tail else b"}"
+        return encode(head)[:-1] + b',"Results":{' + results + b"}" + end
+
+    def _cell(self, state: State, engine: str, other: str) -> bytes:
+        cell = self._results.cell(state, engine, other)
+        made = self._names[other] + b":" + encode(_cell(state, self._places, engine, cell))
+        self._cells[engine, other] = made
+        return made
+
+
+def _head(state: State, event: events.EventState, row: standings.Row, short: str) -> dict[str, Any]:
+    score, numbers = event.tally.scores[row.engine], row.tiebreaks
     return {
-        "Event": names.title(state, event),
-        "Type": _KINDS.get(event.spec.format.kind, "round-robin"),
-        "Order": [views.name(state, engine, event.id) for engine in order],
-        "Table": {
-            views.name(state, line.row.engine, event.id): _line(
-                state, event, line, order, short, places
-            )
-            for line in lines
-        },
-    }
-
-
-def _line(
-    state: State,
-    event: events.EventState,
-    line: crosstable.Line,
-    order: list[str],
-    short: dict[str, str],
-    places: dict[str, int],
-) -> dict[str, Any]:
-    row, score = line.row, event.tally.scores[line.row.engine]
-    name = views.name(state, row.engine, event.id)
-    results = {
-        views.name(state, other, event.id): _cell(state, places, row.engine, cell)
-        for other, cell in zip(order, line.cells, strict=True)
-        if cell is not None
-    }
-    numbers = row.tiebreaks
-    told: dict[str, Any] = {
         "Rank": row.rank,
-        "Abbreviation": short[name],
+        "Abbreviation": short,
         "Rating": state.engines[row.engine].rating or 0,
-        "Elo": _gain(state, event, row.engine),
+        "Elo": 0.0,
         "Score": row.points,
         "Games": row.games,
         "GamesAsWhite": score.white_games,
         "GamesAsBlack": score.black_games,
         "WinsAsWhite": row.wins - score.black_wins,
         "WinsAsBlack": score.black_wins,
-        **_losses(state, event, row.engine),
+        "LossAsWhite": score.losses - score.black_losses,
+        "LossAsBlack": score.black_losses,
         "Neustadtl": tiebreaks.points(
             season_model.Criterion.SONNEBORN_BERGER,
             numbers.get(season_model.Criterion.SONNEBORN_BERGER, 0),
         ),
         "Performance": round(100 * row.points / row.games, 2) if row.games else 0,
         "Strikes": score.crashes,
-        "Results": results,
     }
-    if season_model.Criterion.R_MOBILITY in numbers:
-        mobility = numbers[season_model.Criterion.R_MOBILITY]
-        points = tiebreaks.points(season_model.Criterion.R_MOBILITY, mobility)
-        told["RMobilityScore"] = round(points, 2)
-    if len(results) == 1:
-        told["Opponent"] = next(iter(results))
-    return told
+
+
+def _tail(row: standings.Row) -> dict[str, Any]:
+    mobility = row.tiebreaks.get(season_model.Criterion.R_MOBILITY)
+    if mobility is None:
+        return {}
+    points = tiebreaks.points(season_model.Criterion.R_MOBILITY, mobility)
+    return {"RMobilityScore": round(points, 2)}
 
 
 def _cell(
@@ -159,18 +220,6 @@ def _cell(
             }
         )
     return {"H2h": sum(cell.half_points) / 2, "Text": cell.text, "Scores": scores}
-
-
-def _losses(state: State, event: events.EventState, engine: str) -> dict[str, int]:
-    white = black = 0
-    for result, game in ((state.games[g].finished, state.games[g]) for g in event.order):
-        if result is None or game.cancelled:
-            continue
-        if not event.tally.excluded.isdisjoint((game.white, game.black)):
-            continue
-        white += game.white == engine and result.result == "0-1"
-        black += game.black == engine and result.result == "1-0"
-    return {"LossAsWhite": white, "LossAsBlack": black}
 
 
 def _gain(state: State, event: events.EventState, engine: str) -> float:
