@@ -47,6 +47,7 @@ COMMANDS = {
     "games": "orchestrator.commands.show:games",
     "graph": "orchestrator.commands.show:graph",
     "watch": "orchestrator.commands.watch:watch",
+    "console": "orchestrator.commands.console:console",
     "pause": "orchestrator.commands.operate:pause",
     "resume": "orchestrator.commands.operate:resume",
     "open-gate": "orchestrator.commands.operate:open_gate",

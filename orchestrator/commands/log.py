@@ -37,6 +37,13 @@ def log(season: str | None, *, as_json: bool) -> None:
         click.echo(f"{chosen.launched.id}: nobody has done anything to it since the launch")
 
 
+def line(act: dict[str, Any]) -> str:
+    """Tell an act in one line."""
+    why = f": {act['reason']}" if act["reason"] else ""
+    about = f" ({_about(act)})" if act["about"] else ""
+    return f"{tables.moment(act['at_ms'])}  {act['name']}  {_what(act)}{about}{why}"
+
+
 def _what(act: dict[str, Any]) -> str:
     if act["kind"] == amendments.ENGINE_REPLACED and "cause" in act["about"]:
         return "engine disqualified, replaced"

@@ -41,6 +41,15 @@ def json_option(function: Function) -> Function:
     )
 
 
+def drawn(renderable: rich.console.RenderableType, width: int) -> str:
+    """Return what people see of tables and texts, in the terminal's own codes of colour."""
+    made = console()
+    made.width = max(1, width)
+    with made.capture() as got:
+        made.print(renderable)
+    return got.get()
+
+
 def console(*, stderr: bool = False) -> rich.console.Console:
     """Return the console for people; names are never read as markup.
 

@@ -1,0 +1,511 @@
+"""``farm console``: all that a director does in a running season, on one screen.
+
+What it shows: what the season waits for, the games to come, the table of the running event,
+what people did. What it does are the farm's own commands with the words that one would type,
+so that rules, journal and refusals are the same: each is tried first (``--dry-run``), says what
+it will change, and is done after a yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import getpass
+import io
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+import rich.console
+from prompt_toolkit import application, buffer, completion, filters, formatted_text, key_binding
+from prompt_toolkit.layout import containers, controls, dimension, layout
+
+from orchestrator import commands
+from orchestrator.commands import common, tables
+from orchestrator.commands import log as season_log
+from orchestrator.common import errors, output
+from orchestrator.ledger import api
+from orchestrator.season import audit_log, decisions, interruption, views
+from orchestrator.season.fold import events, own_book, state
+
+REFRESH_SECONDS: Final = 1.0  # s: how long a change may be unseen
+GAMES: Final = 6  # games to come that are listed
+ACTS_SHOWN: Final = 6  # of what people did, the latest
+LEFT: Final = 0.5  # of the width: what is waited for and what comes; the table has the rest
+_FIELD: Final = re.compile(r"{(\w+)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Act:
+    """A command of the farm with ``{fields}`` that the director is asked for."""
+
+    key: str
+    title: str
+    words: tuple[str, ...]
+    of_season: bool = True  # false: of a hall, whichever season it plays
+
+    def filled(self, **known: str) -> Act:
+        """Return the act with some fields known already."""
+        words = tuple(
+            known.get(word[1:-1], word) if _FIELD.fullmatch(word) else word for word in self.words
+        )
+        return dataclasses.replace(self, words=words)
+
+
+ACTS: Final = (
+    Act("p", "pause", ("pause",)),
+    Act("r", "resume", ("resume",)),
+    Act("g", "open gate", ("open-gate", "{event}")),
+    Act("b", "abort running game", ("abort",)),
+    Act("a", "adjudicate", ("adjudicate", "{game}", "--result", "{result}")),
+    Act("y", "replay", ("replay", "{game}")),
+    Act("v", "void", ("void", "{game}")),
+    Act("w", "withdraw", ("withdraw", "{engine}", "--event", "{event}")),
+    Act("x", "disqualify", ("disqualify", "{engine}", "--event", "{event}")),
+    Act("d", "drain hall", ("drain", "{hall}"), of_season=False),
+    Act("u", "undrain hall", ("undrain", "{hall}"), of_season=False),
+    Act("h", "release hall", ("release-hall", "{hall}"), of_season=False),
+)
+BY_KEY: Final = {act.key: act for act in ACTS}
+BY_NAME: Final = {act.words[0]: act for act in ACTS}
+DECIDE: Final = Act("", "decide", ("decide", "{decision}", "--choose", "{choose}"))
+DISMISS: Final = Act("", "dismiss the flag", ("dismiss", "{engine}", "--event", "{event}"))
+LOOKS: Final = frozenset(
+    (
+        "status",
+        "standings",
+        "schedule",
+        "games",
+        "graph",
+        "decisions",
+        "flags",
+        "log",
+        "hosts",
+        "lanes",
+        "doctor",
+        "check",
+        "ratings",
+        "trace",
+    )
+)  # commands that change nothing and end by themselves
+LABELS: Final = {
+    "event": "Event",
+    "game": "Game",
+    "result": "Result (1-0, 0-1, 1/2-1/2)",
+    "engine": "Engine",
+    "hall": "Hall",
+    "choose": "Choose",
+    "reason": "Why (kept in the journal)",
+    "command": "farm",
+}
+
+
+# -- what is seen --------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiting:
+    """Something that waits for a person, with the act that ends the waiting."""
+
+    text: str
+    act: Act | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """What the screen shows, as it was at the last look."""
+
+    season: str = ""
+    title: str = ""
+    waiting: tuple[Waiting, ...] = ()
+    games: tuple[str, ...] = ()
+    acts: tuple[str, ...] = ()
+    table: rich.console.RenderableType = ""
+    choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    away: str = ""
+
+
+def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Iterator[Waiting]:
+    """Yield what waits for a person, the most urgent first.
+
+    ``holds`` are the hall's own, ``alarm`` what ``farm serve`` says of the season.
+    """
+    if alarm:
+        yield Waiting(f"ALARM: {alarm}")
+    for name, reason in holds.items():
+        release = BY_NAME["release-hall"].filled(hall=now.hall)
+        yield Waiting(f"{now.hall} is held: {reason}", release if name == "sick" else None)
+    if now.over:
+        return
+    if why := now.held or now.paused:
+        yield Waiting(f"{'held' if now.held else 'paused'}: {why}", BY_NAME["resume"])
+    for question in interruption.outstanding(now):
+        choose = ", ".join(interruption.ANSWERS)
+        yield Waiting(f"{question}: {choose}", DECIDE.filled(decision=question))
+    for asked in decisions.outstanding(now):
+        level = ", ".join(asked.engines)
+        yield Waiting(
+            f"{asked.decision}: {asked.about}; choose {asked.choose} of {level}",
+            DECIDE.filled(decision=asked.decision),
+        )
+    for flag in own_book.standing(now):
+        act = DISMISS.filled(engine=flag.engine, event=flag.event)
+        yield Waiting(f"{flag.engine} is flagged for a hidden book in {flag.event}", act)
+    for event in now.events.values():
+        if event.status is events.Status.GATE:
+            opens = tables.moment(event.opens_at_ms) or "when you open it"
+            act = BY_NAME["open-gate"].filled(event=event.id)
+            yield Waiting(f"the gate before {event.spec.name} opens {opens}", act)
+
+
+class Look:
+    """Reads what the screen shows; raises nothing."""
+
+    def __init__(self, ledger: api.Ledger, chosen: state.SeasonState) -> None:
+        """Begin with a season as it was folded."""
+        self._ledger, self._state = ledger, chosen
+        self._acts = list(audit_log.acts(common.journal(ledger, chosen.launched.id)))
+        self._last = Picture()
+
+    def __call__(self) -> Picture:
+        """Return what is to be seen now; Redis away is said, and the last picture kept."""
+        try:
+            self._catch_up()
+            self._last = self._picture()
+        except errors.FarmError as error:
+            return dataclasses.replace(self._last, away=str(error))
+        return self._last
+
+    def _catch_up(self) -> None:
+        for entry in common.journal(self._ledger, self._state.launched.id, self._state.seq):
+            self._state.apply(entry)
+            self._acts += audit_log.acts([entry])
+
+    def _picture(self) -> Picture:
+        now, ledger = self._state, self._ledger
+        name = now.launched.id
+        seen = views.season(now)
+        games = seen["games"]
+        told = f"{games['played']} of {games['total']} games"
+        title = f"{seen['name']} ({name}): {seen['status']}, {told}"
+        if running := seen["running"]:
+            title += f", now {running['game']} {running['white']} - {running['black']}"
+        holds = ledger.holds(f"hall:{now.hall}")
+        begun = [event for event in now.events.values() if event.entrants]
+        return Picture(
+            season=name,
+            title=title,
+            waiting=tuple(waiting(now, holds, ledger.alarms().get(name, ""))),
+            games=tuple(_games(now, ledger.now_ms())),
+            acts=tuple(season_log.line(act) for act in self._acts[-ACTS_SHOWN:]),
+            table=tables.standings(views.standings(now, begun[-1].id)) if begun else "",
+            choices={
+                "event": tuple(now.events),
+                "engine": tuple(now.engines),
+                "game": tuple(now.games),
+                "hall": ledger.halls(),
+                "result": ("1-0", "0-1", "1/2-1/2"),
+                "command": tuple(sorted(commands.COMMANDS)),
+            },
+        )
+
+
+def _games(now: state.SeasonState, now_ms: int) -> Iterator[str]:
+    """Yield a line for each of the next games, the running one first."""
+    left = GAMES
+    for event in now.events.values():
+        for row in views.schedule(now, event.id, now_ms) if event.order else ():
+            if left and not row["result"] and (row["running"] or "estimated_start_ms" in row):
+                left -= 1
+                start = "now" if row["running"] else tables.moment(row["estimated_start_ms"])
+                yield f"{start:>8}  {row['game']}  {row['white']} - {row['black']}"
+
+
+# -- what is asked -------------------------------------------------------------------------
+
+
+class Dialog:
+    """One act on its way: what is still asked, then its command line."""
+
+    def __init__(self, act: Act) -> None:
+        """Ask for the fields of an act, then why."""
+        self.act = act
+        fields = [found[1] for word in act.words if (found := _FIELD.fullmatch(word))]
+        self._asked = [*fields, *([] if fields == ["command"] else ["reason"])]
+        self._answers: dict[str, str] = {}
+
+    @property
+    def asks(self) -> str:
+        """Return the field that is asked now, '' when nothing is."""
+        return next((name for name in self._asked if name not in self._answers), "")
+
+    def answer(self, text: str) -> None:
+        """Take the answer to what is asked."""
+        self._answers[self.asks] = text.strip()
+
+    def command(self, season: str, by: str) -> list[str]:
+        """Return the words behind ``farm``."""
+        filled = self.act.filled(**self._answers)
+        if "command" in self._answers:
+            return shlex.split(self._answers["command"])
+        of = ["--season", season] if self.act.of_season else []
+        return [*filled.words, *of, "--by", by, "--reason", self._answers["reason"]]
+
+
+COMMAND: Final = Act(":", "any command", ("{command}",))
+
+
+def dry(words: Sequence[str]) -> list[str] | None:
+    """Return a command line that changes nothing, None where it is no change at all.
+
+    Raise ``UsageError`` for what the console does not run: what neither only looks nor can
+    be tried.
+    """
+    context = click.Context(commands.farm, info_name="farm")
+    name = words[0] if words else ""
+    found: click.Command | None = None
+    for depth, word in enumerate(words):
+        group: Any = commands.farm if found is None else found
+        if not isinstance(group, click.Group):
+            break
+        inner = group.get_command(context, word)
+        if inner is None:
+            raise errors.UsageError(f"there is no command `farm {' '.join(words[: depth + 1])}`")
+        found = inner
+    if found is not None and any(one.name == "dry_run" for one in found.params):
+        return [*words, "--dry-run"]
+    if name in LOOKS:
+        return None
+    raise errors.UsageError(
+        f"`farm {name}` has no --dry-run: the console runs what it can try first, and"
+        f" {', '.join(sorted(LOOKS))}; type this one in another terminal"
+    )
+
+
+def run(words: Sequence[str]) -> tuple[int, str]:
+    """Run a command of the farm in this process; return its exit code and what it said."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            commands.farm.main(list(words), prog_name="farm")
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        else:
+            code = 0
+    return code, said.getvalue().strip()
+
+
+# -- the screen ----------------------------------------------------------------------------
+
+
+class Screen:
+    """The full-screen program: panes above, the dialog below, a key for each act."""
+
+    def __init__(self, look: Callable[[], Picture], by: str) -> None:
+        """Show what ``look`` returns; ``by`` is who acts."""
+        self._look, self._by = look, by
+        self._seen = Picture()
+        self._dialog: Dialog | None = None
+        self._ready: list[str] | None = None  # tried, and waits for a yes
+        self._busy = False
+        self._said = "Press a key of the last line, or the number of what waits."
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._input = buffer.Buffer(
+            multiline=False,
+            accept_handler=self._accept,
+            completer=completion.DynamicCompleter(self._completer),
+            complete_while_typing=True,
+        )
+        self._app: application.Application[None] = application.Application(
+            layout=self._layout(), key_bindings=self._keys(), full_screen=True
+        )
+
+    def run(self) -> None:
+        """Show the screen until the director leaves it."""
+        self._app.run(pre_run=lambda: self._start(self._refresh()))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _refresh(self) -> None:
+        while True:
+            self._seen = await asyncio.to_thread(self._look)
+            self._app.invalidate()
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    # keys and answers
+
+    def _keys(self) -> key_binding.KeyBindings:
+        keys = key_binding.KeyBindings()
+        idle = filters.Condition(lambda: self._dialog is None and not self._busy)
+        asking = filters.Condition(self._is_asking)
+        tried = filters.Condition(lambda: self._ready is not None and not self._busy)
+        for key, act in {**BY_KEY, COMMAND.key: COMMAND}.items():
+            keys.add(key, filter=idle)(lambda _event, act=act: self._begin(act))
+        for number in range(1, 10):
+            keys.add(str(number), filter=idle)(lambda _event, at=number - 1: self._begin_at(at))
+        keys.add("q", filter=idle)(lambda event: event.app.exit())
+        keys.add("c-c")(lambda event: event.app.exit())
+        keys.add("escape", filter=asking | tried, eager=True)(lambda _event: self._leave("left"))
+        keys.add("y", filter=tried)(lambda _event: self._do())
+        keys.add("n", filter=tried)(lambda _event: self._leave("nothing was done"))
+        return keys
+
+    def _is_asking(self) -> bool:
+        return self._dialog is not None and self._ready is None and not self._busy
+
+    def _begin_at(self, place: int) -> None:
+        if place < len(self._seen.waiting):
+            chosen = self._seen.waiting[place]
+            self._said = chosen.text
+            if chosen.act is not None:
+                self._begin(chosen.act)
+
+    def _begin(self, act: Act) -> None:
+        self._dialog, self._ready = Dialog(act), None
+        self._input.reset()
+        self._app.layout.focus(self._input)
+
+    def _leave(self, said: str) -> None:
+        self._dialog = self._ready = None
+        self._said = said
+
+    def _accept(self, typed: buffer.Buffer) -> bool:
+        """Take a line; try the command when it was the last one."""
+        dialog = self._dialog
+        if dialog is None or self._busy or self._ready is not None:
+            return False
+        dialog.answer(typed.text)
+        if not dialog.asks:
+            self._busy = True
+            self._start(self._try(dialog))
+        return False  # the line is cleared
+
+    async def _try(self, dialog: Dialog) -> None:
+        try:
+            words = dialog.command(self._seen.season, self._by)
+            tried = await asyncio.to_thread(dry, words)
+            code, said = await asyncio.to_thread(run, words if tried is None else tried)
+        except (errors.FarmError, ValueError) as error:
+            self._leave(str(error))
+        else:
+            line = f"farm {shlex.join(words)}\n{said}"
+            if tried is None or code:
+                self._leave(line)
+            else:
+                self._ready, self._said = words, line
+        self._busy = False
+        self._app.invalidate()
+
+    def _do(self) -> None:
+        words = self._ready or []
+        self._busy = True
+        self._start(self._done(words))
+
+    async def _done(self, words: Sequence[str]) -> None:
+        code, said = await asyncio.to_thread(run, words)
+        self._leave(f"{'refused' if code else 'done'}: farm {shlex.join(words)}\n{said}")
+        self._busy = False
+        self._app.invalidate()
+
+    def _completer(self) -> completion.Completer:
+        asks = self._dialog.asks if self._dialog is not None else ""
+        return completion.WordCompleter(list(self._seen.choices.get(asks, ())), sentence=True)
+
+    # panes
+
+    def _layout(self) -> layout.Layout:
+        asking = filters.Condition(self._is_asking)
+        line = containers.VSplit(
+            [
+                containers.Window(
+                    controls.FormattedTextControl(self._prompt),
+                    dont_extend_width=True,
+                    style="bold",
+                ),
+                containers.Window(controls.BufferControl(self._input)),
+            ],
+            height=1,
+        )
+        left = containers.HSplit([_pane(self._waits), _pane(self._coming)])
+        body = containers.VSplit([left, containers.Window(width=2), _pane(self._table, wrap=False)])
+        rows = [
+            _pane(self._title, height=2),
+            body,
+            _pane(self._acts, height=ACTS_SHOWN + 1),
+            _pane(self._told, height=dimension.Dimension(min=3, max=9)),
+            containers.ConditionalContainer(line, filter=asking),
+            _pane(self._footer, height=2, style="reverse"),
+        ]
+        return layout.Layout(containers.HSplit(rows))
+
+    def _title(self) -> str:
+        away = f"\n{self._seen.away}" if self._seen.away else ""
+        return output.plain(self._seen.title + away)
+
+    def _waits(self) -> str:
+        lines = [f" {at}  {one.text}" for at, one in enumerate(self._seen.waiting, start=1)]
+        return output.plain("\n".join(["WAITS FOR YOU", *(lines or [" nothing"])]))
+
+    def _coming(self) -> str:
+        return output.plain("\n".join(["NEXT GAMES", *(self._seen.games or (" none is paired",))]))
+
+    def _acts(self) -> str:
+        return output.plain("\n".join(["WHAT PEOPLE DID", *self._seen.acts]))
+
+    def _table(self) -> formatted_text.ANSI:
+        width = self._app.output.get_size().columns
+        return formatted_text.ANSI(output.drawn(self._seen.table, int(width * (1 - LEFT)) - 2))
+
+    def _told(self) -> str:
+        doubt = "\nDo it? y, or n" if self._ready is not None and not self._busy else ""
+        return output.plain(("working ..." if self._busy else self._said) + doubt)
+
+    def _prompt(self) -> str:
+        return f"{LABELS[self._dialog.asks]}: " if self._dialog and self._dialog.asks else ""
+
+    def _footer(self) -> str:
+        acts = "  ".join(f"{act.key} {act.title}" for act in ACTS)
+        return f"{acts}  : any command  1-9 what waits  Esc back  q leave"
+
+
+def _pane(
+    text: Callable[[], Any], *, height: Any = None, style: str = "", wrap: bool = True
+) -> containers.Window:
+    control = controls.FormattedTextControl(text)
+    return containers.Window(control, height=height, style=style, wrap_lines=wrap)
+
+
+def _shown_once(picture: Picture) -> None:
+    console = common.console()
+    for line in (picture.title, *(f"waits: {one.text}" for one in picture.waiting)):
+        console.print(line)
+    for line in (*picture.games, *picture.acts):
+        console.print(line)
+    console.print(picture.table)
+
+
+@click.command()
+@common.season_argument
+@click.option("--by", default=getpass.getuser, show_default="your login", help="Who acts.")
+@click.option("--once", is_flag=True, help="Print what the screen shows now, and end.")
+def console(season: str | None, by: str, *, once: bool) -> None:
+    """Direct a running season on one screen: what waits for you, games, table, and a key an act.
+
+    Each act is the command of the same name: it says what it will change, and asks before it
+    does. Example: farm console --by anna
+    """
+    with common.open_ledger() as ledger:
+        look = Look(ledger, common.choose(ledger, season))
+        if once:
+            _shown_once(look())
+            return
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise errors.UsageError("farm console needs a terminal; --once prints the same once")
+        Screen(look, by).run()

@@ -1,0 +1,170 @@
+"""``farm console`` as a director meets it: in a terminal, with keys; each act tried first."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+
+import harness
+import pytest
+
+from orchestrator import contract
+from orchestrator.commands import console
+from orchestrator.common import errors
+from orchestrator.ledger import store
+from orchestrator.season.fold import state
+
+PATIENCE = 60.0  # s
+ROWS, COLUMNS = 40, 140
+
+
+class Terminal:
+    """A terminal in which ``farm console`` runs: what it has shown, and its keys."""
+
+    def __init__(self, environment: dict[str, str], *words: str) -> None:
+        self._hall, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        command = [sys.executable, "-c", "from orchestrator.commands import main; main()"]
+        self.process = subprocess.Popen(
+            [*command, "console", *words],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            env=environment | {"TERM": "xterm-256color"},
+            start_new_session=True,
+        )
+        os.close(inner)
+        self._shown = b""
+
+    def shows(self, *words: str) -> None:
+        """Wait until words have been drawn, which may skip what was there before."""
+        found = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|\s)*".join(map(re.escape, words)).encode())
+        deadline = time.monotonic() + PATIENCE
+        while not found.search(self._shown):
+            assert time.monotonic() < deadline, f"never seen: {words} in {self._shown[-4000:]!r}"
+            if select.select([self._hall], [], [], 0.2)[0]:
+                with contextlib.suppress(OSError):  # it has ended
+                    self._shown += os.read(self._hall, 65536)
+
+    def press(self, keys: str) -> None:
+        """Type keys, and forget what was shown before."""
+        self._shown = b""
+        os.write(self._hall, keys.encode())
+
+    def close(self) -> int:
+        """End what still runs; return its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        os.close(self._hall)
+        return self.process.wait()
+
+
+@pytest.fixture
+def url(tmp_path: pathlib.Path) -> Iterator[str]:
+    """Run a Redis with a season that nobody plays."""
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(4)]
+    file = harness.league(tmp_path / "season.toml", engines)
+    with harness.Redis(tmp_path / "redis") as server:
+        made = server.url_of(harness.OPERATOR)
+        done = harness.run_farm(environment(made), "launch", str(file), "--by", "anna")
+        assert done.returncode == 0, done.stderr
+        yield made
+
+
+def environment(url: str) -> dict[str, str]:
+    """Return the environment of the director's terminal."""
+    return harness.without_farm() | {"FARM_DATA": "nowhere", "FARM_REDIS_URL": url}
+
+
+def facts(url: str) -> list[contract.Entry]:
+    """Return what the season's journal has beyond its launch."""
+    with store.connect(url) as ledger:
+        return ledger.read("test", 1)
+
+
+def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
+    """What it will change is said first; no changes nothing, yes is journaled with who and why."""
+    terminal = Terminal(environment(url), "--by", "berta")
+    try:
+        terminal.shows("WAITS", "FOR", "YOU")
+        terminal.shows("of", "16")
+        terminal.press("p" + "power work\r")
+        terminal.shows("Do", "it?")
+        assert facts(url) == [], "it was only tried"
+        terminal.press("n")
+        terminal.shows("nothing", "was")
+        assert facts(url) == []
+        terminal.press("p" + "power work\r")
+        terminal.shows("Do", "it?")
+        terminal.press("y")
+        terminal.shows("paused:", "power", "work")
+        (paused,) = facts(url)
+        assert paused.kind == "paused"
+        assert paused.by.startswith("berta@")
+        terminal.press("1" + "\r")  # what waits is answered by its number
+        terminal.shows("Do", "it?")
+        terminal.press("y")
+        terminal.shows("goes", "on")
+        assert [entry.kind for entry in facts(url)] == ["paused", "resumed"]
+        terminal.press(":serve\r")
+        terminal.shows("has", "no", "--dry-run")
+        terminal.press("q")
+        assert terminal.process.wait(PATIENCE) == 0
+    finally:
+        terminal.close()
+
+
+def test_without_a_terminal_it_says_what_to_do(url: str) -> None:
+    """A pipe gets an error; ``--once`` prints what the screen shows."""
+    done = harness.run_farm(environment(url), "console")
+    assert done.returncode == errors.UsageError.exit_code
+    assert "--once" in done.stderr
+    shown = harness.run_farm(environment(url), "console", "--once").stdout
+    assert "0 of 16 games" in shown
+    assert "launched" in shown
+
+
+def test_what_waits_names_the_act_that_ends_it(url: str) -> None:
+    """Alarm, sick hall and pause are listed, the most urgent first."""
+    assert harness.run_farm(environment(url), "pause", "--by", "anna").returncode == 0
+    with store.connect(url) as ledger:
+        now = state.fold(ledger.read("test"))
+    alarm, hall, pause = console.waiting(now, {"sick": "memory"}, "lost")
+    assert alarm == console.Waiting("ALARM: lost")
+    assert hall.act is not None
+    assert hall.act.words == ("release-hall", now.hall)
+    assert pause.act == console.BY_NAME["resume"]
+
+
+@pytest.mark.parametrize(
+    ("line", "tried"),
+    [
+        ("pause --reason a", ["pause", "--reason", "a", "--dry-run"]),
+        ("engine update x", ["engine", "update", "x", "--dry-run"]),
+        ("standings", None),
+    ],
+)
+def test_only_what_can_be_tried_is_run(line: str, tried: list[str] | None) -> None:
+    """A change gets ``--dry-run``, a look runs as it is."""
+    assert console.dry(line.split()) == tried
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("serve", "--dry-run"), ("nonsense", "no command"), ("", "--dry-run")]
+)
+def test_what_cannot_be_tried_is_refused(line: str, said: str) -> None:
+    """Nothing is begun from the console that neither ends nor says what it would do."""
+    with pytest.raises(errors.UsageError, match=said):
+        console.dry(line.split())
