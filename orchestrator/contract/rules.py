@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import pydantic
 
@@ -91,12 +91,21 @@ class Syzygy(codec.Message):
     """End the game by the tablebases at ``men`` men or fewer, kings and pawns included.
 
     ``path`` (directories, joined by ``:``) is the referee's; without it the engines' is
-    taken. ``draw_only`` lets decided positions be played out.
+    taken. ``draw_only`` lets decided positions be played out, ``decided_only`` drawn ones;
+    ``ignore_fifty`` takes a win that the fifty-move rule would cut short for a win.
     """
 
     men: int = pydantic.Field(default=6, ge=3, le=7)
     draw_only: bool = False
+    decided_only: bool = False
+    ignore_fifty: bool = False
     path: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _ends_something(self) -> Self:
+        if self.draw_only and self.decided_only:
+            raise ValueError("draw_only and decided_only together end no game")
+        return self
 
 
 class MovesDraw(codec.Message):

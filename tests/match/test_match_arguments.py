@@ -38,6 +38,9 @@ def first(*words: str) -> engines.Engine:
         (["nodes=1000"], {"nodes": 1000}),
         (["tc=inf", "depth=6"], {"depth": 6}),
         (["tc=10", "plies=6"], {"base_ms": 10_000, "depth": 6}),
+        (["tc=2+0.02s"], {"base_ms": 2_000, "increment_ms": 20}),
+        (["tc=inf/8+0.08"], {"base_ms": 8_000, "increment_ms": 80}),
+        (["tc=infinite", "nodes=9"], {"nodes": 9}),
     ],
 )
 def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
@@ -110,6 +113,14 @@ def test_commands_are_found_by_directory_path_and_with_arguments(tmp_path: pathl
     command = first("cmd=env true --x", "tc=1").spec.command
     assert pathlib.Path(command[0]).name == "env"
     assert command[1:] == ("true", "--x")
+
+
+def test_a_program_of_the_directory_goes_before_one_in_the_path(tmp_path: pathlib.Path) -> None:
+    """cmd=true dir=build is build/true, as with fastchess, whatever PATH has."""
+    program = tmp_path / "true"
+    program.write_text("")
+    program.chmod(0o755)
+    assert first("cmd=true", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +225,67 @@ def test_each_dialect_has_its_own_defaults() -> None:
     assert "one game a round" in read("-rounds", "10").remarks[0]
 
 
+def test_what_stands_twice_counts_as_it_stands_last() -> None:
+    """As with fastchess, and a note says so; arguments and first lines may be several."""
+    settings = read(
+        "-openings", "file=a.epd", "file=b.epd", "-rounds", "1", "-rounds", "2", "-repeat"
+    )
+    assert settings.openings is not None
+    assert (settings.openings.file, settings.plan.rounds) == (pathlib.Path("b.epd"), 2)
+    assert [remark.partition(" is given")[0] for remark in settings.remarks] == [
+        "-rounds",
+        "-openings file=",
+    ]
+    assert not read("-engine", "cmd=true", "arg=-a", "arg=-b").remarks
+
+
+def test_each_goes_before_an_engine_in_the_other_programs() -> None:
+    """Here what an engine says itself; a note tells the difference in both cases."""
+    words = ["-engine", "cmd=true", "option.Hash=1", "arg=a", "-engine", "cmd=true", "tc=5"]
+    words += ["-each", "tc=9", "option.Hash=2", "arg=b"]
+    one, two = arguments.read(words).engines
+    assert (one.spec.options["Hash"], two.control.base_ms) == ("1", 5_000)
+    settings = arguments.read([*words, "-dialect", "fastchess", "-repeat", "-rounds", "1"])
+    one, two = settings.engines
+    assert (one.spec.options["Hash"], two.control.base_ms) == ("2", 9_000)
+    assert one.spec.command[1:] == ("a", "b")
+    assert settings.remarks == ("-dialect fastchess: Hash, tc: -each goes before -engine",)
+
+
+def test_words_of_an_engine_that_concern_the_match() -> None:
+    """Claims are checked without trust; tscale= lengthens the time-outs, debug keeps a log."""
+    settings = read("-each", "trust", "debug", "tscale=2")
+    assert len(settings.remarks) == 2
+    assert settings.log == switches.LOG_FILE
+    usual = contract.Timeouts()
+    assert settings.timeouts.start_ms == 2 * usual.start_ms
+    assert settings.timeouts.ready_ms == 2 * usual.ready_ms
+
+
+def test_more_games_at_a_time_than_cores_have_to_be_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with fastchess; cutechess-cli has no bound. 0 and less leave cores free."""
+    monkeypatch.setattr(switches, "cores", lambda: 8)
+    arguments.check_machine(read("-concurrency", "8"))
+    with pytest.raises(errors.UsageError, match=r"-concurrency: found 9; .*-force-concurrency"):
+        arguments.check_machine(read("-concurrency", "9"))
+    arguments.check_machine(read("-concurrency", "9", "-force-concurrency"))
+    arguments.check_machine(read("-concurrency", "9", "-dialect", "cutechess"))
+    assert [read("-concurrency", word).concurrency for word in ("0", "-2", "-9")] == [8, 6, 1]
+
+
+def test_tables_without_the_fifty_move_rule() -> None:
+    """All of fastchess' words for tables; without -tb they have no effect, and a note says so."""
+    rule = read("-tb", "/a", "-tbignore50", "-tbadjudicate", "WIN_LOSS").adjudication.syzygy
+    assert rule == contract.Syzygy(decided_only=True, ignore_fifty=True, path="/a")
+    assert read("-tbpieces", "5").adjudication.syzygy is None
+    assert len(read("-tbpieces", "5").remarks) == 1
+
+
+def test_an_event_of_several_words() -> None:
+    """Scripts forget the quotes."""
+    assert read("-event", "New", "against", "old").event == "New against old"
+
+
 def test_the_quick_form_of_fastchess() -> None:
     """Two programs and a book: the rest is fastchess', and is said."""
     settings = arguments.read(["-quick", "cmd=true", "cmd=false", "book=b.epd"])
@@ -297,7 +369,9 @@ def test_the_rest() -> None:
         (["-config", "file=c.json"], "-config file=c.json: not supported: farm match -resume"),
         (["-dialect", "arena"], "allowed: farm, fastchess, cutechess"),
         (["-dialect", "fastchess", "-games", "9", "-rounds", "9"], "at most 2 games a round"),
-        (["-tournament", "knockout"], "allowed: round-robin, roundrobin, gauntlet"),
+        (["-tournament", "knockout"], "knockout: not supported: a season file has it"),
+        (["-tournament", "swiss"], "allowed: round-robin, roundrobin, gauntlet"),
+        (["-gauntlet"], "write -tournament gauntlet"),
         (["-variant", "atomic"], "allowed: standard, fischerandom"),
         (["-rounds", "x"], "-rounds: found 'x'; allowed: a whole number from 1"),
         (["-rounds"], "-rounds: found nothing; allowed: one value"),
@@ -305,16 +379,13 @@ def test_the_rest() -> None:
         (["-noswap", "x"], "-noswap: found x; allowed: no value"),
         (["-openings", "order=random"], "file=NAME"),
         (["-openings", "file=a", "format=bin"], "allowed: pgn, epd, frc, dfrc"),
-        (["-openings", "file=a", "file=b"], "the key twice"),
         (["-openings", "format=frc"], "-variant fischerandom"),
         (["-openings", "filee=a"], "did you mean file="),
         (["-sprt", "elo0=0"], "no elo1"),
-        (["-sprt", "elo0=0", "elo1=5", "model=bayesian"], "allowed: normalized, logistic"),
+        (["-sprt", "elo0=0", "elo1=5", "model=bayesian"], "model=logistic takes them in Elo"),
         (["-draw", "movenumber=a"], "whole number"),
         (["-resign", "twosided=maybe"], "allowed: true, false"),
-        (["-pgnout", "file=g", "notation=lan"], "allowed: san"),
-        (["-pgnout"], "no file"),
-        (["-tbpieces", "5"], "no -tb"),
+        (["-pgnout", "file=g", "notation=lan"], "notation=san; pgn-extract"),
         (["-tb", "/a", "-tbpieces", "9"], "a whole number from 3 to 7"),
         (["-seeds", "2"], "fewer than the 2 engines"),
         (["-engine", "cmd=true", "ponder"], "not supported: engines do not ponder"),
@@ -323,7 +394,9 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "args='x"], "-engine args: found .*No closing quotation"),
         (["-engine", "cmd=true", "proto=usi"], "allowed: uci, xboard"),
         (["-engine", "cmd=true", "restart=never"], "allowed: auto, on, off"),
-        (["-engine", "cmd=true", "tc=2s+1"], "tc: found '2s'; allowed: seconds.*without a unit"),
+        (["-engine", "cmd=true", "tc=2m+1"], "tc: found '2m'; allowed: seconds.*a unit is only s"),
+        (["-engine", "cmd=true", "tc=hg10"], "tc=hg10: not supported: hourglass"),
+        (["-engine", "cmd=true", "tscale=0"], "-engine tscale: found 0; allowed: above 0 to 100"),
         (["-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5"], "found 3 engines"),
     ],
 )

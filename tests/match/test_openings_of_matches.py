@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import struct
 
+import chess
+import chess.polyglot
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,3 +101,49 @@ def test_a_long_book_is_read_line_by_line(
     path.write_text("# nothing but this\n")
     with pytest.raises(errors.BookError, match="holds no opening"):
         books.read_book(path, "epd", None)
+
+
+# -- Polyglot books --------------------------------------------------------------------------
+
+
+def polyglot(path: pathlib.Path, *lines: str) -> pathlib.Path:
+    """Write a book with these lines of moves in UCI notation, each move of weight 1."""
+    entries = set()
+    for line in lines:
+        board = chess.Board()
+        for word in line.split():
+            move = chess.Move.from_uci(word)
+            raw = move.to_square | move.from_square << 6
+            entries.add(struct.pack(">QHHI", chess.polyglot.zobrist_hash(board), raw, 1, 0))
+            board.push(move)
+    path.write_bytes(b"".join(sorted(entries)))
+    return path
+
+
+def extended(*words: str, index: int = 0) -> tuple[str, ...]:
+    """Return the moves that both engines' books add to the start position."""
+    settings = arguments.read([*TWO, *words])
+    line = books.Polyglot(settings).extended(contract.Opening(), index, settings.engines)
+    return line.moves
+
+
+def test_both_engines_play_from_their_polyglot_books(tmp_path: pathlib.Path) -> None:
+    """Until the side to move knows nothing, bookdepth= is reached or a position comes again."""
+    book = polyglot(tmp_path / "b.bin", "e2e4 e7e5 g1f3 b8c6")
+    assert extended("-each", f"book={book}") == ("e2e4", "e7e5", "g1f3", "b8c6")
+    assert extended("-each", f"book={book}", "bookdepth=1") == ("e2e4", "e7e5")
+    circle = polyglot(tmp_path / "c.bin", "g1f3 g8f6 f3g1 f6g8")
+    assert extended("-each", f"book={circle}") == ("g1f3", "g8f6", "f3g1")
+    broad = polyglot(tmp_path / "d.bin", "e2e4 e7e5", "d2d4 d7d5", "c2c4 c7c5")
+    lines = {extended("-each", f"book={broad}", "-srand", "1", index=at) for at in range(20)}
+    assert lines == {("e2e4", "e7e5"), ("d2d4", "d7d5"), ("c2c4", "c7c5")}
+
+
+def test_a_book_that_is_none_is_refused(tmp_path: pathlib.Path) -> None:
+    """Before the first game; a book for one engine alone as well."""
+    (tmp_path / "x.bin").write_bytes(b"no book")
+    for name, message in (("x.bin", "no Polyglot book: 7 bytes"), ("y.bin", "cannot be read")):
+        with pytest.raises(errors.BookError, match=message):
+            extended("-each", f"book={tmp_path / name}")
+    with pytest.raises(errors.UsageError, match="-each book=FILE"):
+        extended("-engine", "cmd=true", "book=x.bin")

@@ -82,6 +82,17 @@ def test_the_draw_only_mode_lets_wins_be_played_out() -> None:
     assert judged("8/8/8/3k4/8/8/8/KN6 b - - 0 80", draw_only=True) == verdict.tablebase(None)
 
 
+def test_other_modes_of_match_runners() -> None:
+    """Only decided positions end, or a win that fifty moves would cut short is a win."""
+    assert judged("8/8/8/3k4/8/8/8/K6Q b - - 0 80", decided_only=True) == verdict.tablebase("black")
+    assert judged("8/8/8/3k4/8/8/8/KN6 b - - 0 80", decided_only=True) is None
+    late = "8/8/8/3k4/8/8/8/K6Q b - - 95 80"
+    assert judged(late, ignore_fifty=True) == verdict.tablebase("black")
+    assert judged("8/8/8/3k4/8/8/8/KN6 b - - 95 80", ignore_fifty=True) == verdict.tablebase(None)
+    with pytest.raises(ValueError, match="end no game"):
+        judged(late, draw_only=True, decided_only=True)
+
+
 def test_a_probe_leaves_the_board_as_it_was() -> None:
     """The game's own board is never moved on, en passant included."""
     tables = tablebases.Tables([str(TABLES)])

@@ -7,6 +7,7 @@ silence (``switches`` has them one by one). Where the two programs differ,
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import pathlib
 import random
@@ -19,7 +20,10 @@ from orchestrator.rating import sprt
 from worker_cpu.engines import sandbox
 from worker_cpu.match import cli_values, engines, schedule, switches
 
+SCALED = ("start_ms", "ready_ms")  # by tscale=
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
+SEVERAL = frozenset({"engine", "each", "dialect"})  # these say more each time
+SEVERAL_KEYS = frozenset({"arg", "args", "initstr", "match_line"})
 OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
 NO_RULES = contract.Adjudication()
 PATIENCE = contract.Timeouts()
@@ -75,8 +79,10 @@ class Settings:
 
 def read(arguments: Sequence[str]) -> Settings:
     """Read a command line; raise ``UsageError`` naming the wrong switch."""
-    draft = switches.Draft()
-    for name, group in cli_values.grouped(arguments):
+    draft = switches.Draft(dialect=_dialect(arguments))
+    groups = cli_values.grouped(arguments)
+    draft.remarks += _repeated(groups)
+    for name, group in groups:
         if name in switches.REFUSED:
             raise cli_values.unsupported(f"-{name}", switches.REFUSED[name])
         if name in switches.IDLE:
@@ -88,6 +94,20 @@ def read(arguments: Sequence[str]) -> Settings:
         else:
             switches.READERS[name](draft, f"-{name}", group)
     return _settings(draft)
+
+
+def _repeated(groups: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """Say which switches and keys stand twice: the last counts, as with fastchess."""
+    names = collections.Counter(name for name, _ in groups)
+    twice = [f"-{name}" for name, count in names.items() if count > 1 and name not in SEVERAL]
+    for name, group in groups:
+        if name != "quick":
+            twice += [f"-{name} {key}=" for key in cli_values.repeated(group, SEVERAL_KEYS)]
+    return [f"{one} is given more than once: the last counts" for one in twice]
+
+
+def _dialect(arguments: Sequence[str]) -> switches.Dialect:
+    return cli_values.choice("-dialect", dialect_of(arguments), switches.DIALECTS)  # type: ignore[return-value] # `choice` has checked it
 
 
 def dialect_of(arguments: Sequence[str]) -> str:
@@ -126,22 +146,48 @@ def with_seed(settings: Settings, seed: int) -> Settings:
 def _settings(draft: switches.Draft) -> Settings:
     if len(draft.own) < 2:
         raise cli_values.refuse("-engine", f"{len(draft.own)} engines", "two or more")
-    field = engines.engines(draft.each, draft.own)
+    draft.remarks += _both(draft)
+    if draft.dialect == "farm":
+        field = engines.engines(draft.each, draft.own)
+    else:
+        field = engines.engines(engines.Wishes(), [one.under(draft.each) for one in draft.own])
     if "tables" in draft.match:
         draft.rules["syzygy"] = {**draft.tables, "path": draft.match.pop("tables")}
     elif draft.tables:
-        raise cli_values.refuse("-tbpieces, -tbadjudicate", "no -tb", "-tb DIRECTORIES beside them")
+        draft.remarks.append("-tbpieces, -tbadjudicate, -tbignore50: no effect without -tb")
     settings = Settings(
         engines=field,
         plan=_plan(draft, len(field)),
         adjudication=contract.Adjudication.model_validate(draft.rules),
-        timeouts=PATIENCE.model_copy(update=draft.timeouts),
+        timeouts=_timeouts(draft),
         **(_defaults(draft.dialect) | _journal(draft.match)),
         remarks=tuple(draft.remarks),
         dialect=draft.dialect,
     )
     _check(settings)
     return settings
+
+
+def _timeouts(draft: switches.Draft) -> contract.Timeouts:
+    scaled = {key: round(getattr(PATIENCE, key) * draft.patience) for key in SCALED}
+    return PATIENCE.model_copy(update=scaled | draft.timeouts)
+
+
+def _both(draft: switches.Draft) -> list[str]:
+    """Say what -engine and -each set to different values, and which counts."""
+    each = draft.each.values | draft.each.options
+    keys = {
+        key
+        for own in draft.own
+        for key, value in (own.values | own.options).items()
+        if key in each and each[key] != value
+    }
+    if not keys:
+        return []
+    told = ", ".join(sorted(keys))
+    if draft.dialect == "farm":
+        return [f"{told}: -engine goes before -each; fastchess and cutechess-cli take -each"]
+    return [f"-dialect {draft.dialect}: {told}: -each goes before -engine"]
 
 
 def _defaults(dialect: switches.Dialect) -> dict[str, Any]:
@@ -208,12 +254,28 @@ def _as_cutechess(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:
     return ""
 
 
+def check_machine(settings: Settings) -> None:
+    """Refuse more games at a time than there are cores, unless that is wanted."""
+    cores = switches.cores()
+    if settings.concurrency <= cores or settings.force_concurrency:
+        return
+    if settings.dialect != "cutechess":  # which has no such bound
+        allowed = (
+            f"at most the {cores} cores of this machine; -force-concurrency beside it for more"
+        )
+        raise cli_values.refuse("-concurrency", str(settings.concurrency), allowed)
+
+
 def _check(settings: Settings) -> None:
     plan, openings = settings.plan, settings.openings
     if settings.test is not None and plan.engines != 2:
-        raise cli_values.refuse("-sprt", f"{plan.engines} engines", "two engines")
+        allowed = "two engines; without -sprt more, or a match for each two"
+        raise cli_values.refuse("-sprt", f"{plan.engines} engines", allowed)
     if plan.seeds >= plan.engines:
         raise cli_values.refuse("-seeds", str(plan.seeds), f"fewer than the {plan.engines} engines")
+    if len({engine.book is None for engine in settings.engines}) > 1:
+        allowed = "book= for every engine (-each book=FILE), or -openings for all"
+        raise cli_values.refuse("book=", "engines with a book and without one", allowed)
     if openings is not None and openings.file is None and settings.variant == "standard":
         raise cli_values.refuse(
             "-openings", f"format={openings.kind}", "-variant fischerandom beside"

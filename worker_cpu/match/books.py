@@ -14,6 +14,7 @@ and start alone; a long book costs what is dealt of it.
 from __future__ import annotations
 
 import array
+import bisect
 import dataclasses
 import itertools
 import pathlib
@@ -21,10 +22,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+import chess
+import chess.polyglot
+
 from orchestrator import contract
+from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import chess960, openings
 from orchestrator.common import bounds, errors
-from worker_cpu.match import arguments, switches
+from orchestrator.testmatch import openings as testmatch_openings
+from worker_cpu.match import arguments, engines, switches
 
 Deal: TypeAlias = Callable[[int], contract.Opening]
 
@@ -126,6 +132,64 @@ def _text(content: bytes) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return content.decode("latin-1")  # older PGN collections
+
+
+# -- Polyglot books ------------------------------------------------------------------------
+
+
+class Polyglot:
+    """The engines' own books of a match: what both know is played from them before the game.
+
+    As cutechess-cli plays them: each side's moves come from its engine's book, by chance with
+    the weights of the entries, until the side to move finds nothing or a position would come
+    again. The line hangs on the seed and the opening alone, so both games of a pair have it.
+    """
+
+    def __init__(self, settings: arguments.Settings) -> None:
+        """Open the books; raise ``BookError`` for one that is none."""
+        self._variant, self._seed = settings.variant, settings.seed
+        paths = {engine.book for engine in settings.engines if engine.book is not None}
+        self._readers = {path: _open(path) for path in paths}
+
+    def extended(
+        self, opening: contract.Opening, index: int, players: Sequence[engines.Engine]
+    ) -> contract.Opening:
+        """Return an opening with the moves of the books behind it; the first player has White."""
+        if not self._readers:
+            return opening
+        board = boards.start_board(opening, self._variant)
+        for given in boards.book_moves(board, opening):
+            board.push(given)
+        added = []
+        while move := self._move(board, players[not board.turn], index):
+            added.append(board.uci(move))
+            board.push(move)
+        return opening.model_copy(update={"moves": (*opening.moves, *added)})
+
+    def _move(self, board: chess.Board, player: engines.Engine, index: int) -> chess.Move | None:
+        played = len(board.move_stack)
+        if player.book is None or played >= 2 * player.book_moves:
+            return None
+        entries = list(self._readers[player.book].find_all(board))
+        weights = list(itertools.accumulate(entry.weight for entry in entries))
+        if not weights:
+            return None
+        drawn = testmatch_openings.draw(f"{self._seed}/book/{index}/{played}") % weights[-1]
+        move = entries[bisect.bisect_right(weights, drawn)].move
+        board.push(move)
+        ends = board.is_repetition(2) or not any(board.generate_legal_moves())
+        board.pop()
+        return None if ends else move
+
+
+def _open(path: pathlib.Path) -> chess.polyglot.MemoryMappedReader:
+    try:
+        size = path.stat().st_size
+        if not size or size % chess.polyglot.ENTRY_STRUCT.size:
+            raise errors.BookError(f"book={path}: no Polyglot book: {size} bytes; allowed: 16 each")
+        return chess.polyglot.open_reader(path)
+    except OSError as error:
+        raise errors.BookError(f"book={path}: cannot be read: {error.strerror}") from error
 
 
 # -- random orders -------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Every refusal names the switch, what was found and what is allowed.
 
 from __future__ import annotations
 
+import collections
 import difflib
 import math
 import re
@@ -107,14 +108,20 @@ def truth(where: str, text: str) -> bool:
 
 
 def pairs(where: str, words: Sequence[str], allowed: Iterable[str]) -> dict[str, str]:
-    """Read ``key=value`` words, each key at most once and known."""
+    """Read ``key=value`` words, each key known; of one given twice the last counts."""
     known = list(allowed)
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in known:
             raise unknown(where, word if not equals else key, [f"{name}=" for name in known])
-        if key in found:
-            raise refuse(f"{where} {key}", "the key twice", "each key once")
         found[key] = value
     return found
+
+
+def repeated(words: Iterable[str], several: Iterable[str] = ()) -> list[str]:
+    """Return the keys that stand more than once, but for those that may."""
+    keys = [word.partition("=")[0] for word in words if "=" in word]
+    return [
+        key for key, count in collections.Counter(keys).items() if count > 1 and key not in several
+    ]

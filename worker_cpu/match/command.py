@@ -67,16 +67,16 @@ farm match -resume -pgnout games.pgn         goes on with what is missing
 \b
 engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             keys: conf name cmd dir arg args proto tc st nodes depth timemargin
-            restart stderr initstr whitepov option.NAME
+            restart stderr initstr whitepov book bookdepth option.NAME
 schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
-            -repeat [N] -noswap -reverse -concurrency N -use-affinity [CPUS]
+            -repeat [N] -noswap -reverse -use-affinity [CPUS] -concurrency N
             -wait MS -sandbox plain|bubblewrap|auto, -dialect fastchess|cutechess
 openings    -openings file=NAME format=pgn|epd|frc|dfrc plies=N start=N
             order=sequential|random policy=default|encounter|round
             positions=518,0-9; -srand N, -variant standard|fischerandom
 early ends  -draw movenumber= movecount= score=
             -resign movecount= score= [twosided], -maxmoves N
-            -tb DIRECTORIES -tbpieces N -tbadjudicate BOTH|DRAW
+            -tb DIRECTORIES -tbpieces N -tbignore50 -tbadjudicate BOTH|DRAW|WIN_LOSS
             -sprt elo0= elo1= [alpha= beta= model=normalized|logistic]
 output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -output format=farm|fastchess|cutechess, -epdout FILE, -log FILE, -journal FILE,
@@ -105,6 +105,7 @@ def play(words: Sequence[str]) -> int:
     """Play the match of a command line; return the exit code. Raise ``FarmError``."""
     told = list(words)
     settings = _settings(told)
+    arguments.check_machine(settings)
     slots = schedule.slots(settings.plan)
     kept = journal.Journal(
         journal.Outputs(

@@ -23,18 +23,16 @@ from worker_cpu.match import cli_values, programs
 
 FLAGS = frozenset({"whitepov"})
 REFUSED = {
-    "ponder": "engines do not ponder here: the clock is one engine's at a time",
-    "book": "openings come from -openings: engines play without own books",
-    "bookdepth": "openings come from -openings: engines play without own books",
-    "trust": "claims are always checked on the board",
-    "tscale": "-startup-ms and -ping-ms set the time-outs",
-    "debug": "-log file=NAME keeps all that engines say",
+    "ponder": "engines do not ponder here: the clock is one engine's at a time; leave it out",
 }
 KEYS = (
     *("conf", "name", "cmd", "dir", "arg", "args", "proto", "tc", "st", "nodes", "depth", "plies"),
-    *("timemargin", "restart", "stderr", "initstr", "whitepov", "option.NAME"),
+    *("timemargin", "restart", "stderr", "initstr", "whitepov", "book", "bookdepth"),
+    "option.NAME",
 )
-TIMES = "seconds, minutes:seconds or hours:minutes:seconds, without a unit"
+TIMES = "seconds, minutes:seconds or hours:minutes:seconds; a unit is only s"
+ENDLESS = ("inf", "infinite")
+BOOK_MOVES = 1000  # of a Polyglot book without bookdepth=: as cutechess-cli has it
 RESTARTS = ("auto", "on", "off")
 CONFIGURATION = "engines.json"
 _OF_CONFIGURATION = {
@@ -55,6 +53,8 @@ class Engine:
     control: contract.TimeControl
     margin_ms: int = 0
     stderr: pathlib.Path | None = None
+    book: pathlib.Path | None = None
+    book_moves: int = BOOK_MOVES
     stays: bool = True  # its process plays the next game, too, where its protocol allows it
 
     @property
@@ -88,6 +88,13 @@ class Wishes:
             self.init or other.init,
             other.options | self.options,
         )
+
+    def under(self, each: Wishes) -> Wishes:
+        """Return these wishes below those of ``-each``, as the other programs read them."""
+        merged = each.over(self)
+        merged.arguments = self.arguments + each.arguments
+        merged.init = self.init + each.init
+        return merged
 
 
 def wishes(switch: str, group: Sequence[str]) -> Wishes:
@@ -205,6 +212,10 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         control=control(values, where),
         margin_ms=margin,
         stderr=stderr,
+        book=pathlib.Path(values["book"]) if "book" in values else None,
+        book_moves=cli_values.number(
+            f"{where} bookdepth", values.get("bookdepth", str(BOOK_MOVES)), 1
+        ),
         stays=restart != "on",
     )
 
@@ -228,7 +239,7 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     clock: dict[str, int] = {}
     if "st" in values:
         clock["move_ms"] = cli_values.seconds_as_ms(f"{where} st", values["st"])
-    elif values.get("tc", "inf") != "inf":
+    elif values.get("tc", "inf") not in ENDLESS:
         clock = _tc(values["tc"], f"{where} tc")
     for key in ("nodes", "depth"):
         if key in values:
@@ -238,7 +249,8 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     except pydantic.ValidationError:
         told = [f"{key}={values[key]}" for key in ("tc", "st") if key in values]
         allowed = (
-            "tc=MOVES/TIME+INCREMENT, st=SECONDS (above 0, at most 10 days), nodes=N or depth=N"
+            "tc=MOVES/TIME+INCREMENT or st=SECONDS (above 0, at most 10 days); nodes=N or depth=N,"
+            " alone or beside tc=inf"
         )
         raise cli_values.refuse(where, "".join(told) or "no time control", allowed) from None
 
@@ -247,10 +259,12 @@ def _tc(text: str, where: str) -> dict[str, int]:
     """Read ``40/1:30+0.5``: moves, then seconds or minutes and seconds, then increment."""
     moves, slash, rest = text.rpartition("/")
     base, plus, increment = rest.partition("+")
+    if base.startswith("hg"):
+        raise cli_values.unsupported(f"{where}={text}", "hourglass clocks; write TIME+INCREMENT")
     clock = {"base_ms": _clock_ms(base, where)}
     if plus:
-        clock["increment_ms"] = round(cli_values.real(where, increment, TIMES) * 1000)
-    if slash and cli_values.number(where, moves):
+        clock["increment_ms"] = round(_seconds(where, increment) * 1000)
+    if slash and moves not in ENDLESS and cli_values.number(where, moves):
         clock["moves"] = cli_values.number(where, moves, 1)
     return clock
 
@@ -261,5 +275,10 @@ def _clock_ms(text: str, where: str) -> int:
         raise cli_values.refuse(where, repr(text), TIMES)
     total = 0.0
     for part in parts:
-        total = total * 60 + cli_values.real(where, part, TIMES)
+        total = total * 60 + _seconds(where, part)
     return round(total * 1000)
+
+
+def _seconds(where: str, text: str) -> float:
+    """Read seconds, with their unit or without, as fastchess does."""
+    return cli_values.real(where, text.removesuffix("s"), TIMES)

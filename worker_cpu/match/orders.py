@@ -13,6 +13,7 @@ class Orders:
         """Read the book; raise ``BookError`` when it cannot be played from."""
         self._settings, self._match = settings, match
         self._deal = books.deal(settings)
+        self._books = books.Polyglot(settings)
 
     def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
         """Return the order of a game."""
@@ -31,7 +32,7 @@ class Orders:
             black=black.spec if same else _own_clock(black),
             time_control=white.control,
             time_margin_ms=white.margin_ms,
-            opening=self._deal(slot.opening),
+            opening=self._opening(slot),
             limits=contract.Limits(free=True),
             timeouts=settings.timeouts,
             variant=settings.variant,
@@ -43,6 +44,11 @@ class Orders:
             # a sandbox is made for two engines: it hides each from the other
             keep=_staying(white, black) if settings.sandbox == "plain" else (),
         )
+
+    def _opening(self, slot: schedule.Slot) -> contract.Opening:
+        dealt = self._deal(slot.opening)
+        players = [self._settings.engines[engine] for engine in slot.engines]
+        return self._books.extended(dealt, slot.opening, players)
 
 
 def _staying(white: engines.Engine, black: engines.Engine) -> tuple[contract.Side, ...]:

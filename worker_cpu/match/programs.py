@@ -16,8 +16,8 @@ from worker_cpu.match import cli_values
 
 GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
 _ALLOWED: Final = (
-    "a program that can be executed: a name is looked for in PATH and /usr/games; else, as any"
-    " path, from dir=, then from where farm match was started"
+    "a program that can be executed: a name is looked for in dir=, PATH and /usr/games; a path"
+    " from dir=, then from where farm match was started"
 )
 
 
@@ -60,6 +60,8 @@ def shell_words(text: str, where: str) -> list[str]:
 def _program(text: str, home: pathlib.Path) -> str | None:
     """Return the path of the file that is meant, executable or not."""
     path = _path(text)
+    if "/" not in text and home != pathlib.Path.cwd() and (home / path).is_file():
+        return str(home / path)  # dir= was written for it
     if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
         return str(pathlib.Path(found).absolute())
     places = (home / path, path.absolute())

@@ -35,9 +35,17 @@ REFUSED = {
     "strict": "leave it out, and look for 'Note:' and 'Fault' in the output",
     "engines": "the engines that conf= knows are those of engines.json; print that file",
     "loop": "start farm match again from the shell",
+    "gauntlet": "write -tournament gauntlet",
+    "pgn": "write -pgnout FILE",
+}
+UNPLAYED = {  # tournaments of cutechess-cli
+    "knockout": "a season file has it (docs/season-file.md), farm launch plays it",
+    "pyramid": "write one match for each newcomer, -tournament gauntlet",
 }
 DIALECTS = ("farm", "fastchess", "cutechess")
 KINDS = ("pgn", "epd", "frc", "dfrc")
+MOST_PATIENCE = 100.0
+PGN_FILE = pathlib.Path("farm-match.pgn")
 LOG_FILE = pathlib.Path("farm-match.log")
 LOG = (("append", "true"), ("compress", "false"))  # what -log does, whatever is asked
 TOURNAMENTS = {
@@ -46,7 +54,7 @@ TOURNAMENTS = {
     "gauntlet": "gauntlet",
 }
 VARIANTS = ("standard", "fischerandom")
-TB_MODES = ("BOTH", "DRAW")
+TB_MODES = ("BOTH", "DRAW", "WIN_LOSS")
 Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
 OUTPUTS = ("cutechess", "fastchess", "farm")
 
@@ -76,17 +84,37 @@ class Draft:
     match: dict[str, Any] = dataclasses.field(default_factory=dict)
     remarks: list[str] = dataclasses.field(default_factory=list)
     dialect: Dialect = "farm"
+    patience: float = 1.0  # times the time-outs off the clock
 
 
 Reader = Callable[[Draft, str, list[str]], None]
 
 
-def _engine(draft: Draft, _: str, group: list[str]) -> None:
-    draft.own.append(engines.wishes("engine", group))
+def _engine(draft: Draft, where: str, group: list[str]) -> None:
+    draft.own.append(engines.wishes("engine", _own_words(draft, where, group)))
 
 
-def _each(draft: Draft, _: str, group: list[str]) -> None:
-    draft.each = engines.wishes("each", group).over(draft.each)
+def _each(draft: Draft, where: str, group: list[str]) -> None:
+    draft.each = engines.wishes("each", _own_words(draft, where, group)).over(draft.each)
+
+
+def _own_words(draft: Draft, where: str, group: list[str]) -> list[str]:
+    """Return an engine's words but for those of cutechess-cli's that concern the match."""
+    kept = []
+    for word in group:
+        key, _, value = word.partition("=")
+        if key == "debug":
+            _debug(draft, f"{where} debug", [])
+        elif key == "trust":
+            draft.remarks.append(f"{where} trust: claims are always checked on the board")
+        elif key == "tscale":
+            scale = cli_values.real(f"{where} tscale", value)
+            if not 0 < scale <= MOST_PATIENCE:
+                raise cli_values.refuse(f"{where} tscale", value, f"above 0 to {MOST_PATIENCE}")
+            draft.patience = max(draft.patience, scale)
+        else:
+            kept.append(word)
+    return kept
 
 
 def _quick(draft: Draft, where: str, group: list[str]) -> None:
@@ -183,13 +211,20 @@ def _tbpieces(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _tbadjudicate(draft: Draft, where: str, group: list[str]) -> None:
-    draft.tables["draw_only"] = (
-        cli_values.choice(where, cli_values.one(where, group), TB_MODES) == "DRAW"
-    )
+    mode = cli_values.choice(where, cli_values.one(where, group), TB_MODES)
+    draft.tables |= {"draw_only": mode == "DRAW", "decided_only": mode == "WIN_LOSS"}
+
+
+def _tbignore50(draft: Draft, where: str, group: list[str]) -> None:
+    cli_values.none(where, group)
+    draft.tables["ignore_fifty"] = True
 
 
 def _tournament(draft: Draft, where: str, group: list[str]) -> None:
-    draft.plan["kind"] = cli_values.choice(where, cli_values.one(where, group), TOURNAMENTS)
+    wanted = cli_values.one(where, group)
+    if wanted in UNPLAYED:
+        raise cli_values.unsupported(f"{where} {wanted}", UNPLAYED[wanted])
+    draft.plan["kind"] = cli_values.choice(where, wanted, TOURNAMENTS)
 
 
 def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
@@ -219,9 +254,11 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "min", "fi", "append", "notation", "comments", *fields)
     found = cli_values.pairs(where, words, keys)
     if "file" not in found:
-        raise cli_values.refuse(where, "no file", "FILE or file=FILE")
-    cli_values.choice(f"{where} notation", found.get("notation", "san"), ("san",))
-    draft.match["pgn"] = pathlib.Path(found["file"])
+        draft.remarks.append(f"{where} without file=: the games are written to {PGN_FILE}")
+    if found.get("notation", "san") != "san":
+        instead = "notation=san; pgn-extract -Wlalg or -Wuci writes the other ones"
+        raise cli_values.unsupported(f"{where} notation={found['notation']}", instead)
+    draft.match["pgn"] = pathlib.Path(found.get("file", PGN_FILE))
     draft.match["minimal"] = cli_values.truth(where, found.get("min", "false"))
     draft.match["append"] = cli_values.truth(where, found.get("append", "true"))
     if "comments" in found:
@@ -246,12 +283,21 @@ def _sprt(draft: Draft, where: str, group: list[str]) -> None:
     missing = [key for key in ("elo0", "elo1") if key not in found]
     if missing:
         raise cli_values.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
+    usual = "logistic" if draft.dialect == "cutechess" else "normalized"
+    if "model" not in found and draft.dialect == "cutechess":
+        draft.remarks.append(
+            f"{where}: with -dialect cutechess elo0= and elo1= are logistic Elo; the test rests on"
+            " pairs where there are any, and needs fewer games than one on single games"
+        )
+    if found.get("model") == "bayesian":
+        instead = "its bounds hang on the draw rate; model=logistic takes them in Elo"
+        raise cli_values.unsupported(f"{where} model=bayesian", instead)
     draft.match["test"] = sprt.Test(
         elo0=cli_values.real(where, found["elo0"]),
         elo1=cli_values.real(where, found["elo1"]),
         alpha=cli_values.real(where, found.get("alpha", "0.05")),
         beta=cli_values.real(where, found.get("beta", "0.05")),
-        model=cli_values.choice(f"{where} model", found.get("model", "normalized"), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
+        model=cli_values.choice(f"{where} model", found.get("model", usual), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
     )
 
 
@@ -306,9 +352,23 @@ def _config(draft: Draft, where: str, group: list[str]) -> None:
     draft.remarks.append(f"{where}: the journal is what a match is resumed from, -journal names it")
 
 
+def _concurrency(draft: Draft, where: str, group: list[str]) -> None:
+    """Read how many games at a time; 0 or less is fastchess' "all cores but so many"."""
+    games = cli_values.number(where, cli_values.one(where, group), -4096)
+    if games <= 0:
+        games = max(1, cores() + games)
+        draft.remarks.append(f"{where}: {games} games at a time, of {cores()} cores")
+    draft.match["concurrency"] = games
+
+
+def cores() -> int:
+    """Return how many logical CPUs this machine has."""
+    return os.cpu_count() or 1
+
+
 def _text(field: str) -> Reader:
     def read_text(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = cli_values.one(where, group)
+        draft.match[field] = cli_values.one(where, [" ".join(group)] if group else [])
 
     return read_text
 
@@ -362,7 +422,7 @@ READERS: Mapping[str, Reader] = {
     "reverse": _turn,
     "seeds": _shape("seeds"),
     "tournament": _tournament,
-    "concurrency": _count("concurrency", 1),
+    "concurrency": _concurrency,
     "use-affinity": _affinity,
     "sandbox": _sandbox,
     "openings": _openings,
@@ -373,6 +433,7 @@ READERS: Mapping[str, Reader] = {
     "tb": _tb,
     "tbpieces": _tbpieces,
     "tbadjudicate": _tbadjudicate,
+    "tbignore50": _tbignore50,
     "sprt": _sprt,
     "srand": _count("seed", 0),
     "wait": _count("wait_ms", 0),

@@ -38,12 +38,18 @@ class Tablebase:
         """Return what the tables say of the position reached, if they decide the game."""
         if self._prober is None or ply.men > self._rule.men or ply.board.castling_rights:
             return None
-        value = fifty_move_value(ply.board, self._prober)
-        if value is None or (value and self._rule.draw_only):
+        value = self._value(ply.board, self._prober)
+        if value is None or (self._rule.draw_only if value else self._rule.decided_only):
             return None
         if value == 0:
             return verdict.tablebase(loser=None)
         return verdict.tablebase(loser=ply.mover if value > 0 else verdict.opponent(ply.mover))
+
+    def _value(self, board: chess.Board, prober: Prober) -> int | None:
+        if not self._rule.ignore_fifty:
+            return fifty_move_value(board, prober)
+        wdl = prober.wdl(board)
+        return None if wdl is None else (wdl > 0) - (wdl < 0)
 
 
 def fifty_move_value(board: chess.Board, prober: Prober) -> int | None:

@@ -142,8 +142,11 @@ def preset(rules: contract.Adjudication) -> str:
 def _tables(rules: contract.Adjudication, limits: contract.Limits) -> Iterator[str]:
     if rules.syzygy is not None:
         path = rules.syzygy.path or limits.syzygy_path or "no directory"
-        drawn = "drawn by tables" if rules.syzygy.draw_only else "won or drawn by tables"
-        yield f"{drawn} at {rules.syzygy.men} men or fewer ({path})"
+        ends = "won or drawn by tables"
+        if rules.syzygy.draw_only or rules.syzygy.decided_only:
+            ends = f"{'drawn' if rules.syzygy.draw_only else 'won'} by tables"
+        fifty = " without the fifty-move rule" if rules.syzygy.ignore_fifty else ""
+        yield f"{ends}{fifty} at {rules.syzygy.men} men or fewer ({path})"
 
 
 def _draws(rules: contract.Adjudication) -> Iterator[str]:
