@@ -57,7 +57,7 @@ def season(folder: pathlib.Path) -> pathlib.Path:
     """Write the demo season with more time to think; return its file."""
     path = folder / "demo.toml"
     text = (launch.SEASONS / path.name).read_text(encoding="utf-8")
-    path.write_text(text.replace('"1s+20ms"', f'"{CONTROL}"'), encoding="utf-8")
+    path.write_text(text.replace('"600ms+15ms"', f'"{CONTROL}"'), encoding="utf-8")
     (folder / "books").symlink_to(launch.SEASONS / "books")
     return path
 

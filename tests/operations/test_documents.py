@@ -31,7 +31,7 @@ SHORT = {"add-an-engine", "run-a-cup"}
 LONG = os.environ.get("FARM_LONG") == "1"
 PLAYED = [path for path in DOCUMENTS if LONG or path.stem in SHORT]
 BLOCK = re.compile(r"(?:<!-- (?P<how>[\w ]+) -->\n)?```sh\n(?P<text>.*?)```", re.DOTALL)
-PATIENCE = 240.0  # s: the demo season takes two minutes on a free machine
+PATIENCE = 240.0  # s: the demo season takes a minute on a free machine
 
 
 @dataclasses.dataclass(frozen=True)
