@@ -40,25 +40,25 @@ def difference(score: float) -> float:
 
 def logistic(counts: results.Counts) -> Estimate:
     """Estimate the Elo difference from results."""
-    seen = counts.distribution()
+    seen = counts.observed()
     reach = CONFIDENCE * seen.error
     low, high = difference(seen.mean - reach), difference(seen.mean + reach)
-    known = math.isfinite(low) and math.isfinite(high) and seen.variance > 0
+    known = math.isfinite(low) and math.isfinite(high) and seen.deviation > 0
     return Estimate(difference(seen.mean), (high - low) / 2 if known else math.inf)
 
 
 def normalized(counts: results.Counts) -> Estimate:
     """Estimate the normalized Elo difference from results."""
-    seen = counts.distribution()
-    if seen.variance == 0:
+    seen = counts.observed()
+    if seen.deviation == 0:
         return Estimate(0.0 if seen.mean == 0.5 else difference(seen.mean), math.inf)
-    unit = NORMALIZED / (math.sqrt(seen.variance) * seen.scale)
+    unit = NORMALIZED / seen.deviation
     return Estimate((seen.mean - 0.5) * unit, CONFIDENCE * seen.error * unit)
 
 
 def superiority(counts: results.Counts) -> float:
     """Return the probability that the first engine is the stronger one (LOS)."""
-    seen = counts.distribution()
+    seen = counts.observed()
     if seen.error == 0:
         return 0.5 if seen.mean == 0.5 else float(seen.mean > 0.5)
     return statistics.NormalDist().cdf((seen.mean - 0.5) / seen.error)

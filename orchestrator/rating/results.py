@@ -2,9 +2,10 @@
 
 A pair is two games of one opening with colours swapped. Its five possible scores are
 counted from the first engine's side, worst first: 0, ½, 1, 1½, 2 points. Pairs share
-their opening, so their games are no independent draws: where all games belong to pairs,
-errors and tests rest on the pairs (the pentanomial), else on single games (Van den
-Bergh, "Normalized Elo and the pentanomial model").
+their opening, so their games are no independent draws: errors and tests rest on the pairs
+(the pentanomial; Van den Bergh, "Normalized Elo and the pentanomial model"). Games that
+belong to no pair are counted beside them, each a draw of its own; where there is no pair, all
+are. A pair whose second game is missing waits for it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ PAIR_SCORES = 5  # a pair brings 0, 1, 2, 3 or 4 half points
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """Results from one engine's side; ``pairs`` counts whole pairs by their half points."""
+    """Results from one engine's side; ``pairs`` counts whole pairs by their half points.
+
+    ``singles`` are the losses, draws and wins of games that belong to no pair.
+    """
 
     wins: int = 0
     draws: int = 0
     losses: int = 0
     pairs: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    singles: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def games(self) -> int:
@@ -48,25 +53,34 @@ class Counts:
     def reversed(self) -> Counts:
         """Return the same results from the opponent's side."""
         first, second, third, fourth, fifth = self.pairs
+        lost, drawn, won = self.singles
         turned = (fifth, fourth, third, second, first)
-        return Counts(self.losses, self.draws, self.wins, turned)
+        return Counts(self.losses, self.draws, self.wins, turned, (won, drawn, lost))
 
     def distribution(self) -> Distribution:
-        """Return what errors and tests rest on: pairs once there are any, else games."""
+        """Return the pairs once there are any, else the games: what fastchess counts."""
         if any(self.pairs):
             return Distribution(self.pairs)
         return Distribution((self.losses, self.draws, self.wins))
+
+    def observed(self) -> Observed:
+        """Return what errors and tests rest on: pairs and games that are in none, else games."""
+        if not any(self.pairs) or not any(self.singles):
+            return Observed([self.distribution()])
+        return Observed([Distribution(self.pairs), Distribution(self.singles)])
 
 
 def total(counts: Iterable[Counts]) -> Counts:
     """Add up results of one engine against several opponents."""
     wins = draws = losses = 0
-    pairs = [0] * PAIR_SCORES
+    pairs, singles = [0] * PAIR_SCORES, [0] * 3
     for one in counts:
         wins, draws, losses = wins + one.wins, draws + one.draws, losses + one.losses
         pairs = [sum(both) for both in zip(pairs, one.pairs, strict=True)]
+        singles = [sum(both) for both in zip(singles, one.singles, strict=True)]
     first, second, third, fourth, fifth = pairs
-    return Counts(wins, draws, losses, (first, second, third, fourth, fifth))
+    lost, drawn, won = singles
+    return Counts(wins, draws, losses, (first, second, third, fourth, fifth), (lost, drawn, won))
 
 
 class Distribution:
@@ -87,21 +101,53 @@ class Distribution:
     @property
     def mean(self) -> float:
         """Return the mean score, ½ of nothing."""
-        if not self.total:
-            return 0.5
-        weighed = zip(self.values, self.counts, strict=True)
-        return sum(value * count for value, count in weighed) / self.total
+        return self.points / self.games if self.total else 0.5
 
     @property
     def variance(self) -> float:
         """Return the variance of one observation."""
-        if not self.total:
+        return self.spread(self.mean) / self.total if self.total else 0.0
+
+    @property
+    def games(self) -> float:
+        """Return how many games were seen: two in a pair."""
+        return self.total * self.scale**2
+
+    @property
+    def points(self) -> float:
+        """Return the points of all games."""
+        weighed = zip(self.values, self.counts, strict=True)
+        return sum(value * count for value, count in weighed) * self.scale**2
+
+    def spread(self, mean: float) -> float:
+        """Return the sum of the squared deviations of all observations from a mean."""
+        weighed = zip(self.values, self.counts, strict=True)
+        return sum((value - mean) ** 2 * count for value, count in weighed)
+
+
+class Observed:
+    """What was seen of two engines: pairs, or games, or pairs and games that are in none."""
+
+    def __init__(self, parts: Sequence[Distribution]) -> None:
+        """Take the kinds of observations, each with its own counts."""
+        self.parts = tuple(parts)
+        self.games = sum(part.games for part in parts)
+
+    @property
+    def mean(self) -> float:
+        """Return the mean score of a game, ½ of nothing."""
+        return sum(part.points for part in self.parts) / self.games if self.games else 0.5
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of one game."""
+        if not self.games:
             return 0.0
         mean = self.mean
-        weighed = zip(self.values, self.counts, strict=True)
-        return sum((value - mean) ** 2 * count for value, count in weighed) / self.total
+        spread = sum(part.scale**4 * part.spread(mean) for part in self.parts)
+        return math.sqrt(spread / self.games)
 
     @property
     def error(self) -> float:
         """Return the standard error of the mean, 0 when nothing is known of it."""
-        return math.sqrt(self.variance / self.total) if self.total else 0.0
+        return self.deviation / math.sqrt(self.games) if self.games else 0.0

@@ -71,8 +71,12 @@ class Test:
         return math.log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: results.Counts) -> float:
-        """Return the log-likelihood ratio of results, 0 when nothing was played."""
-        return ratio(counts.distribution(), self.elo0, self.elo1, self.model)
+        """Return the log-likelihood ratio of results, 0 when nothing was played.
+
+        Pairs and games that belong to none are independent, so their ratios add up.
+        """
+        parts = counts.observed().parts
+        return sum(ratio(part, self.elo0, self.elo1, self.model) for part in parts)
 
     def verdict(self, counts: results.Counts) -> Verdict | None:
         """Return the accepted hypothesis, ``None`` while the match has to go on."""

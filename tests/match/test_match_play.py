@@ -60,6 +60,15 @@ def test_a_match_of_two_tells_its_score_and_writes_a_clean_pgn(tmp_path: pathlib
     assert not table.survivors(tmp_path)
 
 
+def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) -> None:
+    """-games 3 -repeat 3 leaves a third of the games without a pair: none is dropped."""
+    words = ("-games", "3", "-repeat", "3", "-rounds", "1")
+    process = table.play(tmp_path, *table.good_and_bad(*words, "--json"))
+    assert "1 of 3 games belong to no pair" in process.stderr
+    (counts,) = json.loads(process.stdout)["matches"]
+    assert (counts["games"], counts["pentanomial"]) == (3, [0, 0, 0, 0, 1])
+
+
 def test_json_has_every_number(tmp_path: pathlib.Path) -> None:
     """--json prints one object with standings, encounters and where the files are."""
     found = table.facts(tmp_path, *table.good_and_bad(*MANY, "-srand", "5"))

@@ -104,6 +104,28 @@ def test_known_matches() -> None:
     assert elo.superiority(better) == pytest.approx(0.99624, abs=1e-4)
 
 
+def test_every_game_counts_beside_the_pairs() -> None:
+    """Two wins of three are worth 120 Elo, also where two of the games are a pair."""
+    counts = results.Counts(2, 0, 1, (0, 0, 1, 0, 0), singles=(0, 0, 1))
+    assert elo.logistic(counts).elo == pytest.approx(elo.difference(2 / 3))
+    assert counts.observed().error == pytest.approx((2 / 9) ** 0.5 / 3)
+    assert elo.logistic(counts.reversed()).elo == pytest.approx(-elo.difference(2 / 3))
+    many = results.total([counts] * 100)
+    assert many.singles == (0, 0, 100)
+    assert elo.normalized(many).elo == pytest.approx((1 / 6) / (2 / 27) ** 0.5 * elo.NORMALIZED)
+    question = sprt.Test(0, 5)
+    pairs, singles = results.Counts(1, 0, 1, (0, 0, 1, 0, 0)), results.Counts(1)
+    assert question.llr(counts) == pytest.approx(question.llr(pairs) + question.llr(singles))
+    assert question.llr(many) > question.llr(counts)
+
+
+def test_a_pair_waits_for_its_second_game() -> None:
+    """A test of pairs does not move with the first game of one."""
+    whole = results.Counts(3, 2, 1, (0, 1, 1, 1, 0))
+    begun = results.Counts(4, 2, 1, (0, 1, 1, 1, 0))
+    assert elo.logistic(begun) == elo.logistic(whole)
+
+
 def test_without_draws_both_elos_are_the_same_near_zero() -> None:
     """Normalized Elo is scaled to logistic Elo of games that are never drawn."""
     close = results.Counts(502, 0, 498)

@@ -129,6 +129,7 @@ def play(words: Sequence[str]) -> int:
     ):
         telling.notes(_cores(settings, threads, share))
         telling.notes(settings.remarks)
+        telling.notes(_unpaired(slots))
         telling.notes(_tables(settings.adjudication.syzygy))
         reason = runner.Runner(
             settings, share.lanes, written, kept, table, telling, pathlib.Path(scratch)
@@ -196,6 +197,18 @@ def _agree(
             f"-resume: {settings.journal}: game {result.number} was {played}; here it is {wanted};"
             " resume with the arguments of the match, or with -resume and -journal alone"
         )
+
+
+def _unpaired(slots: Sequence[schedule.Slot]) -> list[str]:
+    """Say how games are counted that have no second game of their opening."""
+    single = sum(slot.pair is None for slot in slots)
+    if not 0 < single < len(slots):
+        return []
+    note = (
+        f"{single} of {len(slots)} games belong to no pair of one opening and both colours: Elo and"
+        " test take them as single games beside the pairs; -games 2 -repeat pairs all"
+    )
+    return [note]
 
 
 def _tables(rule: contract.Syzygy | None) -> list[str]:

@@ -40,11 +40,13 @@ class _Tally:
     pairs: list[int] = dataclasses.field(default_factory=lambda: [0] * 5)
     open: dict[int, int] = dataclasses.field(default_factory=dict)
     paired: list[int] = dataclasses.field(default_factory=lambda: [0] * 3)
+    singles: list[int] = dataclasses.field(default_factory=lambda: [0] * 3)
     decisive: int = 0
 
     def add(self, half_points: int, pair: int | None) -> None:
         self.games[half_points] += 1
         if pair is None:
+            self.singles[half_points] += 1
             return
         if pair not in self.open:
             self.open[pair] = half_points
@@ -56,7 +58,8 @@ class _Tally:
         self.decisive += before + half_points == 2 and half_points != 1
 
     def counts(self) -> rating.Counts:
-        return self._counts(self.games)
+        lost, drawn, won = self.singles
+        return dataclasses.replace(self._counts(self.games), singles=(lost, drawn, won))
 
     def whole(self) -> Pairs:
         return Pairs(self._counts(self.paired), self.decisive)
