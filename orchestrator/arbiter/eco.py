@@ -34,7 +34,7 @@ UNKNOWN = Name("", "")
 def of_moves(start: chess.Board, ucis: Iterable[str]) -> Name:
     """Name the game of these moves; it is read as far as they are legal."""
     board = start.copy(stack=False)
-    named = _table().get(chess.polyglot.zobrist_hash(board), UNKNOWN)
+    named = names().get(chess.polyglot.zobrist_hash(board), UNKNOWN)
     for ply, uci in enumerate(ucis):
         if ply == DEEPEST:
             break
@@ -42,7 +42,7 @@ def of_moves(start: chess.Board, ucis: Iterable[str]) -> Name:
             board.push_uci(uci)
         except ValueError:
             break
-        named = _table().get(chess.polyglot.zobrist_hash(board), named)
+        named = names().get(chess.polyglot.zobrist_hash(board), named)
     return named
 
 
@@ -65,7 +65,8 @@ def classified(record: contract.GameRecord) -> contract.GameRecord:
 
 
 @functools.cache
-def _table() -> Mapping[int, Name]:
+def names() -> Mapping[int, Name]:
+    """Return the table: a position's key (Polyglot's) to its name."""
     source = importlib.resources.files("orchestrator.arbiter.data") / "eco.tsv"
     table: dict[int, Name] = {}
     for line in source.read_text(encoding="utf-8").splitlines():

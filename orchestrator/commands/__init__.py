@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": "orchestrator.commands.rules:check",
+    "new": "orchestrator.commands.new:new",
     "schema": "orchestrator.commands.rules:schema",
     "completion": "orchestrator.commands.completion:completion",
     "launch": "orchestrator.commands.launch:launch",

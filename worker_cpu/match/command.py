@@ -25,6 +25,7 @@ from worker_cpu.match import (
     journal,
     orders,
     peer_reports,
+    quick_match,
     report,
     runner,
     schedule,
@@ -54,9 +55,12 @@ class ArgumentCommand(click.Command):
 
 HELP = """Play engines against each other on this machine, without Redis.
 
-The arguments are those of cutechess-cli and fastchess. Examples:
+Engines can be named alone: clock, pairs, openings and rules are then the usual ones, and the whole
+command line is printed. Otherwise the arguments are those of cutechess-cli and fastchess. Examples:
 
 \b
+farm match stockfish ethereal-chess          20 games in pairs, 5+0.05, balanced openings
+farm match ./new ./old -each tc=10+0.1 -rounds 100
 farm match -engine cmd=new name=New -engine cmd=old name=Old \\
            -each tc=8+0.08 option.Hash=16 -openings file=book.epd order=random \\
            -games 2 -rounds 500 -repeat -concurrency 4 -pgnout games.pgn \\
@@ -92,7 +96,7 @@ docs/match.md explains each, with examples.
     cls=ArgumentCommand,
     help=HELP,
     add_help_option=False,
-    options_metavar="-engine ... -engine ... [SWITCHES]",
+    options_metavar="ENGINE ENGINE ... | -engine ... -engine ... [SWITCHES]",
 )
 def match(words: tuple[str, ...]) -> None:
     """Play engines against each other on this machine, without Redis."""
@@ -103,7 +107,7 @@ def match(words: tuple[str, ...]) -> None:
 
 def play(words: Sequence[str]) -> int:
     """Play the match of a command line; return the exit code. Raise ``FarmError``."""
-    told = list(words)
+    told = quick_match.whole(words)
     settings = _settings(told)
     arguments.check_machine(settings)
     slots = schedule.slots(settings.plan)
@@ -119,6 +123,8 @@ def play(words: Sequence[str]) -> int:
     )
     table = standings.Standings([engine.spec.name for engine in settings.engines])
     telling = peer_reports.of(settings, table, len(slots))
+    if words[:1] and not words[0].startswith("-"):
+        telling.say(f"farm match {shlex.join(told)}")
     written = orders.Orders(settings, f"match-{secrets.token_hex(4)}")
     missing = _missing(settings, kept, table, slots, told)
     telling.opens(len(missing), len({slot.opening for slot in slots}))

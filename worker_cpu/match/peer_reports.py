@@ -38,7 +38,7 @@ class _Peer(report.Report):
     ) -> None:
         super().__init__(settings, table, games)
         self._lines: TextIO = self._out
-        self._out = sys.stderr
+        self._out, self._live = sys.stderr, False
         self._began = time.monotonic()
 
     def started(self, slot: schedule.Slot) -> None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import shutil
 import sys
+import time
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -29,14 +32,30 @@ class Report:
         self._settings, self._table, self._games = settings, table, games
         self._out: TextIO = sys.stderr if settings.json else sys.stdout
         self._noted: set[str] = set()
+        self._running: set[int] = set()
+        self._before, self._since = 0, time.monotonic()
+        self._live = self._out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def say(self, text: str) -> None:
-        """Print a line at once."""
-        print(text, file=self._out, flush=True)
+        """Print a line at once; on a terminal how far the match is stands below the last one."""
+        erased, live = ("\r\033[K", self._progress()) if self._live else ("", "")
+        print(f"{erased}{text}\n{live}", end="", file=self._out, flush=True)
+
+    def _progress(self) -> str:
+        """Return how far the match is, no wider than the terminal; '' when nothing runs."""
+        if not self._running:
+            return ""
+        done, seconds = self._table.played, time.monotonic() - self._since
+        words = f"{done} of {self._games} games, {len(self._running)} running, {_clock(seconds)}"
+        if done > self._before:
+            left = seconds / (done - self._before) * (self._games - done)
+            words += f", about {_clock(left)} left"
+        return words[: shutil.get_terminal_size().columns - 1]
 
     def opens(self, missing: int, openings: int) -> None:
         """Tell what is going to be played."""
-        done = f", {self._games - missing} of them played before" if missing < self._games else ""
+        self._before = self._games - missing
+        done = f", {self._before} of them played before" if self._before else ""
         self.say(
             f"Match of {len(self._table.names)} engines: {self._games} games{done},"
             f" {openings} openings, {self._settings.concurrency} at a time, {self._clocks()},"
@@ -45,10 +64,12 @@ class Report:
 
     def started(self, slot: schedule.Slot) -> None:
         """Tell that a game begins."""
+        self._running.add(slot.number)
         self.say(self._started(slot))
 
     def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
         """Tell a result, and the score at its intervals."""
+        self._running.discard(slot.number)
         self.say(self._finished(slot, result.result, result.sentence))
         if result.ending in standings.FAULTS and result.note:
             loser = result.white if result.loser == "white" else result.black
@@ -72,6 +93,7 @@ class Report:
     def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
         """Tell that a game ended without a verdict and is played again."""
         lines = evidence.strip().splitlines()
+        self._running.discard(slot.number)
         self.say(
             f"Interrupted game {slot.number} ({self._players(slot)}):"
             f" {cause}{f' ({lines[-1]})' if lines else ''}"
@@ -86,6 +108,7 @@ class Report:
 
     def end(self, reason: str) -> None:
         """Print the final score and table."""
+        self._running.clear()
         if len(self._table.names) == 2 and self._table.played:
             self.say("\n".join([self._score(), *self._colours(), *self._match_lines()]))
         self.say("\n".join(["", *_ranking(self._table), *_faults(self._table)]))
@@ -163,6 +186,13 @@ class Report:
         counts = self._table.between(0, 1)
         found = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
         return {**dataclasses.asdict(test), **found, "accepted": test.verdict(counts)}
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    )
 
 
 def due(played: int, interval: int) -> bool:

@@ -1,0 +1,302 @@
+"""``farm new``: a season file from five answers, with a comment on what can be changed in it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pathlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import click
+
+from orchestrator import contract
+from orchestrator.arbiter import data
+from orchestrator.commands import common, programs
+from orchestrator.common import errors, files
+from orchestrator.engines import known
+from orchestrator.season.file import describe, load
+
+FORMATS: Final = {  # what the fourth question asks, and its usual answer
+    "round-robin": ("Games between each two engines (an even number)", 2),
+    "match": ("Games (an even number)", 20),
+    "knockout": ("Games in a match (an even number)", 4),
+    "gauntlet": ("Games of the first engine against each other one (an even number)", 2),
+    "swiss": ("Rounds", 0),
+}
+TIME: Final = "3+2"
+ENGINES: Final = 64  # beyond, a roster file is the better place
+
+
+class Given(NamedTuple):
+    """What options have said."""
+
+    name: str | None
+    engines: str | None
+    kind: str | None
+    games: int | None
+    time: str | None
+
+
+class Answers(NamedTuple):
+    """What a season is made of; ``engines`` are programs by name or path, the strongest first."""
+
+    name: str
+    engines: tuple[str, ...]
+    format: str
+    games: int
+    time: str
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=pathlib.Path))
+@click.option("--name", help="The season's name.")
+@click.option("--engines", help="Programs, by name or path, the strongest first: A,B,C.")
+@click.option("--format", "kind", type=click.Choice(list(FORMATS)), help="How they meet.")
+@click.option("--games", type=click.IntRange(1), help="Games of each two, of a match; rounds.")
+@click.option("--time", help="Time control: minutes+seconds such as 3+2, or 10s+100ms.")
+@click.option("--yes", is_flag=True, help="Ask nothing: the usual where no option says more.")
+@common.json_option
+def new(
+    file: pathlib.Path,
+    name: str | None,
+    engines: str | None,
+    kind: str | None,
+    games: int | None,
+    time: str | None,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Write a season file: five questions, or the same by options.
+
+    FILE is new, such as autumn.toml; books/balanced.pgn is put beside it. The file is checked, its
+    comments say what else it could hold. Nothing is launched.
+
+    \b
+    Examples:
+    farm new autumn.toml
+    farm new autumn.toml --engines stockfish,ethereal-chess,./mine --format round-robin --yes
+    """  # noqa: D301 - click reads the backspace as "do not wrap"
+    if file.exists():
+        raise errors.RefusedError(f"{file} is there already; name another file, or remove it")
+    asks = sys.stdin.isatty() and not yes
+    answers = _answers(file, Given(name, engines, kind, games, time), _Asker(asks=asks))
+    place = file.parent / "books" / data.BALANCED.name
+    book_is_new = not place.exists()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if book_is_new:
+        files.write(place, data.BALANCED.read_bytes())
+    files.write(file, text(file, answers).encode())
+    try:
+        loaded = load.load(file)
+    except errors.FarmError:
+        file.unlink()
+        if book_is_new:
+            place.unlink()
+        raise
+    facts = describe.explain(loaded) | {"file": str(file), "book": str(place)}
+    facts["warnings"] += programs.warnings(loaded.engines)
+    if as_json:
+        common.print_json(facts)
+        return
+    for line in describe.sentences(facts):
+        click.echo(line)
+    click.echo(f"\nWritten: {file}, {place}. Look at it, change it, then:")
+    click.echo(f"  farm check {file}")
+    click.echo(f"  farm up --launch {file} --until-finished")
+
+
+# -- the five questions --------------------------------------------------------------------
+
+
+class _Asker:
+    """Gives what an option said, else asks, else takes the usual."""
+
+    def __init__(self, *, asks: bool) -> None:
+        self._asks, self._number = asks, 0
+
+    def answer(self, given: Any, question: str, usual: Any, kind: Any = str) -> Any:
+        """Return the answer to the next question."""
+        self._number += 1
+        if given is not None:
+            return given
+        if not self._asks:
+            return usual
+        return click.prompt(f"{self._number}. {question}", default=usual, type=kind)
+
+
+def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
+    """Return the five answers; raise ``UsageError`` for what cannot be."""
+    usual: Any = re.sub(r"[-_]+", " ", file.stem).title()
+    name = asker.answer(given.name, "Name of the season", usual)
+    here = ",".join(known.found([programs.search_path()]))
+    question = "Engines, by name or path, the strongest first"
+    engines = common.listed(asker.answer(given.engines, question, here or None) or "")
+    if not 2 <= len(engines) <= ENGINES:
+        raise errors.UsageError(
+            f"--engines: found {len(engines)}; allowed: 2 to {ENGINES} programs by name or path,"
+            f" commas between; here are {here or 'none by a known name'}"
+        )
+    usual = "match" if len(engines) == 2 else "round-robin"
+    kind = asker.answer(given.kind, "Format", usual, click.Choice(list(FORMATS)))
+    if kind == "match" and len(engines) != 2:
+        raise errors.UsageError(
+            f"--format match: found {len(engines)} engines; allowed: two; in a `gauntlet` the"
+            " first one meets all others"
+        )
+    question, usual = FORMATS[kind]
+    usual = usual or min((len(engines) + 1) // 2, math.ceil(math.log2(len(engines))) + 1)
+    games = asker.answer(given.games, question, usual, int)
+    if kind != "swiss" and (games < 2 or games % 2):
+        raise errors.UsageError(
+            f"--games: found {games}; allowed: an even number, so that both have White as often"
+        )
+    time = asker.answer(given.time, "Time control: minutes+seconds, or 10s+100ms", TIME)
+    try:
+        contract.TimeControl.parse(time)
+    except ValueError as error:
+        raise errors.UsageError(f"--time: found {time!r}: {error}") from None
+    return Answers(name, engines, kind, games, time)
+
+
+# -- the file ------------------------------------------------------------------------------
+
+
+def text(file: pathlib.Path, answers: Answers) -> str:
+    """Return the season file of five answers."""
+    identity = _slug(file.stem) or "season"
+    return "\n".join(
+        [
+            f"# {_line(answers.name)}. Check this file: farm check {file}",
+            f"# Play it: farm up --launch {file}. All that a file can say: docs/season-file.md;",
+            "# keys and mistakes in your editor: farm schema season.",
+            "",
+            "schema = 1",
+            f"id = {_quoted(identity)}",
+            f"name = {_quoted(_line(answers.name))}",
+            '# site = "Our club"             # the PGN\'s Site; default: the hall',
+            "",
+            "# The engines in the order of their seeds, the strongest first.",
+            *itertools.chain.from_iterable(_engines(answers.engines)),
+            "# Openings of three to five moves, balanced for Stockfish. `farm book` makes others.",
+            "[books.balanced]",
+            f'file = "books/{data.BALANCED.name}"',
+            'order = "random"                # drawn once at launch; or "sequential"',
+            "repeat = true                   # begin again when an event has used all",
+            "",
+            *_events(answers),
+        ]
+    )
+
+
+def _engines(programs_: Sequence[str]) -> Iterator[list[str]]:
+    taken: set[str] = set()
+    for number, program in enumerate(programs_):
+        path = pathlib.Path(program).expanduser()
+        command = str(path.absolute()) if "/" in program else program
+        base = _slug(path.name) or f"engine-{number + 1}"
+        identity = base
+        while identity in taken:
+            identity = f"{base}-{len(taken) + 1}"
+        taken.add(identity)
+        yield [
+            "[[roster.engine]]",
+            f"id = {_quoted(identity)}",
+            f"name = {_quoted(path.name if identity == base else identity)}",
+            f"command = [{_quoted(command)}]",
+            *(['protocol = "xboard"'] if known.protocol(path.name) == "xboard" else []),
+            *(_EXAMPLES if not number else []),
+            "",
+        ]
+
+
+_EXAMPLES: Final = (
+    '# version = "1.0"               # what the tables and the PGN show',
+    '# author = "Me"',
+    "# rating = 3000",
+    '# options = { "Move Overhead" = 10 }',
+)
+
+
+def _events(answers: Answers) -> Iterator[str]:
+    """Yield the event, or the rounds of a knockout; the usual rules are written out."""
+    if answers.format != "knockout":
+        form = _format(answers)
+        yield from _event("main", answers.name, form, answers.time, first=True)
+        if answers.format == "round-robin":
+            yield from _FINAL
+        return
+    rounds = math.ceil(math.log2(len(answers.engines)))
+    names = ["final", "semifinal", "quarterfinal"]
+    names += [f"round-of-{2**power}" for power in range(4, rounds + 1)]
+    pairs = answers.games // 2
+    for at in range(rounds - 1, -1, -1):
+        first, left = at == rounds - 1, 2**at
+        bracket = ', bracket = "equal-distance"' if first else ""
+        placed = f", placed = {min(8, left)}" if first and left > 1 else ""
+        form = f'{{ kind = "knockout", pairs = {pairs}{bracket}{placed} }}'
+        more = ['tiebreaks = ["organizers"]    # none: pairs are added until one is won']
+        if at:
+            more += [f'promote = [{{ top = {left}, to = "{names[at - 1]}" }}]']
+        name = names[at].replace("-", " ").capitalize()
+        yield from _event(names[at], name, form, answers.time, first=first, more=more)
+
+
+def _format(answers: Answers) -> str:
+    rounds = answers.games // 2
+    return {
+        "round-robin": f'{{ kind = "round-robin", double_rounds = {rounds} }}',
+        "gauntlet": f'{{ kind = "gauntlet", double_rounds = {rounds} }}',
+        "swiss": f'{{ kind = "swiss", rounds = {answers.games} }}',
+        "match": f'{{ kind = "match", games = {answers.games},'
+        " extensions = [{ games = 2, repeat = true }] }",
+    }[answers.format]
+
+
+def _event(
+    identity: str, name: str, form: str, time: str, *, first: bool, more: Sequence[str] = ()
+) -> Iterator[str]:
+    yield "[[event]]"
+    yield f"id = {_quoted(identity)}"
+    yield f"name = {_quoted(_line(name))}"
+    yield f"format = {form}"
+    if first:
+        yield 'entrants = "roster"             # all; or a list of ids'
+    yield f'time_control = "{time}"'
+    yield 'book = "balanced"'
+    yield "limits = { threads = 1, hash_mb = 64 }"
+    yield from more
+    yield "# Games that are decided end early, as most testers end them."
+    yield "[event.adjudication]"
+    yield "draw = { move_number = 34, move_count = 8, score_cp = 20 }"
+    yield "resign = { move_count = 3, score_cp = 600 }"
+    yield ""
+
+
+_FINAL: Final = (
+    "# A final of the first two: take the marks away, and write below the league's book",
+    '#   promote = [{ top = 2, to = "final" }]',
+    "# [[event]]",
+    '# id = "final"',
+    '# name = "Final"',
+    '# format = { kind = "match", games = 10, extensions = [{ games = 2, repeat = true }] }',
+    '# break = "10m"                 # opens that long after, or by `farm open-gate`',
+    '# time_control = "10+5"',
+    '# book = "balanced"',
+    "",
+)
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40].strip("-")
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())
+
+
+def _quoted(words: str) -> str:
+    return '"{}"'.format(words.replace("\\", "\\\\").replace('"', '\\"'))

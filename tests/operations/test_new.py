@@ -1,0 +1,108 @@
+"""``farm new``: five answers become a season file that can be launched."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+
+import pytest
+from click import testing
+
+from orchestrator import commands
+from orchestrator.season.file import load
+from orchestrator.season.fold import plan
+
+PATIENCE = 120.0  # s
+
+
+def made(place: pathlib.Path, *words: str, code: int = 0) -> str:
+    """Write a season in a folder, asking nothing; return what is said."""
+    done = testing.CliRunner().invoke(commands.farm, ["new", str(place / "my-cup.toml"), *words])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("kind", ["round-robin", "knockout", "gauntlet", "swiss"])
+@pytest.mark.parametrize("engines", [2, 3, 6, 17])
+def test_every_format_takes_every_field(tmp_path: pathlib.Path, kind: str, engines: int) -> None:
+    """The file is loaded, with as many engines as were named, and has games."""
+    made(tmp_path, "--format", kind, "--engines", ",".join(["farm-engine"] * engines), "--yes")
+    loaded = load.load(tmp_path / "my-cup.toml")
+    assert len({engine.id for engine in loaded.engines}) == engines
+    schedules = plan.schedules(loaded.season, engines).values()
+    assert all(schedule.games > 0 for schedule in schedules)
+    assert len(loaded.books["balanced"]) > 200
+
+
+def test_answers_are_in_the_file(tmp_path: pathlib.Path) -> None:
+    """Name, engines by name and path, games, time; XBoard engines are known by their names."""
+    words = ("--name", 'The "Cup"', "--engines", "stockfish,phalanx, ./a/mine", "--games", "4")
+    told = json.loads(made(tmp_path, *words, "--time", "10s+100ms", "--json"))
+    assert (told["name"], told["games"]) == ('The "Cup"', 12)
+    loaded = load.load(tmp_path / "my-cup.toml")
+    assert (loaded.season.id, loaded.season.name) == ("my-cup", 'The "Cup"')
+    assert [e.protocol for e in loaded.engines] == ["uci", "xboard", "uci"]
+    assert loaded.engines[2].command == (str(pathlib.Path("a/mine").absolute()),)
+    assert loaded.season.events[0].time_control.base_ms == 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engines", "stockfish"), "--engines: found 1"),
+        (("--engines", "a,b", "--games", "3"), "--games: found 3"),
+        (("--engines", "a,b,c", "--format", "match"), "--format match: found 3"),
+        (("--engines", "a,b", "--time", "soon"), "--time: found 'soon'"),
+        (("--engines", "a,b", "--format", "swiss", "--games", "9"), "9 Swiss rounds"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_left(
+    tmp_path: pathlib.Path, words: tuple[str, ...], said: str
+) -> None:
+    """The option is named with what it allows; no half of a season is written."""
+    assert said in made(tmp_path, *words, code=2)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_file_that_is_there_stays(tmp_path: pathlib.Path) -> None:
+    """Nobody's season is written over, and no book either."""
+    (tmp_path / "books").mkdir()
+    own = tmp_path / "books" / "balanced.pgn"
+    own.write_text("1. e4 e5 2. Nf3 Nc6 *\n")
+    made(tmp_path, "--engines", "farm-engine,farm-engine", "--format", "round-robin")
+    before = (tmp_path / "my-cup.toml").read_bytes()
+    assert "is there already" in made(tmp_path, "--yes", code=3)
+    assert (tmp_path / "my-cup.toml").read_bytes() == before
+    assert own.read_text() == "1. e4 e5 2. Nf3 Nc6 *\n"
+
+
+def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
+    """Each with its usual answer; what an option says is not asked."""
+    ours, theirs = pty.openpty()
+    main = "from orchestrator.commands import main; main()"
+    command = [sys.executable, "-c", main, "new", "my-cup.toml"]
+    os.write(ours, b"Autumn\nfarm-engine,farm-engine\n\n6\n")
+    with subprocess.Popen(
+        [*command, "--time", "1+1"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # nobody writes any more
+                break
+        process.wait(PATIENCE)
+    os.close(ours)
+    text = shown.decode()
+    assert process.returncode == 0, text
+    for question in ("1. Name of the season [My Cup]", "2. Engines", "3. Format", "4. Games"):
+        assert question in text
+    assert "5. " not in text
+    season = load.load(tmp_path / "my-cup.toml").season
+    assert (season.name, season.events[0].format.kind) == ("Autumn", "match")
+    assert "6 games" in text

@@ -1,0 +1,91 @@
+"""``farm match stockfish ethereal-chess``: engines by their names, all else as is usual.
+
+The names become the switches of a whole command line, which is printed and kept in the journal:
+so it is played, resumed and repeated like any other. What the user says by a switch stays as
+it is said.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import pathlib
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orchestrator.arbiter import data
+from orchestrator.common import errors
+from orchestrator.engines import known
+from worker_cpu.match import cli_values, programs
+
+TIME: Final = "tc=5+0.05"  # a game takes a quarter of a minute
+LIMITS: Final = frozenset({"tc", "st", "nodes", "depth", "plies"})
+GAMES: Final = 20  # at least: in pairs, of as many rounds as the engines need for it
+RULES: Final = {  # as most testers end games that are decided
+    "draw": ("movenumber=34", "movecount=8", "score=20"),
+    "resign": ("movecount=3", "score=600"),
+}
+
+
+def whole(words: Sequence[str]) -> list[str]:
+    """Return the command line of words that begin with names, others as they are.
+
+    Raise ``UsageError`` for a name that is no program here.
+    """
+    count = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    if not count:
+        return list(words)
+    names, switches = words[:count], list(words[count:])
+    given = cli_values.grouped(switches)
+    if count < 2 and not any(name == "engine" for name, _ in given):
+        raise errors.UsageError(
+            f"farm match: found one engine, {names[0]!r}; a match needs two or more:"
+            f" farm match {names[0]} OTHER ({_here()})"
+        )
+    engines = [word for name in names for word in ("-engine", *_engine(name))]
+    return [*engines, *_usual(count, given), *switches]
+
+
+def _usual(engines: int, given: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
+    """Yield what is not given: clock, pairs, book, rules, lanes and a file for the games."""
+    switches = {name for name, _ in given}
+    own = [word for name, group in given if name in {"engine", "each"} for word in group]
+    if not {word.partition("=")[0] for word in own} & LIMITS:
+        yield from ("-each", TIME)
+    if not switches & {"games", "repeat"}:
+        yield from ("-games", "2", "-repeat")
+    encounters = max(1, engines * (engines - 1) // 2)
+    if "rounds" not in switches:
+        yield from ("-rounds", str(math.ceil(GAMES / 2 / encounters)))
+    if not switches & {"openings", "variant"}:
+        yield from ("-openings", f"file={data.BALANCED}", "format=pgn", "order=random")
+    for rule, words in RULES.items():
+        if rule not in switches:
+            yield from (f"-{rule}", *words)
+    if "concurrency" not in switches:  # threads of one core would share it
+        yield from ("-concurrency", str(max(1, len(os.sched_getaffinity(0)) // 2)))
+    if "pgnout" not in switches:
+        yield from ("-pgnout", "farm-match.pgn")
+
+
+def _engine(name: str) -> list[str]:
+    """Return the words behind ``-engine`` for a program's name or path."""
+    try:
+        command = programs.command(name, pathlib.Path.cwd(), "farm match")
+    except errors.UsageError as error:
+        near = difflib.get_close_matches(name, _found(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise errors.UsageError(f"{error}{hint} ({_here()})") from None
+    protocol = known.protocol(pathlib.Path(command[0]).name)
+    return [f"cmd={shlex.join(command)}", *([] if protocol == "uci" else [f"proto={protocol}"])]
+
+
+def _here() -> str:
+    """Say which engines this machine has, by the names that are known."""
+    return f"engines found here: {', '.join(_found()) or 'none by a known name'}"
+
+
+def _found() -> list[str]:
+    return known.found((None, programs.GAMES))
