@@ -31,7 +31,7 @@ LAYERS = (
     "orchestrator.season",
     "orchestrator.audit orchestrator.forecast orchestrator.metrics orchestrator.notify",
     "orchestrator.serve orchestrator.broadcast.content",
-    "orchestrator.broadcast.feeds",
+    "orchestrator.broadcast.feeds orchestrator.broadcast.subscriptions",
     "orchestrator.broadcast",
     "orchestrator.broadcast.forecast orchestrator.ops",
     "orchestrator.broadcast.web",

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import chess.pgn
+import described
 import httpx
 import jsonschema
 import pytest
@@ -115,6 +116,8 @@ def test_the_stream_tells_every_ply_of_a_game_as_it_was_recorded(
         elif event.kind == "ply" and event.data["game"] == ended["game"]:
             plies[event.data["ply"]["n"]] = event.data["ply"]
     assert {"ply", "clock"} <= {event.kind for event in heard.told}
+    for event in heard.told:
+        described.check_event(event.kind, event.data)
     played = record(web, ended["game"])
     told = [plies[n] for n in sorted(plies)]
     engine = [ply for ply in told if not ply["book"]]
@@ -166,6 +169,9 @@ def test_every_path_of_the_description_answers(web: theatre.Web) -> None:
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["etag"]
+        if wanted == "application/json":
+            place = asked.removeprefix("/api/v1/")
+            described.check(described.typed(place), answer.content, asked)
     again = web.get("/api/v1/seasons/stage/games/league.1")
     assert (
         web.get(

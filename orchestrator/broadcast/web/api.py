@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import collections
+import functools
 import threading
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from starlette import concurrency, requests, responses, routing
 
+from orchestrator import contract
 from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, games, replays
 from orchestrator.broadcast.web import hub, live, openapi
@@ -15,6 +18,10 @@ from orchestrator.broadcast.web import responses as web_responses
 
 _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
 _ROOT: Final = "/api/v1"
+_PAGED: Final = frozenset({"offset", "limit"})
+_MOST: Final = 1_000_000_000  # more than any list has
+_KEPT: Final = 8  # lists that are kept read, for who turns their pages
+_NUMBERS: Final = {"offset": (0, 0), "limit": (1, _MOST)}  # the least, and what is asked by default
 
 
 class Kept(NamedTuple):
@@ -28,13 +35,17 @@ class Api:
     """The answers of the API; ``told`` is the projector, of which only states are read."""
 
     def __init__(
-        self, shelf: documents.Library, told: projector.Projector, center: hub.Hub
+        self,
+        shelf: documents.Library,
+        told: projector.Projector,
+        center: hub.Hub,
+        public: str = "",
     ) -> None:
-        """Answer from library, projector and hub."""
+        """Answer from library, projector and hub; ``public`` is the page's base address."""
         self._shelf, self._told, self._hub = shelf, told, center
         self._replays: collections.OrderedDict[str, Kept] = collections.OrderedDict()
         self._lock = threading.Lock()  # two threads need not read the same game at once
-        self._openapi = documents.of_json(openapi.document())
+        self._openapi = documents.of_json(openapi.document(public))
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes below ``/api/v1``."""
@@ -55,11 +66,11 @@ class Api:
         """Return a document of the library by its place."""
         place = request.path_params["place"]
         document = self._shelf.get(place)
-        return (
-            web_responses.missing(place)
-            if document is None
-            else web_responses.of_document(request, document)
-        )
+        if document is None:
+            return web_responses.missing(place)
+        if _PAGED.isdisjoint(request.query_params):
+            return web_responses.of_document(request, document)
+        return _page(request, document)
 
     async def live(self, request: requests.Request) -> responses.Response:
         """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
@@ -131,3 +142,40 @@ class Api:
         told = kept.replay.ply(number) if kept else line.shown[number - 1].full()
         found = documents.of_json(told)
         return web_responses.of_document(request, found, "public, max-age=3600")
+
+
+# -- pages: ?offset=200&limit=100 -------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _read(document: documents.Document) -> Any:
+    return contract.loads(document.body)
+
+
+def _page(request: requests.Request, document: documents.Document) -> responses.Response:
+    """Return a page of a document that is a list, and say how to get the next one."""
+    listed = _read(document)
+    if not isinstance(listed, list):
+        return web_responses.wrong("offset and limit are for lists; this answer is none")
+    try:
+        numbers = {name: _number(request.query_params, name) for name in _NUMBERS}
+    except ValueError as error:
+        return web_responses.wrong(str(error))
+    offset, end = numbers["offset"], numbers["offset"] + numbers["limit"]
+    made = web_responses.of_document(request, documents.of_json(listed[offset:end]))
+    made.headers["X-Total-Count"] = str(len(listed))
+    if end < len(listed):
+        following = request.url.include_query_params(offset=end, limit=numbers["limit"])
+        made.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    return made
+
+
+def _number(asked: Mapping[str, str], name: str) -> int:
+    """Read a number of the query; raise ``ValueError`` for what is none."""
+    least, default = _NUMBERS[name]
+    text = asked.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= _MOST:
+        raise ValueError(f"{name}: found {text[:40]!r}; allowed: a whole number from {least} on")
+    return int(text)

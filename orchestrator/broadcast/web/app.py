@@ -24,6 +24,7 @@ from orchestrator.broadcast.web import (
     links,
     page_files,
     sockets,
+    subscriptions,
 )
 from orchestrator.broadcast.web import responses as web_responses
 
@@ -108,8 +109,9 @@ def create(
 
     socket_io = sockets.SocketIo(center)
     routes: list[routing.BaseRoute] = [
-        *api.Api(shelf, told, center).routes(),
+        *api.Api(shelf, told, center, addresses.public).routes(),
         *downloads.Downloads(told, shelf, addresses).routes(),
+        *subscriptions.Subscriptions(shelf, addresses).routes(),
         *docs_pages.Manual(docs_pages.directory()).routes(),
         routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
         routing.WebSocketRoute("/socket.io/", socket_io.socket),

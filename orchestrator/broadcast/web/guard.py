@@ -18,7 +18,14 @@ from uvicorn.protocols.websockets import websockets_sansio_impl
 from orchestrator.broadcast.web import connection_limits, limits
 
 READ: Final = frozenset({"GET", "HEAD"})
-OPEN: Final = ("/api/", "/pgn/", "/tcec/", "/lichess/", "/socket.io/")  # for pages elsewhere too
+OPEN: Final = (
+    "/api/",
+    "/pgn/",
+    "/feeds/",
+    "/tcec/",
+    "/lichess/",
+    "/socket.io/",
+)  # for pages elsewhere too
 HEADER_BYTES: Final = 16_384  # request line and headers together
 SILENT_SECONDS: Final = 10.0  # s: from the connection to the end of its first request's head
 STALLED_SECONDS: Final = 20.0  # s: a client that takes nothing for so long is cut
@@ -42,7 +49,7 @@ _CORS: Final = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, HEAD",
     "Access-Control-Allow-Headers": "Last-Event-ID, If-None-Match",
-    "Access-Control-Expose-Headers": "ETag",
+    "Access-Control-Expose-Headers": "ETag, Link, X-Total-Count",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 

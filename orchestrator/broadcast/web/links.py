@@ -35,16 +35,12 @@ class Links:
 
     def __init__(self, public: str = "") -> None:
         """Begin every address with ``public``; raise ``UsageError`` for what is none."""
-        self._public = checked(public) if public.strip() else ""
+        self.public = checked(public) if public.strip() else ""
 
     def base(self, request: requests.Request) -> str:
         """Return the address of the page, without a slash at its end."""
-        return self._public or str(request.base_url).rstrip("/")
-
-    def season(self, request: requests.Request, season: str) -> str:
-        """Return the address of a season on the page."""
-        return f"{self.base(request)}/#/{season}"
+        return self.public or str(request.base_url).rstrip("/")
 
     def game(self, request: requests.Request, season: str, game: str) -> str:
         """Return the address of a game on the page."""
-        return f"{self.season(request, season)}/game/{game}"
+        return f"{self.base(request)}/#/{season}/game/{game}"

@@ -1,18 +1,42 @@
-"""The description of the read API in OpenAPI 3.1, written by hand beside the routes.
+"""The description of the read API in OpenAPI 3.1: paths by hand, answers of their types.
 
-A test walks it: every path answers, and answers what is described.
+Tests walk it: every path answers what is described, and so does every event of the stream.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from pydantic import json_schema
+
+from orchestrator.broadcast.content import answers
+from orchestrator.broadcast.subscriptions import ics, rss
 from orchestrator.common import version
 
+Parameter = tuple[str, str]  # its name, and what it is
+JSON: Final = "application/json"
+PGN: Final = "application/x-chess-pgn"
+STREAM: Final = {
+    "snapshot": (answers.Snapshot,),
+    "game": (answers.GameTold, answers.NoGameTold),
+    "ply": (answers.PlyTold,),
+    "clock": (answers.ClockTold,),
+    "search": (answers.SearchTold,),
+    "kibitz": (answers.KibitzTold,),
+    "result": (answers.ResultTold,),
+    "season": (answers.SeasonTold,),
+    "tables": (answers.TablesTold,),
+    "outlook": (answers.OutlookTold,),
+    "viewers": (answers.ViewersTold,),
+}
 _SEASON: Final = ("season", "The season's id.")
 _EVENT: Final = ("event", "The event's id.")
 _GAME: Final = ("game", "The game's id, such as `league.12`.")
 _PLY: Final = ("ply", "The ply's number from 1, book plies included.")
+_ROUND: Final = (
+    "round",
+    "The round's number: what stands before the point in Round, in a knockout the match.",
+)
 _FILTERS: Final = {
     "event": "Only games of this event.",
     "engine": "Only games of engines whose name holds this text, or whose id it is.",
@@ -22,10 +46,22 @@ _FILTERS: Final = {
     "ending": "Only games whose ending holds this text, such as `draw rule`.",
     "eco": "Only games whose ECO code begins so.",
 }
+_PAGES: Final = {
+    "offset": "How many to leave out at the start; default: 0.",
+    "limit": "How many to give at most; default: all.",
+}
+_TOLD: Final = {
+    200: "What was asked for",
+    304: "It is as the ETag in If-None-Match says",
+    400: "The question is not understood",
+    404: "There is nothing of that name",
+    503: "There is no room at this moment; Retry-After says when to ask again",
+}
+_REFERENCE: Final = "#/components/schemas/{model}"
 
 
-def document() -> dict[str, Any]:
-    """Return the description."""
+def document(public: str = "") -> dict[str, Any]:
+    """Return the description; ``public`` is the page's base address, where it is known."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -34,51 +70,196 @@ def document() -> dict[str, Any]:
             "description": "Everything that spectators may know, and nothing that changes"
             " anything. Times are milliseconds since 1970 (UTC), evals White's view. Answers"
             " carry an ETag; ask again with If-None-Match.",
+            "license": {"name": "GPL-3.0-or-later", "identifier": "GPL-3.0-or-later"},
         },
-        "paths": {
-            "/api/v1/seasons": _get("All seasons in the order of their launch", "array"),
-            "/api/v1/seasons/{season}": _get("Where a season stands, with its events", _SEASON),
-            "/api/v1/seasons/{season}/live": _get(
-                "The game in flight, else the one that was finished last", _SEASON
-            ),
-            "/api/v1/seasons/{season}/events/{event}": _get(
-                "Standings with every tiebreak, crosstable, bracket, statistics", _SEASON, _EVENT
-            ),
-            "/api/v1/seasons/{season}/events/{event}/schedule": _get(
-                "Games in their order of play; starts ahead are estimated", _SEASON, _EVENT, "array"
-            ),
-            "/api/v1/seasons/{season}/graph": _get("The graph of the season", _SEASON),
-            "/api/v1/seasons/{season}/log": _get("Faults and decisions", _SEASON, "array"),
-            "/api/v1/seasons/{season}/statistics": _get("Results of all its games", _SEASON),
-            "/api/v1/seasons/{season}/forecast": _get(
-                "Chances of places, promotion, relegation and title; `absent` says why not", _SEASON
-            ),
-            "/api/v1/ratings": _get("The rating list of all seasons; `absent` says why not"),
-            "/api/v1/seasons/{season}/games/{game}": _get(
-                "A game with all its plies", _SEASON, _GAME
-            ),
-            "/api/v1/seasons/{season}/games/{game}/plies/{ply}": _get(
-                "A ply with the positions of its variation", _SEASON, _GAME, _PLY
-            ),
-            "/api/v1/live": _stream(),
-            "/pgn/{season}.pgn": _pgn("The games of a season, filtered", _SEASON, filtered=True),
-            "/pgn/{season}/{event}.pgn": _pgn("The games of an event", _SEASON, _EVENT),
-            "/pgn/{season}/games/{game}.pgn": _pgn("One game", _SEASON, _GAME),
-            "/lichess/live.pgn": _pgn("The game in flight, for Lichess' broadcaster"),
-            "/lichess/{season}/games/{game}.pgn": _pgn(
-                "One game for Lichess' broadcaster", _SEASON, _GAME
-            ),
-            "/lichess/{season}/{event}/{round}.pgn": _pgn(
-                "A round for Lichess' broadcaster",
-                _SEASON,
-                _EVENT,
-                ("round", "The round's number: what stands before the point in Round."),
-            ),
-        },
+        "servers": [{"url": public or "/"}],
+        "paths": _paths(),
+        "components": {"schemas": _schemas()},
     }
 
 
-def _parameters(places: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
+def _paths() -> dict[str, Any]:
+    season = "/api/v1/seasons/{season}"
+    return {
+        "/api/v1/seasons": _list(
+            "listSeasons", "All seasons in the order of their launch", answers.SeasonOverview
+        ),
+        season: _get(
+            "getSeason", "Where a season stands, with its events", answers.Season, _SEASON
+        ),
+        f"{season}/live": _get(
+            "getLiveGame",
+            "The game in flight, else the one that was finished last",
+            answers.Game,
+            _SEASON,
+        ),
+        f"{season}/events/{{event}}": _get(
+            "getEvent",
+            "Standings with every tiebreak, crosstable, bracket, statistics",
+            answers.Event,
+            _SEASON,
+            _EVENT,
+        ),
+        f"{season}/events/{{event}}/schedule": _list(
+            "listSchedule",
+            "Games in their order of play; starts ahead are estimated",
+            answers.ScheduledGame,
+            _SEASON,
+            _EVENT,
+        ),
+        f"{season}/graph": _get("getGraph", "The graph of the season", answers.Graph, _SEASON),
+        f"{season}/log": _list("listLog", "Faults and decisions", answers.LogLine, _SEASON),
+        f"{season}/statistics": _get(
+            "getStatistics", "Results of all its games", answers.Statistics, _SEASON
+        ),
+        f"{season}/forecast": _get(
+            "getForecast",
+            "Chances of places, promotion, relegation and title; `absent` says why not",
+            answers.Forecast,
+            _SEASON,
+        ),
+        "/api/v1/ratings": _get(
+            "getRatings", "The rating list of all seasons; `absent` says why not", answers.Ratings
+        ),
+        f"{season}/games/{{game}}": _get(
+            "getGame", "A game with all its plies", answers.Game, _SEASON, _GAME
+        ),
+        f"{season}/games/{{game}}/plies/{{ply}}": _get(
+            "getPly", "A ply with the positions of its variation", answers.Ply, _SEASON, _GAME, _PLY
+        ),
+        "/api/v1/live": _stream(),
+        "/pgn/{season}.pgn": _text(
+            "getSeasonPgn", "The games of a season, filtered", PGN, _SEASON, asked=_FILTERS
+        ),
+        "/pgn/{season}/{event}.pgn": _text(
+            "getEventPgn", "The games of an event", PGN, _SEASON, _EVENT
+        ),
+        "/pgn/{season}/games/{game}.pgn": _text("getGamePgn", "One game", PGN, _SEASON, _GAME),
+        "/feeds/results.rss": _results("getResults", "the season that is shown"),
+        "/feeds/{season}/results.rss": _results("getSeasonResults", "a season", _SEASON),
+        "/feeds/schedule.ics": _calendar("getCalendar", "the season that is shown"),
+        "/feeds/{season}/schedule.ics": _calendar("getSeasonCalendar", "a season", _SEASON),
+        "/lichess/live.pgn": _text(
+            "getLichessLive", "The game in flight, for Lichess' broadcaster", PGN
+        ),
+        "/lichess/{season}/games/{game}.pgn": _text(
+            "getLichessGame", "One game for Lichess' broadcaster", PGN, _SEASON, _GAME
+        ),
+        "/lichess/{season}/{event}/{round}.pgn": _text(
+            "getLichessRound",
+            "A round for Lichess' broadcaster: of many games the newest 64",
+            PGN,
+            *(_SEASON, _EVENT, _ROUND),
+        ),
+    }
+
+
+def _schemas() -> dict[str, Any]:
+    """Return the schemas of all answers, by their types' names."""
+    found = [
+        one
+        for name, one in vars(answers).items()
+        if isinstance(one, type) and issubclass(one, answers.Answer)
+        if one is not answers.Answer and not name.startswith("_")
+    ]
+    _, made = json_schema.models_json_schema(
+        [(one, "validation") for one in found], ref_template=_REFERENCE
+    )
+    schemas: dict[str, Any] = made["$defs"]
+    return {name: _plain(schema) for name, schema in schemas.items()}
+
+
+def _plain(schema: Any) -> Any:
+    """Leave out what misleads clients: titles of fields, defaults, that nothing may be added."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    told = {key: _plain(value) for key, value in schema.items() if key != "default"}
+    if told.get("additionalProperties") is False:
+        del told["additionalProperties"]  # a later farm may tell more
+    if isinstance(told.get("title"), str):
+        del told["title"]
+    return told
+
+
+def _reference(answer: type[answers.Answer]) -> dict[str, str]:
+    return {"$ref": _REFERENCE.format(model=answer.__name__)}
+
+
+def _get(
+    operation: str, summary: str, answer: type[answers.Answer], *places: Parameter
+) -> dict[str, Any]:
+    content = {JSON: {"schema": _reference(answer)}}
+    return _operation(operation, summary, _parameters(places), content, 304, 404)
+
+
+def _list(
+    operation: str, summary: str, answer: type[answers.Answer], *places: Parameter
+) -> dict[str, Any]:
+    content = {JSON: {"schema": {"type": "array", "items": _reference(answer)}}}
+    asked = [
+        {"name": name, "in": "query", "description": text, "schema": {"type": "integer"}}
+        for name, text in _PAGES.items()
+    ]
+    made = _operation(operation, summary, [*_parameters(places), *asked], content, 304, 400, 404)
+    made["get"]["responses"]["200"]["headers"] |= {
+        "X-Total-Count": _header(
+            "How many there are in all, where a page was asked for", "integer"
+        ),
+        "Link": _header('The address of the next page, `rel="next"`'),
+    }
+    return made
+
+
+def _text(
+    operation: str,
+    summary: str,
+    media_type: str,
+    *places: Parameter,
+    asked: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    filters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
+        for name, text in (asked or {}).items()
+    ]
+    content = {media_type: {"schema": {"type": "string"}}}
+    parameters = [*_parameters(places), *filters]
+    codes = (304, 400, 404, 503) if filters else (304, 404)
+    return _operation(operation, summary, parameters, content, *codes)
+
+
+def _results(operation: str, whose: str, *places: Parameter) -> dict[str, Any]:
+    summary = f"The last {rss.ITEMS} results of {whose}, for feed readers"
+    return _text(operation, summary, rss.MEDIA_TYPE, *places)
+
+
+def _calendar(operation: str, whose: str, *places: Parameter) -> dict[str, Any]:
+    summary = f"Games played and ahead of {whose}, and its stages ahead, for calendars"
+    return _text(operation, summary, ics.MEDIA_TYPE, *places)
+
+
+def _stream() -> dict[str, Any]:
+    asked = {
+        "name": "season",
+        "in": "query",
+        "description": "The season of the snapshot; default: the one that runs.",
+        "schema": {"type": "string"},
+    }
+    kinds = ", ".join(f"`{name}`" for name in STREAM if name != "snapshot")
+    text = f"Server-sent events: `snapshot`, then {kinds}. Come back with Last-Event-ID for"
+    text += " what was missed. `x-events` names the type of each event's data."
+    told = {
+        name: {"anyOf": [_reference(one) for one in types]} if types[1:] else _reference(types[0])
+        for name, types in STREAM.items()
+    }
+    answer = {"text/event-stream": {"schema": {"type": "string"}, "x-events": told}}
+    made = _operation("listen", text, [asked], answer, 404, 503)
+    del made["get"]["responses"]["200"]["headers"]
+    return made
+
+
+def _parameters(places: tuple[Parameter, ...]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -91,45 +272,34 @@ def _parameters(places: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _get(summary: str, *places: tuple[str, str] | str) -> dict[str, Any]:
-    kind = "array" if "array" in places else "object"
-    named = tuple(place for place in places if not isinstance(place, str))
-    answer = {"application/json": {"schema": {"type": kind}}}
-    return _operation(summary, _parameters(named), answer)
-
-
-def _pgn(summary: str, *places: tuple[str, str], filtered: bool = False) -> dict[str, Any]:
-    asked: list[dict[str, Any]] = [
-        {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
-        for name, text in (_FILTERS if filtered else {}).items()
-    ]
-    answer = {"application/x-chess-pgn": {"schema": {"type": "string"}}}
-    return _operation(summary, [*_parameters(places), *asked], answer)
-
-
-def _stream() -> dict[str, Any]:
-    asked = {
-        "name": "season",
-        "in": "query",
-        "description": "The season of the snapshot; default: the one that runs.",
-        "schema": {"type": "string"},
-    }
-    text = "Server-sent events: `snapshot`, then `game`, `ply`, `clock`, `search`, `kibitz`,"
-    text += " `result`, `season`, `tables`, `outlook`, `viewers`. Come back with Last-Event-ID for"
-    text += " what was missed."
-    answer = {"text/event-stream": {"schema": {"type": "string"}}}
-    return _operation(text, [asked], answer)
+def _header(text: str, kind: str = "string") -> dict[str, Any]:
+    return {"description": text, "schema": {"type": kind}}
 
 
 def _operation(
-    summary: str, parameters: list[dict[str, Any]], content: dict[str, Any]
+    operation: str,
+    summary: str,
+    parameters: list[dict[str, Any]],
+    content: dict[str, Any],
+    *codes: int,
 ) -> dict[str, Any]:
-    found = {"description": "What was asked for", "content": content}
-    lost = {"description": "There is nothing of that name"}
+    error = {JSON: {"schema": _reference(answers.Error)}}
+    answered: dict[str, Any] = {
+        "200": {
+            "description": _TOLD[200],
+            "headers": {"ETag": _header("What tells this answer from other versions of it")},
+            "content": content,
+        }
+    }
+    for code in codes:
+        answered[str(code)] = {"description": _TOLD[code]}
+        if code >= 400:
+            answered[str(code)]["content"] = error
     return {
         "get": {
+            "operationId": operation,
             "summary": summary,
             "parameters": parameters,
-            "responses": {"200": found, "404": lost},
+            "responses": answered,
         }
     }
