@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from orchestrator.season.formats import colours, matching
@@ -70,6 +71,9 @@ class _Round:
         self.topscorers = frozenset(topscorers)
         self.chair = len(ranked)
         self.scores = sorted({player.score for player in ranked}, reverse=True)
+        self.qualities: dict[Pair, tuple[int, int, int, int]] = {}  # [C10] to [C13]
+        places = range(len(ranked) + len(ranked) % 2)
+        self._open = [[a < b and self._may_meet(a, b) for b in places] for a in places]
 
     def pairs(self) -> list[Pair] | None:
         """Return all pairs, the higher ranked first; None where there is no pairing."""
@@ -88,7 +92,10 @@ class _Round:
         return done + [(p, self.chair) for p in floaters]
 
     def may_meet(self, a: int, b: int) -> bool:
-        """Say whether two places can be paired at all ([C1] to [C3])."""
+        """Say whether two places, the higher first, can be paired at all ([C1] to [C3])."""
+        return self._open[a][b]
+
+    def _may_meet(self, a: int, b: int) -> bool:
         if self.met(a, b):
             return self.force is _Force.MEETINGS
         return self.force is not _Force.NOTHING or not self.clash(a, b)
@@ -121,11 +128,15 @@ class _Bracket:
         next_score = round_.ranked[following[0]].score if following else None
         self.next = {p for p in following if round_.ranked[p].score == next_score}
         self.limit = 8 * (len(round_.ranked) + 8)
+        self._criteria = _Criteria(self)
+        self._known: dict[Pair, int] = {}
 
     def pairs(self) -> list[Pair] | None:
         """Return the pairs made in this bracket, the higher ranked first, None if none fit."""
         kept: list[Pair] = []
         halves = len(self.residents) // 2
+        if (straight := self._straight()) is not None:
+            return straight
         if self.floaters:
             first = self._match([], self._by_floaters)
             if first is None:
@@ -136,6 +147,26 @@ class _Bracket:
         if made is not None and not self.floaters and len(made) != halves:
             made = self._remainder(kept, len(made))
         return made
+
+    def _straight(self) -> list[Pair] | None:
+        """Return the upper half against the lower one where no criterion speaks against it.
+
+        It is the first in the order of the rules; only the last bracket is looked at, which need
+        leave nobody to others. All of a first round are paired by it.
+        """
+        if self.floaters or set(self.rest) - {self.round.chair} or self.round.force:
+            return None
+        halves = len(self.residents) // 2
+        pairs = list(zip(self.residents[:halves], self.residents[halves:], strict=False))
+        bye = self.residents[2 * halves :]
+        fits = all(self.round.may_meet(a, b) for a, b in pairs)
+        if not fits or any(self._criteria.within(a, b) for a, b in pairs):
+            return None
+        for place in bye:
+            again = any(self._criteria.falls_again(place, ago) for ago in (1, 2))
+            if again or not self.rest or not self.round.may_meet(place, self.round.chair):
+                return None
+        return pairs
 
     def _remainder(self, kept: list[Pair], halves: int) -> list[Pair] | None:
         """Pair the residents that no floater meets, the upper half against the lower."""
@@ -159,75 +190,137 @@ class _Bracket:
         away = set(itertools.chain.from_iterable(kept))
         nodes = [p for p in (*self.floaters, *self.residents, *self.rest) if p not in away]
         nodes.sort()
+        if len(nodes) < 2:
+            return None if nodes else []
         weights: list[list[int | None]] = [[None] * len(nodes) for _ in nodes]
-        for (i, a), (j, b) in itertools.combinations(enumerate(nodes), 2):
-            if self._possible(a, b):
-                weights[i][j] = weights[j][i] = self._weight(a, b, order)
+        known, quality, may_meet = self._known, self._criteria.quality, self.round.may_meet
+        inside = sum(node in self.inside for node in nodes)
+        units = math.prod(base for _, base in order(nodes[0], nodes[1]))
+        for i, a in enumerate(nodes):
+            row = weights[i]
+            for j in range(i + 1, len(nodes)):
+                b = nodes[j]
+                if not may_meet(a, b) or (b in self.moved and a in self.moved):
+                    continue
+                weight = known.get((a, b))
+                if weight is None:
+                    weight = known[a, b] = quality(a, b)
+                weight *= units
+                if i < inside:
+                    weight += _packed(order(a, b))
+                row[j] = weights[j][i] = weight
         partners = matching.perfect(weights)
         if partners is None:
             return None
         found = [(nodes[i], nodes[j]) for i, j in enumerate(partners) if i < j]
         return [(a, b) for a, b in found if b in self.inside]
 
-    def _possible(self, a: int, b: int) -> bool:
-        return not (a in self.moved and b in self.moved) and self.round.may_meet(a, b)
+    # -- the order of equals -----------------------------------------------------------
 
-    def _weight(
-        self, a: int, b: int, order: Callable[[int, int], Iterable[tuple[int, int]]]
-    ) -> int:
-        """Put a pair's share of each criterion into one number, the first most heavily."""
-        weight = 0
-        for part in self._quality(a, b):
-            weight = weight * self.limit + part
-        for part, base in order(a, b):
-            weight = weight * base + part
-        return weight
+    def _by_floaters(self, a: int, b: int) -> Iterator[tuple[int, int]]:
+        """Prefer that the highest floaters are paired, each with the highest resident."""
+        count, base = len(self.floaters), len(self.residents) + 2
+        meets = a in self.moved and b in self.inside - self.moved
+        at = self.floaters.index(a) if meets else 0
+        yield (1 << (count - at) if meets else 0), 1 << (count + 2)
+        yield (
+            (-(self.residents.index(b) + 1) * base ** (count - at) if meets else 0),
+            base ** (count + 2),
+        )
 
-    # -- quality ---------------------------------------------------------------------
 
-    def _quality(self, a: int, b: int) -> Iterator[int]:
-        """Yield the criteria from [C5] on; more is better, all of one size for all pairs."""
-        inside = a in self.inside and b in self.inside
-        yield -int(self.round.met(a, b))  # only where it cannot be helped
-        yield -int(self.round.clash(a, b))
-        yield -self._score(a) if b == self.round.chair else 0  # [C5] the bye's score
-        yield int(inside)  # [C6] few downfloaters
-        yield from self._differences(a, b, self.inside)  # [C7]
-        yield from self._next_bracket(a, b)  # [C8]
-        yield from self._topscorers(a, b) if inside else (0, 0)  # [C10] [C11]
-        yield from self._colours(a, b) if inside else (0, 0)  # [C12] [C13]
-        for ago in (1, 2):  # [C14] to [C17]
-            yield from self._floats(a, b, ago)
-        for ago in (1, 2):  # [C18] to [C21]
-            yield from self._float_differences(a, b, ago)
+class _Criteria:
+    """The quality criteria of a bracket from [C5] on, packed into one number a pair.
+
+    Each criterion has a unit, the first the greatest: no sum of shares reaches the next unit.
+    Most pairs share in few of them, so a pair's number is made from those alone.
+    """
+
+    def __init__(self, bracket: _Bracket) -> None:
+        self.round, self.inside, self.moved = bracket.round, bracket.inside, bracket.moved
+        self.next = bracket.next
+        score = self._score
+        self._lowest = min(map(score, self.inside), default=0)
+        self._lowest_next = min(map(score, self.next), default=0)
+        self._lowest_resident = score(bracket.residents[0])
+        levels = {score(p) for p in self.inside}
+        gaps = {one - two for one in levels for two in levels}
+        gaps |= {level - self._lowest + 2 for level in levels}
+        both = levels | {score(p) for p in self.next}
+        reach = {level - self._lowest_next for level in both}
+        reach |= {level - self._lowest_next + 2 for level in both}
+        floated = {score(p) for p in self.moved}
+        falls = {level - self._lowest_resident for level in floated}
+        falls |= {level - self._lowest_resident + 2 for level in floated}
+        self._floated = {
+            (place, direction, ago): self.round.ranked[place].floated(direction, ago)
+            for place in self.inside
+            for direction in (colours.DOWN, colours.UP)
+            for ago in (1, 2)
+        }
+        keys = [
+            *("met", "clash", "bye", "inside"),  # [C5] is the bye's score, [C6] few downfloaters
+            *(("gap", size) for size in sorted(gaps - {0}, reverse=True)),  # [C7]
+            "next",  # [C8]: pairs and score differences in the next bracket
+            *(("reach", size) for size in sorted(reach - {0}, reverse=True)),
+            *("wide", "thrice", "colour", "strong"),  # [C10] to [C13]
+            *((way, ago) for ago in (1, 2) for way in ("down", "up")),  # [C14] to [C17]
+            *(  # [C18] to [C21]
+                (way, ago, size)
+                for ago in (1, 2)
+                for way in ("down", "up")
+                for size in sorted(falls, reverse=True)
+            ),
+        ]
+        units = [bracket.limit**power for power in reversed(range(len(keys)))]
+        self._unit: dict[object, int] = dict(zip(keys, units, strict=True))
 
     def _score(self, place: int) -> int:
         return self.round.ranked[place].score
 
-    def _differences(self, a: int, b: int, inside: set[int]) -> Iterator[int]:
-        """Yield, for each score difference from the greatest on, that it is not there."""
-        lowest = min(map(self._score, inside), default=0)
-        levels = sorted({self._score(p) for p in inside}, reverse=True)
-        gaps = {one - two for one in levels for two in levels} | {s - lowest + 2 for s in levels}
-        gap = 0
-        if a in inside:
-            gap = self._score(a) - (self._score(b) if b in inside else lowest - 2)
-        for size in sorted(gaps - {0}, reverse=True):
-            yield -int(a in inside and gap == size)
+    def quality(self, a: int, b: int) -> int:
+        """Return a pair's number, ``a`` being the higher ranked; more is better."""
+        unit, round_ = self._unit, self.round
+        total = 0
+        if round_.force is not _Force.NOTHING:  # only where it cannot be helped
+            total -= round_.met(a, b) * unit["met"] + round_.clash(a, b) * unit["clash"]
+        if b == round_.chair:
+            total -= self._score(a) * unit["bye"]
+        if a not in self.inside:
+            return total + self._of_next(a, b) if a in self.next else total
+        if b in self.inside:
+            total += unit["inside"] + self.within(a, b)
+            gap = self._score(a) - self._score(b)
+        else:
+            total += self._of_next(a, b) - unit["down", 1] * self.falls_again(a, 1)
+            total -= unit["down", 2] * self.falls_again(a, 2)
+            gap = self._score(a) - self._lowest + 2
+        if gap:
+            total -= unit["gap", gap]
+        return total - self._float_differences(a, b) if a in self.moved else total
 
-    def _next_bracket(self, a: int, b: int) -> Iterator[int]:
-        """Yield pairs and score differences of those who would meet in the next bracket."""
-        floats = a in self.inside and b not in self.inside
-        staying = a in self.next or (floats and b in self.next)
-        yield int(staying and b in self.next)
-        lowest = min(map(self._score, self.next), default=0)
-        levels = {self._score(p) for p in self.inside | self.next}
-        reach = {level - lowest for level in levels} | {level - lowest + 2 for level in levels}
-        gap = 0
-        if floats or a in self.next:
-            gap = self._score(a) - (lowest if b in self.next else lowest - 2)
-        for size in sorted(reach - {0}, reverse=True):
-            yield -int(gap == size)
+    def _of_next(self, a: int, b: int) -> int:
+        """Return the share in the next bracket, of one who floats there or is there."""
+        stays = b in self.next
+        gap = self._score(a) - (self._lowest_next if stays else self._lowest_next - 2)
+        return stays * self._unit["next"] - (self._unit["reach", gap] if gap else 0)
+
+    def falls_again(self, a: int, ago: int) -> bool:
+        """Say whether a resident who floats down did so that many rounds ago ([C14], [C16])."""
+        return a not in self.moved and self._floated[a, colours.DOWN, ago]
+
+    def within(self, a: int, b: int) -> int:
+        """Return the shares of a pair inside the bracket that colours and floats have."""
+        known, unit = self.round.qualities, self._unit
+        if (a, b) not in known:
+            known[a, b] = (*self._topscorers(a, b), *self._colours(a, b))
+        wide, thrice, clash, strong = known[a, b]
+        total = wide * unit["wide"] + thrice * unit["thrice"]
+        total += clash * unit["colour"] + strong * unit["strong"]
+        if a in self.moved:
+            for ago in (1, 2):
+                total += self._floated[b, colours.UP, ago] * unit["up", ago]
+        return -total
 
     def _topscorers(self, a: int, b: int) -> tuple[int, int]:
         """Count topscorers and their opponents with a wide difference, or a third colour."""
@@ -238,48 +331,32 @@ class _Bracket:
         after = (one.played + first, two.played + second)
         wide = sum(abs(c.count("w") - c.count("b")) > 2 for c in after)
         thrice = sum(c[-3:] in {"www", "bbb"} for c in after)
-        return -wide, -thrice
+        return wide, thrice
 
     def _colours(self, a: int, b: int) -> tuple[int, int]:
         one, two = self.round.ranked[a], self.round.ranked[b]
         clash = bool(one.preference) and one.preference == two.preference
         strong = min(one.strength, two.strength) >= colours.STRONG
-        return -int(clash), -int(clash and strong)
+        return int(clash), int(clash and strong)
 
-    def _floats(self, a: int, b: int, ago: int) -> Iterator[int]:
-        """Count residents who float down again, and those who meet a floater again."""
-        down = a in self.inside - self.moved and b not in self.inside
-        yield -int(down and self.round.ranked[a].floated(colours.DOWN, ago))
-        up = a in self.moved and b in self.inside
-        yield -int(up and self.round.ranked[b].floated(colours.UP, ago))
+    def _float_differences(self, a: int, b: int) -> int:
+        """Return the score differences of a floater and its opponent who float as before."""
+        meets = b in self.inside
+        gap = self._score(a) - (self._lowest_resident if meets else self._lowest_resident - 2)
+        total = 0
+        for ago in (1, 2):
+            total += self._floated[a, colours.DOWN, ago] * self._unit["down", ago, gap]
+            if meets:
+                total += self._floated[b, colours.UP, ago] * self._unit["up", ago, gap]
+        return total
 
-    def _float_differences(self, a: int, b: int, ago: int) -> Iterator[int]:
-        """Yield the score differences of those who float the same way as before."""
-        again = a in self.moved and self.round.ranked[a].floated(colours.DOWN, ago)
-        levels = sorted({self._score(p) for p in self.moved}, reverse=True)
-        lowest = self._score(self.residents[0])
-        gaps = {s - lowest for s in levels} | {s - lowest + 2 for s in levels}
-        gap = self._score(a) - (lowest if b in self.inside else lowest - 2)
-        for size in sorted(gaps, reverse=True):
-            yield -int(again and gap == size)
-        again = (
-            a in self.moved and b in self.inside and self.round.ranked[b].floated(colours.UP, ago)
-        )
-        for size in sorted(gaps, reverse=True):
-            yield -int(again and gap == size)
 
-    # -- the order of equals -----------------------------------------------------------
-
-    def _by_floaters(self, a: int, b: int) -> Iterator[tuple[int, int]]:
-        """Prefer that the highest floaters are paired, each with the highest resident."""
-        count, base = len(self.floaters), len(self.residents) + 2
-        meets = a in self.moved and b in self.inside
-        at = self.floaters.index(a) if meets else 0
-        yield (1 << (count - at) if meets else 0), 1 << (count + 2)
-        yield (
-            (-(self.residents.index(b) + 1) * base ** (count - at) if meets else 0),
-            base ** (count + 2),
-        )
+def _packed(parts: Iterable[tuple[int, int]]) -> int:
+    """Put shares into one number, the first most heavily; each comes with its base."""
+    weight = 0
+    for part, base in parts:
+        weight = weight * base + part
+    return weight
 
 
 def _by_halves(number: dict[int, int], halves: int, a: int, b: int) -> Iterator[tuple[int, int]]:

@@ -43,8 +43,7 @@ class _Search:
         self.n = n = len(weights)
         self.size = size = 2 * n
         self.weights = weights
-        highest = max((w for row in weights for w in row if w is not None), default=0)
-        self.dual = [highest] * n + [0] * n
+        self.near = [[v for v, w in enumerate(row) if w is not None] for row in weights]
         self.edge: list[list[tuple[int, int] | None]] = [[None] * size for _ in range(size)]
         for u, row in enumerate(weights):
             for v, weight in enumerate(row):
@@ -56,8 +55,30 @@ class _Search:
         self.holder = [[u if u == x else _NONE for u in range(n)] for x in range(size)]
         self.parent: list[int] = [_NONE] * size
         self.slack = [_NONE] * size
+        self.gap = [0] * size  # of the tightest edge from ``slack[x]`` to x
         self.kind = [_FREE] * size
         self.queue: list[int] = []
+        self.dual = [*self._potentials(), *[0] * n]
+        self._begin()
+
+    def _potentials(self) -> list[int]:
+        """Return potentials that no edge exceeds, with a tight edge at most vertices.
+
+        All are even: the steps of the search divide gaps between even vertices by two.
+        """
+        dual = [0] * self.n
+        for u in reversed(range(self.n)):
+            row = self.weights[u]
+            later = (2 * (row[v] or 0) - dual[v] for v in self.near[u] if v > u)
+            dual[u] = max(later, default=0)
+        return dual
+
+    def _begin(self) -> None:
+        """Match what is tight from the start: the search goes on with who is left."""
+        for u in range(self.n):
+            for v in self.near[u]:
+                if self.match[u] == self.match[v] == _NONE and self._reduced(u, v) == 0:
+                    self.match[u], self.match[v] = v, u
 
     def free(self) -> bool:
         """Say whether a vertex is not matched yet."""
@@ -90,40 +111,41 @@ class _Search:
     def _tops(self) -> list[int]:
         return [x for x in range(self.size) if self.top[x] == x]
 
-    def _gap(self, x: int, y: int) -> int | None:
-        found = self.edge[x][y]
-        return None if found is None else self._reduced(*found)
-
     def _reduced(self, u: int, v: int) -> int:
         return self.dual[u] + self.dual[v] - 2 * (self.weights[u][v] or 0)
 
     def _scan(self) -> bool:
-        while self.queue:
-            u = self.queue.pop()
-            if self.kind[self.top[u]] == _ODD:
+        """Look at the edges of even vertices: follow those that are tight, note the others."""
+        queue, top, kind, dual = self.queue, self.top, self.kind, self.dual
+        slack, gaps = self.slack, self.gap
+        while queue:
+            u = queue.pop()
+            x = top[u]
+            if kind[x] == _ODD:
                 continue
-            for v in range(self.n):
-                if self.edge[u][v] is None or self.top[u] == self.top[v]:
+            row = self.weights[u]
+            for v in self.near[u]:
+                y = top[v]
+                if y == x or kind[y] == _ODD:
                     continue
-                if self._reduced(u, v) == 0:
+                gap = dual[u] + dual[v] - 2 * (row[v] or 0)
+                if gap == 0:
                     if self._use(u, v):
                         return True
-                else:
-                    self._come_near(u, self.top[v])
+                    x = top[u]
+                elif slack[y] == _NONE or gap < gaps[y]:
+                    slack[y], gaps[y] = u, gap
         return False
-
-    def _come_near(self, u: int, x: int) -> None:
-        new, old = self._gap(u, x), None
-        if self.slack[x] != _NONE:
-            old = self._gap(self.slack[x], x)
-        if new is not None and (old is None or new < old):
-            self.slack[x] = u
 
     def _find_near(self, x: int) -> None:
         self.slack[x] = _NONE
         for u in range(self.n):
-            if self.edge[u][x] and self.top[u] != x and self.kind[self.top[u]] == _EVEN:
-                self._come_near(u, x)
+            found = self.edge[u][x]
+            if found is None or self.top[u] == x or self.kind[self.top[u]] != _EVEN:
+                continue
+            gap = self._reduced(*found)
+            if self.slack[x] == _NONE or gap < self.gap[x]:
+                self.slack[x], self.gap[x] = u, gap
 
     def _step(self) -> int | None:
         """Return by how much potentials can move before something becomes tight."""
@@ -131,9 +153,8 @@ class _Search:
         for x in self._tops():
             if x >= self.n and self.kind[x] == _ODD:
                 steps.append(self.dual[x] // 2)
-            gap = None if self.slack[x] == _NONE else self._gap(self.slack[x], x)
-            if gap is not None and self.kind[x] != _ODD:
-                steps.append(gap if self.kind[x] == _FREE else gap // 2)
+            if self.slack[x] != _NONE and self.kind[x] != _ODD:
+                steps.append(self.gap[x] if self.kind[x] == _FREE else self.gap[x] // 2)
         return min(steps, default=None)
 
     def _move_duals(self, step: int) -> None:
@@ -143,12 +164,17 @@ class _Search:
         for b in range(self.n, self.size):
             if self.top[b] == b:
                 self.dual[b] -= 2 * sign[self.kind[b]]
+        shrinks = {_EVEN: 2 * step, _ODD: 0, _FREE: step}
+        for x in self._tops():
+            self.gap[x] -= shrinks[self.kind[x]]
 
     def _follow_tight(self) -> bool:
         self.queue = []
         for x in self._tops():
             u = self.slack[x]
-            if self.top[x] != x or u == _NONE or self.top[u] == x or self._gap(u, x) != 0:
+            if self.top[x] != x or u == _NONE or self.top[u] == x:
+                continue
+            if self.gap[x] != 0 or self.kind[x] == _ODD:
                 continue
             found = self.edge[u][x]
             if found is not None and self._use(*found):
