@@ -79,6 +79,13 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
         digest = named[0].split("/")[1]
         assert client.get(f"/{named[0].replace(digest, '0' * 16)}").status_code == 404
         assert client.get(f"/static/{digest}/../api.html").status_code == 404
+        for address in ("/", "/api.html", "/?overlay=board", "/embed/nothing"):
+            policy = client.get(address).headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in policy, address
+        for part in page_files.PARTS:
+            policy = client.get(f"/embed/{part}").headers["content-security-policy"]
+            assert policy.endswith("frame-ancestors *")
+            assert "script-src 'self'; style-src 'self'" in policy
     other = tmp_path / "page"
     shutil.copytree(app.PAGE, other)
     assert page_files.PageFiles(other).digest == digest

@@ -121,6 +121,48 @@ def test_a_visit_costs_few_requests_and_bytes(browser: sync_api.Browser, url: st
             assert any(static) is (visit == 1), sizes
 
 
+INSIDE = """() => [...document.querySelectorAll("#board, .clock, .controls, #beside tbody tr")]
+  .filter(one => one.getBoundingClientRect().bottom > innerHeight).map(one => one.outerHTML)"""
+PARTS = {
+    "game": "#card-top #board #card-bottom .controls",
+    "board": "#board",
+    "clocks": "#card-top #card-bottom",
+    "standings": "#beside",
+}
+WHOLE = ("#card-top", "#board", "#card-bottom", ".controls", "#beside", "#tables", ".top", "#lines")
+
+
+def test_game_clocks_and_standings_are_seen_at_once(browser: sync_api.Browser, url: str) -> None:
+    """On a laptop nothing of them needs scrolling; a large screen is used to its edge."""
+    with page_faults.silent(browser, viewport={"width": 1440, "height": 900}) as opened:
+        opened.goto(url)
+        rows = opened.locator("#beside tbody tr")
+        sync_api.expect(rows.first).to_be_visible()
+        assert rows.count() == 6
+        sync_api.expect(opened.locator(".clock")).to_have_count(2)
+        assert opened.evaluate(INSIDE) == []
+        opened.set_viewport_size({"width": 2560, "height": 1440})
+        box = opened.locator("#beside").bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] > 2500
+        assert opened.evaluate(INSIDE) == []
+
+
+@pytest.mark.parametrize("place", ["/embed/{}", "/?overlay={}&theme=dark"])
+def test_parts_stand_alone(browser: sync_api.Browser, url: str, place: str) -> None:
+    """Each shows what it is named after, live, and nothing else; an overlay has no ground."""
+    with page_faults.silent(browser) as opened:
+        for part, shown in PARTS.items():
+            opened.goto(url + place.format(part))
+            sync_api.expect(opened.locator("#link-state")).to_have_text("live")
+            for name in WHOLE:
+                seen = opened.locator(name)
+                expected = sync_api.expect(seen)
+                expected.to_be_visible() if name in shown.split() else expected.to_be_hidden()
+            ground = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (ground == "rgba(0, 0, 0, 0)") is ("overlay" in place)
+
+
 def test_the_rating_list_is_the_apis(page: sync_api.Page, url: str) -> None:
     """Rank, rating, error, points and games stand in order; provisional engines are marked."""
     choose(page, "Rating list")

@@ -38,6 +38,10 @@ _POLICY: Final = (
     " connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'"
 )
+# For what other sites may show in a frame; all else is shown by nobody else.
+FRAMED: Final = {
+    "Content-Security-Policy": _POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
+}
 _HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",

@@ -22,9 +22,11 @@ from typing import Final
 from starlette import requests, responses, routing
 
 from orchestrator.broadcast.content import documents
+from orchestrator.broadcast.web import guard
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGES: Final = ("index.html", "api.html")
+PARTS: Final = ("game", "board", "clocks", "standings")
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _TYPES: Final = {".svg": "image/svg+xml", ".js": "text/javascript", ".css": "text/css"}
 
@@ -69,10 +71,20 @@ class PageFiles:
             name: documents.Document(self._refer(name, text).encode(), "text/html; charset=utf-8")
             for name, text in pages.items()
         }
+        whole = pages[PAGES[0]]
+        self._parts = {
+            part: documents.Document(
+                self._refer(PAGES[0], whole, above="../")
+                .replace("<html ", f'<html data-root="../" data-part="{part}" ', 1)
+                .encode(),
+                "text/html; charset=utf-8",
+            )
+            for part in PARTS
+        }
 
-    def _refer(self, name: str, text: str) -> str:
-        """Let a page refer to what was made for it."""
-        base = f"static/{self.digest}/"
+    def _refer(self, name: str, text: str, above: str = "") -> str:
+        """Let a page refer to what was made for it, which may lie above its own address."""
+        base = f"{above}static/{self.digest}/"
         stem = base + name.removesuffix(".html")
         text = _SHEET.sub("", text).replace(
             "</head>", f'  <link rel="stylesheet" href="{stem}.css">\n</head>'
@@ -86,6 +98,7 @@ class PageFiles:
         return [
             routing.Route("/", self.page),
             *(routing.Route(f"/{name}", self.page) for name in PAGES),
+            routing.Route("/embed/{part}", self.part),
             routing.Route("/static/{digest}/{place:path}", self.static),
         ]
 
@@ -94,6 +107,16 @@ class PageFiles:
         return web_responses.of_document(
             request, self._pages[request.url.path.rpartition("/")[2] or PAGES[0]]
         )
+
+    async def part(self, request: requests.Request) -> responses.Response:
+        """Return a part of the page, which any site may show in a frame."""
+        part = request.path_params["part"]
+        found = self._parts.get(part)
+        if found is None:
+            return web_responses.missing(f"part {part!r} of the page: {', '.join(PARTS)}")
+        answer = web_responses.of_document(request, found)
+        answer.headers.update(guard.FRAMED)
+        return answer
 
     async def static(self, request: requests.Request) -> responses.Response:
         """Return what a page refers to; of another version there is nothing."""

@@ -1,10 +1,11 @@
 // The page: the stream, the address bar, and which panels show what.
 
+import { drawBeside } from "./beside.js"
 import { byId, fill, h, patch } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
 import { calm, over, resting, words } from "./notice.js"
-import { currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
+import { besideRedraws, currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
 import { listen } from "./stream.js"
 import { draw, TABS } from "./tables.js"
 
@@ -12,6 +13,10 @@ const HERD_MS = 1500 // tables are fetched within so long, not by all spectators
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const WORDS = { orange: "not started", green: "running", red: "finished", grey: "abandoned" }
 
+const PARTS = new Set(["game", "board", "clocks", "standings"])
+
+const root = document.documentElement
+const query = new URLSearchParams(location.search)
 const page = store({ ...START, wanted: address().season })
 const view = new GameView()
 let source = null
@@ -82,9 +87,21 @@ function showSeason(state, before) {
 }
 
 function showTables(state, before) {
+  if (root.dataset.part) return
   const when = redraws(before, state)
   if (when === "now") drawTab()
   else if (when === "later") later()
+}
+
+let asides = 0
+
+function showBeside(state, before) {
+  const when = besideRedraws(before, state)
+  if (!when) return
+  const turn = (asides += 1)
+  const draw = () => turn === asides && drawBeside(byId("beside"), { season: state.season, event: shownEvent(state), live: state.live }, () => turn === asides)
+  if (when === "now") draw()
+  else setTimeout(draw, Math.random() * HERD_MS)
 }
 
 function showViewers({ viewers }, before) {
@@ -98,7 +115,7 @@ function follow(state, before) {
   if (before.asked && !state.asked && address().game) location.hash = `#/${state.wanted}` // it is the game in flight
 }
 
-for (const one of [showGame, showSeason, showTables, showViewers, follow]) page.subscribe(one)
+for (const one of [showGame, showSeason, showTables, showBeside, showViewers, follow]) page.subscribe(one)
 
 function tell(said, good = false) {
   const notice = byId("notice")
@@ -230,23 +247,47 @@ document.addEventListener("keydown", (event) => {
 const DARK = matchMedia("(prefers-color-scheme: dark)")
 const THEMES = ["auto", "light", "dark"]
 
+/** What the browser keeps for this page; in a frame of another site it may refuse. */
+const kept = {
+  get(name) { try { return localStorage.getItem(name) } catch { return null } },
+  set(name, value) { try { localStorage.setItem(name, value) } catch { /* for this visit only */ } },
+}
+let theme = THEMES.includes(query.get("theme")) ? query.get("theme") : kept.get("farm-theme") ?? "auto"
+
 function paint() {
-  const chosen = localStorage.getItem("farm-theme") ?? "auto"
-  const dark = chosen === "dark" || (chosen === "auto" && DARK.matches)
-  document.documentElement.dataset.theme = dark ? "dark" : "light"
-  byId("theme").setAttribute("aria-label", `Colours: ${chosen === "auto" ? "as the system has them" : chosen}`)
+  const dark = theme === "dark" || (theme === "auto" && DARK.matches)
+  root.dataset.theme = dark ? "dark" : "light"
+  byId("theme").setAttribute("aria-label", `Colours: ${theme === "auto" ? "as the system has them" : theme}`)
   view.redraw()
 }
 
 byId("theme").addEventListener("click", () => {
-  const chosen = localStorage.getItem("farm-theme") ?? "auto"
-  localStorage.setItem("farm-theme", THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length])
+  theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]
+  kept.set("farm-theme", theme)
   paint()
 })
 DARK.addEventListener("change", paint)
 
+/** Show a part of the page alone: in a frame (`embed/PART`), over a picture (`?overlay=PART`), on a wall (`?kiosk`). */
+function arrange() {
+  if (PARTS.has(query.get("overlay"))) { root.dataset.part = query.get("overlay"); root.dataset.overlay = "" }
+  if (query.has("kiosk")) root.dataset.kiosk = ""
+  if (!root.dataset.root) return
+  byId("whole").hidden = false
+  byId("whole").href = `${root.dataset.root}${location.hash}`
+}
+
 addEventListener("hashchange", route)
 setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)
+/** Tell the style sheet where the game begins: what is above it comes and goes. */
+function measure() {
+  const above = document.querySelector(".stage").getBoundingClientRect().top + scrollY
+  root.style.setProperty("--above", `${Math.round(above)}px`)
+}
+const above = new ResizeObserver(measure)
+for (const one of document.querySelectorAll(".top, #notice, .game-head")) above.observe(one)
+
+arrange()
 paint()
 connect()
 route()

@@ -1,11 +1,14 @@
 // The documents of the read API, and its time of day.
 
-export const ROOT = "api/v1"
+export const ROOT = `${document.documentElement.dataset.root ?? ""}api/v1`
 export const AGAIN_MS = 3000 // a server that cannot be reached, or has no room, is asked again so soon
+
+const asked = new Map() // questions without an answer yet, by place
 
 /** Fetch a document, when the server is back where it is away. Null where there is none. */
 export async function get(place) {
-  return (await ask(place)).value
+  if (!asked.has(place)) asked.set(place, ask(place).finally(() => asked.delete(place)))
+  return (await asked.get(place)).value
 }
 
 async function ask(place) {

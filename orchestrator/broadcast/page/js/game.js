@@ -185,7 +185,7 @@ export class GameView {
     for (const place of ["top", "bottom"]) {
       const side = this.#side(place)
       const engine = this.game[side]
-      const who = [engine.version, engine.author && `by ${engine.author}`, engine.country, engine.rating && `${engine.rating} Elo`]
+      const who = [engine.version, engine.author && `by ${engine.author}`, engine.country, engine.rating && `${engine.rating} Elo`, engine.protocol.toUpperCase()]
       const card = byId(`card-${place}`)
       card.className = `card ${side}`
       card.dataset.side = side
@@ -195,8 +195,7 @@ export class GameView {
           h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [NAME[side], ...who].filter(Boolean).join(" · "))),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": `Clock of ${NAME[side]}` }, "–:–")),
-        h("dl", { class: "stats", "data-x": "stats" }),
-        this.#options(engine))
+        h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))
     }
   }
 
@@ -222,7 +221,7 @@ export class GameView {
       ]
       patch(card.querySelector('[data-x="stats"]'),
         rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
-        h("div", {}, h("dt", {}, "Threads"), diamonds), h("div", {}, h("dt", {}, "Protocol"), h("dd", {}, engine.protocol.toUpperCase())))
+        h("div", {}, h("dt", {}, "Threads"), diamonds))
     }
     this.#bar()
   }

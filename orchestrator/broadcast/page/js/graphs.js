@@ -7,6 +7,9 @@ import * as format from "./format.js"
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
 const LIMIT = 8 // pawns: beyond it the line runs along the edge
 
+/** How high a graph is, in pixels: large screens have room. */
+const height = () => (innerWidth >= 2200 ? 230 : innerWidth >= 1800 ? 160 : 128)
+
 const clamp = (ply) => {
   if (ply.mate !== null && ply.mate !== undefined) {
     return ply.eval?.startsWith("-") ? -LIMIT : LIMIT
@@ -34,10 +37,23 @@ export class Graphs {
 
   /** Draw everything again: another game, other colours. */
   build() {
+    if (!this.chooser) this.#choice()
     this.plots.forEach(({ plot }) => plot.destroy())
     this.plots = KINDS.map((kind) => this.#make(kind))
-    this.element.replaceChildren(...this.plots.map(({ box }) => box))
+    this.element.replaceChildren(this.plots[0].box, this.chooser, ...this.plots.slice(1).map(({ box }) => box))
     this.plots.forEach((one) => { one.plot = this.#plot(one) })
+  }
+
+  /** Where there is no room for all, the graph under the evals is chosen. */
+  #choice() {
+    const choose = (id) => {
+      this.element.dataset.second = id
+      for (const button of this.chooser.children) button.setAttribute("aria-pressed", String(button.dataset.key === id))
+      this.#resize()
+    }
+    this.chooser = h("div", { class: "chooser", role: "group", "aria-label": "Graph" },
+      KINDS.slice(1).map(({ id, title }) => h("button", { type: "button", "data-key": id, onclick: () => choose(id) }, title)))
+    choose(KINDS[1].id)
   }
 
   #make(kind) {
@@ -50,7 +66,7 @@ export class Graphs {
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } }
     const line = (name) => ({ stroke: colour(name), width: 1.6, points: { show: false }, spanGaps: true })
     return new uPlot({
-      width: Math.max(220, holder.clientWidth), height: 128,
+      width: Math.max(220, holder.clientWidth), height: height(),
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => [Math.min(-1, low), Math.max(1, high)] } } : {}) },
       axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
@@ -96,7 +112,7 @@ export class Graphs {
   #resize() {
     for (const { plot, holder } of this.plots) {
       const width = Math.max(220, holder.clientWidth)
-      if (plot && Math.abs(plot.width - width) > 2) plot.setSize({ width, height: 128 })
+      if (plot && holder.clientWidth && (Math.abs(plot.width - width) > 2 || plot.height !== height())) plot.setSize({ width, height: height() })
     }
   }
 }

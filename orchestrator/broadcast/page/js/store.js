@@ -147,6 +147,18 @@ export function redraws(before, state) {
   return OF_EVENT.has(state.tab) && !events.includes(shownEvent(state)) ? "" : "later"
 }
 
+/**
+ * The same for the standings beside the game, where those who play now are marked.
+ * @returns {"" | "later" | "now"}
+ */
+export function besideRedraws(before, state) {
+  if (!state.season) return ""
+  const played = ({ live }) => live && `${live.game} ${live.status}`
+  if (state.season.season !== before.season?.season || shownEvent(state) !== shownEvent(before) || played(state) !== played(before)) return "now"
+  if (state.tables === before.tables) return state.season.next === before.season.next ? "" : "later"
+  return !state.tables.events || state.tables.events.includes(shownEvent(state)) ? "later" : ""
+}
+
 // -- the store ----------------------------------------------------------------------------
 
 /** Keep a state; views are told of the one before and the new one, in the order of their subscription. */

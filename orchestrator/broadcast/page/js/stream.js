@@ -62,9 +62,10 @@ function share(season, take, linked, picture) {
   function queue(steal) {
     const wish = steal ? { steal } : { signal: ended.signal }
     const held = navigator.locks.request(name, wish, () => ended.signal.aborted ? null : new Promise((resolve) => { release = resolve; lead() }))
-    held.catch(() => { // it was taken from this tab
+    held.catch(({ name: why }) => {
       if (ended.signal.aborted) return
-      source?.close()
+      if (why !== "AbortError") { lead(); return } // a frame without an origin has no locks
+      source?.close() // the lock was taken from this tab
       source = null
       queue(false)
     })

@@ -1,0 +1,51 @@
+// What stands beside the game: the event's standings, or the matches of its round, and what comes next.
+
+import { h, patch } from "./dom.js"
+import { get } from "./feed.js"
+import * as format from "./format.js"
+
+/**
+ * Draw the card of an event, unless another one is shown by the time it is here.
+ * @param {HTMLElement} element
+ * @param {{season: object, event: string, live: ?object}} context
+ * @param {() => boolean} current
+ */
+export async function drawBeside(element, { season, event, live }, current) {
+  const told = await get(`seasons/${season.season}/events/${event}`)
+  if (!current()) return
+  const playing = live?.event === event && live.status === "running" ? live : null
+  const matches = told?.bracket?.matches ?? []
+  patch(element,
+    h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, told.final ? " final" : matches.length ? " matches" : " standings") : null),
+    matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, "The event has not begun."),
+    next(season))
+}
+
+const mark = (side) => h("span", { class: `plays ${side}`, title: `plays ${side === "white" ? "White" : "Black"} now` })
+const side = (name, playing) => (playing?.white.name === name ? "white" : playing?.black.name === name ? "black" : "")
+
+function table(rows, playing) {
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Standings in short" }, h("table", {},
+    h("thead", {}, h("tr", {}, h("th", { class: "num" }, "#"), h("th", {}, "Engine"), h("th", { class: "num" }, "Points"), h("th", { class: "num" }, "Games"))),
+    h("tbody", {}, rows.map((row) => {
+      const now = side(row.name, playing)
+      return h("tr", { "data-engine": row.engine, class: now ? "now" : null },
+        h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name, now ? mark(now) : null),
+        h("td", { class: "num points" }, format.points(row.points)), h("td", { class: "num" }, row.games))
+    }))))
+}
+
+function list(matches, playing) {
+  const score = (who, one) => (who && one.games.length ? format.points(who.score) : "")
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Matches in short" }, h("table", { class: "pairs" }, h("tbody", {}, matches.map((one) => {
+    const [upper, lower] = one.sides
+    const name = (who) => h("td", { class: who?.winner ? "won" : null }, who ? who.name : "bye", playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
+    const now = playing && upper && lower && side(upper.name, playing) && side(lower.name, playing)
+    return h("tr", { "data-match": one.match, class: now ? "now" : null }, name(upper), h("td", { class: "num points" }, score(upper, one)), h("td", { class: "num points" }, score(lower, one)), name(lower))
+  }))))
+}
+
+/** Say who plays next, so that nobody has to look for it in the schedule. */
+function next({ next: coming }) {
+  return coming?.engines ? h("p", { class: "next" }, h("span", { class: "quiet" }, "Next: "), coming.engines.join(" – ")) : null
+}
