@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from orchestrator import contract
-from orchestrator.arbiter import verdict
+from orchestrator.arbiter import san, verdict
 from orchestrator.common import errors
 
 _COORDINATES = re.compile(r"([a-h][1-8])-?([a-h][1-8])=?([qrbnQRBN]?)[+#]?")
@@ -104,11 +104,8 @@ class GameBoard:
         Castling is ``e1g1`` in standard chess and king takes own rook in Chess960; the
         null move and ``(none)`` are no moves. Never raises.
         """
-        try:
-            move = chess.Move.from_uci(uci)
-        except chess.InvalidMoveError:
-            return None
-        if not self._board.is_legal(move):
+        move = san.read_uci(uci)
+        if move is None or not self._board.is_legal(move):
             return None
         own = self._board.occupied_co[self._board.turn]
         if not self._board.chess960 and own & chess.BB_SQUARES[move.to_square]:
@@ -126,9 +123,9 @@ class GameBoard:
     def push(self, move: chess.Move) -> str:
         """Play a legal move and return its SAN."""
         self._note_move(move)
-        san = self._board.san_and_push(move)
+        played = san.push(self._board, move)
         self._note_position()
-        return san
+        return played
 
     def play(self, move: chess.Move) -> str:
         """Play a legal move and return it in UCI notation: its SAN would cost as much again."""
@@ -140,7 +137,7 @@ class GameBoard:
     def sans(self) -> tuple[str, ...]:
         """Return all plies in SAN, worked out again."""
         board = self._board.root()
-        return tuple(board.san_and_push(move) for move in self._board.move_stack)
+        return tuple(san.push(board, move) for move in self._board.move_stack)
 
     def ending(self) -> contract.Outcome | None:
         """Return how the last engine ply ended the game, ``None`` while it goes on."""
@@ -234,10 +231,13 @@ def variation(board: chess.Board, moves: Iterable[str]) -> tuple[str, ...]:
     line = board.copy(stack=False)
     sans: list[str] = []
     for text in moves:
-        move = _read(line, text)
-        if move is None:
-            break
-        sans.append(line.san_and_push(move))
+        played = san.push_uci(line, text)
+        if played is None:  # perhaps no UCI
+            move = _read(line, text)
+            if move is None:
+                break
+            played = san.push(line, move)
+        sans.append(played)
     return tuple(sans)
 
 

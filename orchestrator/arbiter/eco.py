@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import chess.polyglot
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
+from orchestrator.arbiter import san
 
 DEEPEST = 40  # plies: the longest line of the table has 36
 
@@ -34,16 +36,42 @@ UNKNOWN = Name("", "")
 def of_moves(start: chess.Board, ucis: Iterable[str]) -> Name:
     """Name the game of these moves; it is read as far as they are legal."""
     board = start.copy(stack=False)
-    named = names().get(chess.polyglot.zobrist_hash(board), UNKNOWN)
-    for ply, uci in enumerate(ucis):
-        if ply == DEEPEST:
+    table, key = names(), _Key(board)
+    named = table.get(key.of(board), UNKNOWN)
+    for uci in itertools.islice(ucis, DEEPEST):
+        if san.push_uci(board, uci) is None:
             break
-        try:
-            board.push_uci(uci)
-        except ValueError:
-            break
-        named = names().get(chess.polyglot.zobrist_hash(board), named)
+        named = table.get(key.of(board), named)
     return named
+
+
+class _Key:
+    """The Polyglot hash of a board that goes on: from one position to the next few squares change.
+
+    ``chess.polyglot`` adds up all pieces of each position.
+    """
+
+    def __init__(self, board: chess.Board) -> None:
+        self._hasher = chess.polyglot.ZobristHasher(chess.polyglot.POLYGLOT_RANDOM_ARRAY)
+        self._masks = _masks(board)
+        self._pieces = self._hasher.hash_board(board)
+
+    def of(self, board: chess.Board) -> int:
+        """Return the hash of a position, which may be any."""
+        masks, array = _masks(board), self._hasher.array
+        for piece, (before, now) in enumerate(zip(self._masks, masks, strict=True)):
+            if before != now:
+                for square in chess.scan_forward(before ^ now):
+                    self._pieces ^= array[64 * piece + square]
+        self._masks = masks
+        rest = self._hasher.hash_castling(board) ^ self._hasher.hash_ep_square(board)
+        return self._pieces ^ rest ^ self._hasher.hash_turn(board)
+
+
+def _masks(board: chess.Board) -> list[int]:
+    """Return the squares of each kind of piece, in Polyglot's order: black pawns, white pawns."""
+    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings)
+    return [kind & own for kind in kinds for own in board.occupied_co]
 
 
 def of_order(order: contract.GameOrder, moves: Iterable[str] = ()) -> Name:

@@ -9,6 +9,7 @@ Times are such that ``tl = tl before - mt + increment`` holds exactly in millise
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import chess
@@ -18,8 +19,6 @@ from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import clock, score
 
 RULE_OFF = -1000  # Rd and Rr of an event that does not play with the rule
-
-_COUNTED = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 
 
 @dataclasses.dataclass
@@ -33,7 +32,7 @@ class Predictions:
 
     def expect(self, board: chess.Board, uci: str | None) -> None:
         """Remember the reply expected on ``board``; nonsense counts as no prediction."""
-        line = boards.variation(board, [uci] if uci else [])
+        line = boards.variation(board, [uci]) if uci else ()
         self.expected = line[0] if line else None
 
     def answer(self, san: str) -> None:
@@ -54,12 +53,9 @@ def book(board: chess.Board) -> str:
     return f"book, mb={material_balance(board)},"
 
 
-def engine(
-    before: chess.Board, after: chess.Board, ply: contract.PlyRecord, own: Predictions
-) -> str:
-    """Return the comment of an engine's move from the positions around it."""
+def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: Predictions) -> str:
+    """Return the comment of an engine's move; ``pv`` is its variation in SAN."""
     depth = max(ply.depth or 1, 1)
-    pv = boards.variation(before, ply.pv)
     counters = ply.counters
     fields = {
         "d": str(depth),
@@ -150,9 +146,7 @@ def speed(ply: contract.PlyRecord) -> int:
 
 def material_balance(board: chess.Board) -> str:
     """Return White's pieces less Black's: pawns, knights, bishops, rooks, queens."""
-    counts = (
-        chess.popcount(board.pieces_mask(kind, chess.WHITE))
-        - chess.popcount(board.pieces_mask(kind, chess.BLACK))
-        for kind in _COUNTED
-    )
+    white, black = board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK]
+    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens)
+    counts = [(kind & white).bit_count() - (kind & black).bit_count() for kind in kinds]
     return "".join(f"{count:+d}" for count in counts)

@@ -13,17 +13,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 import chess
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
-from orchestrator.arbiter import pgn_comments, redact, rmobility, verdict
+from orchestrator.arbiter import pgn_comments, redact, rmobility, san, verdict
 from orchestrator.common import errors
 
 COLUMNS = 80
-Comments: TypeAlias = Literal["tcec", "fastchess", "cutechess"]
+Comments: TypeAlias = contract.PgnComments
 COMMENTS: tuple[str, ...] = get_args(Comments)
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -105,7 +105,7 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
 
 
 def _bare_movetext(record: contract.GameRecord) -> Iterator[str]:
-    yield from (move for move, _ in _moves(record))
+    yield from (move for move, _ in _moves(record, commented=False))
     yield record.outcome.result
 
 
@@ -127,7 +127,7 @@ def _peer_movetext(
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
     closing = verdict.sentence(record.outcome)
     plies = {ply.ply: ply for ply in record.plies}
-    moves = [move for move, _ in _moves(record)]
+    moves = [move for move, _ in _moves(record, commented=False)]
     if not moves:
         yield f"{{{_comment(closing)}}}"
     for position, move in enumerate(moves, start=1):
@@ -143,7 +143,7 @@ def _peer_movetext(
     yield record.outcome.result
 
 
-def _moves(record: contract.GameRecord) -> Iterator[tuple[str, str]]:
+def _moves(record: contract.GameRecord, *, commented: bool = True) -> Iterator[tuple[str, str]]:
     """Yield every ply as SAN (with its number where it needs one) and its comment."""
     board = boards.start_board(record.order.opening, record.order.variant)
     for move in boards.book_moves(board, record.order.opening):
@@ -152,13 +152,17 @@ def _moves(record: contract.GameRecord) -> Iterator[tuple[str, str]]:
     own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
     told = _interruptions(record)
     for ply in record.plies:
-        mover, before = board.turn, board.copy(stack=False)
+        mover = board.turn
         number = _number(board, first=not board.move_stack)
-        san = _play(board, ply)
-        comment = pgn_comments.engine(before, board, ply, own[mover])
-        yield number + san, " ".join([comment, *told.get(ply.ply, ())])
+        pv = boards.variation(board, ply.pv) if ply.pv and commented else ()
+        played = _play(board, ply)
+        if not commented:
+            yield number + played, ""
+            continue
+        comment = pgn_comments.engine(board, ply, pv, own[mover])
+        yield number + played, " ".join([comment, *told.get(ply.ply, ())])
         own[mover].expect(board, ply.ponder)
-        own[not mover].answer(san)
+        own[not mover].answer(played)
 
 
 def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
@@ -170,13 +174,12 @@ def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
 
 
 def _play(board: chess.Board, ply: contract.PlyRecord) -> str:
-    sans = boards.variation(board, [ply.move])
-    if not sans:
+    played = san.push_uci(board, ply.move)
+    if played is None:
         raise errors.LedgerDamagedError(
             f"ply {ply.ply}: {ply.move!r} is not legal in {board.fen()}"
         )
-    board.push_uci(ply.move)
-    return sans[0]
+    return played
 
 
 def _number(board: chess.Board, *, first: bool) -> str:
@@ -211,7 +214,9 @@ def _tag_value(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.split())
 
 
 def _wrap(tokens: Iterable[str]) -> Iterator[str]:

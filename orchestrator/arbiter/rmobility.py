@@ -57,6 +57,8 @@ def of_record(
 
     Raise ``BookError`` for an opening that cannot be played.
     """
+    if outcome.loser is not None:
+        return _won(verdict.opponent(outcome.loser))
     start = boards.start_board(order.opening, order.variant)
     board = start.copy(stack=False)
     moves = []

@@ -29,7 +29,7 @@ from orchestrator.contract.journal import (
     Token,
     table,
 )
-from orchestrator.contract.orders import GameOrder, Opening
+from orchestrator.contract.orders import GameOrder, Opening, PgnComments, PgnStyle
 from orchestrator.contract.played import (
     Counters,
     Evaluation,
@@ -90,6 +90,8 @@ __all__ = [
     "Opening",
     "OptionSetting",
     "Outcome",
+    "PgnComments",
+    "PgnStyle",
     "PlyRecord",
     "Progress",
     "ProtocolName",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from orchestrator.contract import codec, engines, played, rules, timecontrol
 
@@ -20,6 +20,17 @@ class Opening(codec.Message):
     def line(self) -> tuple[str | None, tuple[str, ...]]:
         """Return what makes it this opening: position and moves, whatever it is called."""
         return self.fen, self.moves
+
+
+PgnComments: TypeAlias = Literal["tcec", "fastchess", "cutechess"]
+
+
+class PgnStyle(codec.Message):
+    """How a PGN is written; ``fields`` are those of fastchess that it writes when asked."""
+
+    minimal: bool = False  # without comments
+    comments: PgnComments = "tcec"
+    fields: tuple[str, ...] = ()
 
 
 class GameOrder(codec.Message):
@@ -47,6 +58,7 @@ class GameOrder(codec.Message):
     tell_opponent: bool = False  # engines that ask are told whom they play, and both ratings
     agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
     recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
+    pgn: PgnStyle | None = None  # the game's PGN is wanted, so written, before FINISHED
     traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
     hand_on: bool = False  # engines get their caller's environment (``farm match``)
     keep: tuple[codec.Side, ...] = ()  # whose engine may stay for the next order (``farm match``)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib.resources
+import random
 
 import chess
+import chess.polyglot
 import made
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.arbiter import eco
@@ -61,3 +66,33 @@ def test_the_table_names_its_licence_and_each_position_once() -> None:
     assert "CC0" in "".join(lines[:2])
     keys = [line.partition("\t")[0] for line in lines[2:]]
     assert len(set(keys)) == len(keys) > 3_500
+
+
+@given(st.integers(0, 1 << 32))
+def test_positions_are_looked_up_by_their_polyglot_hash(seed: int) -> None:
+    """What changes from ply to ply is enough: castling, captures and en passant included."""
+    dice = random.Random(seed)
+    board = chess.Board("r3k2r/pPpp1ppp/8/4p3/3P4/8/PPP1PPpP/R3K2R w KQkq - 0 1")
+    start, moves, wanted = board.copy(), [], [chess.polyglot.zobrist_hash(board)]
+    while len(moves) < eco.DEEPEST and any(board.legal_moves):
+        moves.append(dice.choice(list(board.legal_moves)).uci())
+        board.push_uci(moves[-1])
+        wanted.append(chess.polyglot.zobrist_hash(board))
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eco, "names", lambda: Asked(asked))
+        eco.of_moves(start, moves)
+    assert asked == wanted
+
+
+class Asked(dict[int, eco.Name]):
+    """A table that knows no position and remembers which it was asked for."""
+
+    def __init__(self, asked: list[int]) -> None:
+        super().__init__()
+        self._asked = asked
+
+    def get(self, key: int, default: eco.Name = eco.UNKNOWN) -> eco.Name:  # type: ignore[override]
+        """Remember a position."""
+        self._asked.append(key)
+        return default

@@ -10,10 +10,11 @@ import datetime as dt
 import gzip
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import chess
 import chess.pgn
+import made
 import pytest
 import tcec_events
 from hypothesis import given, settings
@@ -384,3 +385,30 @@ def test_told_times_add_up_exactly(margin_ns: int, think_ns: int, increment_ms: 
     assert (
         pgn_comments.time_left_ms(ply) == before_ms - pgn_comments.move_time_ms(ply) + increment_ms
     )
+
+
+@pytest.mark.parametrize("plies", [20, 100])
+def test_a_game_is_played_once_to_be_written(plies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each ply and each move of a variation is one move on a board, and nothing more."""
+    counts = {"push": 0, "generate_legal_moves": 0}
+    for name in counts:
+        monkeypatch.setattr(chess.Board, name, counted(counts, name))
+    shuffle = ("g1f3", "g8f6", "f3g1", "f6g8")
+    moves = [shuffle[at % 4] for at in range(plies + 4)]
+    told = tuple(
+        made.ply(at + 1, moves[at], "", pv=tuple(moves[at : at + 4])) for at in range(plies)
+    )
+    outcome = verdict.disconnect("white")
+    record.pgn(finished(opening=contract.Opening(), plies=told, outcome=outcome))
+    assert counts == {"push": 5 * plies, "generate_legal_moves": 0}
+
+
+def counted(counts: dict[str, int], name: str) -> Callable[..., object]:
+    """Return a method of a board that counts its calls."""
+    method = getattr(chess.Board, name)
+
+    def call(*arguments: object, **more: object) -> object:
+        counts[name] += 1
+        return method(*arguments, **more)
+
+    return call

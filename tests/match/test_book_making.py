@@ -16,7 +16,7 @@ import table
 from orchestrator import contract
 from orchestrator.arbiter import openings
 from worker_cpu.book import archive, enumeration, lines
-from worker_cpu.match import orders
+from worker_cpu.match import books
 
 GAMES = """[Event "a"]
 [Result "1-0"]
@@ -116,7 +116,7 @@ def test_archives_make_a_book_file(tmp_path: pathlib.Path) -> None:
     facts = made(tmp_path, "games", "a.pgn", "b.pgn.gz", "--plies", "4", "-o", "book.epd")
     assert (facts["games"], facts["exits"], facts["lines"]) == (12, 2, 2)
     assert "4 games, +2 =2 -0" in (tmp_path / "book.epd").read_text()
-    assert len(orders.read_book(tmp_path / "book.epd", "epd", None)) == 2
+    assert len(books.read_book(tmp_path / "book.epd", "epd", None)) == 2
 
 
 @pytest.mark.parametrize(("plies", "count"), [(1, 20), (2, 400), (3, 5362)])
@@ -152,9 +152,9 @@ def test_an_engine_filters_unbalanced_lines(tmp_path: pathlib.Path) -> None:
 def test_chess960_books(tmp_path: pathlib.Path) -> None:
     """All 960 positions, or a sample of double ones, in a file that can be played from."""
     assert made(tmp_path, "chess960", "-o", "frc.epd")["lines"] == 960
-    exits = orders.read_book(tmp_path / "frc.epd", "epd", None)
+    exits = books.read_book(tmp_path / "frc.epd", "epd", None)
     assert exits[518].fen is None  # the standard start position
     assert len({exit_.fen for exit_ in exits}) == 960
     made(tmp_path, "chess960", "--double", "--count", "3", "--seed", "4", "-o", "dfrc.epd")
-    for line in orders.read_book(tmp_path / "dfrc.epd", "epd", None):
+    for line in books.read_book(tmp_path / "dfrc.epd", "epd", None):
         assert chess.Board(line.fen or "", chess960=True).is_valid()

@@ -5,38 +5,30 @@ from __future__ import annotations
 import pathlib
 import shutil
 
+import made
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import record, verdict
+from orchestrator.arbiter import verdict
 from orchestrator.common import errors
 from worker_cpu.match import journal, schedule
+from worker_cpu.referee import result
 
 SLOTS = schedule.slots(schedule.Plan(2, rounds=3))
 
 
-def game(slot: schedule.Slot) -> contract.GameRecord:
-    """Make the record of a game that White won without a move."""
+def game(slot: schedule.Slot) -> result.Ended:
+    """Make the end of a game that White won without a move."""
     engines = [contract.EngineSpec(id=x, name=x, command=(x,)) for x in ("A", "B")]
-    order = contract.GameOrder(
-        **dict.fromkeys(("season", "season_name", "event", "event_name"), "m"),
-        game=f"m-{slot.number}",
-        number=slot.number,
-        round=str(slot.number),
-        white=engines[slot.white],
-        black=engines[slot.black],
-        time_control=contract.TimeControl(base_ms=1000),
-    )
-    return contract.GameRecord(
+    order = made.order(white=engines[slot.white], black=engines[slot.black])
+    return result.Ended(
         order=order,
-        attempt="a",
+        outcome=verdict.disconnect("black"),
+        plies=0,
+        final_fen="8/8/8/8/8/8/8/K1k5 w - - 0 1",
         started_ms=0,
         ended_ms=slot.number,
-        white=contract.EngineReport(),
-        black=contract.EngineReport(),
-        plies=(),
-        outcome=verdict.disconnect("black"),
-        final_fen="8/8/8/8/8/8/8/K1k5 w - - 0 1",
+        pgn=f'[Round "{slot.number}"]\n\n{{B\u00e9la}} 1-0\n\n',
     )
 
 
@@ -59,10 +51,10 @@ def test_a_match_is_read_back_as_it_was_written(tmp_path: pathlib.Path) -> None:
     kept = played(tmp_path, 2)
     past = kept.resume()
     assert (past.arguments, past.seed) == (("-x",), 7)
-    assert [result.number for result in past.results] == [1, 2]
+    assert [one.number for one in past.results] == [1, 2]
     assert past.results[1].loser == "black"
     text = (tmp_path / "g.pgn").read_text()
-    assert text == record.pgn(game(SLOTS[0])) + record.pgn(game(SLOTS[1]))
+    assert text == game(SLOTS[0]).pgn + game(SLOTS[1]).pgn
     assert len((tmp_path / "e.epd").read_text().splitlines()) == 2
 
 
@@ -85,7 +77,7 @@ def test_a_torn_end_is_completed_not_doubled(tmp_path: pathlib.Path, name: str) 
         with (torn / name).open("r+b") as file:
             file.truncate(cut)
         past = journal.Journal(outputs(torn)).resume()
-        assert [result.number for result in past.results] == [1, 2]
+        assert [one.number for one in past.results] == [1, 2]
         for file_name in files:
             assert (torn / file_name).read_bytes() == (whole / file_name).read_bytes(), cut
 
@@ -105,7 +97,7 @@ def test_a_new_match_is_appended_and_alone_is_resumed(tmp_path: pathlib.Path) ->
     played(tmp_path, 2)
     kept = played(tmp_path, 1)
     assert len(kept.resume().results) == 1
-    assert (tmp_path / "g.pgn").read_text().count("[Event ") == 3
+    assert (tmp_path / "g.pgn").read_text().count("[Round ") == 3
 
 
 def test_a_file_that_is_no_journal_is_refused(tmp_path: pathlib.Path) -> None:

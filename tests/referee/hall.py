@@ -42,6 +42,7 @@ class Played:
     ready: dict[str, Any] | None = None
     plies: list[contract.PlyRecord] = dataclasses.field(default_factory=list)
     thinks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    pgn: str = ""
     chunks: list[frames.Chunk] = dataclasses.field(default_factory=list)
     finished: dict[str, Any] | None = None
     interrupted: dict[str, Any] | None = None
@@ -140,6 +141,8 @@ class Hall:
             played.plies.append(contract.PlyRecord.decode(payload))
             with contextlib.suppress(frames.ChannelClosedError):
                 self.channel.send(frames.Kind.GO_ON)
+        elif kind is frames.Kind.PGN:
+            played.pgn += payload.decode()
         elif kind is frames.Kind.FINISHED:
             played.finished = json.loads(payload)
         elif kind is frames.Kind.INTERRUPTED:

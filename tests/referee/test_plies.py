@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 
 import hall
 import pytest
 
 from orchestrator import contract
-from worker_cpu.referee import priority
+from orchestrator.arbiter import record
+from worker_cpu.referee import priority, result
 
 TIMES = {"think_ns", "margin_ns", "overhead_ns", "waited_ns", "white_clock_ns", "black_clock_ns"}
 RULES = contract.Adjudication(
@@ -47,6 +49,35 @@ def test_an_order_without_record_and_traffic_gets_neither(tmp_path: pathlib.Path
     assert len(played.thinks) == 1
     assert played.finished is not None
     assert played.finished["plies"] == 8
+
+
+@pytest.mark.parametrize("minimal", [False, True])
+def test_a_referee_that_is_asked_for_a_pgn_sends_nothing_else(
+    tmp_path: pathlib.Path, *, minimal: bool
+) -> None:
+    """The PGN is the one that the plies of the same game make, but for the time they took."""
+    plain = {"journaled": False, "traffic": False}
+    recorded = told(tmp_path / "a", "uci", **plain)
+    assert recorded.finished is not None
+    order = hall.order(hall.scripted("--seed", "1"), hall.scripted("--seed", "2"))
+    order = order.model_copy(update={"game": recorded.game, "adjudication": RULES})
+    times = {"started_ms": 0, "ended_ms": 0}
+    facts = result.game_record(
+        recorded.finished, order, recorded.plies, attempt="a", hall="", **times
+    )
+    style = contract.PgnStyle(minimal=minimal)
+    played = told(tmp_path / "b", "uci", **plain, recorded=False, pgn=style)
+    assert not played.plies
+    assert len(played.thinks) == 1
+    wanted = timeless(record.pgn(facts, minimal=minimal))
+    assert timeless(played.pgn) == wanted
+    assert ("wv=" in wanted) == (not minimal)
+
+
+def timeless(pgn: str) -> str:
+    """Return a PGN on one line, without what differs between two equal games."""
+    text = re.sub(r"\[(GameStartTime|GameEndTime|Date|GameDuration) .*\]\n", "", pgn)
+    return re.sub(r"\b(mt|tl|s)=\d+", r"\1=", " ".join(text.split()))
 
 
 def test_the_traffic_is_told_in_its_order(tmp_path: pathlib.Path) -> None:

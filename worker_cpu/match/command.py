@@ -111,16 +111,7 @@ def play(words: Sequence[str]) -> int:
     settings = _settings(told)
     arguments.check_machine(settings)
     slots = schedule.slots(settings.plan)
-    kept = journal.Journal(
-        journal.Outputs(
-            settings.journal,
-            settings.pgn,
-            settings.minimal,
-            settings.epd,
-            settings.comment_style,
-            settings.fields,
-        )
-    )
+    kept = journal.Journal(journal.Outputs(settings.journal, settings.pgn, settings.epd))
     table = standings.Standings([engine.spec.name for engine in settings.engines])
     telling = peer_reports.of(settings, table, len(slots))
     if words[:1] and not words[0].startswith("-"):

@@ -1,9 +1,9 @@
 """One game of a match in flight: a small link that keeps its plies in memory.
 
-It feeds the dead man and turns the referee's last word into a game's end, and into its
-record when somebody asks; a ply of an order that waits for it is answered with GO_ON at
-once. Invariants: an interruption is no result; engines of a game that is over are gone, or
-idle and kept for the next, before it is said to be over.
+It feeds the dead man and turns the referee's last word into a game's end, with the PGN that
+the referee has written or, when somebody asks, a record; a ply of an order that waits for it
+is answered with GO_ON at once. Invariants: an interruption is no result; engines of a game
+that is over are gone, or idle and kept for the next, before it is said to be over.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ class Game:
         self.order = sealed.order
         self._seated, self._site, self._hear = seated, site, hear
         self._plies: list[bytes] = []
+        self._pgn: list[bytes] = []
         self._started_ms = _now_ms()
         self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
         self._end: End | None = None
@@ -156,6 +157,8 @@ class Game:
             case frames.Kind.CHUNK:
                 if self._hear is not None:
                     self._hear(frames.Chunk.decode(frame.payload))
+            case frames.Kind.PGN:
+                self._pgn.append(frame.payload)
             case frames.Kind.FINISHED:
                 self._end = self._ended(contract.loads(frame.payload))
             case frames.Kind.INTERRUPTED:
@@ -186,6 +189,7 @@ class Game:
             started_ms=self._started_ms,
             ended_ms=ended_ms,
             record=record if self.order.recorded else None,
+            pgn=b"".join(self._pgn).decode(),
             unmet=tuple(result.unmet(told, self.order)),
         )
 

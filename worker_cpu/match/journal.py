@@ -18,16 +18,13 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from orchestrator import contract
-from orchestrator.arbiter import record as records
 from orchestrator.arbiter import verdict
 from orchestrator.common import errors, files
 from worker_cpu.match import schedule
 from worker_cpu.referee import result as referee_result
-
-Finished: TypeAlias = contract.GameRecord | referee_result.Ended
 
 VERSION = 1
 
@@ -51,8 +48,8 @@ class Result:
     ended_ms: int
 
     @classmethod
-    def of(cls, slot: schedule.Slot, game: Finished) -> Result:
-        """Take from a game's record what standings and resuming need."""
+    def of(cls, slot: schedule.Slot, game: referee_result.Ended) -> Result:
+        """Take from a game's end what standings and resuming need."""
         return cls(
             number=slot.number,
             round=slot.round,
@@ -64,7 +61,7 @@ class Result:
             loser=game.outcome.loser,
             details=game.outcome.details,
             note=game.outcome.note,
-            plies=_plies(game),
+            plies=game.plies,
             started_ms=game.started_ms,
             ended_ms=game.ended_ms,
         )
@@ -135,10 +132,7 @@ class Outputs:
 
     journal: pathlib.Path
     pgn: pathlib.Path | None = None
-    minimal: bool = False
     epd: pathlib.Path | None = None
-    comments: records.Comments = "tcec"
-    fields: frozenset[str] = frozenset()
 
     @property
     def last(self) -> pathlib.Path:
@@ -169,17 +163,17 @@ class Journal:
         found = past(self._outputs.journal)
         with contextlib.suppress(FileNotFoundError):
             kept = contract.loads(self._outputs.last.read_bytes())
-            if kept["game"]["number"] not in {result.number for result in found.results}:
+            if kept["game"]["number"] not in {one.number for one in found.results}:
                 _append(self._outputs.journal, _line(kept["game"]))
             self._complete(kept)
         return past(self._outputs.journal)
 
-    def write(self, slot: schedule.Slot, game: Finished) -> Result:
+    def write(self, slot: schedule.Slot, game: referee_result.Ended) -> Result:
         """Make a finished game durable in all files; ``last`` is wanted for more than one."""
-        result = Result.of(slot, game)
+        finished = Result.of(slot, game)
         texts = dict(self._texts(game))
         kept = {
-            "game": result.facts(),
+            "game": finished.facts(),
             "texts": texts,
             "sizes": {"pgn": _size(self._outputs.pgn), "epd": _size(self._outputs.epd)},
         }
@@ -187,18 +181,11 @@ class Journal:
             files.write(self._outputs.last, contract.dumps(kept).encode())
         _append(self._outputs.journal, _line(kept["game"]))
         self._complete(kept)
-        return result
+        return finished
 
-    def _texts(self, game: Finished) -> Iterator[tuple[str, str]]:
-        record = _record(game)
-        if self._outputs.pgn is not None and record is not None:
-            kept = self._outputs
-            yield (
-                "pgn",
-                records.pgn(
-                    record, minimal=kept.minimal, comments=kept.comments, fields=kept.fields
-                ),
-            )
+    def _texts(self, game: referee_result.Ended) -> Iterator[tuple[str, str]]:
+        if self._outputs.pgn is not None:
+            yield "pgn", game.pgn
         if self._outputs.epd is not None:
             yield "epd", " ".join(game.final_fen.split()[:4]) + ";\n"
 
@@ -211,18 +198,6 @@ class Journal:
         for name, path in (("pgn", self._outputs.pgn), ("epd", self._outputs.epd)):
             if path is not None and name in kept["texts"]:
                 _append_at(path, int(kept["sizes"][name]), kept["texts"][name].encode())
-
-
-def _plies(game: Finished) -> int:
-    if isinstance(game, referee_result.Ended):
-        return game.plies
-    return game.plies[-1].ply if game.plies else len(game.order.opening.moves)
-
-
-def _record(game: Finished) -> contract.GameRecord | None:
-    if isinstance(game, contract.GameRecord):
-        return game
-    return None if game.record is None else game.record()
 
 
 def _line(facts: Mapping[str, Any]) -> bytes:

@@ -23,6 +23,7 @@ class Orders:
         return contract.GameOrder(
             season="match",
             season_name="",
+            site=settings.site,
             event="match",
             event_name=settings.event,
             game=f"{self._match}-{slot.number}-{attempt}",
@@ -38,7 +39,8 @@ class Orders:
             variant=settings.variant,
             adjudication=settings.adjudication,
             journaled=False,  # a match keeps games, not plies: no clock waits for it
-            recorded=settings.pgn is not None,
+            recorded=False,
+            pgn=None if settings.pgn is None else _style(settings),
             traffic=settings.listens,
             hand_on=settings.sandbox == "plain",
             # a sandbox is made for two engines: it hides each from the other
@@ -49,6 +51,14 @@ class Orders:
         dealt = self._deal(slot.opening)
         players = [self._settings.engines[engine] for engine in slot.engines]
         return self._books.extended(dealt, slot.opening, players)
+
+
+def _style(settings: arguments.Settings) -> contract.PgnStyle:
+    return contract.PgnStyle(
+        minimal=settings.minimal,
+        comments=settings.comment_style,
+        fields=tuple(sorted(settings.fields)),
+    )
 
 
 def _staying(white: engines.Engine, black: engines.Engine) -> tuple[contract.Side, ...]:

@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
+from orchestrator.arbiter import eco
 from worker_cpu.referee import process
 
 REQUEST_BYTES = 1 << 16  # bytes: far above any line of arguments
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends with its link
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the referees
+    eco.names()  # read once for all referees: a PGN names its opening
     gc.freeze()  # what the imports left behind is little; to look for it takes 10 ms and more
     while True:
         words, descriptors, _, _ = socket.recv_fds(link, REQUEST_BYTES, 2)

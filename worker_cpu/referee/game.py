@@ -63,6 +63,7 @@ class Game:
         self._telling = ply_reporter.Telling(table, order)
         self._thinking: contract.Side | None = None
         self._last_san = ""
+        self._began_ms = time.time_ns() // _NS
         self._last_stop_ns = 0
         self._announced_ns = 0
         self.late: dict[str, Any] | None = None  # of a flag: when, what it took, and beyond it
@@ -192,7 +193,7 @@ class Game:
         self._hear_offer(side, thought)
         if outcome is None and self._order.agreed_draws and all(self._offers.values()):
             outcome = verdict.agreement()
-        if self._order.recorded:
+        if self._order.recorded or self._order.pgn:
             ply = self._played(side, reply, thought, charge)
             self._telling.take(ply, self._last_san, search)
         self._last_stop_ns = thought.stop_ns
@@ -260,9 +261,11 @@ class Game:
     def _search(self, side: contract.Side, output: bytes) -> base.Search:
         return plies.search(self._players[side], output, side, self._order.engine(side))
 
-    def tell_kept(self) -> None:
-        """Write down the plies that were kept, and send them."""
+    def tell_kept(self, outcome: contract.Outcome) -> None:
+        """Write down the plies that were kept, or the PGN that is made of them, and send them."""
         self._telling.tell_kept(self.board, self._search)
+        if self._order.pgn:
+            self._telling.tell_pgn(outcome, self.reports(), self._search, self._began_ms)
 
 
 def _goes_on(hand: base.Handshake) -> bool:

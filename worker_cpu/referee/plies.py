@@ -57,6 +57,31 @@ def search(
     return dataclasses.replace(found, score=scores.white_view(found.score, "black"))
 
 
+def record(played: Played, found: base.Search) -> contract.PlyRecord:
+    """Return a ply as its PGN wants it: without its SAN, which is worked out along the game."""
+    return contract.PlyRecord(
+        ply=played.ply,
+        side=played.side,
+        move=played.move,
+        san="",
+        overhead_ns=0,
+        think_ns=played.charge.think_ns,
+        margin_ns=played.charge.margin_ns,
+        white_clock_ns=played.white_clock_ns,
+        black_clock_ns=played.black_clock_ns,
+        score=found.score,
+        depth=found.depth,
+        seldepth=found.seldepth,
+        nodes=found.nodes,
+        nps=found.nps,
+        tbhits=found.tbhits,
+        hashfull=found.hashfull,
+        pv=found.pv,
+        ponder=played.reply.ponder,
+        counters=played.counters,
+    )
+
+
 def payload(played: Played, san: str, found: base.Search) -> bytes:
     """Write a PLY frame's payload, a ``contract.PlyRecord``."""
     ply: dict[str, Any] = {

@@ -2,7 +2,8 @@
 
 A journaled order's plies go out one by one, and the link is waited for with both clocks
 stopped. Those of any other order are kept as they are, and written down when the game has
-ended (decision 021). Invariant: the content of a ply does not depend on when it is told.
+ended (decision 021); of those that only a PGN is wanted of nothing but the PGN is sent.
+Invariant: the content of a ply does not depend on when it is told.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import TypeAlias
 from orchestrator import contract
 from orchestrator.arbiter import board
 from worker_cpu.protocols import base
-from worker_cpu.referee import io_loop, plies
+from worker_cpu.referee import io_loop, plies, result
 from worker_cpu.wire import frames
+
+PIECE_BYTES = 1 << 20  # bytes of a PGN in a frame: far below the limit of one
+NOTHING = base.Search()
 
 Search: TypeAlias = Callable[[contract.Side, bytes], base.Search]  # reads a search's output
 
@@ -48,7 +52,23 @@ class Telling:
 
     def tell_kept(self, game: board.GameBoard, search: Search) -> None:
         """Write down the plies that were kept, and send them."""
+        if not self._order.recorded:
+            return
         sans = game.sans() if self._kept else ()
         for ply in self._kept:
             found = search(ply.side, ply.output)
             self._table.send(frames.Kind.PLY, plies.payload(ply, sans[ply.ply - 1], found))
+
+    def tell_pgn(
+        self, outcome: contract.Outcome, reports: result.Reports, search: Search, started_ms: int
+    ) -> None:
+        """Write the game as PGN, and send it in pieces."""
+        bare = self._order.pgn is not None and self._order.pgn.minimal
+        found = [
+            plies.record(ply, NOTHING if bare else search(ply.side, ply.output))
+            for ply in self._kept
+        ]
+        text = result.pgn(self._order, outcome, reports, found, started_ms)
+        data = text.encode(errors="replace")
+        for at in range(0, len(data), PIECE_BYTES):
+            self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

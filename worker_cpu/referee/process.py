@@ -44,7 +44,7 @@ def referee(
         table.traffic, table.excuses = order.traffic, order.excuses
         game = referee_game.Game(table, order, engines.seat(order), confinement)
         outcome = game.play(cpus)
-        game.tell_kept()
+        game.tell_kept(outcome)
         staying = game.staying(outcome) if order.keep else []
         reports = dismiss(table, game.reports(), order.timeouts.quit_ms, staying)
         engines.keep(order, staying, game.hands())

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from orchestrator import contract
 from orchestrator.arbiter import eco, own_book, rmobility
+from orchestrator.arbiter import record as records
+
+Reports: TypeAlias = Mapping[contract.Side, contract.EngineReport]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +31,10 @@ class Unmet:
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted."""
+    """How a game ended, after how many plies; ``record`` makes its record, if one is wanted.
+
+    ``pgn`` is there where its order wanted it.
+    """
 
     order: contract.GameOrder
     outcome: contract.Outcome
@@ -36,6 +43,7 @@ class Ended:
     started_ms: int
     ended_ms: int
     record: Callable[[], contract.GameRecord] | None = None
+    pgn: str = ""
     unmet: tuple[Unmet, ...] = ()
 
 
@@ -68,6 +76,34 @@ def game_record(
         }
     )
     return eco.classified(record)
+
+
+def pgn(
+    order: contract.GameOrder,
+    outcome: contract.Outcome,
+    reports: Reports,
+    plies: Sequence[contract.PlyRecord],
+    started_ms: int,
+) -> str:
+    """Write the PGN of a game that has just ended, as its order wants it."""
+    style = order.pgn or contract.PgnStyle()
+    record = contract.GameRecord.model_construct(  # of parts that were checked before
+        order=order,
+        attempt=order.game,
+        started_ms=started_ms,
+        ended_ms=time.time_ns() // 1_000_000,
+        white=reports["white"],
+        black=reports["black"],
+        plies=tuple(plies),
+        outcome=outcome,
+        r_mobility=rmobility.of_record(order, plies, outcome),
+    )
+    return records.pgn(
+        eco.classified(record),
+        minimal=style.minimal,
+        comments=style.comments,
+        fields=frozenset(style.fields),
+    )
 
 
 def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[Unmet]:

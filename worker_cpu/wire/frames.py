@@ -50,6 +50,7 @@ class Kind(enum.IntEnum):
     FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen", "plies"}
     INTERRUPTED = 8  # referee: {"cause", "evidence"}
     DISMISS = 9  # link: no more orders, kept engines may quit; no payload
+    PGN = 10  # referee: a piece of the game's PGN, before FINISHED, where its order wants one
 
 
 class FrameError(errors.HostError):

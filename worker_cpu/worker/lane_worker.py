@@ -22,7 +22,6 @@ from collections.abc import Callable
 import structlog
 
 from orchestrator import contract
-from orchestrator.arbiter import record as records
 from orchestrator.common import errors
 from orchestrator.ledger import api, lane_store, lanes
 from orchestrator.testmatch import orders
@@ -129,7 +128,7 @@ class LaneKeeper:
         if spec is None:
             return game.Interrupted("closed", lanes.STOPPED)
         try:
-            order = self._pins.verify(spec.order(lease.game)).order
+            order = self._pins.verify(_written(spec.order(lease.game), lease)).order
             own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
             scratch = self._directory.scratch_of(lease.attempt)
             limit = self._settings.dead_man_seconds
@@ -284,18 +283,22 @@ def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
     )
 
 
+def _written(order: contract.GameOrder, lease: lanes.Lease) -> contract.GameOrder:
+    """Return an order that has its PGN written in the lane, and needs no plies."""
+    place = f"{lease.hall}/{lease.lane}"
+    return order.model_copy(update={"site": place, "recorded": False, "pgn": contract.PgnStyle()})
+
+
 def _result(played: game.End) -> dict[str, str | int | None]:
     if isinstance(played, game.Interrupted):
         return {"cause": played.cause, "evidence": played.evidence}
-    assert played.record is not None  # only resumed matches know games without one
-    whole = played.record()
-    outcome = whole.outcome
+    outcome = played.outcome
     return {
         "result": outcome.result,
         "ending": outcome.ending,
         "loser": outcome.loser,
         "details": outcome.details,
         "note": outcome.note,
-        "plies": whole.plies[-1].ply if whole.plies else 0,
-        "pgn": records.pgn(whole),
+        "plies": played.plies,
+        "pgn": played.pgn,
     }

@@ -128,9 +128,8 @@ class GameLine:
             raise ValueError(f"ply {ply.ply} follows ply {self.last}")
         mover = self._board.turn
         own = self._own[mover]
-        shown = self._show(
-            ply.move, lambda before, after: pgn_comments.engine(before, after, ply, own), ply
-        )
+        pv = boards.variation(self._board, ply.pv)
+        shown = self._show(ply.move, lambda _, after: pgn_comments.engine(after, ply, pv, own), ply)
         own.expect(self._board, ply.ponder)
         self._own[not mover].answer(shown.san)
         return shown
