@@ -4,8 +4,9 @@ Tags: the seven-tag roster, then the others in alphabetical order. One comment w
 engines' options stands before the first move (TCEC's alone), one comment behind every move
 (``pgn_comments``), the closing sentence of the verdict in the last one. Invariants: the
 text reads back without an error whatever the engines wrote (braces, quotes, line ends);
-no line is longer than 80 columns, but for words that cannot begin a line; the text ends
-with an empty line, so games can be appended to one another.
+no line is longer than 80 columns, but for words that cannot begin a line and, in the match
+programs' dialects, for moves whose comment is longer; the text ends with an empty line, so
+games can be appended to one another.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ def pgn(
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
     if minimal:
-        movetext = _bare_movetext(record)
+        movetext = _wrap(_bare_movetext(record))
     elif comments == "tcec":
-        movetext = _movetext(record)
+        movetext = _wrap(_movetext(record))
     else:
-        movetext = _peer_movetext(record, comments, fields)
-    return "\n".join([*tag_lines, "", *_wrap(movetext), "", ""])
+        movetext = _lines(_peer_movetext(record, comments, fields))
+    return "\n".join([*tag_lines, "", *movetext, "", ""])
 
 
 def tags(record: contract.GameRecord) -> dict[str, str]:
@@ -91,7 +92,9 @@ def _time_controls(order: contract.GameOrder) -> dict[str, str]:
     white, black = str(order.control("white")), str(order.control("black"))
     if white == black:
         return {"TimeControl": white}
-    return {"WhiteTimeControl": white, "BlackTimeControl": black}
+    own = {"WhiteTimeControl": white, "BlackTimeControl": black}
+    clocks = {control.split(" ")[0] for control in (white, black)}
+    return own if len(clocks) > 1 else {"TimeControl": clocks.pop(), **own}
 
 
 def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str]:
@@ -217,6 +220,17 @@ def _one_line(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.split())
+
+
+def _lines(moves: Iterable[str]) -> Iterator[str]:
+    """Yield lines of whole moves with their comments, as match programs break them."""
+    line = ""
+    for move in moves:
+        if line and len(line) + 1 + len(move) > COLUMNS:
+            yield line
+            line = ""
+        line = f"{line} {move}" if line else move
+    yield line
 
 
 def _wrap(tokens: Iterable[str]) -> Iterator[str]:

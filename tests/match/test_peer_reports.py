@@ -325,6 +325,27 @@ def test_comments_are_the_other_programs(style: record.Comments, moves: str) -> 
     assert " ".join(text.split("\n\n")[1].split()) == moves
 
 
+def test_no_line_ends_within_a_comment() -> None:
+    """Scripts read a move and its comment from one line, as the other programs write them."""
+    fields = {"nodes", "seldepth", "nps", "hashfull", "tbhits", "timeleft", "pv"}
+    text = record.pgn(game(), comments="fastchess", fields=fields)
+    lines = text.split("\n\n")[1].splitlines()
+    assert len(lines) > 2
+    assert all(line.count("{") == line.count("}") for line in lines)
+    assert all(len(line) <= record.COLUMNS or line.count("{") == 1 for line in lines)
+
+
+def test_engines_with_one_clock_and_other_limits_keep_the_tag_of_the_clock() -> None:
+    """OpenBench's client looks for TimeControl; the limits are in each side's own tag."""
+    played = game()
+    limited = contract.TimeControl(base_ms=60_000, increment_ms=100, nodes=9)
+    black = played.order.black.model_copy(update={"time_control": limited})
+    order = played.order.model_copy(update={"black": black})
+    tags = record.tags(played.model_copy(update={"order": order}))
+    assert tags["TimeControl"] == tags["WhiteTimeControl"] == "60+0.1"
+    assert tags["BlackTimeControl"] == "60+0.1 nodes=9"
+
+
 def test_comments_follow_the_output_unless_they_are_named() -> None:
     """``comments=`` decides; else a script that asks for fastchess' lines has its PGN, too."""
     styles = {

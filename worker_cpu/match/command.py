@@ -12,7 +12,6 @@ import secrets
 import shlex
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
@@ -250,8 +249,6 @@ def _end(
     if stopped and not complete:
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
-    if settings.crc32 and settings.pgn is not None and settings.pgn.exists():
-        telling.say(f"File {settings.pgn} has CRC32: {zlib.crc32(settings.pgn.read_bytes()):#x}")
     if settings.json:
         click.echo(report.encoded(telling.facts(reason.value, complete=complete)))
     return STOPPED if stopped else 0

@@ -13,7 +13,6 @@ import collections
 import math
 import sys
 import time
-import zlib
 from collections.abc import Iterable
 from typing import TextIO
 
@@ -46,7 +45,8 @@ class _Peer(report.Report):
         self._print(self._started(slot))
 
     def _print(self, *lines: str) -> None:
-        print("\n".join(lines), file=self._lines, flush=True)
+        if lines:
+            print("\n".join(lines), file=self._lines, flush=True)
 
     @property
     def _two(self) -> bool:
@@ -94,9 +94,7 @@ class Fastchess(_Peer):
                 self._print(f"Player: {name}", f"  Timeouts: {kinds['timeouts']}")
                 self._print(f"  Crashed: {kinds['crashes']}")
             self._print("")
-        pgn = self._settings.pgn
-        if self._settings.crc32 and pgn is not None and pgn.exists():
-            self._print(f"File {pgn} has CRC32: {zlib.crc32(pgn.read_bytes()):#x}")
+        self._print(*self._checksum())
         seconds = int(time.monotonic() - self._began)
         spent = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
         self._print("Finished match", f"Total Time: {spent} (hours:minutes:seconds)", "")

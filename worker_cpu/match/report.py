@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import time
+import zlib
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -112,6 +113,8 @@ class Report:
         if len(self._table.names) == 2 and self._table.played:
             self.say("\n".join([self._score(), *self._colours(), *self._match_lines()]))
         self.say("\n".join(["", *_ranking(self._table), *_faults(self._table)]))
+        for line in self._checksum():
+            self.say(line)
         self.say(f"\nFinished match{f': {reason}' if reason else ''}")
 
     def facts(self, reason: str, *, complete: bool) -> dict[str, Any]:
@@ -139,6 +142,12 @@ class Report:
             ],
             "sprt": self._test_facts(),
         }
+
+    def _checksum(self) -> list[str]:
+        pgn = self._settings.pgn
+        if not self._settings.crc32 or pgn is None or not pgn.exists():
+            return []
+        return [f"File {pgn} has CRC32: {zlib.crc32(pgn.read_bytes()):#x}"]
 
     def _clocks(self) -> str:
         spoken = [engine.control.spoken for engine in self._settings.engines]
