@@ -237,7 +237,7 @@ def farm() -> None:
     """  # noqa: D301 - click reads the backspace as "do not wrap"
 
 
-DIALECTS = ("fastchess", "cutechess")
+DIALECTS = {"fastchess": "fastchess", "fast-chess": "fastchess", "cutechess": "cutechess"}
 
 
 def main() -> None:
@@ -251,7 +251,7 @@ def linked(words: list[str]) -> list[str]:
     A link such as ``fastchess`` or ``cutechess-cli`` to the program is all that scripts need.
     """
     name = os.path.basename(words[0])  # noqa: PTH119 - keeps `celery` commands light
-    dialect = next((one for one in DIALECTS if name.startswith(one)), None)
+    dialect = next((DIALECTS[one] for one in DIALECTS if name.startswith(one)), None)
     if dialect is None:
         return words[1:]
     return ["match", "-dialect", dialect, *(words[1:] or ["--help"])]

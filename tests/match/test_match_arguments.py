@@ -41,6 +41,7 @@ def first(*words: str) -> engines.Engine:
         (["tc=2+0.02s"], {"base_ms": 2_000, "increment_ms": 20}),
         (["tc=inf/8+0.08"], {"base_ms": 8_000, "increment_ms": 80}),
         (["tc=infinite", "nodes=9"], {"nodes": 9}),
+        (["tc=inf"], {"base_ms": engines.LONGEST_MS}),
     ],
 )
 def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
@@ -52,7 +53,6 @@ def test_time_controls(words: list[str], clock: dict[str, int]) -> None:
     "words",
     [
         [],
-        ["tc=inf"],
         ["tc=x"],
         ["tc=0+1"],
         ["tc=1+inf"],
@@ -252,6 +252,14 @@ def test_each_goes_before_an_engine_in_the_other_programs() -> None:
     assert settings.remarks == ("-dialect fastchess: Hash, tc: -each goes before -engine",)
 
 
+def test_what_is_for_two_engines_alone() -> None:
+    """A test of three is none, and a knockout of two a match; notes say so."""
+    settings = read("-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5")
+    assert (settings.test, len(settings.remarks)) == (None, 1)
+    settings = read("-tournament", "knockout")
+    assert (settings.plan.kind, len(settings.remarks)) == ("round-robin", 1)
+
+
 def test_words_of_an_engine_that_concern_the_match() -> None:
     """Claims are checked without trust; tscale= lengthens the time-outs, debug keeps a log."""
     settings = read("-each", "trust", "debug", "tscale=2")
@@ -365,11 +373,10 @@ def test_the_rest() -> None:
     [
         (["-rouns", "3"], "did you mean -rounds"),
         (["-quick", "cmd=true"], "-quick: found cmd=true; allowed: cmd=ONE cmd=OTHER book=FILE"),
-        (["-strict"], "-strict: not supported: leave it out"),
         (["-config", "file=c.json"], "-config file=c.json: not supported: farm match -resume"),
         (["-dialect", "arena"], "allowed: farm, fastchess, cutechess"),
         (["-dialect", "fastchess", "-games", "9", "-rounds", "9"], "at most 2 games a round"),
-        (["-tournament", "knockout"], "knockout: not supported: a season file has it"),
+        (["-engine", "cmd=true", "-tournament", "knockout"], "supported: a season file has it"),
         (["-tournament", "swiss"], "allowed: round-robin, roundrobin, gauntlet"),
         (["-gauntlet"], "write -tournament gauntlet"),
         (["-variant", "atomic"], "allowed: standard, fischerandom"),
@@ -397,7 +404,7 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "tc=2m+1"], "tc: found '2m'; allowed: seconds.*a unit is only s"),
         (["-engine", "cmd=true", "tc=hg10"], "tc=hg10: not supported: hourglass"),
         (["-engine", "cmd=true", "tscale=0"], "-engine tscale: found 0; allowed: above 0 to 100"),
-        (["-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5"], "found 3 engines"),
+        (["-sprt", "elo0=5", "elo1=0"], "allowed: elo0 below elo1"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(words: list[str], message: str) -> None:

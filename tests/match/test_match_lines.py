@@ -12,7 +12,7 @@ import table
 
 from orchestrator import commands, contract
 from orchestrator.common import errors
-from worker_cpu.match import arguments, programs
+from worker_cpu.match import arguments, engines, programs
 
 LINES = pathlib.Path(__file__).parent / "data" / "lines.txt"
 REFUSALS = 0.05  # of all lines, at most
@@ -49,6 +49,9 @@ def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engines of the lines are not here."""
     monkeypatch.setattr(programs, "command", lambda text, *_: [text])
     monkeypatch.setattr(programs, "directory", lambda text, *_: pathlib.Path(text))
+    monkeypatch.setattr(
+        engines, "configured", lambda name: engines.Wishes({"cmd": name, "name": name})
+    )
 
 
 def read(line: Line) -> arguments.Settings:

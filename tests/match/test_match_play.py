@@ -126,6 +126,13 @@ def test_engines_get_the_environment_of_the_caller(
     assert "FARM_REDIS_URL" not in shown
 
 
+def test_strict_tells_faults_by_the_exit_code(tmp_path: pathlib.Path) -> None:
+    """An engine that loses by a fault, or an option that is not taken, makes it 1."""
+    words = [*table.mating("good", "Good"), "-engine", "cmd=false", "-each", "tc=5", "-strict"]
+    table.play(tmp_path, *words, code=1)
+    table.play(tmp_path, *table.good_and_bad("-strict"))
+
+
 def test_a_misspelt_program_ends_the_match_before_its_first_game(tmp_path: pathlib.Path) -> None:
     """Exit code 2 and a sentence; no game, journal or PGN is begun."""
     engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-each", "tc=5"]

@@ -65,6 +65,7 @@ class Settings:
     penta: bool = True
     crc32: bool = False
     force_concurrency: bool = False
+    strict: bool = False
 
     @property
     def comment_style(self) -> record.Comments:
@@ -151,6 +152,12 @@ def _settings(draft: switches.Draft) -> Settings:
         field = engines.engines(draft.each, draft.own)
     else:
         field = engines.engines(engines.Wishes(), [one.under(draft.each) for one in draft.own])
+    _for_two(draft, len(field))
+    if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
+        draft.remarks.append(
+            "tc=inf without nodes= or depth=: a clock of 10 days, since an engine that is told to"
+            " search for ever need not answer"
+        )
     if "tables" in draft.match:
         draft.rules["syzygy"] = {**draft.tables, "path": draft.match.pop("tables")}
     elif draft.tables:
@@ -166,6 +173,21 @@ def _settings(draft: switches.Draft) -> Settings:
     )
     _check(settings)
     return settings
+
+
+def _for_two(draft: switches.Draft, count: int) -> None:
+    """Settle what only two engines can have: a test; of a knockout nothing but a match is left."""
+    if draft.unplayed and count > 2:
+        wanted = f"-tournament {draft.unplayed}"
+        raise cli_values.unsupported(wanted, switches.UNPLAYED[draft.unplayed])
+    if draft.unplayed:
+        draft.remarks.append(
+            f"-tournament {draft.unplayed}: of two engines it is a match; a level one ends level"
+        )
+    if count > 2 and draft.match.pop("test", None) is not None:
+        draft.remarks.append(
+            f"-sprt: a test is between two engines; the match of {count} is played to its end"
+        )
 
 
 def _timeouts(draft: switches.Draft) -> contract.Timeouts:
@@ -268,9 +290,6 @@ def check_machine(settings: Settings) -> None:
 
 def _check(settings: Settings) -> None:
     plan, openings = settings.plan, settings.openings
-    if settings.test is not None and plan.engines != 2:
-        allowed = "two engines; without -sprt more, or a match for each two"
-        raise cli_values.refuse("-sprt", f"{plan.engines} engines", allowed)
     if plan.seeds >= plan.engines:
         raise cli_values.refuse("-seeds", str(plan.seeds), f"fewer than the {plan.engines} engines")
     if len({engine.book is None for engine in settings.engines}) > 1:

@@ -1,7 +1,8 @@
 """``farm match``: the command, from the command line to the exit code.
 
-Exit codes: 0 all games are played or the sequential test is decided, 2 wrong usage, 3 the
-journal holds another match, 5 this host cannot play, 130 stopped by Ctrl-C or SIGTERM.
+Exit codes: 0 all games are played or the sequential test is decided, 1 with ``-strict`` an engine
+was at fault, 2 wrong usage, 3 the journal holds another match, 5 this host cannot play, 130 stopped
+by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from worker_cpu.match import (
     standings,
 )
 
+FAULTY = 1  # of -strict, as fastchess has it
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
 HELP_WORDS = {"-h", "-help", "--help"}
 VERSION_WORDS = {"-v", "-version", "--version"}
@@ -251,4 +253,6 @@ def _end(
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
         click.echo(report.encoded(telling.facts(reason.value, complete=complete)))
+    if settings.strict and not telling.faultless and not stopped:
+        return FAULTY
     return STOPPED if stopped else 0

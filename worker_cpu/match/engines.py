@@ -33,6 +33,7 @@ KEYS = (
 TIMES = "seconds, minutes:seconds or hours:minutes:seconds; a unit is only s"
 ENDLESS = ("inf", "infinite")
 BOOK_MOVES = 1000  # of a Polyglot book without bookdepth=: as cutechess-cli has it
+LONGEST_MS = 10 * 86_400_000  # of a clock: what tc=inf alone is here
 RESTARTS = ("auto", "on", "off")
 CONFIGURATION = "engines.json"
 _OF_CONFIGURATION = {
@@ -241,6 +242,8 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
         clock["move_ms"] = cli_values.seconds_as_ms(f"{where} st", values["st"])
     elif values.get("tc", "inf") not in ENDLESS:
         clock = _tc(values["tc"], f"{where} tc")
+    elif "tc" in values and not {"nodes", "depth"} & values.keys():
+        clock["base_ms"] = LONGEST_MS  # who is told to search for ever need not answer
     for key in ("nodes", "depth"):
         if key in values:
             clock[key] = cli_values.number(f"{where} {key}", values[key], 1)

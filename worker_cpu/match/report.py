@@ -36,6 +36,7 @@ class Report:
         self._running: set[int] = set()
         self._before, self._since = 0, time.monotonic()
         self._live = self._out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.unmet = False  # an engine did not take an option
 
     def say(self, text: str) -> None:
         """Print a line at once; on a terminal how far the match is stands below the last one."""
@@ -84,9 +85,16 @@ class Report:
     def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
         """Tell each of these sentences once in a match."""
         for note in notes:
+            self.unmet |= isinstance(note, referee_result.Unmet)
             if str(note) not in self._noted:
                 self._noted.add(str(note))
                 self._note(note)
+
+    @property
+    def faultless(self) -> bool:
+        """Say whether no engine lost by a fault or refused an option."""
+        faults = (self._table.faults(engine) for engine in range(len(self._table.names)))
+        return not self.unmet and not any(count for kinds in faults for count in kinds.values())
 
     def _note(self, note: str | referee_result.Unmet) -> None:
         self.say(f"Note: {note}")

@@ -32,7 +32,6 @@ IDLE = {
     "randomseed": "without -srand the seed is drawn for each match, and printed",
 }
 REFUSED = {
-    "strict": "leave it out, and look for 'Note:' and 'Fault' in the output",
     "engines": "the engines that conf= knows are those of engines.json; print that file",
     "loop": "start farm match again from the shell",
     "gauntlet": "write -tournament gauntlet",
@@ -84,6 +83,7 @@ class Draft:
     match: dict[str, Any] = dataclasses.field(default_factory=dict)
     remarks: list[str] = dataclasses.field(default_factory=list)
     dialect: Dialect = "farm"
+    unplayed: str = ""  # the tournament that is a match where two engines play it
     patience: float = 1.0  # times the time-outs off the clock
 
 
@@ -222,9 +222,10 @@ def _tbignore50(draft: Draft, where: str, group: list[str]) -> None:
 
 def _tournament(draft: Draft, where: str, group: list[str]) -> None:
     wanted = cli_values.one(where, group)
-    if wanted in UNPLAYED:
-        raise cli_values.unsupported(f"{where} {wanted}", UNPLAYED[wanted])
-    draft.plan["kind"] = cli_values.choice(where, wanted, TOURNAMENTS)
+    draft.unplayed = wanted if wanted in UNPLAYED else ""
+    draft.plan["kind"] = (
+        "round-robin" if draft.unplayed else cli_values.choice(where, wanted, TOURNAMENTS)
+    )
 
 
 def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
@@ -444,6 +445,7 @@ READERS: Mapping[str, Reader] = {
     "log": _log,
     "journal": _path("journal"),
     "resume": _flag,
+    "strict": _flag,
     "force-concurrency": _flag,
     "ratinginterval": _count("rating_interval", 0),
     "outcomeinterval": _count("outcome_interval", 0),
