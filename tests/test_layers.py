@@ -42,7 +42,7 @@ LAYERS = (
     "worker_cpu.engines",
     "worker_cpu.hall worker_cpu.referee worker_cpu.settings",
     "worker_cpu.host worker_cpu.match",
-    "worker_cpu.book worker_cpu.kibitz worker_cpu.link",
+    "worker_cpu.book worker_cpu.kibitz worker_cpu.link worker_cpu.remote",
     "worker_cpu.worker",
     "worker_cpu.tasks",
 )

@@ -72,6 +72,8 @@ COMMANDS = {
     "test": "orchestrator.commands.test:test",
     "lanes": "orchestrator.commands.lanes:lanes",
     "set-aside": "orchestrator.commands.lanes:set_aside",
+    # Of the workers' package; it needs no hall, so it is there whatever else is registered.
+    "work": "worker_cpu.remote.command:work",
     "worker-token": "orchestrator.commands.worker_token:worker_token",
     "engine": "orchestrator.commands.engine:engine",
     "outcome": "orchestrator.commands.rules:outcome",

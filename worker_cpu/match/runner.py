@@ -22,8 +22,10 @@ import os
 import pathlib
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
+from orchestrator import contract
 from orchestrator.common import errors
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.match import (
@@ -31,13 +33,12 @@ from worker_cpu.match import (
     game,
     journal,
     nest,
-    orders,
-    report,
     schedule,
     standings,
     stopping,
     traffic,
 )
+from worker_cpu.referee import result as referee_result
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
@@ -52,6 +53,39 @@ class Reason(enum.Enum):
     DECIDED = "the sequential test is decided"
     STOPPED = "stopped; the running games were finished"
     DROPPED = "stopped; the running games were dropped"
+
+
+class Writer(Protocol):
+    """Writes the orders of games: ``orders.Orders``, or a remote worker's batches."""
+
+    def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
+        """Return the order of a game's attempt."""
+
+
+class Keeper(Protocol):
+    """Keeps finished games: ``journal.Journal``, or a remote worker's spool."""
+
+    def write(self, slot: schedule.Slot, game: referee_result.Ended) -> object:
+        """Make a finished game durable."""
+
+
+class Teller(Protocol):
+    """Tells people what happens: ``report.Report``."""
+
+    def say(self, text: str) -> None:
+        """Print a line at once."""
+
+    def started(self, slot: schedule.Slot) -> None:
+        """Tell that a game begins."""
+
+    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+        """Tell a result."""
+
+    def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
+        """Tell each of these once in a match."""
+
+    def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
+        """Tell that a game ended without a verdict and is played again."""
 
 
 class Lane:
@@ -73,12 +107,15 @@ class Runner:
         self,
         settings: arguments.Settings,
         lanes: Sequence[handles.Cores],
-        written: orders.Orders,
-        kept: journal.Journal,
+        written: Writer,
+        kept: Keeper,
         table: standings.Standings,
-        told: report.Report,
+        told: Teller,
         scratch: pathlib.Path,
+        more: Callable[[], Iterable[schedule.Slot]] = tuple,
     ) -> None:
+        """Prepare a match; ``more`` is asked for further games when a lane may soon be idle."""
+        self._more = more
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
@@ -133,6 +170,8 @@ class Runner:
 
     def _fill(self) -> None:
         now = time.monotonic()
+        if len(self._queue) < len(self._lanes) and not self._stopping:
+            self._queue.extend(self._more())
         for lane in self._lanes:
             if lane.game is None and self._queue and not self._stopping and now >= lane.free_at:
                 self._start(lane, self._queue.popleft())

@@ -1,0 +1,1 @@
+"""``farm work``: games of other people's test matches on this machine, through their gateway."""

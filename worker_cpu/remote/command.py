@@ -1,0 +1,447 @@
+"""``farm work``: play games of a farm's test matches on this machine, through its gateway.
+
+One process speaks with the gateway and starts another one, the player, which plays
+(``player``); between them is a directory (``spool``). Invariants:
+
+* a finished game is on disk until the gateway has acknowledged it, whatever dies meanwhile;
+* a request may be repeated: a batch is named here before its first claim, a game is counted once;
+* the gateway may be away for as long as leases last: games go on, and are told when it is back;
+* this process ends in an orderly way at Ctrl-C: running games are finished (the second one drops
+  them), results are told, the other games are given back.
+
+Exit codes: 0 nothing is left to play (``--until-idle``), 2 wrong usage or a token that is refused,
+3 the gateway refuses a result, 5 this host cannot play, 130 stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import random
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import Final
+
+import click
+
+from orchestrator.common import bounds, errors, output
+from orchestrator.contract import remote
+from worker_cpu import settings
+from worker_cpu.engines import sandbox
+from worker_cpu.match import stopping
+from worker_cpu.remote import engines, gateway, player, spool
+
+LOOK_SECONDS: Final = 1.0  # s: between two looks into the spool
+SEND_SECONDS: Final = 3.0  # s: results are told together, this often at most
+SENT_AT_ONCE: Final = 16  # games of one request: about a megabyte
+RENEWALS: Final = 3.0  # renewals of a lease before it would end
+BACKOFF_SECONDS: Final = 1.0  # s: after the first failure; doubled by each further one
+LONGEST_BACKOFF_SECONDS: Final = 60.0
+LAST_TRIES: Final = 4  # attempts to tell what is left, before the worker ends
+UNPLAYABLE_SECONDS: Final = 60.0  # s: after games that this worker cannot play
+TRIES: Final = 3  # players that may end without a word and without a game between them
+STOPPED: Final = 130  # what shells say of a program that Ctrl-C ended
+VARIABLE: Final = "FARM_WORKER_TOKEN"
+
+
+class Worker:
+    """One worker: its batches, its player, its way to the gateway."""
+
+    def __init__(
+        self,
+        there: gateway.Gateway,
+        kept: spool.Spool,
+        known: list[engines.Engine],
+        options: player.Options,
+        *,
+        until_idle: bool,
+    ) -> None:
+        self._gateway, self._spool, self._engines, self._options = there, kept, known, options
+        self._until_idle = until_idle
+        self._batches: dict[str, spool.Batch] = {}
+        self._renew_at: dict[str, float] = {}
+        self._player: subprocess.Popen[bytes] | None = None
+        self._stop = stopping.Stop()
+        self._heeded = 0  # how urgent the stop was that the player was told of
+        self._claiming = ""  # the name of a claim whose answer has not come
+        self._ask_at = self._send_at = self._claim_at = 0.0
+        self._failures = self._deaths = 0
+        self._waits = ""
+        self._counted = 0
+        self._idle = self._greeted = False
+
+    def run(self) -> int:
+        """Play until there is a reason to stop; return the exit code. Raise ``FarmError``."""
+        with self._spool.locked(), self._stop.heard() as signals:
+            self._read_spool()
+            try:
+                while not self._done():
+                    self._ask()
+                    self._tend_player()
+                    self._wait(signals)
+                return self._leave()
+            finally:
+                self._end_player()
+
+    def _say(self, text: str) -> None:
+        click.echo(output.plain(text))
+
+    def _read_spool(self) -> None:
+        for batch in self._spool.batches():
+            if batch.gateway != self._gateway.url:
+                raise errors.RefusedError(
+                    f"{self._spool.directory} has games of {batch.gateway}: finish them there, or"
+                    " give this worker another directory (--spool)"
+                )
+            self._batches[batch.name] = batch
+            self._renew_at[batch.name] = 0.0
+        if self._batches:
+            self._say(f"going on with {self._missing()} games of before")
+
+    def _missing(self) -> int:
+        return sum(len(self._spool.missing(batch)) for batch in self._batches.values())
+
+    def _done(self) -> bool:
+        if self._player is not None:
+            return False
+        idle = self._until_idle and self._idle and not self._batches
+        return idle or bool(self._stop.urgency)
+
+    def _wait(self, signals: int) -> None:
+        """Wait for a signal, or until it is time to look again."""
+        poll = select.poll()
+        poll.register(signals, select.POLLIN)
+        for fd, _ in poll.poll(LOOK_SECONDS * 1000):
+            os.read(fd, 64)
+
+    # -- the gateway ---------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Tell results, renew leases, claim games; while the gateway is away, wait."""
+        if time.monotonic() < self._ask_at:
+            return
+        try:
+            if not self._greeted:
+                self._greet()
+            self._tell()
+            self._renew()
+            self._claim()
+        except gateway.AwayError as error:
+            self._back_off(error)
+        else:
+            if self._failures:
+                self._say("the gateway is back")
+            self._failures = 0
+
+    def _greet(self) -> None:
+        """Say whose token this is, and what this worker plays."""
+        told = self._gateway.token()
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(told["until_ms"] / 1000))
+        names = ", ".join(engine.name for engine in self._engines)
+        self._greeted = True
+        self._say(
+            f"worker of {told['name']} at {self._gateway.url}: {self._options.concurrency} games at"
+            f" a time, engines {names}; matches {' '.join(told['matches'])}, until {until}"
+        )
+
+    def _back_off(self, error: gateway.AwayError) -> None:
+        seconds = min(LONGEST_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**self._failures)
+        # Workers that lost the same gateway do not come back in the same moment.
+        seconds = max(seconds, error.seconds or 0.0) * random.uniform(0.75, 1.25)
+        if not self._failures:
+            self._say(f"the gateway is away ({error}); games go on, results are kept")
+        self._failures += 1
+        self._ask_at = time.monotonic() + seconds
+
+    def _tell(self) -> None:
+        """Tell what was played; forget batches that are told whole."""
+        if time.monotonic() < self._send_at and self._player is not None:
+            return
+        self._send_at = time.monotonic() + SEND_SECONDS
+        for batch in list(self._batches.values()):
+            while unsent := self._spool.unsent(batch)[:SENT_AT_ONCE]:
+                if not self._told(batch, unsent):
+                    break
+            if batch.name in self._batches and not self._spool.missing(batch):
+                self._forget(batch)
+
+    def _told(self, batch: spool.Batch, unsent: list[tuple[int, bytes]]) -> bool:
+        """Tell some games; return whether the batch goes on."""
+        try:
+            heard = self._gateway.results(batch.name, batch.token, [game for _, game in unsent])
+        except gateway.BatchOverError as error:
+            self._drop(batch, str(error))
+            return False
+        for number in heard.recorded:
+            self._spool.sent(batch, number)
+        if heard.recorded:
+            self._counted += len(heard.recorded)
+            self._say(f"{self._counted} games counted; {self._missing()} to play")
+            self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
+        if heard.refused:
+            number, why = next(iter(heard.refused.items()))
+            self._forget(batch)
+            raise errors.RefusedError(
+                f"the gateway refuses {batch.match} game {number}: {why}; tell the operator, and"
+                " look at this machine (its clock, memory, engines) before you start again"
+            )
+        if heard.over:
+            self._drop(batch, heard.over)
+        return not heard.over
+
+    def _renew(self) -> None:
+        for batch in list(self._batches.values()):
+            if time.monotonic() < self._renew_at[batch.name]:
+                continue
+            try:
+                renewed = self._gateway.renew(batch.name, batch.token)
+            except gateway.BatchOverError as error:
+                self._drop(batch, str(error))
+                continue
+            self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
+            if renewed.abort:
+                self._drop(batch, renewed.abort)
+
+    def _claim(self) -> None:
+        """Ask for games when all that are left are being played."""
+        running = self._options.concurrency if self._player is not None else 0
+        if self._stop.urgency or time.monotonic() < self._claim_at or self._missing() > running:
+            return
+        self._claiming = self._claiming or secrets.token_hex(12)
+        dealt = self._gateway.claim(self._wanted(self._claiming))
+        name, self._claiming = self._claiming, ""
+        self._idle = not dealt.orders
+        if not dealt.orders:
+            self._claim_at = time.monotonic() + dealt.wait_ms / 1000
+            if dealt.why != self._waits:
+                self._say(f"waiting: {dealt.why}")
+            self._waits = dealt.why
+            return
+        self._waits = ""
+        self._take(name, dealt)
+
+    def _wanted(self, name: str) -> remote.BatchWanted:
+        options = self._options
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+        found = {digest for engine in self._engines for digest in engine.files}
+        return remote.BatchWanted(
+            batch=name,
+            host=gateway.hostname(),
+            games=min(remote.MOST_GAMES, 2 * options.concurrency),
+            cores=options.threads,
+            memory_mb=memory // options.concurrency,
+            files=tuple(sorted(found)),
+        )
+
+    def _take(self, name: str, dealt: remote.BatchDealt) -> None:
+        try:
+            orders = tuple(engines.localized(order, self._engines) for order in dealt.orders)
+        except engines.UnplayableError as error:
+            self._gateway.give_back(name, dealt.token)
+            self._claim_at = time.monotonic() + UNPLAYABLE_SECONDS
+            self._say(f"given back: {error}")
+            return
+        batch = spool.Batch(
+            name, self._gateway.url, dealt.token, dealt.match, dealt.lease_ms, orders
+        )
+        self._spool.keep(batch)
+        self._batches[name] = batch
+        self._renew_at[name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
+        self._say(f"{batch.match}: dealt {len(orders)} games")
+        if self._player is not None:
+            self._spool.put(batch, [order.number for order in orders])
+
+    def _forget(self, batch: spool.Batch) -> None:
+        self._spool.forget(batch)
+        del self._batches[batch.name], self._renew_at[batch.name]
+
+    def _drop(self, batch: spool.Batch, why: str) -> None:
+        """Give up a batch that the gateway no longer wants; its running games end."""
+        self._say(f"{batch.match}: {why}")
+        wanted = self._spool.missing(batch)
+        self._forget(batch)
+        if wanted and self._player is not None:
+            self._player.send_signal(signal.SIGTERM)  # the games of other batches begin again
+
+    # -- the player ----------------------------------------------------------------------
+
+    def _tend_player(self) -> None:
+        """Start the player where there are games for it, tell it to stop, and see it end."""
+        if self._player is None:
+            if not self._stop.urgency and self._missing():
+                self._start_player()
+            return
+        if self._stop.urgency > self._heeded:
+            drop = self._stop.urgency >= stopping.DROP
+            self._player.send_signal(signal.SIGTERM if drop else signal.SIGINT)
+            self._heeded = stopping.DROP if drop else stopping.FINISH
+        code = self._player.poll()
+        if code is not None:
+            self._player = None
+            self._send_at = 0.0
+            self._judge(code)
+
+    def _start_player(self) -> None:
+        self._spool.empty_inbox()
+        for batch in self._batches.values():
+            if numbers := self._spool.missing(batch):
+                self._spool.put(batch, numbers)
+        # In a session of its own: Ctrl-C is this process' to hear.
+        self._player = subprocess.Popen(
+            self._options.command(), stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def _judge(self, code: int) -> None:
+        """Look at how a player ended; raise ``HostError`` where another one would end so, too."""
+        if code in (0, player.STOPPED):
+            self._deaths = 0
+            return
+        self._deaths += 1
+        if code > 0 or self._deaths >= TRIES:
+            self._leave()
+            raise errors.HostError(
+                f"the player ended with code {code}; what it said last stands above. Its games"
+                " were given back"
+            )
+        self._say(f"the player was ended by signal {-code}; its games begin again")
+
+    def _end_player(self) -> None:
+        """Leave no process behind, whatever has happened."""
+        if self._player is not None:
+            self._player.terminate()
+            self._player.wait()
+            self._player = None
+
+    # -- the end -------------------------------------------------------------------------
+
+    def _leave(self) -> int:
+        """Tell what is left, give back what was not played; return the exit code."""
+        for _ in range(LAST_TRIES):
+            self._ask_at = self._send_at = 0.0
+            try:
+                self._tell()
+                for batch in list(self._batches.values()):
+                    self._gateway.give_back(batch.name, batch.token)
+                    self._say(f"{batch.match}: gave back {len(self._spool.missing(batch))} games")
+                    self._forget(batch)
+            except gateway.AwayError as error:
+                self._back_off(error)
+                time.sleep(max(0.0, min(5.0, self._ask_at - time.monotonic())))
+            else:
+                break
+        if kept := sum(len(self._spool.unsent(batch)) for batch in self._batches.values()):
+            self._say(
+                f"{kept} results are kept in {self._spool.directory}: start the worker again before"
+                " their lease ends, and they count"
+            )
+        self._say(f"stopped; {self._counted} games counted")
+        return STOPPED if self._stop.urgency else 0
+
+
+@click.command()
+@click.argument("url")
+@click.option(
+    "--engines",
+    "roster",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False),
+    required=True,
+    help="A roster file (engines.toml): the engines that this machine has.",
+)
+@click.option(
+    "--token",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False, allow_dash=True),
+    help=f"The file with your access token, - for standard input; default: {VARIABLE}.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1_024),
+    help="Games at a time; default: one for each core, but one core.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1_024),
+    default=1,
+    show_default=True,
+    help="Cores of each game: matches whose engines have more threads are not for this worker.",
+)
+@click.option("--cpus", default="", metavar="LIST", help="Play on these CPUs alone, as 0-3,8.")
+@click.option(
+    "--sandbox",
+    "confined",
+    type=click.Choice(sandbox.WISHES),
+    default="auto",
+    show_default=True,
+    help="What confines engines. plain keeps them between games, and from nothing.",
+)
+@click.option(
+    "--spool",
+    "place",
+    type=click.Path(path_type=pathlib.Path, file_okay=False),
+    help="Where games lie until they are told; default: ~/.local/state/farm-work.",
+)
+@click.option("--until-idle", is_flag=True, help="End when no match has games for this worker.")
+def work(
+    url: str,
+    roster: pathlib.Path,
+    token: pathlib.Path | None,
+    concurrency: int | None,
+    threads: int,
+    cpus: str,
+    confined: sandbox.Wish,
+    place: pathlib.Path | None,
+    *,
+    until_idle: bool,
+) -> None:
+    """Play games of a farm's test matches on this machine, for the gateway at URL.
+
+    Needs outbound HTTPS and an access token from the farm's operator; no Redis and no open port.
+    Only engines of the roster file are started, and only for matches that pin the same files.
+    Ctrl-C finishes the running games and gives the others back; the second one drops them.
+
+    Example: farm work https://farm.example.org --token anna.token --engines engines.toml
+    """
+    wanted = settings.cpus_of(cpus, "--cpus")
+    if away := wanted - os.sched_getaffinity(0):
+        raise errors.UsageError(f"--cpus: this process may not use CPU {min(away)}")
+    cores = len(wanted or os.sched_getaffinity(0))
+    kept = spool.Spool((place or _state()).absolute())
+    options = player.Options(
+        spool=kept.directory,
+        concurrency=concurrency or max(1, (cores - 1) // threads),
+        threads=threads,
+        cpus=wanted,
+        sandbox=confined,
+    )
+    there = gateway.Gateway(url, _token(token))
+    worker = Worker(there, kept, engines.read(roster), options, until_idle=until_idle)
+    if code := worker.run():
+        sys.exit(code)
+
+
+def _state() -> pathlib.Path:
+    """Return the user's directory for what outlives a run (XDG base directories)."""
+    home = os.environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
+    return pathlib.Path(home) / "farm-work"
+
+
+def _token(path: pathlib.Path | None) -> str:
+    """Read the access token; never from an argument, which every user of this machine can read."""
+    if path is None:
+        found = os.environ.get(VARIABLE, "")
+    elif str(path) == "-":
+        found = sys.stdin.readline()
+    else:
+        try:
+            found = bounds.text(path, 4_096)
+        except bounds.DAMAGED as error:
+            raise errors.UsageError(f"--token {path}: cannot be read: {error}") from error
+    if not found.strip().isascii() or not found.strip().isprintable() or not found.strip():
+        raise errors.UsageError(
+            f"no access token: give --token FILE, or set {VARIABLE}; the farm's operator makes one"
+            " by `farm worker-token create`"
+        )
+    return found.strip()

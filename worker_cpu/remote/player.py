@@ -1,0 +1,171 @@
+"""The player of a remote worker: a process that plays what lies in the spool's inbox.
+
+It is ``farm match``'s runner on orders of the gateway: one process without a thread, referees of
+their own, kept engines where no sandbox forbids it. It ends when there is nothing more to play;
+the worker starts it again. It hears Ctrl-C and SIGTERM from the worker as ``farm match`` does, and
+SIGTERM from the kernel when the worker dies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+
+from orchestrator import contract
+from orchestrator.common import errors, output
+from orchestrator.contract import remote
+from worker_cpu.engines import sandbox, supervisor
+from worker_cpu.match import arguments, cores, journal, runner, schedule, standings
+from worker_cpu.referee import result
+from worker_cpu.remote import spool
+
+BOTH: tuple[contract.Side, ...] = ("white", "black")
+STOPPED = 130  # exit code after Ctrl-C or SIGTERM
+_NS = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How this machine plays: games at a time, cores of each, which CPUs, what confines engines."""
+
+    spool: pathlib.Path
+    concurrency: int
+    threads: int
+    cpus: frozenset[int]
+    sandbox: sandbox.Wish
+
+    def command(self) -> list[str]:
+        """Return the command line of a player that ends with this process."""
+        cpus = ",".join(map(str, sorted(self.cpus)))
+        words = (os.getpid(), self.spool, self.concurrency, self.threads, cpus, self.sandbox)
+        return [sys.executable, "-m", __name__, *map(str, words)]
+
+    @classmethod
+    def read(cls, words: list[str]) -> Options:
+        """Read what ``command`` wrote."""
+        place, concurrency, threads, cpus, wish = words
+        numbers = frozenset(map(int, filter(None, cpus.split(","))))
+        kind = sandbox.wish(wish, "--sandbox")
+        return cls(pathlib.Path(place), int(concurrency), int(threads), numbers, kind)
+
+
+class Player:
+    """Writes the runner's orders, keeps its games and tells of them."""
+
+    def __init__(self, kept: spool.Spool, *, stays: bool) -> None:
+        self._spool, self._stays = kept, stays
+        self._games: dict[int, tuple[spool.Batch, int]] = {}  # by the runner's own numbers
+        self._noted: set[str] = set()
+
+    def more(self) -> Iterator[schedule.Slot]:
+        """Yield what lies in the inbox, under numbers that no two batches share."""
+        for batch, number in self._spool.take():
+            at = len(self._games) + 1
+            self._games[at] = (batch, number)
+            yield schedule.Slot(at, 1, 1, white=0, black=1, opening=0, pair=None)
+
+    def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
+        """Return a game's order; nothing of it is sent while it runs."""
+        batch, number = self._games[slot.number]
+        order = batch.order(number)
+        told = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
+        return order.model_copy(update={**told, "keep": BOTH if self._stays else ()})
+
+    def write(self, slot: schedule.Slot, game: result.Ended) -> None:
+        """Put a finished game into the spool."""
+        batch, number = self._games[slot.number]
+        assert game.record is not None  # each order is recorded
+        whole = game.record()
+        thought_ms = math.ceil(sum(ply.think_ns for ply in whole.plies) / _NS)
+        self._spool.write(
+            batch.name,
+            remote.PlayedGame(
+                number=number,
+                plies=whole.plies,
+                outcome=whole.outcome,
+                final_fen=whole.final_fen,
+                white=whole.white,
+                black=whole.black,
+                # A clock that was set back meanwhile makes no game shorter than its moves.
+                wall_ms=max(whole.ended_ms - whole.started_ms, thought_ms),
+            ),
+        )
+
+    # -- what people read ----------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Print a line at once."""
+        print(output.plain(text), flush=True)  # a match and its engines have strangers' names
+
+    def started(self, slot: schedule.Slot) -> None:
+        """Tell that a game begins."""
+        self.say(f"{self._name(slot)}: started")
+
+    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+        """Tell a result."""
+        self.say(f"{self._name(slot)}: {result.result}, {result.sentence}")
+
+    def notes(self, notes: Iterable[str | result.Unmet]) -> None:
+        """Tell each of these sentences once."""
+        for note in map(str, notes):
+            if note not in self._noted:
+                self._noted.add(note)
+                self.say(f"note: {note}")
+
+    def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
+        """Tell that a game ended without a verdict and is played again."""
+        self.say(f"{self._name(slot)}: interrupted: {cause} {evidence.strip()[-200:]}".rstrip())
+
+    def _name(self, slot: schedule.Slot) -> str:
+        batch, number = self._games[slot.number]
+        order = batch.order(number)
+        return f"{batch.match} game {number} ({order.white.name} - {order.black.name})"
+
+
+def play(options: Options) -> int:
+    """Play until nothing is left; return the exit code. Raise ``FarmError``."""
+    stays = sandbox.choose(options.sandbox) == "plain"  # a sandbox is made for two engines
+    player = Player(spool.Spool(options.spool), stays=stays)
+    settings = arguments.Settings(
+        engines=(),
+        plan=schedule.Plan(engines=2),
+        concurrency=options.concurrency,
+        sandbox=options.sandbox,
+    )
+    with (
+        cores.held(options.concurrency, options.threads, options.cpus) as share,
+        tempfile.TemporaryDirectory(prefix="farm-work-") as scratch,
+    ):
+        if not share.bound:
+            player.say(
+                f"note: games are not bound to cores: {options.concurrency} games of"
+                f" {options.threads} threads need more than the {len(share.cpus)} CPUs there are"
+            )
+        table = standings.Standings(["White", "Black"])
+        reason = runner.Runner(
+            settings, share.lanes, player, player, table, player, pathlib.Path(scratch), player.more
+        ).run(list(player.more()))
+    return 0 if reason is runner.Reason.COMPLETE else STOPPED
+
+
+def main() -> int:
+    """Run a player for the worker that started it."""
+    supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGTERM)
+    worker, *words = sys.argv[1:]
+    if os.getppid() != int(worker):
+        return STOPPED  # it died before the kernel knew of the wish
+    try:
+        return play(Options.read(words))
+    except errors.FarmError as error:
+        print(f"farm: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
