@@ -26,7 +26,7 @@ def season_file(name: str) -> pathlib.Path:
     """Return the season file of a path, or of the name of one that comes with the farm."""
     path = pathlib.Path(name)
     shipped = SEASONS / f"{name}.toml"
-    if not path.exists() and shipped.exists():
+    if not path.is_file() and shipped.exists():
         return shipped
     if not path.is_file():
         names = ", ".join(sorted(file.stem for file in SEASONS.glob("*.toml")))

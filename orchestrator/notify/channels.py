@@ -13,12 +13,22 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.notify import notices, settings
 
+HOSTS: Final[dict[str, settings.Service]] = {
+    "discord.com": "discord",
+    "discordapp.com": "discord",
+    "hooks.slack.com": "slack",
+    "chat.googleapis.com": "google-chat",
+    "webhook.office.com": "teams",
+    "logic.azure.com": "teams",
+    "api.powerplatform.com": "teams",
+}
+LONGEST: Final = {"discord": 2_000, "google-chat": 4_000, "mattermost": 16_000}  # characters
 TIMEOUT_SECONDS: Final = 15.0  # s: a channel that hangs delays the others, never the season
 
 
@@ -90,22 +100,15 @@ def _server(channel: settings.Mail) -> smtplib.SMTP:
 
 
 def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body: str) -> None:
-    told = {
-        "id": notice.id,
-        "kind": notice.kind.value,
-        "at_ms": notice.at_ms,
-        "asks": notice.asks,
-        "subject": subject,
-        "text": f"{subject}\n{body}",
-        "facts": dict(notice.facts),
-    }
+    url = channel.url or settings.secret(channel.url_file)
+    told = _told(channel.service or _service(url), notice, subject, body)
     payload = contract.dumps(told).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "tournament-farm"}
     if secret := settings.secret(channel.secret_file):
         signed = hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest()
         headers["X-Farm-Signature"] = f"sha256={signed}"
     try:
-        request = _request(channel, payload, headers)
+        request = _request(url, payload, headers)
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - http(s)
             return
     except (http.client.InvalidURL, ValueError):
@@ -116,11 +119,46 @@ def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body:
         raise errors.HostError(f"webhook {channel.name}: {reason}") from error
 
 
-def _request(
-    channel: settings.Webhook, payload: bytes, headers: dict[str, str]
-) -> urllib.request.Request:
+def _service(url: str) -> settings.Service:
+    """Return whose webhook an address is, by its host; the farm's own where none is known."""
+    try:
+        host = urllib.parse.urlsplit(url).hostname or ""
+    except ValueError:
+        return "farm"
+    known = [name for name in HOSTS if host == name or host.endswith(f".{name}")]
+    return HOSTS[known[0]] if known else "farm"
+
+
+def _told(
+    service: settings.Service, notice: notices.Notice, subject: str, body: str
+) -> dict[str, Any]:
+    """Return what a service takes; chats get a text, with how to acknowledge it."""
+    if service == "farm":
+        return {
+            "id": notice.id,
+            "kind": notice.kind.value,
+            "at_ms": notice.at_ms,
+            "asks": notice.asks,
+            "subject": subject,
+            "text": f"{subject}\n{body}",
+            "facts": dict(notice.facts),
+        }
+    hint = f"\nfarm notify ack {notice.id}" if notice.asks else ""
+    text = f"{subject}\n{body.strip()}"
+    longest = LONGEST.get(service, len(text) + len(hint)) - len(hint)
+    text = (text if len(text) <= longest else f"{text[: longest - 1]}…") + hint
+    if service == "discord":
+        return {"content": text, "allowed_mentions": {"parse": []}}
+    if service == "teams":
+        block = {"type": "TextBlock", "text": text, "wrap": True}
+        card = {"type": "AdaptiveCard", "version": "1.4", "body": [block]}
+        kind = "application/vnd.microsoft.card.adaptive"
+        return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
+    return {"text": text}
+
+
+def _request(url: str, payload: bytes, headers: dict[str, str]) -> urllib.request.Request:
     """Return the request; raise ``ValueError`` for no address, which may be a secret."""
-    url = channel.url or settings.secret(channel.url_file)
     if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
         raise ValueError(url)
     return urllib.request.Request(url, payload, headers)  # noqa: S310 - http(s), checked above

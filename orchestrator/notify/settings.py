@@ -30,7 +30,8 @@ to = ["organizers@example.org"]
 [[channel]]
 kind = "webhook"
 name = "chat"
-url_file = "/etc/farm/webhook-url"
+url_file = "/etc/farm/webhook-url"         # Discord, Slack, Google Chat, Teams: by their host
+# service = "mattermost"                   # others by name; "farm": all facts as JSON
 secret_file = "/etc/farm/webhook-secret"   # signs the body: X-Farm-Signature
 only = ["event-over", "season-over"]
 """
@@ -58,12 +59,20 @@ class Mail(_Channel):
     to: tuple[str, ...] = pydantic.Field(min_length=1)
 
 
+Service = Literal["farm", "discord", "slack", "mattermost", "google-chat", "teams"]
+
+
 class Webhook(_Channel):
-    """An address that takes JSON by POST; where it is a secret, it stands in a file."""
+    """An address that takes JSON by POST; where it is a secret, it stands in a file.
+
+    Chat services refuse another service's JSON: ``service`` says whose it is, where its host
+    does not. ``farm`` is the farm's own, with all facts.
+    """
 
     kind: Literal["webhook"]
     url: str = ""
     url_file: pathlib.Path | None = None
+    service: Service | None = None
     secret_file: pathlib.Path | None = None
 
     @pydantic.model_validator(mode="after")

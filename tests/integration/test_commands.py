@@ -12,7 +12,7 @@ import harness
 import pytest
 
 from orchestrator import commands, contract
-from orchestrator.commands import programs
+from orchestrator.commands import launch, programs
 from orchestrator.ledger import store
 
 
@@ -188,6 +188,15 @@ def test_a_missing_program_is_warned_of_before_the_first_game(
         assert "scripted-3 (/opt/enigne)" in done.stdout + done.stderr
     assert len(json.loads(farm(url, "check", typo, "--json").stdout)["warnings"]) == 1
     assert json.loads(farm(url, "check", str(season(good)), "--json").stdout)["warnings"] == []
+
+
+def test_a_folder_hides_no_bundled_season(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is called as a bundled season is no season file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()
+    assert launch.season_file("demo").name == "demo.toml"
 
 
 def test_a_missing_network_is_warned_of(tmp_path: pathlib.Path) -> None:

@@ -343,6 +343,66 @@ def test_whatever_a_channel_is_the_notifier_goes_on(text: str, tmp_path: pathlib
     assert "a b" not in str(refused.value), "an address may be a secret"
 
 
+class _Chat(http.server.BaseHTTPRequestHandler):
+    """A chat service: it refuses what lacks its one key, and keeps the rest."""
+
+    told: ClassVar[list[dict[str, object]]] = []
+
+    def do_POST(self) -> None:
+        """Take JSON with the key that stands in the path."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.told.append(body)
+        self.send_response(204 if self.path.strip("/") in body else 400)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("service", "key"),
+    [
+        ("discord", "content"),
+        ("slack", "text"),
+        ("mattermost", "text"),
+        ("google-chat", "text"),
+        ("teams", "attachments"),
+    ],
+)
+def test_each_chat_service_gets_what_it_takes(
+    service: str, key: str, tmp_path: pathlib.Path
+) -> None:
+    """No key of another service's, and a text that is not too long."""
+    _Chat.told.clear()
+    notice = notices.Notice("n", notices.Kind.CRASH, 0, "x", FACTS)
+    with listening(_Chat) as port:
+        url = f"http://127.0.0.1:{port}/{key}"
+        (tmp_path / "notify.toml").write_text(
+            f'[[channel]]\nname = "c"\nkind = "webhook"\nurl = "{url}"\nservice = "{service}"\n'
+        )
+        (channel,) = settings.load(tmp_path / "notify.toml").channel
+        sending.send(channel, notice, "subject", "body " * 1_000)
+    (told,) = _Chat.told
+    assert set(told) <= {key, "type", "allowed_mentions"}
+    assert service != "discord" or len(str(told["content"])) <= 2_000
+
+
+@pytest.mark.parametrize(
+    ("url", "service"),
+    [
+        ("https://discord.com/api/webhooks/1/x", "discord"),
+        ("https://hooks.slack.com/services/T/B/x", "slack"),
+        ("https://chat.googleapis.com/v1/spaces/x", "google-chat"),
+        ("https://example.webhook.office.com/webhookb2/x", "teams"),
+        ("https://notdiscord.com/x", "farm"),
+        ("http://[x/", "farm"),
+    ],
+)
+def test_a_service_is_known_by_its_host(url: str, service: str) -> None:
+    """Whoever writes the address alone is understood; another host gets all facts."""
+    assert sending._service(url) == service
+
+
 def test_a_name_breaks_no_header() -> None:
     """A line end in a fact stays in one subject line: no header can be smuggled in."""
     facts = FACTS | {"engine": "a\r\nBcc: all@example.org"}
