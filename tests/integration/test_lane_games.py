@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import signal
@@ -214,6 +215,10 @@ def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathli
     assert kinds.count(lanes.ASIDE) == 1
     assert kinds.count(lanes.GAME) == 6 + len(aside)
     assert second.keeper.standing().set_aside == len(aside) > 0
+    # two lanes, each opened twice: two engines each time, and again after a game that was lost
+    lives = (tmp_path / "tests.jsonl").read_text().splitlines()
+    starts = {json.loads(life)["pid"] for life in lives}
+    assert len(starts) <= 8 + 2 * kinds.count(lanes.LOST), "engines stay between games"
     for name, count in (("games", 6), ("set-aside", len(aside))):
         text = (second.directory / f"{name}.pgn").read_text()
         assert text.count("[Event ") == count, name

@@ -64,6 +64,11 @@ class Seated:
         self.keeps = False  # engines of the last game may have stayed
         self._dismissed = False
 
+    @property
+    def waits(self) -> bool:
+        """Say whether both live and may play another order."""
+        return self.keeps and not self.dead_man.ended and not self.referee.ended(0)
+
     def feed(self) -> None:
         """Tell the dead man that this process lives."""
         self.dead_man.feed(handles.boottime_ns())

@@ -5,7 +5,8 @@ an official game waits. Invariants:
 
 * the hall's lock is held shared and the lane's own alone, from before a claim until the
   last engine is gone: an official game, which takes all of them, is never beside one;
-* engines run on the lane's cores only, and within its memory;
+* engines run on the lane's cores only, and within its memory; referee and engines of a match
+  stay for its next game (decision 021), and are gone before the lane's lock is let go;
 * while Redis is away the dead man is not fed: engines are dead before the lease is over.
 """
 
@@ -18,6 +19,7 @@ import secrets
 import select
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
@@ -31,6 +33,7 @@ from worker_cpu.hall import checksums, directory
 from worker_cpu.host import speed
 from worker_cpu.link import redis_retry
 from worker_cpu.match import cores, game
+from worker_cpu.referee import result
 
 log = structlog.get_logger()
 
@@ -47,7 +50,9 @@ class LaneKeeper:
         self._directory = directory.HallDirectory(configured.directory)
         self._lanes = lane_store.connect(configured.redis_url)
         self.lane = measured(configured)
-        self._fork_server = handles.ForkServer(_confinement(configured))
+        self._confinement = _confinement(configured)
+        self._fork_server = handles.ForkServer(self._confinement)
+        self._kept: _Seats | None = None
         self._pins = checksums.Pins()
         self._specs: dict[str, orders.Spec] = {}
 
@@ -96,8 +101,11 @@ class LaneKeeper:
         log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
 
     def _play_all(self, lock: int) -> None:
-        while self._played_one(lock):
-            pass
+        try:
+            while self._played_one(lock):
+                pass
+        finally:
+            self._leave()
 
     def _played_one(self, lock: int) -> bool:
         claim = self._claim()
@@ -128,18 +136,54 @@ class LaneKeeper:
         if spec is None:
             return game.Interrupted("closed", lanes.STOPPED)
         try:
-            order = self._pins.verify(_written(spec.order(lease.game), lease)).order
-            own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
-            scratch = self._directory.scratch_of(lease.attempt)
-            limit = self._settings.dead_man_seconds
-            seated = game.Seated(self._fork_server, own, scratch, lock, limit)
+            order = self._pins.verify(self._order(spec, lease)).order
+            seated = self._seats(spec, lease, lock)
         except errors.HostError as error:
             return game.Interrupted("host", str(error))
+        end: game.End | None = None
         try:
-            return _Attempt(self._lanes, self._settings, lease, seated, order).run()
+            end = _Attempt(self._lanes, self._settings, lease, seated, order).run()
+            return end
         finally:
-            seated.leave()
-            self._directory.forget_scratch(lease.attempt)
+            if order.keep and isinstance(end, result.Ended):
+                seated.keeps = True
+            else:
+                self._leave()
+
+    def _order(self, spec: orders.Spec, lease: lanes.Lease) -> contract.GameOrder:
+        """Return the order of a game whose PGN is written in the lane; nobody wants its plies."""
+        # a sandbox hides an engine from the other one: a third one's is not made for both
+        stays = self._confinement.kind == "plain" or len(spec.engines) == 2
+        return spec.order(lease.game).model_copy(
+            update={
+                "site": f"{lease.hall}/{lease.lane}",
+                "recorded": False,
+                "traffic": False,
+                "pgn": contract.PgnStyle(),
+                "keep": ("white", "black") if stays else (),
+            }
+        )
+
+    def _seats(self, spec: orders.Spec, lease: lanes.Lease, lock: int) -> game.Seated:
+        """Return referee and dead man of the game before where they can play on, else new ones."""
+        kept = self._kept
+        if kept is not None and kept.match == lease.match and kept.seated.waits:
+            kept.seated.keeps = False
+            return kept.seated
+        self._leave()
+        own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
+        scratch = self._directory.scratch_of(lease.attempt)
+        limit = self._settings.dead_man_seconds
+        seated = game.Seated(self._fork_server, own, scratch, lock, limit)
+        self._kept = _Seats(lease.match, lease.attempt, seated)
+        return seated
+
+    def _leave(self) -> None:
+        """Let referee, dead man and engines end; returns when they are gone."""
+        if self._kept is not None:
+            self._kept.seated.leave()
+            self._directory.forget_scratch(self._kept.attempt)
+            self._kept = None
 
     def _spec(self, match: str) -> orders.Spec | None:
         if match not in self._specs:
@@ -157,6 +201,14 @@ class LaneKeeper:
         # While Redis stays away this raises, and the game is played again.
         reply = redis_retry.patiently(lambda: self._lanes.complete_lane(lease, text, kind))
         log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
+
+
+class _Seats(NamedTuple):
+    """A referee and a dead man, and the match and the first attempt that they were started for."""
+
+    match: str
+    attempt: str
+    seated: game.Seated
 
 
 class _Attempt:
@@ -281,12 +333,6 @@ def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
         host=claim.host,
         deadline_ms=0,
     )
-
-
-def _written(order: contract.GameOrder, lease: lanes.Lease) -> contract.GameOrder:
-    """Return an order that has its PGN written in the lane, and needs no plies."""
-    place = f"{lease.hall}/{lease.lane}"
-    return order.model_copy(update={"site": place, "recorded": False, "pgn": contract.PgnStyle()})
 
 
 def _result(played: game.End) -> dict[str, str | int | None]:
