@@ -35,6 +35,7 @@ COMMANDS = {
     "launch": "orchestrator.commands.launch:launch",
     "serve": "orchestrator.commands.serve:serve",
     "serve-web": "orchestrator.commands.serve_web:serve_web",
+    "export-site": "orchestrator.commands.export_site:export_site",
     "serve-gateway": "orchestrator.commands.serve_gateway:serve_gateway",
     "exporter": "orchestrator.commands.exporter:exporter",
     "notify": "orchestrator.commands.notify:notify",

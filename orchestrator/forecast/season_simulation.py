@@ -187,19 +187,25 @@ class Playback:
     """A simulated season that happens again, as whoever shows seasons reads a ledger.
 
     Its time runs ``speed`` times as fast as ``clock`` (s), from the launch on; after the last
-    entry it stands still. Nobody played its games: there are no plies and no records.
+    entry it stands still. Without a clock all of it has happened. A ledger's plies and records
+    are not here: nobody played a simulated season's games, and others' are in the archive.
     """
 
     def __init__(
-        self, journal: Sequence[contract.Entry], speed: float, clock: Callable[[], float]
+        self,
+        journal: Sequence[contract.Entry],
+        speed: float = 1.0,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Begin now."""
         self._journal, self._speed, self._clock = journal, speed, clock
-        self._begun = clock()
+        self._begun = clock() if clock else 0.0
         self._season = str(journal[0].data["id"])
 
     def now_ms(self) -> int:
         """Return the season's time of day."""
+        if self._clock is None:
+            return self._journal[-1].at_ms
         passed_ms = (self._clock() - self._begun) * self._speed * 1000
         return min(self._journal[0].at_ms + round(passed_ms), self._journal[-1].at_ms)
 
@@ -215,6 +221,8 @@ class Playback:
         """Return the number of the last entry that has happened."""
         if journal != self._season:
             return 0
+        if self._clock is None:
+            return len(self._journal)
         return bisect.bisect_right(self._journal, self.now_ms(), key=lambda entry: entry.at_ms)
 
     def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:  # noqa: ARG002 - as a ledger

@@ -93,6 +93,15 @@ class PageFiles:
         text = text.replace('"icon.svg"', f'"{base}icon.svg"')
         return text.replace("<html ", f'<html data-static="{base}" ')
 
+    @property
+    def index(self) -> str:
+        """Return the live page."""
+        return self._pages[PAGES[0]].body.decode()
+
+    def static_files(self) -> dict[str, documents.Document]:
+        """Return what the pages refer to, by its address."""
+        return {f"static/{self.digest}/{place}": one for place, one in self._static.items()}
+
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes of the pages and of what they refer to."""
         return [

@@ -1,0 +1,57 @@
+// A season on a web host without a farm (`farm export-site`): what the API answers lies in files, and
+// nothing happens any more. It is loaded before the page, which knows nothing of it.
+
+const ROOT = "api/v1/"
+const BEAT_MS = 15000 // as the farm's own server breaks its silence
+const answers = window.fetch.bind(window)
+
+/** All plies of a game with their variations, packed: one file a game, not one a ply. */
+async function plies(place) {
+  const answer = await answers(`${ROOT}${place}/plies.bin`)
+  if (!answer.ok) return answer
+  return new Response(answer.body.pipeThrough(new DecompressionStream("gzip")))
+}
+
+window.fetch = async (asked, options) => {
+  const place = typeof asked === "string" && asked.startsWith(ROOT) ? asked.slice(ROOT.length) : null
+  if (place === null) return answers(asked, options)
+  const [, game, number] = /^(.*)\/plies\/(\d+)$/.exec(place) ?? []
+  if (!game) return answers(`${ROOT}${place}.json`, options)
+  const found = await plies(game)
+  return found.ok ? Response.json((await found.json())[number - 1] ?? null) : found
+}
+
+/** The stream: where things stand, and then silence. */
+window.EventSource = class extends EventTarget {
+  readyState = 0
+
+  constructor() {
+    super()
+    this.begin()
+  }
+
+  async begin() {
+    const told = await (await answers(`${ROOT}snapshot.json`)).json()
+    if (this.readyState) return
+    this.readyState = 1
+    this.onopen?.()
+    document.getElementById("link-state").textContent = "archive"
+    this.tell("snapshot", { ...told, now_ms: Date.now() })
+    this.beat = setInterval(() => this.tell("viewers", { count: null }), BEAT_MS)
+  }
+
+  tell(kind, data) {
+    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(data) }))
+  }
+
+  close() {
+    this.readyState = 2
+    clearInterval(this.beat)
+  }
+}
+
+window.BroadcastChannel = undefined // each tab has the files: none has to be told by another
+
+const sheet = new CSSStyleSheet()
+sheet.replaceSync(".filters { display: none }") // a file cannot be filtered
+document.adoptedStyleSheets = [sheet]

@@ -1,0 +1,145 @@
+"""A season as files for any web host: the live page, all that the API answers, PGN, TCEC's files.
+
+Made from a journal and its archive, without Redis and without a server. A folder holds one season.
+Files are named as the API names its answers, with ``.json`` behind; the page reads them by
+``page/js/archive.js``. The same journal and archive give the same files.
+"""
+
+from __future__ import annotations
+
+import gzip
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.broadcast import projector
+from orchestrator.broadcast.content import documents, replays, season_view
+from orchestrator.broadcast.feeds import files as feeds_files
+from orchestrator.broadcast.forecast import documents as forecasts
+from orchestrator.broadcast.forecast import settings
+from orchestrator.broadcast.web import page_files
+from orchestrator.common import errors
+from orchestrator.forecast import season_simulation
+from orchestrator.season.fold import events
+
+PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
+MARK: Final = "farm-site.json"  # says that a folder is an export, and may be written again
+_API: Final = pathlib.PurePosixPath("api/v1")
+# As the server's own, but for what a page cannot say of itself (frames).
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+_HEAD: Final = (
+    f'<head>\n  <meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    '\n  <script type="module" src="archive.js"></script>'
+)
+_API_LINK: Final = '<a href="api.html">Read API</a> · '
+
+Progress = Callable[[int, int], None]  # games written, of how many
+
+
+class Site:
+    """Writes one season below a folder."""
+
+    def __init__(
+        self, journal: Sequence[contract.Entry], archive: pathlib.Path, root: pathlib.Path
+    ) -> None:
+        """Fold a journal; raise ``LedgerDamagedError`` or ``RefusedError`` where that fails."""
+        _claim(root)
+        self._root = root
+        self._shelf = documents.Library()
+        source = season_simulation.Playback(journal)
+        directory = feeds_files.Directory(root / "tcec")
+        made = projector.Projector(source, archive, self._shelf, directory, lambda _: None)
+        made.look()
+        (self._season,) = made.seasons.values()
+        if self._season.damaged or self._season.failed:
+            raise errors.LedgerDamagedError(
+                f"the journal of season {self._season.id!r} cannot be shown; the log says why"
+            )
+        self._album = made.album
+        over = self._season.state.over
+        outlook = forecasts.Outlook(1 if over else settings.RUNS, {})
+        outlook.take(self._season.id, journal)
+        self._shelf.put(outlook.documents(source.now_ms()))
+
+    @property
+    def season(self) -> season_view.Season:
+        """Return the season."""
+        return self._season
+
+    def write(self, progress: Progress) -> int:
+        """Write all files; return how many games can be replayed."""
+        self._write_page()
+        for place in self._shelf.places():
+            found = self._shelf.get(place)
+            assert found is not None
+            self._put(str(_API / f"{place}.json"), found.body)
+        self._put(str(_API / "snapshot.json"), documents.of_json(self._snapshot()).body)
+        return self._write_games(progress)
+
+    def _snapshot(self) -> dict[str, Any]:
+        place = f"seasons/{self._season.id}"
+        parts = {"season": place, "game": f"{place}/live", "seasons": "seasons"}
+        found = {name: self._shelf.get(where) for name, where in parts.items()}
+        return {name: one and contract.loads(one.body) for name, one in found.items()}
+
+    def _write_page(self) -> None:
+        made = page_files.PageFiles(PAGE)
+        for place, document in made.static_files().items():
+            self._put(place, document.body)
+        page = made.index.replace("<head>", _HEAD, 1).replace(_API_LINK, "", 1)
+        self._put("index.html", page.encode())
+        self._put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
+        self._put("favicon.ico", (PAGE / "favicon.ico").read_bytes())
+
+    def _write_games(self, progress: Progress) -> int:
+        finished = list(self._finished())
+        texts: dict[str, list[bytes]] = {}  # by event
+        recorded = 0
+        for number, game in enumerate(finished, start=1):
+            replay = replays.of_game(self._season.state, game, self._album)
+            assert replay is not None
+            recorded += replay.recorded
+            place = _API / "seasons" / self._season.id / "games" / game.id
+            self._put(f"{place}.json", documents.of_json(replay.document()).body)
+            plies = [replay.ply(ply) for ply in range(1, replay.line.last + 1)]
+            packed = gzip.compress(documents.of_json(plies).body, mtime=0)
+            self._put(str(place / "plies.bin"), packed)
+            attempt = game.finished.attempt if game.finished else ""
+            text = self._album.pgn(self._season.id, game.id, attempt)
+            if text is not None:
+                texts.setdefault(game.event, []).append(text.rstrip(b"\n") + b"\n\n")
+                self._put(f"pgn/{self._season.id}/games/{game.id}.pgn", text)
+            progress(number, len(finished))
+        for event, of_event in texts.items():
+            self._put(f"pgn/{self._season.id}/{event}.pgn", b"".join(of_event))
+        whole = b"".join(b"".join(of_event) for of_event in texts.values())
+        self._put(f"pgn/{self._season.id}.pgn", whole)
+        return recorded
+
+    def _finished(self) -> Iterator[events.Game]:
+        for event in self._season.state.events.values():
+            for game in map(self._season.state.game, event.order):
+                if game.finished is not None:
+                    yield game
+
+    def _put(self, place: str, body: bytes) -> None:
+        path = self._root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+
+
+def _claim(root: pathlib.Path) -> None:
+    """Take a folder that is empty, or was taken before; raise ``RefusedError`` for any other."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if any(root.iterdir()) and not (root / MARK).is_file():
+            raise errors.RefusedError(
+                f"{root} holds other files; name an empty folder, or one of an earlier export"
+            )
+        (root / MARK).write_text('{"made_by": "farm export-site"}\n', encoding="utf-8")
+    except OSError as error:
+        raise errors.HostError(f"{root} cannot be written: {error}") from error

@@ -1,0 +1,104 @@
+"""A season as files: all that the API answers, and nothing that other folders hold is touched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pathlib
+
+import described
+import driver
+import pytest
+import theatre
+from click import testing
+from test_between_games import Scene
+
+from orchestrator import commands
+from orchestrator.arbiter import game_zip
+from orchestrator.broadcast.content import answers
+from orchestrator.forecast import season_simulation
+from orchestrator.season.fold import orders
+
+FARM = testing.CliRunner()
+
+
+def export(*words: str) -> testing.Result:
+    """Run the command; what it refuses is its exception."""
+    return FARM.invoke(commands.farm, ["export-site", *words])
+
+
+def archived(root: pathlib.Path) -> tuple[pathlib.Path, Scene]:
+    """Return an archive with a season of one played game, which goes on."""
+    scene = Scene(root)
+    game, attempt = scene.begin(moves=False)
+    scene.end(game, attempt, orders.game_order(scene.season.state, game))
+    archive = root / "archive"
+    folder = archive / "test" / "games" / game
+    folder.mkdir(parents=True)
+    for name, content in game_zip.unpack(scene.reel.records[attempt]).items():
+        (folder / name).write_bytes(content)
+    journal = season_simulation.journal_bytes(scene.season.journal)
+    (archive / "test" / "journal.jsonl").write_bytes(journal)
+    return archive, scene
+
+
+def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
+    """Documents are the API's, games have their plies and PGN, and no secret is told."""
+    archive, scene = archived(tmp_path)
+    site = tmp_path / "site"
+    done = export("test", "--to", str(site), "--archive", str(archive), "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output) == {
+        "season": "test",
+        "games": 1,
+        "replays": 1,
+        "folder": str(site),
+    }
+    api = site / "api" / "v1"
+    for path in api.rglob("*.json"):
+        place = str(path.relative_to(api).with_suffix(""))
+        if place != "snapshot":
+            described.check(described.typed(place), path.read_bytes(), place)
+    told = json.loads((api / "snapshot.json").read_bytes())
+    described.check_event("snapshot", told | {"now_ms": 1, "viewers": 0})
+    packed = (api / "seasons/test/games/league.1/plies.bin").read_bytes()
+    plies = gzip.decompress(packed)
+    described.check(tuple[answers.Ply, ...], plies, "plies")
+    assert [ply["san"] for ply in json.loads(plies)] == ["Nc3", "Nc6", "Nh3"]
+    pgn = (archive / "test/games/league.1/game.pgn").read_bytes()
+    for name in ("test", "test/league", "test/games/league.1"):
+        assert (site / f"pgn/{name}.pgn").read_bytes().strip() == pgn.strip()
+    assert json.loads((site / "tcec/crosstable.json").read_bytes())["Order"]
+    files = theatre.tree(site)
+    assert all(driver.SEED.encode() not in content for content in files.values())
+    again = export("test", "--to", str(site), "--archive", str(archive))
+    assert again.exit_code == 0
+    assert "1 games, 1 of them with moves" in again.output
+    assert theatre.tree(site) == files
+    assert scene.season.state.launched.id == "test"
+
+
+def test_a_simulated_journal_is_written_too(tmp_path: pathlib.Path) -> None:
+    """By its path; its games have results and no moves."""
+    journal = tmp_path / "demo.jsonl"
+    tape = theatre.simulated("demo")
+    journal.write_bytes(season_simulation.journal_bytes(tape.journal))
+    done = export(str(journal), "--to", str(tmp_path / "site"), "--archive", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    live = json.loads((tmp_path / "site/api/v1/seasons/demo/live.json").read_bytes())
+    assert (live["status"], live["recorded"]) == ("finished", False)
+
+
+@pytest.mark.parametrize("name", ["other", "farm"])
+def test_what_is_not_there_is_refused(tmp_path: pathlib.Path, name: str) -> None:
+    """An unknown season names those there are; a folder with other files is left alone."""
+    archive, _ = archived(tmp_path)
+    refused = export(name, "--to", str(tmp_path / "site"), "--archive", str(archive))
+    assert refused.exit_code != 0
+    assert "there: test" in str(refused.exception) + refused.output
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "index.html").write_text("mine")
+    refused = export("test", "--to", str(other), "--archive", str(archive))
+    assert "holds other files" in str(refused.exception) + refused.output
+    assert [path.name for path in other.iterdir()] == ["index.html"]
