@@ -5,25 +5,29 @@
     <archive>/<season>/games/<game>/given-up/<attempt>.jsonl
     <archive>/<season>/games/<game>/record.lost     (restored without its moves)
     <archive>/<season>/<event>.pgn
+    <archive>/<season>/closed.json                 (the season is over; what its events' PGN hold)
 
-Invariants: a file is complete or absent (written under another name, synced, renamed);
-what is here can be written again from ledger and journal at any time, and a second
-write of the same game changes nothing.
+Invariants: a file is complete or absent (written under another name, synced, renamed), but
+for an event's PGN, to which games are added: its end is compared when the season is opened.
+What is here can be written again from ledger and journal at any time, and a second write of
+the same game changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors, files
 
+_TAIL_BYTES = 1 << 16  # bytes: one read from the end of a mirror
+CLOSED = "closed.json"
 LOST = "record.lost"  # a mark in the folder of a game whose moves a restore could not find
 
 
@@ -103,23 +107,72 @@ class SeasonArchive:
         return self.directory / f"{_name(event)}.pgn"
 
     def extend_event(self, event: str, game: str) -> None:
-        """Add an archived game to the end of its event's PGN."""
+        """Add an archived game to the end of its event's PGN.
+
+        What a power cut leaves of it is found by ``ends_with``; a disk that refuses it keeps none.
+        """
         path = self.event_pgn(event)
-        temporary = path.with_name(path.name + ".tmp")
-        if path.exists():
-            shutil.copyfile(path, temporary)
-        with temporary.open("ab") as file:
-            file.write((self.pgn(game) or b"").rstrip(b"\n") + b"\n\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        is_new = not path.exists()
+        with path.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            left = memoryview(_entry(self.pgn(game) or b""))
+            try:
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    file.truncate(size)
+                raise
+        if is_new:
+            files.sync_directory(path.parent)
+
+    def ends_with(self, event: str, games: Iterable[str]) -> bool:
+        """Say whether an event's PGN ends with the first of ``games`` that is in the archive.
+
+        Of a file that was cut off in the middle of a game, or before it, it does not. Only the
+        end of the file is read; where no game is archived it must be empty, or missing.
+        """
+        last = next(filter(None, map(self.pgn, games)), None)
+        wanted = b"" if last is None else _entry(last)
+        try:
+            with self.event_pgn(event).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - len(wanted) - 2))
+                return file.read() in (wanted, b"\n\n" + wanted) and (size > 0) == bool(wanted)
+        except FileNotFoundError:
+            return not wanted
 
     def rebuild_event(self, event: str, games: Iterable[str]) -> None:
         """Write an event's PGN again from the folders of its games, in the given order."""
-        texts = (pgn.rstrip(b"\n") for pgn in map(self.pgn, games) if pgn is not None)
-        content = b"".join(text + b"\n\n" for text in texts)
+        content = b"".join(_entry(pgn) for pgn in map(self.pgn, games) if pgn is not None)
         if content or self.event_pgn(event).exists():
             files.write(self.event_pgn(event), content)
+
+    def close(self, last: int) -> None:
+        """Note that a season is over with its last entry, and how long its events' PGN are."""
+        sizes = {path.name: path.stat().st_size for path in self.directory.glob("*.pgn")}
+        content = contract.dumps({"entries": last, "events": sizes})
+        files.write(self.directory / CLOSED, content.encode())
+
+
+def closed(root: pathlib.Path, season: str) -> int:
+    """Return the last entry of a season that is over and whose files are as they were left, or 0.
+
+    Also 0 for one of an archive that was restored: its events' PGN are to be written first.
+    """
+    directory = root / season
+    try:
+        told = json.loads((directory / CLOSED).read_bytes())
+        sizes = {name: (directory / name).stat().st_size for name in told["events"]}
+        return int(told["entries"]) if sizes == told["events"] else 0
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0
+
+
+def _entry(pgn: bytes) -> bytes:
+    """Return a game's PGN as it stands among others."""
+    return pgn.rstrip(b"\n") + b"\n\n"
 
 
 def _name(text: str) -> str:
@@ -134,6 +187,20 @@ def _name(text: str) -> str:
 def journals(root: pathlib.Path) -> list[str]:
     """Return the names of the journals that an archive, or a copy of one, holds."""
     return sorted(path.parent.name for path in root.glob("*/journal.jsonl"))
+
+
+def last_line(root: pathlib.Path, season: str) -> str:
+    """Return the last line of a season's mirror, '' where there is none or it is torn."""
+    try:
+        with (root / season / "journal.jsonl").open("rb") as file:
+            at, tail = file.seek(0, os.SEEK_END), b""
+            while at and tail.count(b"\n") < 2:
+                size = min(at, _TAIL_BYTES)
+                at = file.seek(at - size)
+                tail = file.read(size) + tail
+    except FileNotFoundError:
+        return ""
+    return tail.decode(errors="replace").split("\n")[-2] if tail.endswith(b"\n") else ""
 
 
 def length(root: pathlib.Path, season: str) -> int:

@@ -6,7 +6,7 @@ Every pass derives everything from the state; the journal's growth is only a wak
 Killed at any point and started again, it goes on where the journal ends. A second
 ``serve`` on the same ledger is harmless (all its writes are compare-and-append); a
 second one on the same archive is refused. What is done for one season, and its invariants,
-are in ``season_runner``.
+are in ``season``. One that is over, archived and mirrored rests: of those, one a pass is looked at.
 
 A Redis that was restarted may come back without its last writes, or be another one. So each
 pass compares the end of every journal with the mirror; after a restart (another run id) no
@@ -28,7 +28,7 @@ import pathlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
@@ -70,6 +70,7 @@ class Server:
         self._ring = ring
         self._alive = alive
         self._runners: dict[str, serve_season.SeasonRunner] = {}
+        self._resting: dict[str, int] = {}  # seasons that are over, with their last entry
         self._run_id = ""  # the server that answered the last pass
         self._compared: set[str] = set()  # halls whose journals were compared in this pass
         self._damaged: dict[str, str] = {}  # suspended seasons, with the reason
@@ -117,6 +118,7 @@ class Server:
         run_id = self._ledger.run_id()
         if run_id != self._run_id:
             self._damaged.clear()  # it may be the right server again
+            self._resting.clear()  # and the ends of their journals are compared again
             self._miss_seasons()
             self._run_id = run_id
         self._farm_seen = self._farm.catch_up(run_id)
@@ -133,6 +135,7 @@ class Server:
         for season in self._standing.keys() & self._runners.keys():
             del self._standing[season]
             log.info("season.goes_on", season=season)
+        self._rest()
         self._publish()
 
     def _advance(self, runner: serve_season.SeasonRunner, now_ms: int) -> None:
@@ -179,12 +182,50 @@ class Server:
             self._ledger.set_alarms(reasons)
 
     def _open_seasons(self) -> None:
-        for season in self._ledger.seasons():
-            if season not in self._runners and season not in self._damaged:
+        launched = self._ledger.seasons()
+        self._look_at_resting(launched)
+        for season in launched:
+            known = season in self._runners or season in self._resting
+            if not known and season not in self._damaged:
                 self._guarded(season, functools.partial(self._open, season))
 
     def _open(self, season: str) -> None:
-        self._runners[season] = serve_season.SeasonRunner(self._ledger, self._root, season)
+        """Take a season into service; of one that is over nothing is read but its end."""
+        last = serve_season.at_rest(self._ledger, self._root, season, self._run_id)
+        if last:
+            self._resting[season] = last
+            self._withdraw(season)
+        else:
+            self._runners[season] = serve_season.SeasonRunner(self._ledger, self._root, season)
+
+    def _rest(self) -> None:
+        """Let go of seasons that are over and archived: nothing happens in them any more."""
+        for runner in self._living():
+            if runner.over:
+                self._guarded(runner.season, functools.partial(self._close, runner))
+
+    def _close(self, runner: serve_season.SeasonRunner) -> None:
+        self._withdraw(runner.season)
+        self._resting[runner.season] = runner.rest()
+        del self._runners[runner.season]
+        log.info("season.rests", season=runner.season)
+
+    def _withdraw(self, season: str) -> None:
+        for hall in self._ledger.halls():
+            self._ledger.withdraw(hall, season)
+
+    def _look_at_resting(self, launched: Sequence[str]) -> None:
+        """Take one that has grown, or is lost, into service again; in each pass one is looked at.
+
+        A hall that was away may tell the result of a season that was abandoned meanwhile.
+        """
+        for season in self._resting.keys() - set(launched):
+            last = self._resting.pop(season)
+            self._give_up(season, serve_season.lost_entries(season, 0, last))
+        for season in list(self._resting)[:1]:
+            last = self._resting.pop(season)
+            if self._ledger.last(season) == last:
+                self._resting[season] = last  # now the last to be looked at
 
     def _guarded(self, season: str, step: Callable[[], None]) -> None:
         """Take a season out of service whatever goes wrong with it, and no other.
@@ -211,8 +252,7 @@ class Server:
         self._drop(season)
         if not known:
             log.error("season.damaged", season=season, error=str(error))
-        for hall in self._ledger.halls():
-            self._ledger.withdraw(hall, season)
+        self._withdraw(season)
 
     def _stand(self, season: str, error: Exception) -> None:
         self._drop(season)

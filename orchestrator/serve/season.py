@@ -17,7 +17,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, mirror
 from orchestrator.season import decide
-from orchestrator.season.fold import amendments, orders, state
+from orchestrator.season.fold import amendments, entries, events, orders, state
 from orchestrator.serve import archive, backoff, interruptions
 
 log = structlog.get_logger()
@@ -51,6 +51,23 @@ def unforeseen(season: str, error: Exception) -> errors.LedgerDamagedError:
     )
 
 
+def at_rest(ledger: api.Ledger, root: pathlib.Path, season: str, run_id: str) -> int:
+    """Return the last entry of a season that is over and wholly archived, 0 for any other.
+
+    Only the ends of journal and mirror are read: nothing of such a season has to be folded. Its
+    journal may be written to from now on, as if all of it had been compared.
+    """
+    last = ledger.last(season)
+    ends = ledger.read(season, max(0, last - 1), 1)
+    if not ends or ends[0].kind not in entries.ENDS or ledger.mirrored(season) != last:
+        return 0
+    if archive.closed(root, season) != last or archive.last_line(root, season) != ends[0].line():
+        return 0
+    if not ledger.set_checked(season, run_id):
+        raise errors.LedgerUnreachableError("Redis was restarted meanwhile; compare again")
+    return last
+
+
 class SeasonRunner:
     """One season: its state, its mirror, its archive.
 
@@ -78,8 +95,9 @@ class SeasonRunner:
             log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
         self._refuse_shorter_journal(last)
         self._to_archive: list[contract.Entry] = []
+        self._appended: dict[str, tuple[str, int]] = {}  # last game of an event's PGN, its place
         self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
-        self._rebuilt = False
+        self._looked_at = False  # whether the events' PGN were compared with the games
 
     def close(self) -> None:
         """Close the mirror's file."""
@@ -138,40 +156,40 @@ class SeasonRunner:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        while entries := self._new_entries():
-            self._mirror_all(entries)
-            for entry in entries:
+        while new := self._new_entries():
+            self._mirror_all(new)
+            for entry in new:
                 self.state.apply(entry)
                 if entry.seq > self._archived:
                     self._to_archive.append(entry)
                 elif entry.kind == "game_finished":
                     self._kept.append(entry.data["attempt"])  # a kill may have left its record
-            self._end = entries[-1].line()
+            self._end = new[-1].line()
 
     def _new_entries(self) -> list[contract.Entry]:
         """Read what is new, with the last known entry: it must still be there as it was."""
         known = self.state.seq
-        entries = self._ledger.read(self.season, max(0, known - 1), BATCH)
+        found = self._ledger.read(self.season, max(0, known - 1), BATCH)
         if not known:
-            return entries
-        if not entries:
+            return found
+        if not found:
             raise lost_entries(self.season, self._ledger.last(self.season), known)
-        if entries[0].line() != self._end:
+        if found[0].line() != self._end:
             raise errors.LedgerDamagedError(
                 f"{self.season}: entry {known} of Redis is not the one of its mirror: Redis has"
                 f" lost facts and others have been written since, or it is another one: {RESTORE}"
             )
-        return entries[1:]
+        return found[1:]
 
-    def _mirror_all(self, entries: list[contract.Entry]) -> None:
-        known = [entry for entry in entries if entry.seq <= self._mirror.last]
+    def _mirror_all(self, new: list[contract.Entry]) -> None:
+        known = [entry for entry in new if entry.seq <= self._mirror.last]
         self._mirror.verify_against(known)
-        self._mirror.extend(entries[len(known) :])
+        self._mirror.extend(new[len(known) :])
 
     def keep_archive(self) -> bool:
         """Archive what the journal has told since the last call; say whether a game was."""
-        if not self._rebuilt:
-            self._rebuild_events()
+        if not self._looked_at:
+            self._repair_events()
         for entry in self._to_archive:
             if entry.kind == "game_finished":
                 self._keep_game(entry)
@@ -198,11 +216,37 @@ class SeasonRunner:
             self._kept.clear()
         return games
 
+    @property
+    def over(self) -> bool:
+        """Say whether the season is over, and archived to its last entry."""
+        waiting = self.missing or self._to_archive or self._kept or self.busy
+        flying = self.state.running is not None or self.state.lost is not None
+        return self.state.over and not waiting and not flying and self._archived == self.state.seq
+
+    def rest(self) -> int:
+        """Close a season that is over; return its last entry."""
+        self._archive.close(self.state.seq)
+        self.close()
+        return self.state.seq
+
+    def _repair_events(self) -> None:
+        """Write the events' PGN again where a process has ended amid writing them."""
+        finished = (e.data["game"] for e in self._to_archive if e.kind == "game_finished")
+        doubtful = {self.state.game(game).event for game in finished}
+        for event in self.state.events.values():
+            last = (game for game in reversed(event.order) if self.state.game(game).finished)
+            if event.id in doubtful or not self._archive.ends_with(event.id, last):
+                self._rebuild_event(event)
+        self._looked_at = True
+
     def _rebuild_events(self) -> None:
         for event in self.state.events.values():
-            played = (game for game in event.order if self.state.game(game).finished)
-            self._archive.rebuild_event(event.id, played)
-        self._rebuilt = True
+            self._rebuild_event(event)
+
+    def _rebuild_event(self, event: events.EventState) -> None:
+        played = [game for game in event.order if self.state.game(game).finished]
+        self._archive.rebuild_event(event.id, played)
+        self._appended.pop(event.id, None)
 
     def _keep_game(self, entry: contract.Entry) -> None:
         finished = contract.GameFinished.model_validate(entry.data)
@@ -237,11 +281,26 @@ class SeasonRunner:
     def _add_to_event(self, game: str) -> None:
         """Add a game to its event's PGN: behind the others, or, played again, in its place."""
         event = self.state.events[self.state.game(game).event]
-        played = [one for one in event.order if self.state.game(one).finished]
-        if played[-1:] == [game]:
-            self._archive.extend_event(event.id, game)
+        place = self._place_behind(event, game)
+        if place is None:
+            self._rebuild_event(event)
         else:
-            self._archive.rebuild_event(event.id, played)
+            self._archive.extend_event(event.id, game)
+            self._appended[event.id] = (game, place)
+
+    def _place_behind(self, event: events.EventState, game: str) -> int | None:
+        """Return a game's place in its event, None where one behind it has been played.
+
+        The order of play is looked at from the game on that was added last.
+        """
+        last, place = self._appended.get(event.id, ("", 0))
+        known = bool(last) and event.order[place : place + 1] == [last]
+        try:
+            at = event.order.index(game, place + 1 if known else 0)
+        except ValueError:
+            return None
+        behind = not known and any(self.state.game(one).finished for one in event.order[at + 1 :])
+        return None if behind else at
 
     def _keep_imported(self, entry: contract.Entry) -> None:
         for game in amendments.GamesImported.model_validate(entry.data).games:

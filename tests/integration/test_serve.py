@@ -74,7 +74,9 @@ def ledger(tmp_path: pathlib.Path) -> memory.MemoryLedger:
     return launched(tmp_path)()
 
 
-def play_all(ledger: memory.MemoryLedger, root: pathlib.Path) -> state.SeasonState:
+def play_all(
+    ledger: memory.MemoryLedger, root: pathlib.Path, season: str = "s"
+) -> state.SeasonState:
     """Run passes until the season is over; a new server now and then, as after a crash."""
     hall = Hall(ledger)
     for number in range(200):
@@ -82,8 +84,8 @@ def play_all(ledger: memory.MemoryLedger, root: pathlib.Path) -> state.SeasonSta
         server.once()
         server.close()
         hall.play(f"attempt-{number}")
-        if ledger.read("s", ledger.last("s") - 1)[-1].kind == "season_finished":
-            return state.fold(ledger.read("s", 0, 10_000))
+        if ledger.read(season, ledger.last(season) - 1)[-1].kind == "season_finished":
+            return state.fold(ledger.read(season, 0, 10_000))
     raise AssertionError("the season did not end")
 
 
@@ -423,3 +425,111 @@ def test_a_damaged_record_is_told(tmp_path: pathlib.Path) -> None:
     assert not (tmp_path / "s" / "games" / "league.1").exists()
     with pytest.raises(errors.HostError, match="damaged"):
         game_zip.unpack(b"")
+
+
+class Counting:
+    """A ledger that counts what is asked of it."""
+
+    def __init__(self, ledger: memory.MemoryLedger) -> None:
+        self._ledger = ledger
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Count a verb of the ledger."""
+        self.calls += 1
+        return getattr(self._ledger, name)
+
+
+def calls_of_a_pass(folder: pathlib.Path, seasons: int) -> tuple[int, int]:
+    """Return the ledger's verbs in a pass, and the files opened by a start, after so many."""
+    folder.mkdir()
+    engines = [harness.scripted(folder / "life", strength) for strength in range(2)]
+    loaded = load.load(harness.league(folder / "season.toml", engines))
+    clock = itertools.count(1_700_000_000_000, LOOK_MS)
+    ledger = memory.MemoryLedger(lambda: next(clock))
+    for number in range(seasons):
+        launch.start(ledger, loaded, f"s{number}", harness.HALL, "00", "test")
+        play_all(ledger, folder / "archive", f"s{number}")
+    counting = Counting(ledger)
+    server = loop.Server(counting, folder / "archive", lambda _: None)  # type: ignore[arg-type]
+    server.once()
+    assert not server._runners
+    counting.calls = 0
+    server.once()
+    server.close()
+    return counting.calls, len(server._resting)
+
+
+def test_finished_seasons_cost_a_pass_nothing(tmp_path: pathlib.Path) -> None:
+    """A farm with three past seasons asks no more of Redis than one with a single one."""
+    one, three = (calls_of_a_pass(tmp_path / str(n), n) for n in (1, 3))
+    assert (one[1], three[1]) == (1, 3)
+    assert three[0] == one[0]
+
+
+def test_a_finished_season_wakes_when_its_journal_grows(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """What is journaled behind the end is mirrored, and then the season rests again."""
+    play_all(ledger, tmp_path / "archive")
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    last = ledger.last("s")
+    assert server._resting == {"s": last}
+    draft = contract.Draft(kind="paused", data={"name": "ann", "reason": "too late"})
+    ledger.append("s", last, [draft], "test")
+    server.once()
+    mirrored = (tmp_path / "archive" / "s" / "journal.jsonl").read_text().splitlines()
+    assert len(mirrored) == last + 1
+    assert ledger.mirrored("s") == last + 1
+    server.close()
+
+
+def test_a_lost_finished_season_is_an_alarm(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """A Redis that has forgotten a season that is over has lost facts."""
+    play_all(ledger, tmp_path / "archive")
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    ledger.seasons = tuple  # type: ignore[method-assign]
+    server.once()
+    assert "lost" in ledger.alarms()["s"]
+    server.close()
+
+
+def test_a_game_is_added_to_its_events_pgn(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game writes its own bytes, however long the file is that they are added to."""
+    play_all(ledger, tmp_path / "archive")
+    kept = archive.SeasonArchive(tmp_path / "archive", "s")
+    path = kept.event_pgn("league")
+    written: list[int] = []
+    for size in (path.stat().st_size, 50 * path.stat().st_size):
+        path.write_bytes((path.read_bytes() * 50)[:size])
+        before = path.stat()
+        kept.extend_event("league", "league.1")
+        assert path.stat().st_ino == before.st_ino
+        written.append(path.stat().st_size - before.st_size)
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 30, 10_000_000])
+def test_a_torn_game_of_an_events_pgn_is_written_again(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, cut: int
+) -> None:
+    """A power cut amid a game leaves part of it, or nothing: the next start finds that."""
+    hall = Hall(ledger)
+    server = loop.Server(ledger, tmp_path / "archive", hall.ring)
+    for number in range(5):
+        server.once()
+        hall.play(f"a{number}")
+    server.once()
+    server.close()
+    path = tmp_path / "archive" / "s" / "league.pgn"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    harness.serve_once(ledger, tmp_path / "archive")
+    assert path.read_bytes() == whole
+    assert path.read_text().count("[Event ") == 5
