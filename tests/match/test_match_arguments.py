@@ -341,8 +341,11 @@ def test_outputs() -> None:
     assert (settings.event, settings.site) == ("E", "S")
     assert settings.journal == pathlib.Path("g.pgn.jsonl")
     assert settings.epd == pathlib.Path("e.epd")
-    assert not read("-log", "file=l", "level=info", "-epdout", "e").remarks
+    assert not read("-log", "file=l", "engine=true", "-epdout", "e").remarks
+    assert len(read("-log", "file=l", "level=info").remarks) == 1
     assert len(read("-log", "file=l", "compress=true").remarks) == 1
+    settings = read("-log", "level=info")
+    assert (settings.log, len(settings.remarks)) == (None, 1)
     assert len(read("-epdout", "file=e", "append=false").remarks) == 1
     settings = read("-debug", "all")
     assert (settings.log, len(settings.remarks)) == (switches.LOG_FILE, 1)

@@ -3,7 +3,7 @@
 A function of the settings alone, so that a match that is resumed finds the same games.
 Round robins follow the circle method, the encounters of a round one after the other;
 two engines simply meet once a round. fastchess pairs in the order of the list (``listed``):
-all encounters are one round. Invariants: colours change with every game of the
+each encounter is a round. Invariants: colours change with every game of the
 same two engines (unless told not to); the games of a pair share their opening; no two
 encounters share one; a longer match begins with the same games.
 """
@@ -107,7 +107,7 @@ def _rounds(plan: Plan) -> Iterator[list[tuple[int, int]]]:
     if plan.listed:
         first = plan.seeds if plan.kind == "gauntlet" else plan.engines
         pairings = itertools.combinations(range(plan.engines), 2)
-        yield [pairing for pairing in pairings if pairing[0] < first]
+        yield from ([pairing] for pairing in pairings if pairing[0] < first)
     elif plan.kind == "gauntlet":
         yield from _gauntlet(plan)
     else:

@@ -315,7 +315,12 @@ def _log(draft: Draft, where: str, group: list[str]) -> None:
     truths = {key: cli_values.truth(f"{where} {key}", found.get(key, usual)) for key, usual in LOG}
     if truths != {key: usual == "true" for key, usual in LOG}:
         draft.remarks.append(f"{where}: plain text, written behind what the file holds")
-    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [found.get("file", "")]))
+    if "file" not in found:
+        draft.remarks.append(f"{where} without file=: no log is written")
+        return
+    if {"level", "realtime"} & found.keys() or found.get("engine") == "false":
+        draft.remarks.append(f"{where}: the file has all that engines are told and say, no more")
+    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [found["file"]]))
 
 
 def _report(draft: Draft, where: str, group: list[str]) -> None:
