@@ -55,13 +55,12 @@ def _epd(text: str, source: str) -> Iterator[contract.Opening]:
         if not line or line[0] in "#;%":
             continue
         try:
-            yield position(line)
+            yield _position(line)
         except ValueError as error:
             raise errors.BookError(f"{source}: line {number}: {error}") from error
 
 
-def position(line: str) -> contract.Opening:
-    """Return the opening of a line of an EPD or FEN list; raise ``ValueError``."""
+def _position(line: str) -> contract.Opening:
     board = chess.Board(None, chess960=True)
     full = _FULL_FEN.fullmatch(line)
     if full is None:

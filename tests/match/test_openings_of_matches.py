@@ -96,11 +96,36 @@ def test_a_long_book_is_read_line_by_line(
     book = books.read_book(path, "epd", None)
     assert [number(book[at]) for at in (1, 0)] == [1, 0]
     assert len(book) == 3
-    with pytest.raises(errors.BookError, match=r"long\.epd: line 5:"):
+    with pytest.raises(errors.BookError, match=r"long\.epd, from line 5: line 1:"):
         book[2]
     path.write_text("# nothing but this\n")
     with pytest.raises(errors.BookError, match="holds no opening"):
         books.read_book(path, "epd", None)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_long_book_of_games_is_read_game_by_game(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """The same openings as read at once, also where games do not begin behind a blank line."""
+    games = [
+        f'[Event "?"]\n[ECO "A0{at}"]\n\n1. {first} {{a remark}} e5 2. Nf3 *\n'
+        for at, first in enumerate(("e4", "d4", "c4", "f4"))
+    ]
+    path = tmp_path / "long.pgn"
+    for blank in ("\n", "\n\n", ""):
+        path.write_bytes(blank.join(games).replace("\n", ending).encode())
+        whole = books.read_book(path, "pgn", 2)
+        with monkeypatch.context() as patched:
+            patched.setattr(books, "LONG", 10)
+            book = books.read_book(path, "pgn", 2)
+        assert isinstance(book, list) == (not blank)
+        assert [book[at] for at in range(len(book))] == whole
+        assert len(whole) == len(games)
+    path.write_text(games[0] + "\n" + games[1].replace("Nf3", "Nf6"))
+    monkeypatch.setattr(books, "LONG", 10)
+    with pytest.raises(errors.BookError, match=r"long\.pgn, from line 6: game 1"):
+        books.read_book(path, "pgn", None)[1]
 
 
 # -- Polyglot books --------------------------------------------------------------------------

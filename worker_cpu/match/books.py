@@ -34,8 +34,10 @@ from worker_cpu.match import arguments, engines, switches
 
 Deal: TypeAlias = Callable[[int], contract.Opening]
 
-LONG: Final = 1 << 20  # bytes of a position list: beyond, each line is read when it is dealt
+LONG: Final = 1 << 20  # bytes of a book: beyond, each opening is read when it is dealt
 _POSITION: Final = re.compile(rb"(?m)^[ \t]*[^\s#;%][^\r\n]*")
+_GAME: Final = re.compile(rb"\n[ \t\r]*\n(?=\[[A-Za-z])")  # tags behind a blank line begin a game
+_EVENT: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?\[Event ")
 _MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -85,34 +87,46 @@ def read_book(
 ) -> Sequence[contract.Opening]:
     """Read a book, compressed with gzip or not; raise ``BookError``."""
     content = _content(path)
-    if kind == "epd" and len(content) > LONG:
-        return _Lines(content, str(path))
-    return openings.parse(_text(content), "epd" if kind == "epd" else "pgn", plies, str(path))
+    read: openings.Kind = "epd" if kind == "epd" else "pgn"
+    if len(content) > LONG and (starts := _starts(content, read)):
+        return _Long(
+            content, starts, lambda text, where: openings.parse(text, read, plies, where), str(path)
+        )
+    return openings.parse(_text(content), read, plies, str(path))
 
 
-class _Lines(Sequence[contract.Opening]):
-    """The positions of a long list, each read when it is dealt."""
+def _starts(content: bytes, kind: openings.Kind) -> array.array[int]:
+    """Return where the openings of a long book begin; none where that cannot be told."""
+    begin = len(_MARK) if content.startswith(_MARK) else 0
+    if kind == "epd":
+        return array.array("Q", (line.start() for line in _POSITION.finditer(content, begin)))
+    starts = array.array("Q", (game.end() for game in _GAME.finditer(content, begin)))
+    whole = content.startswith(b"[", begin) and len(starts) + 1 == len(_EVENT.findall(content))
+    return array.array("Q", [begin, *starts]) if whole else array.array("Q")
 
-    def __init__(self, content: bytes, source: str) -> None:
-        self._content, self._source = content, source
-        begin = len(_MARK) if content.startswith(_MARK) else 0
-        lines = _POSITION.finditer(content, begin)
-        self._starts = array.array("Q", (line.start() for line in lines))
-        if not self._starts:
-            raise errors.BookError(f"{source}: holds no opening (read as epd)")
+
+class _Long(Sequence[contract.Opening]):
+    """The openings of a long book, each read when it is dealt."""
+
+    def __init__(
+        self,
+        content: bytes,
+        starts: array.array[int],
+        read: Callable[[str, str], list[contract.Opening]],
+        source: str,
+    ) -> None:
+        self._content, self._starts = content, starts
+        self._read, self._source = read, source
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def __getitem__(self, index: int) -> contract.Opening:  # type: ignore[override] # no slices
         start = self._starts[index]
-        line = _POSITION.match(self._content, start)
-        assert line is not None
-        try:
-            return openings.position(_text(line[0]).strip())
-        except ValueError as error:
-            number = self._content.count(b"\n", 0, start) + 1
-            raise errors.BookError(f"{self._source}: line {number}: {error}") from error
+        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._content)
+        line = self._content.count(b"\n", 0, start) + 1
+        found = self._read(_text(self._content[start:end]), f"{self._source}, from line {line}")
+        return found[0]
 
 
 def read_text(path: pathlib.Path) -> str:
