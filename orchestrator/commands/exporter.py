@@ -51,6 +51,7 @@ def exporter(
         if once:
             click.echo(prometheus_client.generate_latest(told).decode(), nl=False)
             return
+        services.shorten_pauses()
         _serve(told, host, port)
 
 

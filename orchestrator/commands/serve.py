@@ -28,6 +28,7 @@ def serve(archive: pathlib.Path, *, check: bool) -> None:
         _check()
         return
     logs.configure()
+    services.shorten_pauses()
     ended = services.until_ended()
     with common.open_ledger() as ledger:
         server.Server(ledger, archive, doorbell.ring, watchdog.Watchdog().alive).run(ended)

@@ -113,6 +113,7 @@ def serve_web(
     )
 
     logs.configure()
+    services.shorten_pauses()
     computed = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
 import click
 
 from orchestrator.commands import common
 from orchestrator.common import errors
+
+TIDY_SECONDS: Final = 1.0  # s: between two looks at what the garbage collector would go through
+_COLLECTIONS: Final = 10  # of the middle generation: after so many CPython would go through all
+_OBJECTS: Final = 80_000  # gone through in 10 ms
+_NEVER: Final = 1 << 30
 
 
 def address(port: int) -> Callable[[common.Function], common.Function]:
@@ -36,3 +44,30 @@ def until_ended() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     return ended
+
+
+def shorten_pauses() -> None:
+    """Keep the garbage collector from going through all that a long life has kept.
+
+    A season of 10,000 games holds it for 44 ms at a time, one of 100,000 for 1.4 s, in which no
+    lease is looked at and no move shown. What has lived for a second is set apart and never gone
+    through again; it is freed by its last reference, as states hold no cycles.
+    """
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    threading.Thread(target=_tidy_always, name="garbage", daemon=True).start()
+
+
+def _tidy_always() -> None:
+    while True:
+        time.sleep(TIDY_SECONDS)
+        tidy()
+
+
+def tidy() -> None:
+    """Collect the garbage of the last moment, if it is little, and set the rest apart."""
+    if gc.get_count()[2] < _COLLECTIONS:
+        return
+    if len(gc.get_objects(generation=2)) < _OBJECTS:
+        gc.collect()
+    gc.freeze()

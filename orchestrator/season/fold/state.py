@@ -9,9 +9,8 @@ unknown kinds, gaps in the numbering, a second result of a game, a second game i
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960
@@ -90,35 +89,6 @@ class SeasonState:
         self.away: dict[str, amendments.HostAway] = {}
         self._cancelled: dict[str, int] = {}  # by event, counted when asked for
         self._begun: tuple[str, ...] | None = None  # games that go on from a ply, or went on
-        self._verbs: dict[str, tuple[type[contract.Message], Callable[[Any, int], None]]] = {
-            entries.LAUNCHED: (entries.Launched, self._launched),
-            entries.EVENT_STARTED: (entries.EventStarted, self._event_started),
-            entries.GAMES_PAIRED: (entries.GamesPaired, self._games_paired),
-            entries.ATTEMPT_STARTED: (contract.AttemptStarted, self._attempt_started),
-            entries.ATTEMPT_ENDED: (contract.AttemptEnded, self._attempt_ended),
-            entries.GAME_FINISHED: (contract.GameFinished, self._game_finished),
-            entries.EVENT_RANKED: (entries.EventRanked, self._event_ranked),
-            entries.PROMOTED: (entries.Promoted, self._promoted),
-            entries.GATE_SET: (entries.GateSet, self._gate_set),
-            entries.GATE_OPENED: (entries.GateOpened, self._gate_opened),
-            entries.PAUSED: (entries.Paused, self._paused),
-            entries.RESUMED: (entries.Resumed, self._resumed),
-            entries.HELD: (entries.Held, self._held),
-            entries.ABORT_WISHED: (entries.AbortWished, self._abort_wished),
-            entries.SEASON_FINISHED: (entries.SeasonFinished, self._season_finished),
-            entries.ENGINE_EXCLUDED: (entries.EngineExcluded, self._engine_excluded),
-            entries.GAMES_CANCELLED: (entries.GamesCancelled, self._games_cancelled),
-            entries.DECISION_NEEDED: (entries.DecisionNeeded, self._decision_needed),
-            entries.DECIDED: (entries.Decided, self._decided),
-            entries.EVENT_ADDED: (entries.EventAdded, self._event_added),
-            entries.GAME_ADJUDICATED: (entries.GameAdjudicated, self._game_adjudicated),
-            entries.GAME_VOIDED: (entries.GameVoided, self._game_voided),
-            entries.EVENTS_UNDONE: (entries.EventsUndone, self._events_undone),
-            entries.ATTEMPT_JUDGED: (entries.AttemptJudged, self._attempt_judged),
-        }
-        others = {**amended.VERBS, **submitted.VERBS, **abandoning.VERBS}
-        for kind, (shape, record) in others.items():
-            self._verbs[kind] = (shape, functools.partial(record, self))
 
     # -- queries ---------------------------------------------------------------------
 
@@ -269,14 +239,14 @@ class SeasonState:
         """Record the next entry of the journal; raise ``LedgerDamagedError``."""
         if entry.seq != self.seq + 1:
             raise errors.LedgerDamagedError(f"entry {entry.seq} follows entry {self.seq}")
-        if entry.kind not in self._verbs:
+        if entry.kind not in self._VERBS:
             raise errors.LedgerDamagedError(f"entry {entry.seq} is of unknown kind {entry.kind!r}")
         if (entry.kind == entries.LAUNCHED) != (self.launch is None):
             raise errors.LedgerDamagedError(f"entry {entry.seq}: exactly the first one launches")
-        shape, record = self._verbs[entry.kind]
+        shape, record = self._VERBS[entry.kind]
         try:
             abandoning.require_may_follow(self, entry.kind)
-            record(shape.model_validate(entry.data), entry.at_ms)
+            record(self, shape.model_validate(entry.data), entry.at_ms)
         except Exception as error:  # whatever a fact of another hand leads to
             text = f"entry {entry.seq} ({entry.kind}) contradicts the journal: {error}"
             raise errors.LedgerDamagedError(text) from error
@@ -568,6 +538,36 @@ class SeasonState:
             anew.substitutes, anew.added = event.substitutes, event.added
             anew.deadlines = event.deadlines
             self.events[event.id] = anew
+
+    _VERBS: ClassVar[dict[str, tuple[type[contract.Message], Callable[..., None]]]] = {
+        entries.LAUNCHED: (entries.Launched, _launched),
+        entries.EVENT_STARTED: (entries.EventStarted, _event_started),
+        entries.GAMES_PAIRED: (entries.GamesPaired, _games_paired),
+        entries.ATTEMPT_STARTED: (contract.AttemptStarted, _attempt_started),
+        entries.ATTEMPT_ENDED: (contract.AttemptEnded, _attempt_ended),
+        entries.GAME_FINISHED: (contract.GameFinished, _game_finished),
+        entries.EVENT_RANKED: (entries.EventRanked, _event_ranked),
+        entries.PROMOTED: (entries.Promoted, _promoted),
+        entries.GATE_SET: (entries.GateSet, _gate_set),
+        entries.GATE_OPENED: (entries.GateOpened, _gate_opened),
+        entries.PAUSED: (entries.Paused, _paused),
+        entries.RESUMED: (entries.Resumed, _resumed),
+        entries.HELD: (entries.Held, _held),
+        entries.ABORT_WISHED: (entries.AbortWished, _abort_wished),
+        entries.SEASON_FINISHED: (entries.SeasonFinished, _season_finished),
+        entries.ENGINE_EXCLUDED: (entries.EngineExcluded, _engine_excluded),
+        entries.GAMES_CANCELLED: (entries.GamesCancelled, _games_cancelled),
+        entries.DECISION_NEEDED: (entries.DecisionNeeded, _decision_needed),
+        entries.DECIDED: (entries.Decided, _decided),
+        entries.EVENT_ADDED: (entries.EventAdded, _event_added),
+        entries.GAME_ADJUDICATED: (entries.GameAdjudicated, _game_adjudicated),
+        entries.GAME_VOIDED: (entries.GameVoided, _game_voided),
+        entries.EVENTS_UNDONE: (entries.EventsUndone, _events_undone),
+        entries.ATTEMPT_JUDGED: (entries.AttemptJudged, _attempt_judged),
+        **amended.VERBS,
+        **submitted.VERBS,
+        **abandoning.VERBS,
+    }
 
 
 _require = amended.require

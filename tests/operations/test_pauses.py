@@ -1,0 +1,63 @@
+"""Services collect garbage in short pauses, however much a season has kept: counted, not timed."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+import weakref
+
+import pytest
+import theatre
+
+LONG = 80_000  # objects: gone through in 10 ms
+
+SERVICE = """
+import gc, json, sys
+from orchestrator.commands import services
+services.TIDY_SECONDS = 10_000  # by hand
+automatic, looked = [], []
+gc.callbacks.append(
+    lambda phase, info: looked.append(len(gc.get_objects()))
+    if phase == "start" and info["generation"] == 2 else None
+)
+services.shorten_pauses()
+kept = [[n] for n in range(int(sys.argv[1]))]
+automatic += looked
+services.tidy()
+for _ in range(5):
+    kept.append([[n] for n in range(20_000)])
+    lost = []
+    lost.append(lost)
+    del lost
+    for n in range(12): gc.collect(1)
+    services.tidy()
+print(json.dumps([len(automatic), len(looked), max(looked), gc.get_freeze_count()]))
+"""
+
+
+@pytest.mark.parametrize("kept", [1_000, 300_000])
+def test_a_pause_is_short_whatever_is_kept(kept: int) -> None:
+    """No collection goes through what lived for a while, and new garbage is collected."""
+    run = [sys.executable, "-c", SERVICE, str(kept)]
+    said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+    automatic, collections, most, frozen = json.loads(said)
+    assert automatic == 0
+    assert collections >= 5
+    assert most < LONG
+    assert frozen > kept
+
+
+def test_a_folded_season_is_freed_by_its_last_reference() -> None:
+    """What is set apart from collections must hold no cycles, or it would stay for ever."""
+    tape = theatre.simulated("demo")
+    tape.shown = len(tape.journal)
+    gc.disable()
+    try:
+        state = tape.folded()
+        gone = weakref.ref(state)
+        del state
+        assert gone() is None
+    finally:
+        gc.enable()
