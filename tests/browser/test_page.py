@@ -179,6 +179,45 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     sync_api.expect(page.locator("#to-live")).to_be_hidden()
 
 
+def test_a_position_is_linked_copied_and_looked_into(
+    browser: sync_api.Browser, web: theatre.Web
+) -> None:
+    """The address names the ply; FEN, analysis and a variation's board are of that position."""
+    record = first_finished(web)
+    last = len(record.order.opening.moves) + len(record.plies)
+    rights = ["clipboard-read", "clipboard-write"]
+    with page_faults.silent(browser, permissions=rights) as page:
+        page.goto(f"{web.url}/#/stage/game/league.1/{last - 2}")
+        current = page.locator('#moves [aria-current="true"]')
+        sync_api.expect(current).to_have_attribute("data-ply", str(last - 2))
+        page.locator("#board").hover()
+        page.mouse.wheel(0, 100)
+        sync_api.expect(current).to_have_attribute("data-ply", str(last - 1))
+        page.wait_for_url(f"**/#/stage/game/league.1/{last - 1}")
+        step = page.locator(".line button").first
+        step.click()
+        page.keyboard.press("End")
+        sync_api.expect(current).to_have_attribute("data-ply", str(last))
+        page.locator('[data-copy="fen"]').click()
+        page.wait_for_function(
+            "async fen => await navigator.clipboard.readText() === fen", arg=record.final_fen
+        )
+        words = record.final_fen.replace(" ", "_")
+        sync_api.expect(page.locator("#analyse")).to_have_attribute(
+            "href", f"https://lichess.org/analysis/standard/{words}"
+        )
+        pinned = page.locator("#pinned")
+        sync_api.expect(pinned.locator("#pinned-step")).to_contain_text("1 of ")
+        sync_api.expect(pinned.locator("g[data-piece]").first).to_be_visible()
+        pinned.get_by_label("Close").click()
+        sync_api.expect(pinned).to_be_hidden()
+        page.locator('[data-copy="link"]').click()
+        link = f"{web.url}/#/stage/game/league.1/{last}"
+        page.wait_for_function(
+            "async url => await navigator.clipboard.readText() === url", arg=link
+        )
+
+
 def check_one_stop(page: sync_api.Page) -> None:
     """Of all moves the Tab key stops at the shown one, and stays with it as the arrows move."""
     stop = page.locator('#moves button[tabindex="0"]')
@@ -468,9 +507,12 @@ def test_the_address_of_a_game_in_flight_follows_it(
 
     def in_flight() -> bool:
         slot = web.farm.ledger.slot(harness.HALL)
-        return slot is not None and slot.game == "final.1"
+        if slot is None or slot.game != "final.1":
+            return False
+        told = web.get("/api/v1/seasons/stage/games/final.1")  # the page asks for it once
+        return told.status_code == 200 and not all(ply["book"] for ply in told.json()["plies"])
 
-    web.farm.wait(in_flight, 120, "the final")
+    web.farm.wait(in_flight, 120, "a move of the final")
     with page_faults.silent(browser) as opened:
         with before_the_stream(opened):
             opened.goto(f"{web.url}/#/stage/game/final.1")

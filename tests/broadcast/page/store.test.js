@@ -79,6 +79,15 @@ test("the address of the game in flight follows it, whichever is here first", ()
   }
 })
 
+test("an address names a ply of a replay or of the game in flight, and of no other", () => {
+  const early = place({ season: "s", game: "g2", ply: 1 })
+  assert.equal(after(LIVE, early, ["replay", { name: "g2", game: game("g2") }]).ply, 1)
+  assert.equal(after(early, LIVE).ply, 1)
+  assert.equal(after(early, LIVE, ["game", game("g3")]).ply, null)
+  const replay = place({ season: "s", game: "g1", ply: 9 })
+  assert.equal(after(LIVE, replay, ["replay", { name: "g1", game: finished("g1") }], ["game", game("g3")]).ply, 9)
+})
+
 test("a replay that nobody waits for any more is not shown; one that is not here is named", () => {
   const late = ["replay", { name: "g1", game: finished("g1") }]
   assert.equal(shownGame(after(LIVE, place({ season: "s", game: "g1" }), place({}), late)).game.game, "g2")

@@ -4,12 +4,16 @@ import { drawBeside } from "./beside.js"
 import { byId, fill, h, patch } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
+import { kept } from "./kept.js"
 import { calm, over, resting, words } from "./notice.js"
+import { plyAddress } from "./position.js"
+import * as sound from "./sound.js"
 import { besideRedraws, currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
 import { listen } from "./stream.js"
 import { draw, TABS } from "./tables.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
+const STAYS_MS = 400
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const WORDS = { orange: "not started", green: "running", red: "finished", grey: "abandoned" }
 
@@ -18,7 +22,7 @@ const PARTS = new Set(["game", "board", "clocks", "standings"])
 const root = document.documentElement
 const query = new URLSearchParams(location.search)
 const page = store({ ...START, wanted: address().season })
-const view = new GameView()
+const view = new GameView(stepped)
 let source = null
 
 // -- the stream -----------------------------------------------------------------------
@@ -31,7 +35,7 @@ function connect() {
     view.linked = on
     byId("link-state").textContent = on ? "live" : "reconnecting"
     byId("link-state").classList.toggle("on", on)
-  }, picture)
+  }, picture, sound.wanted)
 }
 
 /** The snapshot as the server would send it now, for a tab that has just been opened. */
@@ -212,13 +216,25 @@ byId("tabs").addEventListener("keydown", (event) => {
   byId(next.id).focus()
 })
 
-// -- the address bar: #/season, #/season/event/e, #/season/game/g -----------------------
+// -- the address bar: #/season, #/season/event/e, #/season/game/g, #/season/game/g/ply -----------------------
+
+let naming = null
+
+/** Name the ply of a replay that is looked at in the address, once one stays with it: browsers count such changes. */
+function stepped() {
+  clearTimeout(naming)
+  naming = setTimeout(() => {
+    const { asked, replay } = page.state
+    const here = address()
+    if (asked && view.game === replay && here.game === asked) history.replaceState(null, "", plyAddress(replay, view.cursor))
+  }, STAYS_MS)
+}
 
 /** The address' parts, decoded; one that no link has made stands as it was typed. */
 function address() {
   const decoded = (part) => { try { return decodeURIComponent(part) } catch { return part } }
-  const [season = "", kind = "", name = ""] = location.hash.slice(2).split("/").map(decoded)
-  return { season, event: kind === "event" ? name : "", game: kind === "game" ? name : "", ply: null }
+  const [season = "", kind = "", name = "", ply = ""] = location.hash.slice(2).split("/").map(decoded)
+  return { season, event: kind === "event" ? name : "", game: kind === "game" ? name : "", ply: /^\d{1,5}$/.test(ply) ? Number(ply) : null }
 }
 
 function route(followed) {
@@ -235,6 +251,47 @@ for (const button of document.querySelectorAll("[data-go]")) {
   button.addEventListener("click", () => view.game && view.key(button.dataset.go))
 }
 
+const WHEEL = 40 // pixels a ply: a touchpad sends many small ones
+let turned = 0
+
+byId("board").addEventListener("wheel", (event) => {
+  if (event.ctrlKey || !view.game) return
+  event.preventDefault()
+  turned += event.deltaMode ? Math.sign(event.deltaY) * WHEEL : event.deltaY
+  if (Math.abs(turned) < WHEEL) return
+  view.key(turned > 0 ? "on" : "back")
+  turned = 0
+}, { passive: false })
+
+/** Copy a text; where a page may not write to the clipboard (over HTTP), by way of a field. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch {
+    const field = h("textarea", { class: "sr" }, text)
+    document.body.append(field)
+    field.select()
+    document.execCommand("copy")
+    field.remove()
+  }
+}
+
+const COPIES = {
+  fen: () => view.fen,
+  link: () => new URL(plyAddress(view.game, view.cursor), new URL(root.dataset.root ?? "./", location)).href,
+  pgn: async () => (await fetch(byId("game-pgn").href)).text(),
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    if (!view.game) return
+    await copy(await COPIES[button.dataset.copy]())
+    byId("said").textContent = `${button.title}: done`
+    button.classList.add("done")
+    setTimeout(() => button.classList.remove("done"), 1500)
+  })
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(input|select|textarea)$/i.test(event.target.tagName)) return
   if (event.target.closest?.("#panel, #tabs")) return
@@ -247,11 +304,6 @@ document.addEventListener("keydown", (event) => {
 const DARK = matchMedia("(prefers-color-scheme: dark)")
 const THEMES = ["auto", "light", "dark"]
 
-/** What the browser keeps for this page; in a frame of another site it may refuse. */
-const kept = {
-  get(name) { try { return localStorage.getItem(name) } catch { return null } },
-  set(name, value) { try { localStorage.setItem(name, value) } catch { /* for this visit only */ } },
-}
 let theme = THEMES.includes(query.get("theme")) ? query.get("theme") : kept.get("farm-theme") ?? "auto"
 
 function paint() {

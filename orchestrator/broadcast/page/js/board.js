@@ -79,19 +79,36 @@ export class Board {
 export const THINKS = { white: { class: "arrow-white thinks" }, black: { class: "arrow-black thinks" } }
 export const EXPECTS = { white: { class: "arrow-white" }, black: { class: "arrow-black" } }
 
+/** A board without animation, arrows and words. */
+export class SmallBoard {
+  constructor(element) {
+    this.board = new Chessboard(element, {
+      position: "8/8/8/8/8/8/8/8",
+      assetsUrl: ASSETS,
+      style: { showCoordinates: false, animationDuration: 0 },
+      extensions: [{ class: Markers }],
+    })
+    silence(element)
+    this.turned = false
+  }
+
+  show(fen, turned, squares = []) {
+    if (turned !== this.turned) this.board.setOrientation(turned ? COLOR.black : COLOR.white)
+    this.turned = turned
+    this.board.setPosition(fen.split(" ")[0], false)
+    this.board.removeMarkers()
+    for (const square of squares) this.board.addMarker(MARKER_TYPE.square, square)
+  }
+}
+
 let small = null
 
 /** Show a position of a variation beside the word that it belongs to. */
 export function hover(target, fen, turned) {
   const box = byId("hover")
   box.hidden = false
-  small ??= new Chessboard(byId("hover-board"), {
-    position: fen.split(" ")[0],
-    assetsUrl: ASSETS,
-    style: { showCoordinates: false, animationDuration: 0 },
-  })
-  small.setOrientation(turned ? COLOR.black : COLOR.white)
-  small.setPosition(fen.split(" ")[0], false)
+  small ??= new SmallBoard(byId("hover-board"))
+  small.show(fen, turned)
   const place = target.getBoundingClientRect()
   const left = Math.min(Math.max(8, place.left - 100), innerWidth - 256)
   const above = place.top > 262

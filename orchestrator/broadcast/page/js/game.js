@@ -5,6 +5,9 @@ import { byId, fill, h, patch } from "./dom.js"
 import { get, now } from "./feed.js"
 import * as format from "./format.js"
 import { Graphs } from "./graphs.js"
+import { pin } from "./pinned.js"
+import { analysis, material, parting } from "./position.js"
+import * as sound from "./sound.js"
 
 const SIDES = ["white", "black"]
 const NAME = { white: "White", black: "Black" }
@@ -12,12 +15,15 @@ const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
 const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
 
 export class GameView {
-  constructor() {
+  /** `stepped` is called when another ply is looked at. */
+  constructor(stepped) {
+    this.stepped = stepped
     this.board = new Board(byId("board"))
     this.graphs = new Graphs(byId("graphs"), (ply) => this.go(ply))
     this.game = null
     this.followed = true // a replay is looked at as it was, also at its end
     this.at = null // ply that is looked at; null follows the last one
+    this.addressed = null // ply that the address names
     this.lines = new Map() // ply → its variation with positions
     this.linked = true // without a link nobody knows what the clocks do: they stand
     for (const id of ["lines", "kibitzers"]) byId(id).addEventListener("keydown", walk)
@@ -28,12 +34,16 @@ export class GameView {
   get last() { return this.plies.length }
   get cursor() { return this.at ?? this.last }
   get following() { return this.at === null }
+  get fen() { return this.#ply(this.cursor)?.fen ?? this.game.start_fen }
 
   /** Show a game as it stands now, or that there is none; only what has changed is drawn again. */
   show(game, followed, ply = null) {
     if (!game) { this.#clear(); return }
     const before = this.game
     const same = before?.game === game.game && before.season === game.season && followed === this.followed
+    const led = ply !== this.addressed
+    this.addressed = ply
+    if (same && led && ply !== null) this.go(ply)
     if (game === before && same) return
     this.game = game
     this.followed = followed
@@ -46,7 +56,7 @@ export class GameView {
     const { plies } = this.game
     if (!same) {
       this.lines = new Map()
-      this.at = this.followed ? null : ply ?? plies.length
+      this.at = ply === null ? (this.followed ? null : plies.length) : Math.min(ply, plies.length)
     }
     for (const one of plies) if (one.line) this.lines.set(one.n, one.line)
     this.#cards()
@@ -63,6 +73,8 @@ export class GameView {
       if (ply.line) this.lines.set(ply.n, ply.line)
       this.#move(ply)
     }
+    if (made.length && this.following) sound.ofMove(made.at(-1).san)
+    if (game.status === "finished" && before.status === "running") sound.play("end")
     if (made.length && this.following) byId("said").textContent = `${numbered(made.at(-1))} ${made.at(-1).san}, eval ${format.evaluation(made.at(-1).eval)}`
     if (game.white !== before.white || game.black !== before.black) this.#cards()
     if (game.status !== before.status || game.result !== before.result || game.details !== before.details) this.#end()
@@ -107,6 +119,7 @@ export class GameView {
     const live = this.game?.status === "running"
     this.at = wanted === this.last && live ? null : wanted
     this.update()
+    this.stepped()
   }
 
   key(name) {
@@ -193,6 +206,7 @@ export class GameView {
       patch(card,
         h("div", { class: "card-head" },
           h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [NAME[side], ...who].filter(Boolean).join(" · "))),
+          h("span", { class: "material", "data-x": "material" }),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": `Clock of ${NAME[side]}` }, "–:–")),
         h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))
@@ -202,11 +216,14 @@ export class GameView {
   #card(side) { return document.querySelector(`.card[data-side="${side}"]`) }
 
   #figures() {
+    const more = material(this.fen)
     for (const side of SIDES) {
       const searching = this.following && this.game.search?.side === side ? this.game.search : null
       const said = searching ?? this.#own(side)
       const engine = this.game[side]
       const card = this.#card(side)
+      const { signs, ahead } = more[side]
+      card.querySelector('[data-x="material"]').textContent = `${signs}${ahead > 0 ? ` +${ahead}` : ""}`
       card.querySelector('[data-x="eval"]').textContent = format.evaluation(said?.eval)
       const depth = said?.depth ? `${said.depth}/${said.seldepth ?? said.depth}` : null
       const threads = engine.threads
@@ -216,7 +233,7 @@ export class GameView {
         ["Depth", depth, "depth"], ["Speed", said ? format.speed(said.nps) : null, "speed"],
         ["Nodes", said ? format.count(said.nodes) : null, "nodes"], ["TB hits", said ? format.count(said.tbhits) : null, "tbhits"],
         ["Hash full", said?.hashfull === null || said?.hashfull === undefined ? null : `${(said.hashfull / 10).toFixed(1)} %`, "hashfull"],
-        ["Move", searching ? null : said ? format.moveTime(said.move_ms) : null, "move"],
+        ["Move", this.#elapsed(side) ?? (said && !searching ? format.moveTime(said.move_ms) : null), "move"],
         ["Hash", `${engine.hash_mb} MB`, "hash"], ["Tables", engine.tablebases.join(", ") || "none", "tablebases"],
       ]
       patch(card.querySelector('[data-x="stats"]'),
@@ -227,7 +244,8 @@ export class GameView {
   }
 
   #bar() {
-    const ply = this.plies.slice(0, this.cursor).findLast((one) => one.eval)
+    const search = this.following && this.game.search?.eval ? this.game.search : null
+    const ply = search ?? this.plies.slice(0, this.cursor).findLast((one) => one.eval)
     const value = !ply ? 0 : ply.mate !== null ? (ply.eval.startsWith("-") ? -10 : 10) : ply.cp / 100
     byId("eval-bar").classList.toggle("turned", this.board.turned)
     byId("eval-bar").firstElementChild.style.height = `${50 + 50 * Math.tanh(value / 4)}%`
@@ -236,6 +254,13 @@ export class GameView {
   #thinking() {
     const thinking = this.following ? this.game.clock?.thinking : null
     for (const side of SIDES) this.#card(side)?.classList.toggle("thinks", thinking === side)
+  }
+
+  /** How long a side has been thinking about the move in progress, null if it is not. */
+  #elapsed(side) {
+    const { clock } = this.game
+    if (!this.following || !this.linked || clock?.thinking !== side || !clock.since_ms) return null
+    return `${Math.max(0, Math.floor((now() - clock.since_ms) / 1000))} s`
   }
 
   #tick() {
@@ -254,6 +279,8 @@ export class GameView {
       }
       const text = format.clock(left)
       if (shown.textContent !== text) shown.textContent = text
+      const [elapsed, move] = [this.#elapsed(side), this.#card(side).querySelector('[data-x="move"]')]
+      if (elapsed && move && move.textContent !== elapsed) move.textContent = elapsed
     }
   }
 
@@ -273,28 +300,32 @@ export class GameView {
 
   #board() {
     const ply = this.#ply(this.cursor)
-    const fen = ply?.fen ?? this.game.start_fen
+    const { fen } = this
     const arrows = []
     const reply = this.lines.get(this.cursor)?.[1]
     if (reply) arrows.push([reply.uci, EXPECTS[ply.side]])
     const search = this.following ? this.game.search : null
     if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKS[search.side]])
     const where = ply ? `after ${numbered(ply)} ${ply.san}` : "at the start"
+    byId("analyse").href = analysis(fen, this.game.start_number !== null)
     this.board.show(fen, ply?.squares, arrows, `Board ${where}: ${spoken(fen)}`)
   }
 
   #variations() {
     unhover()
     const search = this.following ? this.game.search : null
-    patch(byId("lines"), [...SIDES].reverse().map((side) => {
+    const variations = ["black", "white"].map((side) => {
       const live = search?.side === side ? search : null
       const ply = live ? null : this.#own(side)
-      const line = live ? live.line : (ply && this.lines.get(ply.n)) ?? []
       const said = live ?? ply
-      const head = said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side]
-      const first = live ? live.ply : ply?.n ?? 1
-      return h("div", { class: `line ${side}`, "data-line": side }, h("h3", {}, head), this.#steps(line, first))
-    }))
+      return {
+        side, first: live ? live.ply : ply?.n ?? 1, line: live ? live.line : (ply && this.lines.get(ply.n)) ?? [],
+        head: said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side],
+      }
+    })
+    const parts = parting(variations, this.plies)
+    patch(byId("lines"), variations.map(({ side, head, line, first }) =>
+      h("div", { class: `line ${side}`, "data-line": side }, h("h3", {}, head), this.#steps(line, first, head, parts))))
     this.#kibitzers()
   }
 
@@ -303,19 +334,22 @@ export class GameView {
     patch(byId("kibitzers"), said.map((one) => {
       const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
       const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
-      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h3", {}, head), this.#steps(one.line, one.ply))
+      return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h3", {}, head), this.#steps(one.line, one.ply, head))
     }))
   }
 
-  /** The steps of a variation: the first is a stop of the Tab key, the arrows go to the others. */
-  #steps(line, first) { return line.map((step, k) => this.#step(step, first + k, k ? -1 : 0)) }
-
-  #step(step, n, tabindex) {
-    const before = step.fen.split(" ")
-    const black = before[1] === "w"
-    const number = black ? "" : `${before[5]}.`
-    const show = (event) => hover(event.currentTarget, step.fen, this.board.turned)
-    return h("button", { type: "button", tabindex, onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover, "aria-label": `${number || "…"} ${step.san}`, "data-n": n }, number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
+  /** The steps of a variation: the first is a stop of the Tab key, the arrows go to the others; `parts` is where another one parts from it. */
+  #steps(line, first, title, parts = null) {
+    return line.map((step, k) => {
+      const before = step.fen.split(" ")
+      const number = before[1] === "w" ? "" : `${before[5]}.`
+      const show = (event) => hover(event.currentTarget, step.fen, this.board.turned)
+      const other = first + k === parts
+      return h("button", { type: "button", tabindex: k ? -1 : 0, class: other ? "parts" : null, title: other ? "Here the engines' variations part" : null, "data-n": first + k,
+        "aria-label": `${number || "…"} ${step.san}`, onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover,
+        onclick: () => { unhover(); pin(title, line, k, this.board.turned) } },
+      number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
+    })
   }
 
   async #fetchLines() {

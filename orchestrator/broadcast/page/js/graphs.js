@@ -18,7 +18,7 @@ const clamp = (ply) => {
 }
 
 const KINDS = [
-  { id: "eval", title: "Eval (White's view)", value: clamp, text: (v) => v.toFixed(1) },
+  { id: "eval", title: "Eval (White's view)", value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1) },
   { id: "time", title: "Time a move", value: (ply) => ply.move_ms / 1000, text: (v) => `${v}s` },
   { id: "depth", title: "Depth", value: (ply) => ply.depth, text: String },
   { id: "speed", title: "Speed", value: (ply) => ply.nps, text: format.count },
@@ -58,7 +58,7 @@ export class Graphs {
 
   #make(kind) {
     const holder = h("div", { role: "img" })
-    const title = h("h3", {}, kind.title, h("span", { class: "white" }, "● White"), h("span", { class: "black" }, "● Black"))
+    const title = h("h3", {}, kind.title, h("span", { class: "white" }, "● White"), h("span", { class: "black" }, "● Black"), h("span", { class: "value", "aria-hidden": "true" }))
     return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, title, holder) }
   }
 
@@ -69,10 +69,19 @@ export class Graphs {
       width: Math.max(220, holder.clientWidth), height: height(),
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => [Math.min(-1, low), Math.max(1, high)] } } : {}) },
-      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
+      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.tick ?? kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
       series: [{}, line("--white-side"), line("--black-side")],
-      hooks: { draw: [(plot) => this.#mark(plot)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
+      hooks: { draw: [(plot) => this.#mark(plot)], setCursor: [(plot) => this.#tell(kind, plot, holder)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
     }, [[], [], []], holder)
+  }
+
+  /** Write the values under the pointer beside the title: those of the move, as both sides told them. */
+  #tell(kind, { cursor: { idx }, data }, holder) {
+    const said = holder.parentElement?.querySelector(".value")
+    if (!said) return
+    const near = (values) => idx === null || idx === undefined ? null : values[idx] ?? values[idx - 1] ?? null
+    const text = (value) => (value === null ? "–" : kind.text(value))
+    said.textContent = idx === null || idx === undefined ? "" : `${Math.ceil(data[0][idx])}.  ${text(near(data[1]))} / ${text(near(data[2]))}`
   }
 
   #click(plot) {

@@ -76,7 +76,7 @@ const changes = {
   replay(state, { name, game }) {
     if (state.asked !== name) return state
     if (!game) return { ...state, lost: `There is no game ${name} to be shown here: not yet played, or never paired.` }
-    if (game.status === "running" && state.live) return { ...state, asked: "", ply: null, replay: null }
+    if (game.status === "running" && state.live) return { ...state, asked: "", replay: null }
     return { ...state, replay: game }
   },
   lost(state, { words }) { return { ...state, lost: words } },
@@ -100,7 +100,8 @@ const isOfLive = (state, data) => isOfSeason(state, data) && state.live !== null
 /** Show another live game. Who asked for it by its address before the stream told of it follows it now. */
 function caughtUp(state, live) {
   const early = live?.status === "running" && live.game === state.asked
-  return { ...state, live, missed: false, ...(early ? { asked: "", ply: null, replay: null } : {}) }
+  const ply = early || state.asked || live?.game === state.live?.game ? state.ply : null // it was the other game's
+  return { ...state, live, missed: false, ply, ...(early ? { asked: "", replay: null } : {}) }
 }
 
 // -- what follows from a state ------------------------------------------------------------

@@ -18,9 +18,10 @@ const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result",
  * @param {(kind: string, data: object) => void} take   gets what happens, a snapshot first
  * @param {(on: boolean) => void} linked   gets whether the link stands
  * @param {() => ?object} picture   returns the snapshot as it would be now, null before the first
+ * @param {() => boolean} stays   whether a hidden tab is wanted, too
  * @returns {{close: () => void}}
  */
-export function listen(season, take, linked, picture) {
+export function listen(season, take, linked, picture, stays) {
   const shares = Boolean(navigator.locks && window.BroadcastChannel)
   let sharing = null
   let timer = null
@@ -28,7 +29,7 @@ export function listen(season, take, linked, picture) {
   const leave = () => { sharing?.close(); sharing = null; linked(false) }
   const look = () => {
     clearTimeout(timer)
-    if (document.visibilityState === "hidden") timer = setTimeout(leave, shares ? HIDDEN_MS : ALONE_MS)
+    if (document.visibilityState === "hidden" && !stays()) timer = setTimeout(leave, shares ? HIDDEN_MS : ALONE_MS)
     else open()
   }
   const restored = (event) => { if (event.persisted) { leave(); open() } } // the browser kept the page, not its connections

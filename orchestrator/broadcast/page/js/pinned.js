@@ -1,0 +1,49 @@
+// A variation on a board of its own: it stays while the game goes on, until it is closed.
+
+import { byId } from "./dom.js"
+import { SmallBoard } from "./board.js"
+
+let board = null
+let shown = null // { title, line, at, turned }
+
+/** Put a variation on the board, at one of its steps. */
+export function pin(title, line, at, turned) {
+  shown = { title, line, at, turned }
+  byId("pinned").hidden = false
+  board ??= new SmallBoard(byId("pinned-board"))
+  draw()
+}
+
+export function unpin() {
+  shown = null
+  byId("pinned").hidden = true
+}
+
+function step(by) {
+  shown.at = Math.max(0, Math.min(shown.line.length - 1, shown.at + by))
+  draw()
+}
+
+function draw() {
+  const { title, line, at, turned } = shown
+  const { fen, san, uci } = line[at]
+  board.show(fen, turned, [uci.slice(0, 2), uci.slice(2, 4)])
+  byId("pinned-title").textContent = title
+  byId("pinned-step").textContent = `${at + 1} of ${line.length}: ${san}`
+  byId("pinned-board").setAttribute("aria-label", `Board of the variation after ${san}`)
+}
+
+const ACTS = { back: () => step(-1), on: () => step(1), close: unpin }
+
+byId("pinned").addEventListener("click", ({ target }) => ACTS[target.closest("[data-pin]")?.dataset.pin]?.())
+byId("pinned").addEventListener("keydown", (event) => {
+  const act = { ArrowLeft: "back", ArrowRight: "on", Escape: "close" }[event.key]
+  if (!act) return
+  event.preventDefault()
+  event.stopPropagation() // these keys else move through the game
+  ACTS[act]()
+})
+byId("pinned-board").addEventListener("wheel", (event) => {
+  event.preventDefault()
+  step(Math.sign(event.deltaY))
+}, { passive: false })

@@ -1,0 +1,41 @@
+// What follows from positions and variations: no document, no network.
+
+const VALUES = { q: 9, r: 5, b: 3, n: 3, p: 1 }
+const SIGNS = { q: "♛", r: "♜", b: "♝", n: "♞", p: "♟" }
+
+/** The pieces that each side has more than the other, and the points that it is ahead. */
+export function material(fen) {
+  const placement = fen.split(" ")[0]
+  const count = (sign) => placement.split(sign).length - 1
+  const more = { white: { signs: "", ahead: 0 }, black: { signs: "", ahead: 0 } }
+  for (const [piece, value] of Object.entries(VALUES)) {
+    const surplus = count(piece.toUpperCase()) - count(piece)
+    more[surplus > 0 ? "white" : "black"].signs += SIGNS[piece].repeat(Math.abs(surplus))
+    more.white.ahead += surplus * value
+  }
+  more.black.ahead = -more.white.ahead
+  return more
+}
+
+/**
+ * The first ply at which two variations part; null where they do not, as far as both go. Where the
+ * later one has not begun yet stands what was played.
+ * @param {{first: number, line: {san: string}[]}[]} variations   two, each from its first ply on
+ * @param {{san: string}[]} plies   of the game
+ */
+export function parting(variations, plies) {
+  if (variations.length !== 2 || variations.some(({ line }) => !line.length)) return null
+  const [early, late] = variations.toSorted((one, other) => one.first - other.first)
+  for (let n = early.first; n < early.first + early.line.length; n += 1) {
+    const other = n < late.first ? plies[n - 1] : late.line[n - late.first]
+    if (!other) return null
+    if (other.san !== early.line[n - early.first].san) return n
+  }
+  return null
+}
+
+/** The address at which Lichess analyses a position. */
+export const analysis = (fen, chess960) => `https://lichess.org/analysis/${chess960 ? "chess960" : "standard"}/${fen.replaceAll(" ", "_")}`
+
+/** The part of this page's address that names a ply. */
+export const plyAddress = ({ season, game }, ply) => `#/${encodeURIComponent(season)}/game/${encodeURIComponent(game)}/${ply}`
