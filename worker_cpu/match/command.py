@@ -22,6 +22,7 @@ from orchestrator.common import errors
 from worker_cpu.match import (
     arguments,
     cores,
+    engine_check_command,
     journal,
     orders,
     peer_reports,
@@ -34,6 +35,7 @@ from worker_cpu.match import (
 
 FAULTY = 1  # of -strict, as fastchess has it
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
+COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
 HELP_WORDS = {"-h", "-help", "--help"}
 VERSION_WORDS = {"-v", "-version", "--version"}
 SPOKEN = {"fastchess": "1.8.2", "cutechess": "1.5.1"}  # the versions whose words were read
@@ -44,13 +46,15 @@ class ArgumentCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the arguments as they are; print the help when that is asked."""
+        ctx.params["words"] = tuple(args)
+        if args[:1] == [COMPLIANCE]:
+            return []
         if HELP_WORDS & set(args) or not args:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit(0 if args else errors.UsageError.exit_code)
         if VERSION_WORDS & set(args):
             click.echo(_version(args))
             ctx.exit(0)
-        ctx.params["words"] = tuple(args)
         return []
 
 
@@ -68,6 +72,8 @@ farm match -engine cmd=new name=New -engine cmd=old name=Old \\
            -resign movecount=3 score=600 -draw movenumber=34 movecount=8 score=20 \\
            -sprt elo0=0 elo1=5 alpha=0.05 beta=0.05
 farm match -resume -pgnout games.pgn         goes on with what is missing
+farm match --compliance ./new                the same as farm check engine ./new:
+                                             does it keep its protocol (--help: how)
 
 \b
 engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
@@ -101,6 +107,8 @@ docs/match.md explains each, with examples.
 )
 def match(words: tuple[str, ...]) -> None:
     """Play engines against each other on this machine, without Redis."""
+    if words[:1] == (COMPLIANCE,):
+        engine_check_command.check_engine.main(words[1:], "farm check engine")
     code = play(words)
     if code:
         sys.exit(code)

@@ -1,0 +1,122 @@
+"""``farm check engine``: a good engine passes, each broken rule is named with its talk."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+import table
+
+from worker_cpu.match import engine_check
+
+GOOD = f"{sys.executable} -m worker_cpu.builtin_engine.uci"
+CARELESS = """
+import os, sys
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["uci"]:
+        print("id name Careless")
+        print("option name Hash type spin default 5000 min 1 max 64")
+        print("option name Ponder type check default false")
+        print("option name MultiPV type spin default 1 min 1 max 9")
+        print("uciok")
+    elif words[:1] == ["isready"]:
+        print("readyok")
+    elif words[:1] == ["ucinewgame"]:
+        os.kill(os.getpid(), 9)
+    elif words[:1] == ["go"]:
+        print("info depth 1 score cp 1 pv e2e4 e2e4")
+        print("bestmove e2e4")
+    elif words[:1] == ["quit"]:
+        sys.exit(3)
+    sys.stdout.flush()
+"""
+
+
+def findings(command: list[str], tmp_path: pathlib.Path, protocol: str = "uci") -> dict[str, str]:
+    """Run all checks; return what each found, by its name."""
+    checks = engine_check.PROTOCOLS[protocol](command, tmp_path, 10.0, {})
+    return {found.name: f"{found.state}: {found.words}" for found in checks.run()}
+
+
+def test_the_farms_own_engine_passes_as_the_page_says(tmp_path: pathlib.Path) -> None:
+    """Exit code 0; JSON has every check, JUnit is what a CI system reads."""
+    words = ["check", "engine", GOOD, "--json", "--junit", "e.xml"]
+    done = subprocess.run(
+        [*table.FARM, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert set(checks) == set(engine_check.UciChecks.RULES)
+    failed = [name for name, check in checks.items() if check["state"] == "failed"]
+    assert set(failed) <= {"clock"}, done.stdout  # a busy machine may take its second
+    assert done.returncode == (3 if failed else 0)
+    assert "> go infinite" in checks["infinite"]["talk"]
+    suite = ET.parse(tmp_path / "e.xml").getroot()
+    assert suite.attrib["failures"] == str(len(failed))
+    assert [case.attrib["name"] for case in suite] == list(checks)
+
+
+def test_each_broken_rule_is_named(tmp_path: pathlib.Path) -> None:
+    """One engine that is careless in many ways: what it says decides, and it is started again."""
+    program = tmp_path / "careless.py"
+    program.write_text(CARELESS)
+    found = findings([sys.executable, "-S", str(program)], tmp_path)
+    begins = {
+        "handshake": "ok: Careless",
+        "options": "failed: option Hash (spin 1..64, default 5000): its default is out",
+        "isready": "ok",
+        "bestmove": "ok: e2e4",
+        "info": "failed: pv e2e4 e2e4: e2e4 is not legal",
+        "searchmoves": "warning: played e2e4",
+        "infinite": "failed: bestmove e2e4 before stop",
+        "ponderhit": "failed: bestmove e2e4 before ponderhit",
+        "black": "failed: 'bestmove e2e4' is no legal move",
+        "promotion": "failed",
+        "mate": "failed",
+        "new-game": "failed: no readyok: the engine ended by signal 9",
+        "multipv": "failed: no info line with multipv 2",
+        "chess960": "skipped: no option UCI_Chess960",
+        "quit": "failed: status 3",
+        "end-of-input": "ok",
+    }
+    wrong = {
+        name: found[name] for name, words in begins.items() if not found[name].startswith(words)
+    }
+    assert not wrong
+    assert set(found) == set(engine_check.UciChecks.RULES)
+    assert not table.survivors(tmp_path)
+
+
+def test_a_failed_check_is_exit_code_3_with_what_was_said(tmp_path: pathlib.Path) -> None:
+    """People see the talk of what failed; fastchess' word for the same is taken, too."""
+    (tmp_path / "careless.py").write_text(CARELESS)
+    command = f"{sys.executable} -S {tmp_path}/careless.py"
+    words = ["match", "--compliance", command, "--junit", "e.xml"]
+    done = subprocess.run(
+        [*table.FARM, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "failed   infinite" in done.stdout
+    assert "< bestmove e2e4" in done.stdout
+    failures = ET.parse(tmp_path / "e.xml").getroot().findall("testcase/failure")
+    assert any("> go infinite" in (failure.text or "") for failure in failures)
+
+
+@pytest.mark.parametrize("command", ["/bin/false", "/bin/cat"])
+def test_no_engine_at_all_ends_soon(command: str, tmp_path: pathlib.Path) -> None:
+    """Neither a program that ends nor one that says nonsense stops the checks."""
+    checks = engine_check.XboardChecks([command], tmp_path, 0.2, {})
+    states = [found.state for found in checks.run()]
+    assert states[0] == "failed"
+    assert len(states) == len(engine_check.XboardChecks.RULES)
+
+
+def test_an_xboard_engine_is_checked_by_its_own_protocol(tmp_path: pathlib.Path) -> None:
+    """Features, ping, moves and the end."""
+    command = [sys.executable, str(table.ENGINES / "scripted.py"), "--protocol", "xboard"]
+    found = findings(command, tmp_path, "xboard")
+    assert {name: words for name, words in found.items() if words.startswith("failed")} == {}
