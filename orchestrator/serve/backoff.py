@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 
-RING_SECONDS = (1.0, 2.0, 5.0)  # s: waits for a claim, the last one for ever: rings may be lost
+# Waits for a claim, in seconds: the last one goes on, as rings may be lost. The first are short: a
+# ring is lost, too, when the worker's child was still busy with what was before it.
+RING_SECONDS = (0.1, 0.3, 1.0, 2.0, 5.0)
 
 
 @dataclasses.dataclass
@@ -25,9 +27,14 @@ class Bell:
 
     def rings_at(self, now: float) -> bool:
         """Say whether to ring at monotonic second ``now``, and count the ring."""
-        if self.rings:
-            wait = RING_SECONDS[min(self.rings, len(RING_SECONDS)) - 1]
-            if now - self.rung < wait:
-                return False
+        if self.wait(now) > 0:
+            return False
         self.rung, self.rings = now, self.rings + 1
         return True
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next ring, as long as there is something to ring for."""
+        if not self.rings:
+            return 0.0
+        pause = RING_SECONDS[min(self.rings, len(RING_SECONDS)) - 1]
+        return max(0.0, self.rung + pause - now)

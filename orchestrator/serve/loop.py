@@ -52,6 +52,7 @@ class HallMemory:
     bell: backoff.Bell = dataclasses.field(default_factory=backoff.Bell)  # when it is rung
     offer: tuple[str, str] | None = None  # season and game
     busy: bool = False  # whether the slot was taken at the last look
+    rings: bool = False  # whether it is rung until it takes what it was offered
 
 
 class Server:
@@ -128,6 +129,8 @@ class Server:
             self._guarded(runner.season, functools.partial(self._advance, runner, now_ms))
         while self._compared:  # what they spooled may have waited for it
             self._ring(self._compared.pop())
+        for memory in self._memories.values():
+            memory.rings = False
         for hall in self._halls():
             self._tended(hall, now_ms)
         for runner in self._living():
@@ -301,8 +304,8 @@ class Server:
         known.busy = slot is not None
         ready = self._offer(hall, known)
         late = slot is not None and slot.deadline_ms - now_ms < slot.ttl_ms / 2
-        wanted = (ready and slot is None) or late
-        if wanted and known.bell.rings_at(now):
+        known.rings = ready and slot is None
+        if (known.rings or late) and known.bell.rings_at(now):
             self._ring(hall)
 
     def _offer(self, hall: str, known: HallMemory) -> bool:
@@ -337,10 +340,12 @@ class Server:
         return positions
 
     def _wait_ms(self) -> int:
-        deadlines = (runner.deadline_ms for runner in self._living())
-        known = [deadline for deadline in deadlines if deadline is not None]
         if any(runner.busy for runner in self._living()):
             return 1
-        if not known:
-            return WAIT_MS
-        return max(1, min(WAIT_MS, min(known) - self._ledger.now_ms()))
+        now = time.monotonic()
+        waits = [WAIT_MS]
+        waits += [round(one.bell.wait(now) * 1000) for one in self._memories.values() if one.rings]
+        deadlines = (runner.deadline_ms for runner in self._living())
+        if known := [deadline for deadline in deadlines if deadline is not None]:
+            waits.append(min(known) - self._ledger.now_ms())
+        return max(1, min(waits))

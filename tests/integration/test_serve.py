@@ -427,6 +427,26 @@ def test_a_damaged_record_is_told(tmp_path: pathlib.Path) -> None:
         game_zip.unpack(b"")
 
 
+def test_a_lost_ring_is_followed_by_another_one_soon(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """No pass waits for a second while a hall does not take its game; later ever longer."""
+    hall = Hall(ledger)
+    server = loop.Server(ledger, tmp_path / "archive", hall.ring)
+    server.once()
+    first = hall.rings
+    assert first
+    assert server._wait_ms() <= 100
+    while hall.rings == first:
+        server.once()
+    assert server._wait_ms() <= 300
+    hall.play("first")
+    known = hall.rings
+    server.once()
+    assert hall.rings == known + 1  # for the next game, at once
+    server.close()
+
+
 class Counting:
     """A ledger that counts what is asked of it."""
 
