@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import chess
 
@@ -25,6 +25,7 @@ from orchestrator.common import errors
 
 COLUMNS = 80
 Comments: TypeAlias = contract.PgnComments
+Notation: TypeAlias = Literal["san", "uci"]
 COMMENTS: tuple[str, ...] = get_args(Comments)
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -37,20 +38,21 @@ def pgn(
     minimal: bool = False,
     comments: Comments = "tcec",
     fields: AbstractSet[str] = frozenset(),
+    notation: Notation = "san",
 ) -> str:
     """Write a finished game as PGN; a minimal one has no comments.
 
-    ``fields`` are those that fastchess writes when it is asked for them (``nodes`` …).
-    Raise ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be
-    played; neither comes from a referee.
+    Moves in UCI notation are fastchess' own dialect of PGN. ``fields`` are those that it
+    writes when it is asked for them (``nodes`` …). Raise ``BookError`` for an opening,
+    ``LedgerDamagedError`` for a ply that cannot be played; neither comes from a referee.
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
     if minimal:
-        movetext = _wrap(_bare_movetext(record))
+        movetext = _wrap(_bare_movetext(record, notation))
     elif comments == "tcec":
-        movetext = _wrap(_movetext(record))
+        movetext = _wrap(_movetext(record, notation))
     else:
-        movetext = _lines(_peer_movetext(record, comments, fields))
+        movetext = _lines(_peer_movetext(record, comments, fields, notation))
     return "\n".join([*tag_lines, "", *movetext, "", ""])
 
 
@@ -107,14 +109,14 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
 # -- movetext ------------------------------------------------------------------------
 
 
-def _bare_movetext(record: contract.GameRecord) -> Iterator[str]:
-    yield from (move for move, _ in _moves(record, commented=False))
+def _bare_movetext(record: contract.GameRecord, notation: Notation) -> Iterator[str]:
+    yield from (move for move, _ in _moves(record, notation, commented=False))
     yield record.outcome.result
 
 
-def _movetext(record: contract.GameRecord) -> Iterator[str]:
+def _movetext(record: contract.GameRecord, notation: Notation) -> Iterator[str]:
     yield f"{{{_options(record)}}}"
-    moves = list(_moves(record))
+    moves = list(_moves(record, notation))
     closing = verdict.sentence(record.outcome)
     if not moves:
         yield f"{{{_comment(closing)}}}"
@@ -125,12 +127,15 @@ def _movetext(record: contract.GameRecord) -> Iterator[str]:
 
 
 def _peer_movetext(
-    record: contract.GameRecord, comments: Comments, fields: AbstractSet[str]
+    record: contract.GameRecord,
+    comments: Comments,
+    fields: AbstractSet[str],
+    notation: Notation,
 ) -> Iterator[str]:
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
     closing = verdict.sentence(record.outcome)
     plies = {ply.ply: ply for ply in record.plies}
-    moves = [move for move, _ in _moves(record, commented=False)]
+    moves = [move for move, _ in _moves(record, notation, commented=False)]
     if not moves:
         yield f"{{{_comment(closing)}}}"
     for position, move in enumerate(moves, start=1):
@@ -146,12 +151,15 @@ def _peer_movetext(
     yield record.outcome.result
 
 
-def _moves(record: contract.GameRecord, *, commented: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield every ply as SAN (with its number where it needs one) and its comment."""
+def _moves(
+    record: contract.GameRecord, notation: Notation, *, commented: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yield every ply (with its number where it needs one) and its comment."""
     board = boards.start_board(record.order.opening, record.order.variant)
     for move in boards.book_moves(board, record.order.opening):
         number = _number(board, first=not board.move_stack)
-        yield number + board.san_and_push(move), pgn_comments.book(board)
+        played = board.san_and_push(move)
+        yield number + _written(board, played, notation), pgn_comments.book(board)
     own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
     told = _interruptions(record)
     for ply in record.plies:
@@ -160,12 +168,19 @@ def _moves(record: contract.GameRecord, *, commented: bool = True) -> Iterator[t
         pv = boards.variation(board, ply.pv) if ply.pv and commented else ()
         played = _play(board, ply)
         if not commented:
-            yield number + played, ""
+            yield number + _written(board, played, notation), ""
             continue
         comment = pgn_comments.engine(board, ply, pv, own[mover])
-        yield number + played, " ".join([comment, *told.get(ply.ply, ())])
+        yield (
+            number + _written(board, played, notation),
+            " ".join([comment, *told.get(ply.ply, ())]),
+        )
         own[mover].expect(board, ply.ponder)
         own[not mover].answer(played)
+
+
+def _written(board: chess.Board, san: str, notation: Notation) -> str:
+    return san if notation == "san" else board.peek().uci()
 
 
 def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:

@@ -31,6 +31,7 @@ class PgnStyle(codec.Message):
     minimal: bool = False  # without comments
     comments: PgnComments = "tcec"
     fields: tuple[str, ...] = ()
+    notation: Literal["san", "uci"] = "san"
 
 
 class GameOrder(codec.Message):

@@ -395,7 +395,7 @@ def test_the_rest() -> None:
         (["-sprt", "elo0=0", "elo1=5", "model=bayesian"], "model=logistic takes them in Elo"),
         (["-draw", "movenumber=a"], "whole number"),
         (["-resign", "twosided=maybe"], "allowed: true, false"),
-        (["-pgnout", "file=g", "notation=lan"], "notation=san; pgn-extract"),
+        (["-pgnout", "file=g", "notation=lan"], "not supported: write san, or uci"),
         (["-tb", "/a", "-tbpieces", "9"], "a whole number from 3 to 7"),
         (["-seeds", "2"], "fewer than the 2 engines"),
         (["-engine", "cmd=true", "ponder"], "not supported: engines do not ponder"),

@@ -85,6 +85,13 @@ def test_a_minimal_pgn_has_no_comments(tmp_path: pathlib.Path) -> None:
     assert len(list(pgn_games(tmp_path / "g.pgn"))) == 1
 
 
+def test_moves_in_uci_notation(tmp_path: pathlib.Path) -> None:
+    """-pgnout notation=uci writes moves as engines do, as fastchess does."""
+    words = ("-pgnout", "file=g.pgn", "notation=uci", "min=true")
+    table.play(tmp_path, *table.good_and_bad(*words))
+    assert "1. e2e4 e7e5 2. f1c4 b8c6 3. d1h5 g8f6 4. h5f7 1-0" in (tmp_path / "g.pgn").read_text()
+
+
 def test_an_option_that_an_engine_does_not_have_is_told_once(tmp_path: pathlib.Path) -> None:
     """A misspelt option is no silent default: the match goes on, and says what was not set."""
     words = table.good_and_bad(*MANY, "-rounds", "2")

@@ -51,6 +51,7 @@ class Settings:
     minimal: bool = False
     comments: record.Comments | None = None
     fields: frozenset[str] = frozenset()
+    notation: Literal["san", "uci"] = "san"
     append: bool = True
     epd: pathlib.Path | None = None
     log: pathlib.Path | None = None

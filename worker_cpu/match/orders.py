@@ -58,6 +58,7 @@ def _style(settings: arguments.Settings) -> contract.PgnStyle:
         minimal=settings.minimal,
         comments=settings.comment_style,
         fields=tuple(sorted(settings.fields)),
+        notation=settings.notation,
     )
 
 

@@ -256,9 +256,11 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     found = cli_values.pairs(where, words, keys)
     if "file" not in found:
         draft.remarks.append(f"{where} without file=: the games are written to {PGN_FILE}")
-    if found.get("notation", "san") != "san":
-        instead = "notation=san; pgn-extract -Wlalg or -Wuci writes the other ones"
-        raise cli_values.unsupported(f"{where} notation={found['notation']}", instead)
+    if found.get("notation") == "lan":
+        raise cli_values.unsupported(f"{where} notation=lan", "write san, or uci")
+    draft.match["notation"] = cli_values.choice(
+        f"{where} notation", found.get("notation", "san"), ("san", "uci")
+    )
     draft.match["pgn"] = pathlib.Path(found.get("file", PGN_FILE))
     draft.match["minimal"] = cli_values.truth(where, found.get("min", "false"))
     draft.match["append"] = cli_values.truth(where, found.get("append", "true"))

@@ -103,6 +103,7 @@ def pgn(
         minimal=style.minimal,
         comments=style.comments,
         fields=frozenset(style.fields),
+        notation=style.notation,
     )
 
 
