@@ -71,6 +71,9 @@ def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pa
         assert page.evaluate("window.kept") is True
         check_rounds(page, whole)
         check_winners(page, whole)
+        # Each of 16 winners and four more rounds', and both losers of the semifinals, have a line.
+        sync_api.expect(page.locator("#panel .wires .won")).to_have_count(16 + 8 + 4 + 2)
+        sync_api.expect(page.locator("#panel .wires .lost")).to_have_count(2)
         games = [game for event in whole.events.values() for game in event.order]
         finished = [game for game in games if whole.game(game).finished]
         assert page.locator("#panel .played a").count() == len(finished)

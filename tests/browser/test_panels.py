@@ -335,7 +335,7 @@ def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: th
     choose(page, "Event graph")
     state = tape.folded()
     sync_api.expect(page.locator("#panel .flow article").first).to_be_visible()
-    told: list[str] = page.locator("#panel .flow li").all_inner_texts()
+    told: list[str] = page.locator("#panel .flow li").all_text_contents()
     nodes = [node for node in graph.build(state, by_round=True).nodes if node.event]
     assert sorted(told) == sorted(f"{node.label} ({node.state.value})" for node in nodes)
     colours = {events.Status.RANKED: "red", events.Status.RUNNING: "green"}
@@ -366,6 +366,19 @@ def test_the_schedule_is_told_in_the_viewers_zone(page: sync_api.Page, tape: the
         else:
             assert told[name].startswith("about ")
     assert any(text.startswith("about ") for text in told.values())
+    first = state.engines[state.games[event.order[0]].white].name
+    field = page.locator("#panel").get_by_label("Search")
+    field.press_sequentially(first.lower())
+    mine = [g for g in event.order if first in names_of(state, g)]
+    sync_api.expect(page.locator("#panel tbody tr")).to_have_count(len(mine))
+    sync_api.expect(field).to_be_focused()
+    assert len(mine) < len(told)
+
+
+def names_of(state: season_state.SeasonState, game: str) -> tuple[str, str]:
+    """Return the names of both players of a game."""
+    played = state.games[game]
+    return state.engines[played.white].name, state.engines[played.black].name
 
 
 def test_the_archive_leads_to_the_games_that_were_asked_for(page: sync_api.Page) -> None:

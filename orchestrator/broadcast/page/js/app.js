@@ -196,7 +196,7 @@ function drawTab() {
   drawTabs(state)
   const turn = (drawn += 1)
   const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
-  draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state) }, () => turn === drawn)
+  draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state), again: drawTab }, () => turn === drawn)
 }
 
 let waiting = null

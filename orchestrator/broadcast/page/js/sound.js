@@ -32,7 +32,6 @@ export function play(name) {
 function turn(to) {
   on = to
   byId("sound").setAttribute("aria-pressed", String(on))
-  byId("sound").textContent = on ? "♪" : "♪̸"
   if (!on) return
   context ??= new AudioContext()
   context.resume() // a browser allows it after a click only

@@ -4,12 +4,15 @@ import { empty, fill, h, patch, table } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
 import { forecast, ratings } from "./outlook.js"
+import { WINDOW, windowed } from "./rows.js"
+import { connect } from "./wires.js"
 
 const TIEBREAKS = {
   crashes: "Crashes", "direct-encounter": "Direct", wins: "Wins", "sonneborn-berger": "SB",
   "opponents-score": "Opp. score", "black-games": "Black games", "black-wins": "Black wins",
   "r-mobility": "r-mobility", seed: "Seed", organizers: "Organizers",
 }
+const TYPED_MS = 150 // who types is not interrupted
 const SHOWN = { 1: "1", 0: "0", "=": "½" }
 const WORD = { 1: "won", 0: "lost", "=": "draw" }
 const SIGN = { 1: "r1", 0: "r0", "=": "rd" }
@@ -20,10 +23,10 @@ export const TABS = [
   { id: "standings", title: "Standings", draw: standings },
   { id: "crosstable", title: "Crosstable", draw: crosstable },
   { id: "schedule", title: "Schedule", draw: schedule },
-  { id: "bracket", title: "Bracket", draw: bracket, when: (season) => season.events.some((event) => event.knockout) },
+  { id: "bracket", title: "Bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
   { id: "ratings", title: "Rating list", draw: ratings },
   { id: "forecast", title: "Forecast", draw: forecast },
-  { id: "graph", title: "Event graph", draw: graph },
+  { id: "graph", title: "Event graph", draw: graph, laid: connectEvents },
   { id: "statistics", title: "Statistics", draw: statistics },
   { id: "log", title: "Crashes and decisions", draw: log },
   { id: "archive", title: "Archive", draw: archive },
@@ -96,7 +99,32 @@ async function schedule(context) {
     return [empty(tab?.estimated_start_ms ? `Not paired yet; expected to begin about ${format.moment(tab.estimated_start_ms)}.` : "Not paired yet.")]
   }
   const head = [["#", true], ["Round"], ["White"], ["Result"], ["Black"], ["Start"], ["Ending"], ["Plies", true], ["Time", true], ["Opening"], ["PGN"]]
-  return [h("h3", {}, "Schedule"), table("Schedule", head, rows.map((row) => game(context.season.season, row)))]
+  const place = `${context.season.season} ${context.event}`
+  if (searched.place !== place) searched = { place, words: "", from: null }
+  const seen = windowed(rows, searchText, searched.words, searched.from, (row) => row.running || !row.result)
+  const show = (from) => h("button", { type: "button", "data-key": from < seen.from ? "earlier" : "later", onclick: () => { searched.from = from; context.again() } }, from < seen.from ? "Earlier games" : "Later games")
+  return [h("h3", {}, "Schedule"), search(seen, rows.length, context.again),
+    seen.from ? show(Math.max(0, seen.from - WINDOW)) : null,
+    seen.found ? table("Schedule", head, seen.shown.map((row) => game(context.season.season, row)), { "data-key": "schedule" }) : empty("No game has all these words."),
+    seen.from + WINDOW < seen.found ? show(seen.from + WINDOW) : null]
+}
+
+/** What is searched for in the schedule of an event, and where the shown part of a long one begins. */
+let searched = { place: "", words: "", from: null }
+let typing = null
+
+const searchText = (row) => [row.round, row.white, row.black, row.result, row.details, row.eco, row.opening, row.game].filter(Boolean).join(" ")
+
+function search({ found, from, shown }, all, again) {
+  const oninput = ({ currentTarget }) => {
+    Object.assign(searched, { words: currentTarget.value, from: null })
+    clearTimeout(typing)
+    typing = setTimeout(again, TYPED_MS)
+  }
+  const part = found > shown.length ? `, ${from + 1} to ${from + shown.length} shown` : ""
+  return h("div", { class: "filters", "data-key": "search" },
+    h("label", {}, "Search", h("input", { type: "search", value: searched.words, placeholder: "engine, opening, ending, round", oninput })),
+    h("span", { class: "quiet", role: "status" }, `${found} of ${all} games${part}`))
 }
 
 function game(season, row) {
@@ -117,8 +145,25 @@ async function bracket({ season }) {
     h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty("to be drawn")))))]
 }
 
+/** Lead each engine's line from the match before to the next one; who lost goes on along a dashed one. */
+function connectMatches(panel) {
+  const inside = panel.querySelector(".bracket")
+  if (!inside) return
+  const last = new Map() // where an engine played last
+  const wires = []
+  for (const round of inside.querySelectorAll(".round")) {
+    const sides = [...round.querySelectorAll(".side[data-engine]")]
+    for (const one of sides) {
+      const before = last.get(one.dataset.engine)
+      if (before) wires.push({ from: before.closest(".match"), to: one, kind: before.classList.contains("won") ? "won" : "lost" })
+    }
+    for (const one of sides) last.set(one.dataset.engine, one)
+  }
+  connect(inside, wires)
+}
+
 function match(season, one, rows) {
-  const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}` },
+  const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}`, "data-engine": who?.engine },
     h("span", { class: "seed", title: "Seed" }, who ? who.seed : ""), h("span", {}, who ? who.name : "bye"), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
   return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
 }
@@ -143,20 +188,42 @@ async function graph({ season }) {
   for (let round = 0; round < told.events.length; round += 1) {
     for (const [a, targets] of leads) for (const b of targets) depth.set(b, Math.max(depth.get(b), depth.get(a) + 1))
   }
-  const names = new Map(told.events.map(({ id, name }) => [id, name]))
   const layers = []
   for (const { id } of told.events) (layers[depth.get(id)] ??= []).push(id)
   const end = told.nodes.find((node) => node.kind === "end")
-  const box = (id) => {
-    const tab = season.events.find((one) => one.event === id)
-    const nodes = told.nodes.filter((node) => node.event === id)
-    return h("article", { class: tab?.colour ?? "orange" }, h("h4", {}, names.get(id)),
-      h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${node.state})`))),
-      leads.get(id).size ? h("p", { class: "to" }, `→ ${[...leads.get(id)].map((to) => names.get(to)).join(", ")}`) : null)
-  }
+  const box = ({ id, name }) => eventBox(name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id)])
+  const byId = new Map(told.events.map((one) => [one.id, one]))
   return [h("h3", {}, "How the events lead to each other"), h("div", { class: "flow" },
-    layers.filter(Boolean).map((ids) => h("div", { class: "layer" }, ids.map(box))),
-    h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange" }, h("h4", {}, end?.label ?? "Season's end"))))]
+    layers.filter(Boolean).map((ids) => h("div", { class: "layer" }, ids.map((id) => box(byId.get(id))))),
+    h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange", "data-event": "" }, h("h4", {}, end?.label ?? "Season's end"))))]
+}
+
+/** An event with its progress; its steps are folded up, since a league has a hundred. */
+function eventBox(name, event, nodes, leads) {
+  const now = nodes.find(({ state }) => state === "running") ?? nodes.find(({ state }) => state === "ready")
+  const { played, total } = event?.games ?? { played: 0, total: 0 }
+  return h("article", { class: event?.colour ?? "orange", "data-event": event?.event, "data-leads": leads.join(" ") }, h("h4", {}, name),
+    total ? h("progress", { value: played, max: total, "aria-label": `Games of ${name}` }) : null,
+    h("p", {}, total ? `${played} of ${total} games` : "not paired yet", event?.entrants.length ? `, ${event.entrants.length} engines` : ""),
+    now ? h("p", { class: "to" }, now.label) : null,
+    h("details", {}, h("summary", {}, `${nodes.length} steps`), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${node.state})`)))))
+}
+
+/** Draw what leads where, with how many engines have gone that way. */
+function connectEvents(panel, { season }) {
+  const inside = panel.querySelector(".flow")
+  if (!inside) return
+  const boxes = [...inside.querySelectorAll("article")]
+  const entrants = (id) => season.events.find(({ event }) => event === id)?.entrants ?? []
+  const wires = boxes.flatMap((from) => {
+    const leads = (from.dataset.leads ?? "").split(" ").filter(Boolean)
+    const targets = leads.length || !from.dataset.event ? leads : [""] // nothing follows but the end
+    return targets.map((id) => {
+      const both = entrants(id).filter((name) => entrants(from.dataset.event).includes(name)).length
+      return { from, to: boxes.find((one) => one.dataset.event === id), kind: both ? "won" : "", label: both ? `${both} go on` : "" }
+    })
+  })
+  connect(inside, wires.filter(({ to }) => to))
 }
 
 async function statistics(context) {
@@ -230,15 +297,32 @@ async function archive({ season, seasons }) {
     h("p", { class: "quiet note" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
 }
 
+/** Lines are drawn again where boxes have moved: details were opened, the screen was turned. */
+let relay = null
+const watcher = new ResizeObserver(() => relay?.())
+
+function lay(panel, tab, context) {
+  watcher.disconnect()
+  relay = tab.laid ? () => tab.laid(panel, context) : null
+  const inside = panel.querySelector(".bracket, .flow")
+  if (relay && inside) watcher.observe(inside) // it is told at once, too
+}
+
 /** Draw a tab into the panel, unless another one was chosen meanwhile; one that is there is brought up to date. */
 export async function draw(panel, tab, context, current) {
   const made = await tab.draw(context)
   if (!current()) return
   const of = `${tab.id} ${context.season.season}`
-  if (panel.dataset.of === of) { patch(panel, made); panel.removeAttribute("aria-busy"); return }
+  if (panel.dataset.of === of) {
+    patch(panel, made)
+    panel.removeAttribute("aria-busy")
+    lay(panel, tab, context)
+    return
+  }
   fill(panel, made)
   panel.dataset.shows = tab.id
   panel.dataset.of = of
   panel.removeAttribute("aria-busy")
+  lay(panel, tab, context)
   ;[panel.scrollLeft, panel.scrollTop] = [0, 0]
 }

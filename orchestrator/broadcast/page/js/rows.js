@@ -1,0 +1,21 @@
+// Long tables: those rows are shown that were searched for, and of many a window.
+
+export const WINDOW = 200 // rows at once: a browser lays out thousands for seconds
+
+/**
+ * The rows that a search finds, and of these the window that is shown.
+ * @template T
+ * @param {T[]} rows
+ * @param {(row: T) => string} text   what a row is searched by
+ * @param {string} words   each of them has to be in it
+ * @param {?number} from   where the window begins; null is around `middle`
+ * @param {(row: T) => boolean} middle   the row that is looked for first
+ * @returns {{found: number, from: number, shown: T[]}}
+ */
+export function windowed(rows, text, words, from, middle) {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = wanted.length ? rows.filter((row) => { const all = text(row).toLowerCase(); return wanted.every((word) => all.includes(word)) }) : rows
+  const at = found.findIndex(middle)
+  const begin = Math.max(0, Math.min(from ?? (at < 0 ? 0 : at - WINDOW / 2), found.length - WINDOW))
+  return { found: found.length, from: begin, shown: found.slice(begin, begin + WINDOW) }
+}
