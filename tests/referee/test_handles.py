@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import socket
 import subprocess
 import sys
 
+import hall
+import harness
 import pytest
 
 from worker_cpu.engines import handles
+from worker_cpu.match import game
 
 SHORT = 0.3  # s: instead of END_SECONDS
 SLOW = 'sleep "$1"; shift; exec "$@"'
@@ -62,3 +66,61 @@ def test_a_fork_server_that_has_answered_and_does_not_again_is_replaced(
     finally:
         fork_server.end()
     assert len(started) == 2
+
+
+@pytest.mark.parametrize("games", [1, 3])
+def test_games_side_by_side_start_one_interpreter(
+    games: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Referees and dead men are forks of one process, whose memory they share."""
+    started: list[object] = []
+    begin = subprocess.Popen.__init__
+
+    def counted(process: subprocess.Popen[bytes], *words: object, **more: object) -> None:
+        started.append(words)
+        begin(process, *words, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
+    fork_server = handles.ForkServer()
+    seated = [game.Seated(fork_server, handles.ANYWHERE, tmp_path) for _ in range(games)]
+    pids = [pid for one in seated for pid in (one.referee.pid, one.dead_man.pid)]
+    assert all(map(harness.alive, pids))
+    for one in seated:
+        place = pathlib.Path(f"/proc/{one.dead_man.pid}/cwd")
+        harness.wait(
+            lambda place=place: place.readlink() == tmp_path, "a dead man in its directory"
+        )
+    for one in seated:
+        one.leave()
+    fork_server.end()
+    assert len(started) == 1
+    assert not any(map(harness.alive, pids))
+
+
+LINK = """
+import pathlib, time
+from worker_cpu.engines import handles
+from worker_cpu.match import game
+seated = game.Seated(handles.ForkServer(), handles.ANYWHERE, pathlib.Path(), None, 2.0)
+print(seated.dead_man.pid, seated.referee.pid, flush=True)
+while True:
+    seated.feed()
+    time.sleep(0.05)
+"""
+
+
+def test_a_forked_dead_man_kills_its_frozen_link(tmp_path: pathlib.Path) -> None:
+    """Its parent is the fork server; who falls silent is the match, and it dies."""
+    link = subprocess.Popen(
+        [sys.executable, "-c", LINK],
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert link.stdout is not None
+    pids = [int(word) for word in link.stdout.readline().split()]
+    link.send_signal(signal.SIGSTOP)
+    assert link.wait(hall.PATIENCE) == -signal.SIGKILL
+    for pid in pids:
+        harness.wait(lambda pid=pid: not harness.alive(pid), "the end of the game's processes")
+    link.stdout.close()

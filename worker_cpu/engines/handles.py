@@ -17,9 +17,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from orchestrator import contract
 from orchestrator.common import errors
 from worker_cpu.engines import sandbox
 from worker_cpu.wire import frames
@@ -51,6 +52,47 @@ class Child(Protocol):
 
     def kill(self) -> None:
         """Kill it."""
+
+
+class Watched(Child, Protocol):
+    """A process that may be asked whether it still runs."""
+
+    def poll(self) -> int | None:
+        """Return ``None`` while it runs."""
+
+
+class Forked:
+    """A process that a fork server has forked: no child, the kernel reaps it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+
+    def poll(self) -> int | None:
+        """Return ``None`` while it runs."""
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raise ``subprocess.TimeoutExpired``."""
+        ended = self._ended(timeout)
+        if ended is None:
+            raise subprocess.TimeoutExpired(["fork"], timeout or 0)
+        return ended
+
+    def kill(self) -> None:
+        """Kill it."""
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self._pidfd >= 0:
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                return None
+            os.close(self._pidfd)
+            self._pidfd = -1
+        return 0
 
 
 def start_fork_server(theirs: socket.socket) -> Child:
@@ -85,11 +127,17 @@ class ForkServer:
 
     def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
         """Fork a referee; raise ``HostError`` when even a new fork server gives none."""
+        words = (
+            "referee",
+            *_cpu_option("--cpus", cores.referee),
+            *_cpu_option("--engine-cpus", cores.engines),
+            *(["--confine", self._confinement.encode()] if self._confinement else []),
+        )
         for _ in range(2):
             ours, referee_end = socket.socketpair()
             dead_man_socket, dead_man_end = socket.socketpair()
             with referee_end, dead_man_end:
-                pid = self._ask(cores, [referee_end.fileno(), dead_man_end.fileno()])
+                pid = self._ask(words, [referee_end.fileno(), dead_man_end.fileno()])
             if pid is not None:
                 return RefereeProcess(pid, ours, dead_man_socket)
             ours.close()
@@ -98,15 +146,19 @@ class ForkServer:
             self._start()
         raise errors.HostError("no referee can be started; see the worker's log")
 
-    def _ask(self, cores: Cores, descriptors: list[int]) -> int | None:
-        options = (
-            *_cpu_option("--cpus", cores.referee),
-            *_cpu_option("--engine-cpus", cores.engines),
-            *(["--confine", self._confinement.encode()] if self._confinement else []),
-        )
+    def supervisor(self, words: Sequence[str], descriptors: list[int]) -> Watched:
+        """Fork a dead man; raise ``HostError`` when there is none."""
         try:
-            words = " ".join(["referee", *options])  # descriptors need a byte beside them
-            socket.send_fds(self._socket, [words.encode()], descriptors)
+            pid = self._ask(("supervisor", *words, "--link-pid", str(os.getpid())), descriptors)
+            if pid is not None:
+                return Forked(pid)
+        except ProcessLookupError:
+            pass  # it has ended already
+        raise errors.HostError("no dead man can be started; see the worker's log")
+
+    def _ask(self, words: Sequence[str], descriptors: list[int]) -> int | None:
+        try:
+            socket.send_fds(self._socket, [contract.dumps(list(words)).encode()], descriptors)
             reply = self._socket.recv(64)
             self._socket.settimeout(END_SECONDS)  # it has imported all: a fork takes milliseconds
         except OSError:
@@ -155,23 +207,20 @@ class DeadMan:
         lock: int | None,
         limit_seconds: float,
         referee: RefereeProcess,
+        fork_server: ForkServer | None = None,
     ) -> None:
+        """Start it; forked where a fork server is given, else a program of its own."""
         reader, self._feed = os.pipe()
-        program = pathlib.Path(__file__).with_name("supervisor.py")
         held = () if lock is None else (lock,)
+        descriptors = [reader, referee.dead_man_socket.fileno(), *held]
+        words = ["--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))]
+        self._process: Watched
         try:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", str(program)),
-                    *("--link-fd", str(reader)),
-                    *(word for fd in held for word in ("--lock-fd", str(fd))),
-                    *("--referee-fd", str(referee.dead_man_socket.fileno())),
-                    *("--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))),
-                ],
-                pass_fds=(reader, *held, referee.dead_man_socket.fileno()),
-                stdin=subprocess.DEVNULL,
-                cwd=scratch,
-            )
+            if fork_server is not None:
+                place = ("--directory", str(scratch))
+                self._process = fork_server.supervisor([*words, *place], descriptors)
+            else:
+                self._process = _started(words, descriptors, scratch)
         finally:
             os.close(reader)
         referee.dead_man_socket.close()
@@ -217,6 +266,25 @@ class DeadMan:
         if self._feed >= 0:
             os.close(self._feed)
             self._feed = -1
+
+
+def _started(words: Sequence[str], descriptors: list[int], scratch: pathlib.Path) -> Watched:
+    program = pathlib.Path(__file__).with_name("supervisor.py")
+    options = ("--link-fd", "--referee-fd", "--lock-fd")
+    told = zip(options, map(str, descriptors), strict=False)
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            str(program),
+            *words,
+            *(word for pair in told for word in pair),
+        ],
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        cwd=scratch,
+    )
 
 
 def boottime_ns() -> int:

@@ -1,6 +1,7 @@
 """The dead man: the one process that owns a game's engines, and kills them for a reason.
 
-One standard-library file, run as ``python -I -S supervisor.py`` beside the referee.
+One standard-library file, run as ``python -I -S supervisor.py`` beside the referee, or by
+the fork server: a fork costs a third of the memory and no start of an interpreter.
 The link feeds it over a pipe; the referee asks it over a unix socket to
 start engines and how they ended. Invariants:
 
@@ -21,6 +22,7 @@ comes unasked, before everything is killed.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -131,11 +133,17 @@ class DeadMan:
     """A poll loop over link, referee and engines that ends in ``finish``."""
 
     def __init__(
-        self, link_fd: int, referee: socket.socket, log: str, limit_ns: int, lock_fd: int
+        self,
+        link_fd: int,
+        referee: socket.socket,
+        log: str,
+        limit_ns: int,
+        lock_fd: int,
+        link_pid: int,
     ) -> None:
         self.link_fd, self.referee, self.log, self.limit_ns = link_fd, referee, log, limit_ns
         self.lock_fd = lock_fd  # -1 where no hall is locked
-        self.link_pid = os.getppid()
+        self.link_pidfd = os.pidfd_open(link_pid)
         self.referee_pidfd = -1
         self.fed_ns = boottime_ns()
         self.why = ""
@@ -198,13 +206,9 @@ class DeadMan:
 
     def _end_the_silent(self) -> None:
         # A link that wakes up later must find itself dead, not its hall taken.
-        if os.getppid() == self.link_pid:
-            kill_all([self.link_pid])
-        if self.referee_pidfd >= 0:
-            try:
-                signal.pidfd_send_signal(self.referee_pidfd, signal.SIGKILL)
-            except OSError:
-                return
+        for pidfd in (self.link_pidfd, self.referee_pidfd):
+            with contextlib.suppress(OSError):  # gone, or -1: a referee that never said hello
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     # -- input -------------------------------------------------------------------------
 
@@ -878,13 +882,20 @@ def _id_of(line: bytes) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the dead man: ``--link-fd N --referee-fd N --log PATH --limit-ms N [--lock-fd N]``."""
+    """Run the dead man: ``--link-fd N --referee-fd N --log PATH --limit-ms N``.
+
+    ``--lock-fd N`` where a hall is locked; ``--link-pid N`` where the link is not the parent,
+    and ``--directory PATH`` where it starts elsewhere than in its own.
+    """
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     referee = socket.socket(fileno=int(options["--referee-fd"]))
+    os.chdir(options.get("--directory", "."))
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     limit_ns = int(options["--limit-ms"]) * 1_000_000
     lock_fd = int(options.get("--lock-fd", "-1"))
-    dead_man = DeadMan(int(options["--link-fd"]), referee, options["--log"], limit_ns, lock_fd)
+    link_pid = int(options.get("--link-pid", os.getppid()))
+    link_fd = int(options["--link-fd"])
+    dead_man = DeadMan(link_fd, referee, options["--log"], limit_ns, lock_fd, link_pid)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)  # a terminal's; the link's end decides
     signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes the poll

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from orchestrator import contract
+from orchestrator.common import errors
 from worker_cpu.engines import handles
 from worker_cpu.referee import result
 from worker_cpu.wire import frames
@@ -53,14 +54,18 @@ class Seated:
         ``lock`` is the hall's, or its lane's, where the game is played in one.
         """
         self.referee = fork_server.referee(cores)
-        self.dead_man = handles.DeadMan(
-            log=scratch / "deadman.jsonl",
-            scratch=scratch,
-            lock=lock,
-            limit_seconds=limit_seconds,
-            referee=self.referee,
-        )
-
+        try:
+            self.dead_man = handles.DeadMan(
+                log=scratch / "deadman.jsonl",
+                scratch=scratch,
+                lock=lock,
+                limit_seconds=limit_seconds,
+                referee=self.referee,
+                fork_server=fork_server,
+            )
+        except errors.HostError:
+            self.referee.end()
+            raise
         self.keeps = False  # engines of the last game may have stayed
         self._dismissed = False
 

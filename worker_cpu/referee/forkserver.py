@@ -1,30 +1,39 @@
-"""The fork server: one quiet process that has all imported, and forks a referee a game.
+"""The fork server: one quiet process that has all imported, and forks referees and dead men.
 
 A referee that starts from nothing costs 0.2 s of imports between two games. The fork server
 holds no connection, no thread and no state but its imports, so its forks are as clean
 as fresh processes. It ends when its link does.
 
-Socket: the link sends ``referee`` and arguments in one message with two descriptors
-(the referee's ends of the link's and the dead man's socket); the fork server answers with
-the referee's process id.
+Socket: the link sends the name of a program and its arguments, a JSON list, in one message
+with descriptors: for ``referee`` its ends of the link's and the dead man's socket, for
+``supervisor`` the ends of the link's pipe and of the referee's socket, and a lock where there
+is one. The fork server answers with the process id.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from orchestrator import contract
 from orchestrator.arbiter import eco
+from worker_cpu.engines import supervisor
 from worker_cpu.referee import process
 
 REQUEST_BYTES = 1 << 16  # bytes: far above any line of arguments
+DESCRIPTORS = {
+    "referee": ("--link-fd", "--deadman-fd"),
+    "supervisor": ("--link-fd", "--referee-fd", "--lock-fd"),
+}
+MOST_DESCRIPTORS = 3
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,25 +45,31 @@ def main(arguments: Sequence[str]) -> int:
     eco.names()  # read once for all referees: a PGN names its opening
     gc.freeze()  # what the imports left behind is little; to look for it takes 10 ms and more
     while True:
-        words, descriptors, _, _ = socket.recv_fds(link, REQUEST_BYTES, 2)
+        words, descriptors, _, _ = socket.recv_fds(link, REQUEST_BYTES, MOST_DESCRIPTORS)
         if not words:
             return 0
+        name, *arguments = [str(word) for word in contract.loads(words)]
+        for option, descriptor in zip(DESCRIPTORS[name], descriptors, strict=False):
+            arguments += [option, str(descriptor)]
+        # read before the fork: the memory that this takes is then shared
+        if name == "referee":
+            program = functools.partial(process.main, process.options(arguments))
+        else:
+            program = functools.partial(supervisor.main, arguments)
         pid = os.fork()
         if pid == 0:
-            _be_referee(link, words.decode().split(), descriptors)
+            _be(link, program)
         for descriptor in descriptors:
             os.close(descriptor)
         link.sendall(f"{pid}\n".encode())
 
 
-def _be_referee(link: socket.socket, words: list[str], descriptors: list[int]) -> NoReturn:
+def _be(link: socket.socket, program: Callable[[], int]) -> NoReturn:
     status = 1
-    arguments = words[1:]
     try:
         link.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        link_end, dead_man_end = map(str, descriptors)
-        status = process.main(["--link-fd", link_end, "--deadman-fd", dead_man_end, *arguments])
+        status = program()
     except BaseException:  # the top of a process: nothing may return into the fork server
         with contextlib.suppress(OSError):
             traceback.print_exc()

@@ -128,25 +128,29 @@ def _interrupted(table: io_loop.Desk, error: wire_errors.InterruptedGameError) -
     return errors.HostError.exit_code
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the referee's process."""
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the arguments of a referee."""
     parser = argparse.ArgumentParser(prog="worker_cpu.referee.process", allow_abbrev=False)
     parser.add_argument("--link-fd", type=int, required=True)
     parser.add_argument("--deadman-fd", type=int, required=True)
     parser.add_argument("--cpus", type=_cpus, help="the referee's own cores")
     parser.add_argument("--engine-cpus", type=_cpus, help="the engines' cores")
     parser.add_argument("--confine", type=sandbox.Confinement.decode, help="the engines' sandbox")
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(told: argparse.Namespace) -> int:
+    """Run the referee's process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
-    if options.cpus:
-        os.sched_setaffinity(0, options.cpus)
+    if told.cpus:
+        os.sched_setaffinity(0, told.cpus)
     priority.run_at_once()
-    channel = frames.Channel(socket.socket(fileno=options.link_fd))
-    dead_man = supervisor_client.DeadMan(socket.socket(fileno=options.deadman_fd))
+    channel = frames.Channel(socket.socket(fileno=told.link_fd))
+    dead_man = supervisor_client.DeadMan(socket.socket(fileno=told.deadman_fd))
     table = io_loop.Desk(channel, dead_man)
     try:
-        return run(table, options.engine_cpus, options.confine)
+        return run(table, told.engine_cpus, told.confine)
     finally:
         table.close()
 
@@ -156,4 +160,4 @@ def _cpus(text: str) -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(options()))
