@@ -255,6 +255,19 @@ def test_fields_of_three_engines_have_the_peers_tables(capsys: pytest.CaptureFix
     assert "Rank Name                          Elo     +/-   Games   Score    Draw " in lines
 
 
+def test_the_farms_own_table_of_a_field_counts_opponents(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In a gauntlet the hub's number is no average of its opponents': one list of all games."""
+    field = (*TWO, "-engine", "cmd=true", "name=C", "-tournament", "gauntlet")
+    lines = told((*field, "-games", "2", "-rounds", "2"), "WDWWDDBD", capsys)
+    rows = [line.split() for line in lines if line[:4].strip().isdigit()]
+    numbers = {row[1]: float(row[2]) for row in rows[-3:]}
+    assert sum(numbers.values()) == pytest.approx(0, abs=0.2)
+    assert list(numbers.values()) == sorted(numbers.values(), reverse=True)
+    assert rows[-1][11] == "-", "nobody is below the last one"
+
+
 # -- PGN ---------------------------------------------------------------------------------
 
 

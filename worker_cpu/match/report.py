@@ -9,6 +9,7 @@ programs print letter for letter is in ``peer_reports``.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import shutil
@@ -137,9 +138,10 @@ class Report:
             "journal": str(self._settings.journal),
             "pgn": None if self._settings.pgn is None else str(self._settings.pgn),
             "engines": [
-                {"name": names[engine], **_numbers(self._table.of(engine))}
-                | {"faults": self._table.faults(engine)}
-                for engine in self._table.ranked()
+                {"name": names[rank.engine], **_numbers(self._table.of(rank.engine))}
+                | {"rating": _finite(rank.elo), "rating_error": _finite(rank.error)}
+                | {"faults": self._table.faults(rank.engine)}
+                for rank in _ranks(self._table)
             ],
             "matches": [
                 {"first": names[first], "second": names[second]}
@@ -237,17 +239,61 @@ def _ranking(table: standings.Standings) -> list[str]:
     width = max(4, *(len(name) for name in table.names))
     head = f"{'Rank':>4} {'Name':<{width}} {'Elo':>7} {'+/-':>7} {'Games':>6} {'W':>5} {'D':>5}"
     lines = [f"{head} {'L':>5} {'Points':>7} {'Score':>6} {'Draw':>6} {'LOS':>6}  Ptnml(0-2)"]
-    for rank, engine in enumerate(table.ranked(), start=1):
-        counts = table.of(engine)
-        estimate = elo.logistic(counts)
+    for place, rank in enumerate(_ranks(table), start=1):
+        counts = table.of(rank.engine)
+        los = "-" if rank.superiority is None else f"{100 * rank.superiority:.1f}%"
         lines.append(
-            f"{rank:>4} {table.names[engine]:<{width}} {_elo(estimate.elo):>7}"
-            f" {_elo(estimate.error):>7} {counts.games:>6} {counts.wins:>5} {counts.draws:>5}"
+            f"{place:>4} {table.names[rank.engine]:<{width}} {_elo(rank.elo):>7}"
+            f" {_elo(rank.error):>7} {counts.games:>6} {counts.wins:>5} {counts.draws:>5}"
             f" {counts.losses:>5} {counts.points:>7.1f} {100 * counts.score:>5.1f}%"
-            f" {100 * counts.draw_ratio:>5.1f}% {100 * elo.superiority(counts):>5.1f}%"
+            f" {100 * counts.draw_ratio:>5.1f}% {los:>6}"
             f"  {list(counts.pairs) if any(counts.pairs) else '-'}"
         )
     return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rank:
+    """An engine's place: Elo, its error, LOS; ``None`` where too few games tell of it."""
+
+    engine: int
+    elo: float | None
+    error: float | None
+    superiority: float | None
+
+
+def _ranks(table: standings.Standings) -> list[_Rank]:
+    """Return the engines, best first: of two by their score, of more by the list of all games.
+
+    LOS is that of the score, in a list that over the next engine.
+    """
+    if len(table.names) > 2:
+        return _rated(table)
+    ranks = []
+    for engine in table.ranked():
+        counts = table.of(engine)
+        estimate = elo.logistic(counts)
+        ranks.append(_Rank(engine, estimate.elo, estimate.error, elo.superiority(counts)))
+    return ranks
+
+
+def _rated(table: standings.Standings) -> list[_Rank]:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a small table needs no threads
+    from orchestrator.rating import field  # noqa: PLC0415 - numpy takes 0.25 s, two need no list
+
+    couples = itertools.combinations(range(len(table.names)), 2)
+    met = {(one, other): table.between(one, other) for one, other in couples}
+    rated = field.Field(table.names, {key: counts for key, counts in met.items() if counts.games})
+    order = rated.ranked()
+    return [
+        _Rank(
+            engine,
+            rated.elo(engine),
+            rated.error(engine),
+            None if below is None else rated.superiority(engine, below),
+        )
+        for engine, below in zip(order, [*order[1:], None], strict=True)
+    ]
 
 
 def _faults(table: standings.Standings) -> list[str]:
@@ -258,7 +304,9 @@ def _faults(table: standings.Standings) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _elo(value: float) -> str:
+def _elo(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:.1f}" if math.isfinite(value) else str(value)
 
 
@@ -281,8 +329,8 @@ def _numbers(counts: results.Counts) -> dict[str, Any]:
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def encoded(facts: dict[str, Any]) -> str:
