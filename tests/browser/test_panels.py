@@ -381,6 +381,29 @@ def names_of(state: season_state.SeasonState, game: str) -> tuple[str, str]:
     return state.engines[played.white].name, state.engines[played.black].name
 
 
+def test_an_engines_page_adds_up(page: sync_api.Page, tape: theatre.Tape) -> None:
+    """From its name in the standings; its results by opponent are the journal's."""
+    choose(page, "Standings", "league-a")
+    link = page.locator("#panel a.engine").first
+    name = link.inner_text()
+    link.click()
+    rows = page.locator('#panel table[data-key="opponents"] tbody tr')
+    sync_api.expect(page.locator("#panel strong")).to_have_text(name)
+    state = tape.folded()
+    wanted: dict[str, int] = {}
+    for game, played in state.games.items():
+        white, black = names_of(state, game)
+        if played.finished is not None and name in {white, black}:
+            other = black if white == name else white
+            wanted[other] = wanted.get(other, 0) + 1
+    sync_api.expect(rows).to_have_count(len(wanted))
+    told = rows.evaluate_all(
+        "all => Object.fromEntries(all.map(row =>"
+        " [row.dataset.engine, row.querySelectorAll('td.text a').length]))"
+    )
+    assert told == wanted
+
+
 def test_the_archive_leads_to_the_games_that_were_asked_for(page: sync_api.Page) -> None:
     """What is chosen in the archive's form is asked of the download."""
     choose(page, "Archive")

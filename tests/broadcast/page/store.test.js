@@ -79,6 +79,12 @@ test("the address of the game in flight follows it, whichever is here first", ()
   }
 })
 
+test("an engine's page stands below the game that is shown", () => {
+  const state = after(LIVE, ...REPLAY, place({ season: "s", engine: "A" }))
+  assert.deepEqual([state.tab, state.engine, shownGame(state).game.game], ["engine", "A", "g1"])
+  assert.equal(redraws(state, apply(state, ...place({ season: "s", engine: "B" }))), "now")
+})
+
 test("an address names a ply of a replay or of the game in flight, and of no other", () => {
   const early = place({ season: "s", game: "g2", ply: 1 })
   assert.equal(after(LIVE, early, ["replay", { name: "g2", game: game("g2") }]).ply, 1)

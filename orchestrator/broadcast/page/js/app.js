@@ -196,7 +196,7 @@ function drawTab() {
   drawTabs(state)
   const turn = (drawn += 1)
   const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
-  draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state), again: drawTab }, () => turn === drawn)
+  draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state), engine: state.engine, again: drawTab }, () => turn === drawn)
 }
 
 let waiting = null
@@ -216,7 +216,7 @@ byId("tabs").addEventListener("keydown", (event) => {
   byId(next.id).focus()
 })
 
-// -- the address bar: #/season, #/season/event/e, #/season/game/g, #/season/game/g/ply -----------------------
+// -- the address bar: #/season, #/season/event/e, #/season/engine/e, #/season/game/g, #/season/game/g/ply -----------------------
 
 let naming = null
 
@@ -234,7 +234,7 @@ function stepped() {
 function address() {
   const decoded = (part) => { try { return decodeURIComponent(part) } catch { return part } }
   const [season = "", kind = "", name = "", ply = ""] = location.hash.slice(2).split("/").map(decoded)
-  return { season, event: kind === "event" ? name : "", game: kind === "game" ? name : "", ply: /^\d{1,5}$/.test(ply) ? Number(ply) : null }
+  return { season, engine: kind === "engine" ? name : "", event: kind === "event" ? name : "", game: kind === "game" ? name : "", ply: /^\d{1,5}$/.test(ply) ? Number(ply) : null }
 }
 
 function route(followed) {
@@ -242,7 +242,7 @@ function route(followed) {
   page.send("address", led)
   const { asked, replay } = page.state
   if (asked && !replay) fetchReplay(seasonOf(page.state), asked)
-  if (led.event && followed) byId("tables").scrollIntoView()
+  if ((led.event || led.engine) && followed) byId("tables").scrollIntoView()
 }
 
 // -- keys, buttons, colours ---------------------------------------------------------

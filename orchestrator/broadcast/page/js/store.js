@@ -12,6 +12,7 @@
  * @property {string} asked       the game of the address; "" is the live one
  * @property {?number} ply        the ply of the address; null is the game's end
  * @property {?object} replay     the game that is asked for, once it is here
+ * @property {string} engine      the engine of the address, whose page is shown; "" is the first one
  * @property {string} lost        what is wrong with the address; "" is nothing
  * @property {string} tab         the table that is shown
  * @property {{number: number, events: ?string[]}} tables   changes of tables; `events` null: of all
@@ -21,7 +22,7 @@
 
 /** @type {State} */
 export const START = Object.freeze({
-  seasons: [], season: null, live: null, missed: false, wanted: "", chosen: "", asked: "", ply: null, replay: null,
+  seasons: [], season: null, live: null, missed: false, wanted: "", chosen: "", asked: "", ply: null, replay: null, engine: "",
   lost: "", tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null,
 })
 
@@ -64,11 +65,12 @@ const changes = {
 
   // -- what the spectator does ----------------------------------------------------------
 
-  /** Go to an address. An event's tables stand below the game that is shown, whichever that is. */
-  address(state, { season, event, game, ply }) {
+  /** Go to an address. An event's tables and an engine's page stand below the game that is shown, whichever that is. */
+  address(state, { season, event, game, ply, engine = "" }) {
     const moved = season !== state.wanted && season !== (state.season?.season ?? "")
     const led = { ...state, lost: "", wanted: moved ? season : state.wanted, live: moved ? null : state.live, chosen: event }
-    if (event) return moved ? { ...led, asked: "", ply: null, replay: null } : led
+    if (engine) Object.assign(led, { engine, tab: "engine", chosen: state.chosen })
+    if (event || engine) return moved ? { ...led, asked: "", ply: null, replay: null } : led
     const same = game === state.asked && !moved
     return { ...led, asked: game, ply, replay: same ? state.replay : null }
   },
@@ -139,7 +141,7 @@ const OF_OUTLOOK = new Set(["ratings", "forecast"])
  */
 export function redraws(before, state) {
   if (!state.season) return ""
-  if (state.tab !== before.tab || state.season.season !== before.season?.season || shownEvent(state) !== shownEvent(before)) return "now"
+  if (state.tab !== before.tab || state.engine !== before.engine || state.season.season !== before.season?.season || shownEvent(state) !== shownEvent(before)) return "now"
   if (state.outlook !== before.outlook && OF_OUTLOOK.has(state.tab)) return "later"
   if (state.tables === before.tables) return ""
   const { events } = state.tables

@@ -1,9 +1,11 @@
 // The tables of an event and of the season, made of the read API's documents.
 
 import { empty, fill, h, patch, table } from "./dom.js"
+import { engines } from "./engines.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
 import { forecast, ratings } from "./outlook.js"
+import { engineLink, gameLink, resultLink } from "./results.js"
 import { WINDOW, windowed } from "./rows.js"
 import { connect } from "./wires.js"
 
@@ -13,17 +15,12 @@ const TIEBREAKS = {
   "r-mobility": "r-mobility", seed: "Seed", organizers: "Organizers",
 }
 const TYPED_MS = 150 // who types is not interrupted
-const SHOWN = { 1: "1", 0: "0", "=": "½" }
-const WORD = { 1: "won", 0: "lost", "=": "draw" }
-const SIGN = { 1: "r1", 0: "r0", "=": "rd" }
-
-const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent(game)}`
-
 export const TABS = [
   { id: "standings", title: "Standings", draw: standings },
   { id: "crosstable", title: "Crosstable", draw: crosstable },
   { id: "schedule", title: "Schedule", draw: schedule },
   { id: "bracket", title: "Bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
+  { id: "engine", title: "Engines", draw: engines },
   { id: "ratings", title: "Rating list", draw: ratings },
   { id: "forecast", title: "Forecast", draw: forecast },
   { id: "graph", title: "Event graph", draw: graph, laid: connectEvents },
@@ -40,7 +37,7 @@ async function standings(context) {
   const chain = told.chain.filter((name) => name !== "seed" && name !== "organizers")
   const head = [["#", true], ["Engine"], ["Points", true], ["Games", true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [TIEBREAKS[name] ?? name, true]), ["Decided by"]]
   const rows = told.rows.map((row) => h("tr", { "data-engine": row.engine },
-    h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
+    h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, engineLink(context.season.season, row.name)),
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
     chain.map((name) => tiebreak(row, name)),
@@ -88,8 +85,7 @@ async function crosstable(context) {
 }
 
 /** The results of a cell, each of them a way to its game. */
-const results = (season, { text, games }, other, annulled = false) => [...text].map((sign, k) =>
-  h("a", { class: SIGN[sign], href: gameLink(season, games[k]), "aria-label": `${SHOWN[sign]} (${WORD[sign]}${annulled ? ", annulled" : ""}), game ${games[k]} against ${other}` }, SHOWN[sign]))
+const results = (season, { text, games }, other, annulled = false) => [...text].map((sign, k) => resultLink(season, sign, games[k], other, annulled))
 
 async function schedule(context) {
   const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)

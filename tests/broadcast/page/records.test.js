@@ -1,0 +1,27 @@
+// An engine's results by opponent, counted from the schedule's rows.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { total, versus } from "../../../orchestrator/broadcast/page/js/records.js"
+
+const GAMES = [
+  { white: "A", black: "B", result: "1-0", game: "1" },
+  { white: "B", black: "A", result: "1-0", game: "2" },
+  { white: "A", black: "B", result: "1/2-1/2", game: "3", annulled: true },
+  { white: "C", black: "A", result: "0-1", game: "4" },
+  { white: "B", black: "C", result: "0-1", game: "5" },
+  { white: "A", black: "C", result: null, game: "6" },
+]
+
+test("results are the engine's own, by opponent; annulled games are listed and not counted", () => {
+  const [b, c] = versus(GAMES, "A")
+  assert.deepEqual([b.opponent, b.points, b.played, b.wins, b.draws, b.losses], ["B", 1, 2, 1, 0, 1])
+  assert.deepEqual(b.games.map(({ game, sign, annulled, side }) => [game, sign, annulled, side]), [["1", "1", false, "White"], ["2", "0", false, "Black"], ["3", "=", true, "White"]])
+  assert.deepEqual([c.opponent, c.points, c.played], ["C", 1, 1])
+})
+
+test("all opponents together are the engine's score", () => {
+  assert.deepEqual(total(versus(GAMES, "A")), { points: 2, played: 3, wins: 2, draws: 0, losses: 1 })
+  assert.deepEqual(versus(GAMES, "nobody"), [])
+})
