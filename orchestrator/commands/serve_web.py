@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import socket
 
@@ -30,6 +31,19 @@ def listen(host: str, port: int, option: str = "--host or --port") -> socket.soc
         listening.close()
         raise services.taken("web server", host, port, error, option) from error
     return listening
+
+
+def datagrams(host: str, port: int) -> socket.socket:
+    """Return a UDP socket; raise ``HostError`` where the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_DGRAM)
+    opened.settimeout(0)
+    try:
+        opened.bind((host, port))
+    except OSError as error:
+        opened.close()
+        raise services.taken("feed for TLCS", host, port, error, "--host or --tlcs") from error
+    return opened
 
 
 def inherited(fd: int) -> socket.socket:
@@ -84,6 +98,13 @@ def inherited(fd: int) -> socket.socket:
     help="The page's address as spectators type it, for the links in PGN and feeds"
     " (FARM_PUBLIC_URL); default: what each request calls this server.",
 )
+@click.option(
+    "--tlcs",
+    "tlcs_port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Tell viewers of TLCS as well, at this UDP port of --host.",
+)
 @click.option("--eager", is_flag=True, help="Make both at normal priority: on hosts always busy.")
 def serve_web(
     host: str,
@@ -97,6 +118,7 @@ def serve_web(
     eager: bool,
     proxies: tuple[str, ...],
     public_url: str,
+    tlcs_port: int | None,
 ) -> None:
     """Serve the public live page, the read API, and TCEC's and Lichess' feeds.
 
@@ -116,9 +138,10 @@ def serve_web(
     services.shorten_pauses()
     computed = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port) if fd is None else inherited(fd)
-    with common.open_ledger() as ledger, listening:
+    with common.open_ledger() as ledger, listening, contextlib.ExitStack() as opened:
+        tlcs = opened.enter_context(datagrams(host, tlcs_port)) if tlcs_port else None
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, archive, feeds, computed, comments, public_url)
+        made = app.create(ledger, archive, feeds, computed, comments, public_url, tlcs)
         serving = server.make(
             made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
+import socket
 import threading
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -25,6 +26,7 @@ from orchestrator.broadcast.web import (
     page_files,
     sockets,
     subscriptions,
+    tlcs_server,
 )
 from orchestrator.broadcast.web import responses as web_responses
 
@@ -62,20 +64,28 @@ def create(
     computed: settings.Settings | None = None,
     comments: season_view.Comments | None = None,
     public: str = "",
+    tlcs: socket.socket | None = None,
 ) -> types.ASGIApp:
     """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
 
     Without ``computed`` it tells no ratings and no forecast, without ``comments`` nothing
     of kibitzers. ``public`` is the page's public base address; raise ``UsageError`` for none.
+    ``tlcs`` is a UDP socket for viewers of TLCS.
     """
     addresses = links.Links(public)
     shelf = documents.Library()
     center = hub.Hub(shelf)
     loop: list[asyncio.AbstractEventLoop] = []
 
+    lines = tlcs_server.TlcsServer(shelf)
+
+    def take(told: Sequence[messages.Message]) -> None:
+        center.take(told)
+        lines.take(told)
+
     def publish(told: Sequence[messages.Message]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop[0].call_soon_threadsafe(center.take, told)
+            loop[0].call_soon_threadsafe(take, told)
 
     files = feeds_files.Directory(directory)
     told = projector.Projector(source, archive, shelf, files, publish, comments)
@@ -98,7 +108,8 @@ def create(
         await asyncio.to_thread(told.looked.wait, _BEGINNING_SECONDS)
         beat = asyncio.create_task(center.beat())
         try:
-            yield
+            async with lines.serving(tlcs):
+                yield
         finally:
             stop.set()
             beat.cancel()
