@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import pathlib
+from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.common import bounds, errors
@@ -18,22 +19,40 @@ _FOREIGN: Final = (
     (b"\xfd7zXZ", "xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),
 )
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def content(path: pathlib.Path) -> bytes:
     """Return a file's bytes, gzip unpacked, never in UTF-16; raise ``UsageError``."""
+    return b"".join(blocks(path))
+
+
+def blocks(path: pathlib.Path) -> Iterator[bytes]:
+    """Yield what ``content`` returns block by block, of some MiB at most; raise as it does.
+
+    Rare files come in one: those in UTF-16, and those without a line feed in their first block.
+    """
     try:
-        plain = bounds.content(path, bounds.ARCHIVE_BYTES)
+        pieces = bounds.pieces(path, bounds.ARCHIVE_BYTES)
+        first = next(pieces, b"")
+        for head, name in _FOREIGN:
+            if first.startswith(head):
+                raise errors.UsageError(f"{path}: packed by {name}: unpack it first, or use gzip")
+        if b"\n" in first and not first.startswith(_UTF16):
+            yield first
+            yield from pieces
+        else:
+            yield _plain(first + b"".join(pieces))
     except FileNotFoundError:
         raise errors.UsageError(f"{path}: no such PGN file") from None
     except bounds.DAMAGED as error:
         raise errors.UsageError(f"{path}: cannot be read: {error}") from None
-    for head, name in _FOREIGN:
-        if plain.startswith(head):
-            raise errors.UsageError(f"{path}: packed by {name}: unpack it first, or use gzip")
-    if plain.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        plain = plain.decode("utf-16", errors="replace").encode()
-    return plain if b"\n" in plain else plain.replace(b"\r", b"\n")
+
+
+def _plain(found: bytes) -> bytes:
+    if found.startswith(_UTF16):
+        found = found.decode("utf-16", errors="replace").encode()
+    return found if b"\n" in found else found.replace(b"\r", b"\n")
 
 
 def text(path: pathlib.Path) -> str:

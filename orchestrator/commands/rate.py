@@ -76,7 +76,7 @@ def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> No
     """
     reader = headers.Reader()
     for path in files(archives):
-        reader.take(unpacking.content(path))
+        reader.take_blocks(unpacking.blocks(path))
     show(reader.table(), families_of(model["families"]), model, as_json=as_json)
 
 

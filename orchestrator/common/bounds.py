@@ -12,6 +12,7 @@ import pathlib
 import stat
 import tomllib
 import zlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 SETTINGS_BYTES: Final = 4 << 20  # a season, a roster, settings: a hundred times the largest known
@@ -36,18 +37,24 @@ def content(path: pathlib.Path, limit: int) -> bytes:
         OSError: it cannot be read; ``EOFError`` and ``zlib.error``: it is damaged.
         ValueError: the name is none.
     """
+    return b"".join(pieces(path, limit))
+
+
+def pieces(path: pathlib.Path, limit: int) -> Iterator[bytes]:
+    """Yield what ``content`` returns piece by piece, never an empty one; raise as it does."""
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)):
             raise TooLargeError("no file: a device, a socket or a folder")
         packed = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
         if not packed:
-            return _bounded(file, limit, f"more than {_size(limit)}")
+            yield from _bounded(file, limit, f"more than {_size(limit)}")
+            return
         most = limit
         if stat.S_ISREG(found.st_mode):
             most = min(limit, max(SMALL_BYTES, RATIO * found.st_size))
         with gzip.open(file, "rb") as unpacked:
-            return _bounded(unpacked, most, f"unpacks to more than {_size(most)}")
+            yield from _bounded(unpacked, most, f"unpacks to more than {_size(most)}")
 
 
 def text(path: pathlib.Path, limit: int = SETTINGS_BYTES) -> str:
@@ -67,14 +74,13 @@ def toml(path: pathlib.Path, limit: int = SETTINGS_BYTES) -> dict[str, Any]:
     return tables
 
 
-def _bounded(file: Any, limit: int, otherwise: str) -> bytes:
-    pieces, left = [], limit + 1
-    while left > 0 and (piece := file.read(min(_PIECE, left))):
-        pieces.append(piece)
+def _bounded(file: Any, limit: int, otherwise: str) -> Iterator[bytes]:
+    left = limit
+    while piece := file.read(min(_PIECE, left + 1)):
         left -= len(piece)
-    if left <= 0:
-        raise TooLargeError(otherwise)
-    return b"".join(pieces)
+        if left < 0:
+            raise TooLargeError(otherwise)
+        yield piece
 
 
 def _size(limit: int) -> str:

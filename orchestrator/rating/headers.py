@@ -11,10 +11,12 @@ from __future__ import annotations
 import collections
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import numpy as np
 
+from orchestrator.common import errors
 from orchestrator.rating import logistic, pairings
 
 # Without a branch for every letter: names are most of what is read.
@@ -28,35 +30,75 @@ _TAG = re.compile(
     re.MULTILINE,
 )
 _ESCAPED = re.compile(rb"\\(.)")
-_WHITE = re.compile(rb"\[White[ \t]")
+_WHITE = (b"[White ", b"[White\t")
 
 _NEEDED = (b"White", b"Black", b"Result")
 _COMPLETE = frozenset(_NEEDED)
+
+_COUNTED: Final = 300_000  # games that wait to be counted, at least
+_BITS: Final = 21  # of a text's number
+_TEXTS: Final = 1 << _BITS
 
 Games = collections.Counter[tuple[str, str, str]]
 
 
 class Reader:
-    """Takes archives one after the other; their games make one table."""
+    """Takes archives one after the other; their games make one table.
+
+    Equal games are counted, so that memory grows with the pairs that met and not with the games.
+    """
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
-        self._rows: list[logistic.Ints] = [np.empty((0, 3), np.int64)]
+        self._keys: logistic.Ints = np.empty(0, np.int64)  # a game each: three texts' numbers
+        self._times: logistic.Ints = np.empty(0, np.int64)
+        self._new: list[logistic.Ints] = []
+        self._waiting = 0  # games that are read and not counted yet
+
+    def take_blocks(self, blocks: Iterable[bytes]) -> None:
+        """Read an archive that comes in blocks, wherever they end."""
+        rest = b""
+        for block in blocks:
+            content = rest + block
+            end = max(content.rfind(b"\n\n["), content.rfind(b"\n\r\n["))
+            if end < 0:
+                rest = content
+                continue
+            self.take(content[: end + 1])
+            rest = content[end + 1 :]
+        self.take(rest)
 
     def take(self, content: bytes) -> None:
         """Read an archive; a game without White, Black or Result is left out."""
         found = _USUAL.findall(content)
-        if len(found) != len(_WHITE.findall(content)):
+        if len(found) != sum(map(content.count, _WHITE)):
             found = list(_by_tags(content))
         tags = itertools.chain.from_iterable(found)
         numbers = np.fromiter(map(self._numbers.__getitem__, tags), np.int64, 3 * len(found))
-        self._rows.append(numbers.reshape(-1, 3))
+        if len(self._numbers.texts) > _TEXTS:
+            raise errors.UsageError(f"more than {_TEXTS} names of players: no archive of one event")
+        white, black, result = numbers.reshape(-1, 3).T
+        self._new.append((white << 2 * _BITS) | (black << _BITS) | result)
+        self._waiting += len(found)
+        if self._waiting > max(_COUNTED, len(self._keys)):
+            self._count()
+
+    def _count(self) -> None:
+        """Add up equal games; the first of each stays where it is."""
+        keys = np.concatenate([self._keys, *self._new])
+        times = np.concatenate([self._times, np.ones(self._waiting, np.int64)])
+        different, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        counts = np.bincount(place, times, len(different)).astype(np.int64)
+        self._keys, self._times = different[order], counts[order]
+        self._new, self._waiting = [], 0
 
     def table(self) -> pairings.Table:
         """Return all games that were read."""
-        rows = np.concatenate(self._rows)
-        white, black, result = np.ascontiguousarray(rows.T)
-        return pairings.Table(tuple(self._numbers.texts), white, black, result, np.ones(len(rows)))
+        self._count()
+        low = (1 << _BITS) - 1
+        columns = (self._keys >> 2 * _BITS, self._keys >> _BITS & low, self._keys & low)
+        return pairings.Table(tuple(self._numbers.texts), *columns, self._times.astype(np.float64))
 
 
 class _Numbers(dict[bytes, int]):
@@ -76,8 +118,8 @@ def read(content: bytes) -> Games:
     reader = Reader()
     reader.take(content)
     table = reader.table()
-    columns = (table.white, table.black, table.result)
-    return Games(zip(*([table.texts[at] for at in column] for column in columns), strict=True))
+    columns = ([table.texts[at] for at in one] for one in (table.white, table.black, table.result))
+    return Games(dict(zip(zip(*columns, strict=True), map(int, table.times), strict=True)))
 
 
 def read_controlled(content: bytes) -> collections.Counter[tuple[str, str, str, str, str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +66,36 @@ def test_whichever_way_games_come_the_count_is_that_of_pencil_and_paper(
     counted = pairings.count(collections.Counter(first + second), families)
     assert counted.games.sum() == expected.games.sum()
     assert counted.engines == expected.engines
+
+
+@settings(deadline=None)
+@given(GAMES, st.lists(st.integers(0, 2_000), max_size=6))
+def test_blocks_may_end_anywhere(games: list[tuple[str, str, str]], cuts: list[int]) -> None:
+    """An archive that is read in blocks has the games of one that is read whole."""
+    content = pgn(games)
+    whole, blocks = headers.Reader(), headers.Reader()
+    whole.take(content)
+    ends = sorted({min(cut, len(content)) for cut in cuts} | {0, len(content)})
+    blocks.take_blocks(content[a:b] for a, b in itertools.pairwise(ends))
+    one, other = whole.table(), blocks.table()
+    assert one.texts == other.texts
+    for column in ("white", "black", "result", "times"):
+        assert np.array_equal(getattr(one, column), getattr(other, column))
+
+
+def test_memory_grows_with_the_pairs_and_not_with_the_games(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four times the games of the same engines are as many rows."""
+    monkeypatch.setattr(headers, "_COUNTED", 50)
+    games = [(f"e{n % 7}", f"f{n % 5}", ("1-0", "0-1", "1/2-1/2")[n % 3]) for n in range(500)]
+    rows = []
+    for times in (1, 4):
+        reader = headers.Reader()
+        reader.take_blocks(pgn(games) for _ in range(times))
+        rows.append(len(reader.table().white))
+        assert reader.table().times.sum() == 500 * times
+    assert rows == [105, 105]
 
 
 @settings(deadline=None)
