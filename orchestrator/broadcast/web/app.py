@@ -24,6 +24,7 @@ from orchestrator.broadcast.web import (
     hub,
     links,
     page_files,
+    preview,
     sockets,
     subscriptions,
     tlcs_server,
@@ -129,7 +130,8 @@ def create(
         routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),
         routing.Route("/healthz", _health(shelf)),
         routing.Mount("/tcec", Files(directory=directory)),
-        *page_files.PageFiles(PAGE).routes(),
+        *page_files.PageFiles(PAGE, addresses.public).routes(),
+        *preview.Preview(shelf, PAGE).routes(),
         routing.Mount("/", Files(directory=PAGE, html=True)),
     ]
     served = applications.Starlette(

@@ -22,7 +22,7 @@ from typing import Final
 from starlette import requests, responses, routing
 
 from orchestrator.broadcast.content import documents
-from orchestrator.broadcast.web import guard
+from orchestrator.broadcast.web import guard, preview
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGES: Final = ("index.html", "api.html")
@@ -49,9 +49,12 @@ _SCRIPT: Final = re.compile(r'<script type="module" src="([^"]+)"></script>')
 class PageFiles:
     """The documents of the page, made of a directory once."""
 
-    def __init__(self, root: pathlib.Path) -> None:
-        """Read all files; raise ``ValueError`` for a module that says what is not understood."""
-        self._root = root
+    def __init__(self, root: pathlib.Path, public: str = "") -> None:
+        """Read all files; raise ``ValueError`` for a module that says what is not understood.
+
+        ``public`` is the page's public base address, which links' previews need.
+        """
+        self._root, self._public = root, public
         pages = {name: (root / name).read_text(encoding="utf-8") for name in PAGES}
         made = {
             str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.svg"))
@@ -90,6 +93,8 @@ class PageFiles:
             "</head>", f'  <link rel="stylesheet" href="{stem}.css">\n</head>'
         )
         text = _SCRIPT.sub(f'<script type="module" src="{stem}.js"></script>', text)
+        if self._public:
+            text = text.replace(f'"{preview.PLACE}"', f'"{self._public}/{preview.PLACE}"')
         text = text.replace('"icon.svg"', f'"{base}icon.svg"')
         return text.replace("<html ", f'<html data-static="{base}" ')
 
