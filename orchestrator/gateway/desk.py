@@ -9,6 +9,7 @@ ledger, their orders from the match's specification, and each result is played a
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Final
 
 import structlog
@@ -53,6 +54,7 @@ class Desk:
     ) -> None:
         self._batches, self._tokens, self._lease_ms = known, tokens, lease_ms
         self._matches: dict[str, _Match] = {}
+        self._lock = threading.Lock()  # requests come in threads
 
     def claim(
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
@@ -176,10 +178,12 @@ class Desk:
             return None
         spec = orders.Spec.decode(text)
         files = frozenset(digest for engine in spec.engines for digest in engine.checksums.values())
-        if len(self._matches) >= SPECS:
-            self._matches.pop(next(iter(self._matches)))
-        self._matches[name] = _Match(run, spec, files)
-        return self._matches[name]
+        match = _Match(run, spec, files)
+        with self._lock:
+            if len(self._matches) >= SPECS:
+                self._matches.pop(next(iter(self._matches)))
+            self._matches[name] = match
+        return match
 
 
 def _name(token: worker_tokens.WorkerToken, batch: str) -> str:

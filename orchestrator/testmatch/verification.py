@@ -23,8 +23,7 @@ _Words: TypeAlias = Callable[[contract.Side, str], contract.Outcome]
 _SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 _NS_PER_MS: Final = 1_000_000
 _NOTE: Final = 300  # characters of what a verdict rests on
-_LINE: Final = 100  # moves kept of a line that an engine told
-_MOVE: Final = 10  # characters of one of them
+_MOVE: Final = 10  # characters of a move in a line that an engine told
 _CLOCK_SLACK_MS: Final = 50  # ms: between a game's wall time and its stamps, of other clocks
 _BY_MOVER: Final = (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM, contract.Ending.RESIGN)
 _SEEN_ALONE: Final[
@@ -135,7 +134,7 @@ class _Replay:
             update={
                 "san": san,
                 "said": text.one_line(ply.said)[:_NOTE],
-                "pv": tuple(text.one_line(one)[:_MOVE] for one in ply.pv[:_LINE]),
+                "pv": tuple(text.one_line(one)[:_MOVE] for one in ply.pv[: remote.LINE]),
                 "counters": self._judge.counters(self.board.position(), self.board.ply),
                 "network_ns": None,
             }

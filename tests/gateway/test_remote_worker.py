@@ -3,135 +3,41 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
 import pathlib
-import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import harness
 import pytest
+import remote_stage
+import told
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import batches, keys, mirror, store
+from orchestrator.ledger import keys
 from orchestrator.testmatch import orders
-from worker_cpu.remote import engines, gateway
+from worker_cpu.remote import command, engines, gateway, spool
 
-ENGINE = pathlib.Path(sys.executable).with_name("farm-engine")
 GAMES = 6
-ROSTER = """
-schema = 1
-[[engine]]
-id = "dev"
-name = "Dev"
-command = ["{engine}"]
-[[engine]]
-id = "base"
-name = "Base"
-command = ["{engine}", "--name", "base"]
-"""
-
-
-class Stage:
-    """A gateway, a test match and workers, each a process of its own."""
-
-    def __init__(self, root: pathlib.Path, redis: harness.Redis) -> None:
-        self.root, self.redis = root, redis
-        self.ledger = store.connect(redis.url)
-        self.batches = batches.RedisBatches(self.ledger.server)
-        self.roster = root / "engines.toml"
-        self.roster.write_text(ROSTER.format(engine=ENGINE))
-        self.token = root / "anna.token"
-        self.url, self.port = "", 0
-        self._ended: list[subprocess.Popen[bytes]] = []
-
-    def run(self, user: str, log: str, *words: str) -> subprocess.Popen[bytes]:
-        """Start a command of the farm; what it prints goes to a file."""
-        environment = harness.without_farm() | {"FARM_DATA": str(self.root / log)}
-        if user:
-            environment["FARM_REDIS_URL"] = self.redis.url_of(user)
-        with (self.root / f"{log}.log").open("ab") as output:
-            process = subprocess.Popen(
-                [str(harness.PROGRAM), *words],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self._ended.append(process)
-        return process
-
-    def log(self, name: str) -> str:
-        """Return what a process has printed."""
-        return (self.root / f"{name}.log").read_text()
-
-    def serve(self) -> subprocess.Popen[bytes]:
-        """Start the gateway, where it was before; wait until it listens."""
-        words = ("serve-gateway", "--port", str(self.port), "--lease-seconds", "600")
-        before = len(re.findall("workers come to", self.log("gateway"))) if self.port else 0
-        process = self.run("gateway", "gateway", *words)
-        pattern = re.compile(r"workers come to (http://127\.0\.0\.1:(\d+))/")
-        self.wait(lambda: len(pattern.findall(self.log("gateway"))) > before, "the gateway")
-        self.url, port = pattern.findall(self.log("gateway"))[-1]
-        self.port = int(port)
-        return process
-
-    def work(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a worker that plays one game at a time."""
-        place = ("--spool", str(self.root / name), "--sandbox", "plain", "--concurrency", "1")
-        source = ("--token", str(self.token), "--engines", str(self.roster))
-        return self.run("", name, "work", self.url, *source, *place)
-
-    def leased(self) -> dict[str, list[int]]:
-        """Return what is leased: batch to games without a result."""
-        found = self.ledger.server.table(keys.Keys().batches())
-        games = {name: contract.loads(one)["games"] for name, one in found.items()}
-        return {name: list(map(int, told.split())) for name, told in games.items() if told}
-
-    def wait(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for a fact."""
-        deadline = time.monotonic() + 120
-        while not condition():
-            if time.monotonic() > deadline:
-                logs = "\n".join(f"{path}:\n{path.read_text()}" for path in self.root.glob("*.log"))
-                raise AssertionError(f"waited for {what}; logs:\n{logs}")
-            time.sleep(0.02)
-
-    def end(self) -> None:
-        """End whatever still runs."""
-        for process in self._ended:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
-        self.ledger.close()
 
 
 @pytest.fixture
-def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[Stage]:
+def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
     """Give a stage; leave no process behind."""
-    made = Stage(tmp_path, redis)
+    made = remote_stage.Stage(tmp_path, redis)
     try:
         yield made
     finally:
         made.end()
 
 
-def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: Stage) -> None:
+def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_stage.Stage) -> None:
     """Each game is counted once. Ctrl-C gives games back, those of a killed worker are dealt again.
 
     The first worker is stopped by Ctrl-C, the second killed, the third finds no gateway at first.
     """
-    environment = {"FARM_REDIS_URL": stage.redis.url_of(harness.OPERATOR)}
-    harness.farm("worker-token", "create", "anna", "--out", str(stage.token), env=environment)
-    words = ("test", "dev", "--against", "base", "--file", str(stage.roster), "--id", "m")
-    told = ("--games", str(GAMES), "--tc", "nodes=20", "--remote", "--json")
-    match = stage.run(harness.OPERATOR, "match", *words, *told)
+    match = stage.match(GAMES)
     serving = stage.serve()
     stopped = stage.work("stopped")
     stage.wait(lambda: stage.leased() or match.poll() is not None, "a lease of a worker")
@@ -160,7 +66,7 @@ def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: Stage) -> 
     stage.wait(lambda: match.poll() is not None, "the end of the match")
     facts = json.loads(stage.log("match")[stage.log("match").index("{") :])
     assert (match.returncode, facts["games"]) == (0, GAMES)
-    journal = list(mirror.entries(stage.root / "match" / "tests" / "m" / "journal.jsonl"))
+    journal = stage.journal()
     results = collections.Counter(one.data["game"] for one in journal if one.kind == "test_game")
     assert results == dict.fromkeys(range(1, GAMES + 1), 1)
     replayed = {one.data["game"] for one in journal if one.data.get("attempt") not in (None, batch)}
@@ -235,6 +141,38 @@ def test_nothing_is_started_that_ones_roster_has_not(
     known, digest = _known(tmp_path)
     with pytest.raises(engines.UnplayableError):
         engines.localized(_order(digest, **wrong), known)
+
+
+def test_a_match_for_workers_has_its_engines_here_and_pinned(tmp_path: pathlib.Path) -> None:
+    """``farm test --remote`` refuses what no worker could be held to: exit code 2, by name."""
+    environment = {"FARM_REDIS_URL": f"unix://{tmp_path}/none.sock", "FARM_DATA": str(tmp_path)}
+    words = ("test", "dev", "--against", "base", "--remote")
+    assert "--file" in harness.farm(*words, code=2, env=environment)
+    roster = tmp_path / "engines.toml"
+    roster.write_text(remote_stage.ROSTER.format(engine=tmp_path / "nowhere"))
+    refused = harness.farm(*words, "--file", str(roster), code=2, env=environment)
+    assert "nowhere is not on this machine" in refused
+
+
+def test_results_that_wait_go_in_portions(tmp_path: pathlib.Path) -> None:
+    """As many games as a request takes, by number and by bytes, and always one."""
+    kept = spool.Spool(tmp_path)
+    batch = spool.Batch(
+        "b", "http://127.0.0.1", "1.1", "m", 1, tuple(map(told.spec(games=50).order, range(1, 51)))
+    )
+    kept.keep(batch)
+    small = told.game(batch.orders[0], number=1)
+    for number in range(1, 41):
+        kept.write("b", small.model_copy(update={"number": number}))
+    unsent = kept.unsent(batch)
+    assert [number for number, _ in unsent] == list(range(1, 41))
+    assert len(command._portion(unsent)) == command.SENT_AT_ONCE
+    large = [(number, b"x" * (command.SENT_BYTES // 2)) for number in range(5)]
+    assert len(command._portion(large)) == 2
+    assert len(command._portion([(1, b"x" * 2 * command.SENT_BYTES), *large])) == 1
+    kept.sent(batch, 7)
+    assert 7 not in [number for number, _ in kept.unsent(batch)]
+    assert kept.missing(batch) == list(range(41, 51))
 
 
 @pytest.mark.parametrize(

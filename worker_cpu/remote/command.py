@@ -38,6 +38,7 @@ from worker_cpu.remote import engines, gateway, player, spool
 LOOK_SECONDS: Final = 1.0  # s: between two looks into the spool
 SEND_SECONDS: Final = 3.0  # s: results are told together, this often at most
 SENT_AT_ONCE: Final = 16  # games of one request: about a megabyte
+SENT_BYTES: Final = 4 << 20  # of one request, unless one game has more: the gateway takes 8 MiB
 RENEWALS: Final = 3.0  # renewals of a lease before it would end
 BACKOFF_SECONDS: Final = 1.0  # s: after the first failure; doubled by each further one
 LONGEST_BACKOFF_SECONDS: Final = 60.0
@@ -163,14 +164,14 @@ class Worker:
             return
         self._send_at = time.monotonic() + SEND_SECONDS
         for batch in list(self._batches.values()):
-            while unsent := self._spool.unsent(batch)[:SENT_AT_ONCE]:
-                if not self._told(batch, unsent):
+            while unsent := self._spool.unsent(batch):
+                if not self._told(batch, _portion(unsent)):
                     break
             if batch.name in self._batches and not self._spool.missing(batch):
                 self._forget(batch)
 
     def _told(self, batch: spool.Batch, unsent: list[tuple[int, bytes]]) -> bool:
-        """Tell some games; return whether the batch goes on."""
+        """Tell some games; return whether there is more to tell of the batch."""
         try:
             heard = self._gateway.results(batch.name, batch.token, [game for _, game in unsent])
         except gateway.BatchOverError as error:
@@ -191,7 +192,8 @@ class Worker:
             )
         if heard.over:
             self._drop(batch, heard.over)
-        return not heard.over
+        # A gateway that neither takes a game nor says why is asked again later, not at once.
+        return bool(heard.recorded) and not heard.over
 
     def _renew(self) -> None:
         for batch in list(self._batches.values()):
@@ -297,7 +299,7 @@ class Worker:
 
     def _judge(self, code: int) -> None:
         """Look at how a player ended; raise ``HostError`` where another one would end so, too."""
-        if code in (0, player.STOPPED):
+        if code in (0, player.STOPPED) or self._stop.urgency:
             self._deaths = 0
             return
         self._deaths += 1
@@ -340,6 +342,16 @@ class Worker:
             )
         self._say(f"stopped; {self._counted} games counted")
         return STOPPED if self._stop.urgency else 0
+
+
+def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return the first games that fit into one request, at least one."""
+    size = 0
+    for at, (_, game) in enumerate(unsent[:SENT_AT_ONCE]):
+        size += len(game)
+        if at and size > SENT_BYTES:
+            return unsent[:at]
+    return unsent[:SENT_AT_ONCE]
 
 
 @click.command()

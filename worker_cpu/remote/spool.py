@@ -95,11 +95,18 @@ class Spool:
 
     def batches(self) -> list[Batch]:
         """Return the batches that were dealt and are not over, in the order of their names."""
-        return [Batch.decode(path.read_bytes()) for path in sorted(self._batches.glob("*.json"))]
+        return [self.batch(path.stem) for path in sorted(self._batches.glob("*.json"))]
 
     def batch(self, name: str) -> Batch:
-        """Return a batch by its name."""
-        return Batch.decode((self._batches / f"{name}.json").read_bytes())
+        """Return a batch by its name; raise ``HostError`` for one that cannot be read."""
+        path = self._batches / f"{name}.json"
+        try:
+            return Batch.decode(path.read_bytes())
+        except (ValueError, LookupError, TypeError) as error:
+            raise errors.HostError(
+                f"{path} cannot be read ({type(error).__name__}): it is of another version, or"
+                f" damaged; delete {self.directory}, its games are then dealt to others"
+            ) from error
 
     def forget(self, batch: Batch) -> None:
         """Delete a batch and what is left of its results."""

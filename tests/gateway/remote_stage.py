@@ -1,0 +1,118 @@
+"""A gateway, a test match and remote workers, each a process of its own, for tests and attacks."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import harness
+
+from orchestrator import contract
+from orchestrator.ledger import batches, keys, mirror, store
+
+ENGINE = pathlib.Path(sys.executable).with_name("farm-engine")
+ROSTER = """
+schema = 1
+[[engine]]
+id = "dev"
+name = "Dev"
+command = ["{engine}"]
+[[engine]]
+id = "base"
+name = "Base"
+command = ["{engine}", "--name", "base"]
+"""
+
+
+class Stage:
+    """A gateway, a test match and workers, each a process of its own."""
+
+    def __init__(self, root: pathlib.Path, redis: harness.Redis) -> None:
+        self.root, self.redis = root, redis
+        self.ledger = store.connect(redis.url)
+        self.batches = batches.RedisBatches(self.ledger.server)
+        self.roster = root / "engines.toml"
+        self.roster.write_text(ROSTER.format(engine=ENGINE))
+        self.token = root / "anna.token"
+        self.url, self.port = "", 0
+        self._ended: list[subprocess.Popen[bytes]] = []
+
+    def run(self, user: str, log: str, *words: str) -> subprocess.Popen[bytes]:
+        """Start a command of the farm; what it prints goes to a file."""
+        environment = harness.without_farm() | {"FARM_DATA": str(self.root / log)}
+        if user:
+            environment["FARM_REDIS_URL"] = self.redis.url_of(user)
+        with (self.root / f"{log}.log").open("ab") as output:
+            process = subprocess.Popen(
+                [str(harness.PROGRAM), *words],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._ended.append(process)
+        return process
+
+    def log(self, name: str) -> str:
+        """Return what a process has printed."""
+        return (self.root / f"{name}.log").read_text()
+
+    def serve(self, lease_seconds: int = 600) -> subprocess.Popen[bytes]:
+        """Start the gateway, where it was before; wait until it listens."""
+        words = ("serve-gateway", "--port", str(self.port), "--lease-seconds", str(lease_seconds))
+        before = len(re.findall("workers come to", self.log("gateway"))) if self.port else 0
+        process = self.run("gateway", "gateway", *words)
+        pattern = re.compile(r"workers come to (http://127\.0\.0\.1:(\d+))/")
+        self.wait(lambda: len(pattern.findall(self.log("gateway"))) > before, "the gateway")
+        self.url, port = pattern.findall(self.log("gateway"))[-1]
+        self.port = int(port)
+        return process
+
+    def work(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a worker that plays one game at a time."""
+        place = ("--spool", str(self.root / name), "--sandbox", "plain", "--concurrency", "1")
+        source = ("--token", str(self.token), "--engines", str(self.roster))
+        return self.run("", name, "work", self.url, *source, *place)
+
+    def match(self, games: int) -> subprocess.Popen[bytes]:
+        """Make a token, and open match ``m``."""
+        environment = {"FARM_REDIS_URL": self.redis.url_of(harness.OPERATOR)}
+        words = ("worker-token", "create", "anna", "--out", str(self.token))
+        harness.farm(*words, env=environment)
+        played = ("test", "dev", "--against", "base", "--file", str(self.roster), "--id", "m")
+        told = ("--games", str(games), "--tc", "nodes=20", "--remote", "--json")
+        return self.run(harness.OPERATOR, "match", *played, *told)
+
+    def journal(self) -> list[contract.Entry]:
+        """Return what the match's keeper has on disk."""
+        path = self.root / "match" / "tests" / "m" / "journal.jsonl"
+        return list(mirror.entries(path)) if path.exists() else []
+
+    def leased(self) -> dict[str, list[int]]:
+        """Return what is leased: batch to games without a result."""
+        found = self.ledger.server.table(keys.Keys().batches())
+        games = {name: contract.loads(one)["games"] for name, one in found.items()}
+        return {name: list(map(int, told.split())) for name, told in games.items() if told}
+
+    def wait(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for a fact."""
+        deadline = time.monotonic() + 120
+        while not condition():
+            if time.monotonic() > deadline:
+                logs = "\n".join(f"{path}:\n{path.read_text()}" for path in self.root.glob("*.log"))
+                raise AssertionError(f"waited for {what}; logs:\n{logs}")
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        """End whatever still runs."""
+        for process in self._ended:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+        self.ledger.close()
