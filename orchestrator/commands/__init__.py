@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.commands import families
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -95,6 +97,7 @@ COMMANDS = {
 }
 ENTRY_POINTS = "farm.commands"
 _BOARDLESS = {"completion", "rate"}  # commands that never look at a chess board
+_UNIX = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}  # modules that Windows has not
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # a write's: they name no file
 ONE_THREAD = "OPENBLAS_NUM_THREADS"  # read when numpy is loaded: its tables here are small, and
 # threads that wait for each other on a busy machine cost more than they bring
@@ -104,11 +107,35 @@ class FarmGroup(click.Group):
     """A group that loads its commands late and turns the farm's errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of all commands, those of installed packages last."""
-        return [*COMMANDS, *sorted(_registered())]
+        """Return the families, then the farm's own commands, those of installed packages last."""
+        own = [*COMMANDS, *sorted(_registered())]
+        alone = [name for name in own if name not in {*families.ALIASES, *families.FAMILIES}]
+        return [*families.FAMILIES, *alone]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Load a command by its name."""
+        """Load a family, or a command by its name alone."""
+        if cmd_name in families.FAMILIES:
+            return families.FamilyGroup(cmd_name, families.FAMILIES[cmd_name], self)
+        return self.registered(cmd_name)
+
+    def registered(self, cmd_name: str) -> click.Command | None:
+        """Load a command by its name alone; its help says commands as they are said now."""
+        try:
+            command = self._load(cmd_name)
+        except ModuleNotFoundError as error:
+            if error.name not in _UNIX:
+                raise
+            from orchestrator.common import errors  # noqa: PLC0415 - keeps `celery` light
+
+            raise errors.HostError(
+                f"`farm {cmd_name}` runs on Linux alone ({error}); on Windows: in WSL. `rate`,"
+                " `audit`, `check`, `simulate`, `forecast` and `new` run everywhere"
+            ) from error
+        if command is not None:
+            families.renew(command)
+        return command
+
+    def _load(self, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             os.environ.setdefault(ONE_THREAD, "1")
             if cmd_name not in _BOARDLESS:
@@ -120,12 +147,22 @@ class FarmGroup(click.Group):
         return entry.load() if entry is not None else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with a line of help each, without loading them."""
-        outlines = {name: self.outline(ctx, name) for name in self.list_commands(ctx)}
-        _Listing(commands=outlines).format_commands(ctx, formatter)
+        """List families with their commands, then the rest with a line of help each."""
+        with formatter.section("Families (`farm season --help` explains one)"):
+            rows = []
+            for name, family in families.FAMILIES.items():
+                about, words = family.help.splitlines()[0], ", ".join(family.verbs)
+                rows.append((name, f"{about} ({'…, ' if family.base else ''}{words})"))
+            formatter.write_dl(rows)
+        names = [name for name in self.list_commands(ctx) if name not in families.FAMILIES]
+        with formatter.section("Commands of the farm itself"):
+            rows = [(name, self.outline(ctx, name).get_short_help_str(60)) for name in names]
+            formatter.write_dl(rows)
 
     def outline(self, ctx: click.Context, name: str) -> click.Command:
         """Return a command with its help as its source has it; load it where that is not found."""
+        if name in families.FAMILIES:
+            return click.Command(name, help=families.FAMILIES[name].help)
         place = COMMANDS.get(name) or _registered()[name].value
         text = _docstring(*place.split(":"))
         if text is not None:
@@ -147,7 +184,9 @@ class FarmGroup(click.Group):
         if not ctx.resilient_parsing and args and self.get_command(ctx, args[0]) is None:
             import difflib  # noqa: PLC0415 - needed only for a typing error
 
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx))
+            close = difflib.get_close_matches(
+                args[0], [*self.list_commands(ctx), *families.ALIASES]
+            )
             hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
@@ -168,14 +207,6 @@ class FarmGroup(click.Group):
             words = f"{place}: {error.strerror}"
             click.secho(f"farm: {output.plain(words)}", err=True, fg="red")
             ctx.exit(errors.HostError.exit_code)
-
-
-class _Listing(click.Group):
-    """Commands to be listed only, in the order that they come in."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of all commands."""
-        return list(self.commands)
 
 
 def _docstring(module: str, function: str) -> str | None:
@@ -234,7 +265,8 @@ def farm() -> None:
     \b
     Examples:
     farm up --launch demo --until-finished    play the demo season on this machine
-    farm launch my-season.toml --by anna      start a season on a running farm
+    farm season launch my-season.toml         start a season on a running farm
+    farm match stockfish ethereal-chess       play two engines, without a farm
     farm watch                                the game in flight, in this terminal
 
     The farm's Redis is taken from FARM_REDIS_URL, else from the data directory of a

@@ -6,6 +6,13 @@ import hashlib
 import os
 import pathlib
 
+from orchestrator.common import errors
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: what writes no file that others write works there
+    fcntl = None  # type: ignore[assignment]
+
 _READ_BYTES = 1 << 20  # bytes: one read of a file
 
 
@@ -32,11 +39,25 @@ def lines(path: pathlib.Path) -> list[str]:
 
 def sync_directory(directory: pathlib.Path) -> None:
     """Make creations and renames in a directory survive a power failure."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no directory
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock(descriptor: int, *, shared: bool = False) -> None:
+    """Lock a file for this process alone, or with all who share it, until it is closed.
+
+    Raise ``BlockingIOError`` where another process has it, ``HostError`` where none can be locked.
+    """
+    if fcntl is None:
+        raise errors.HostError(
+            "files cannot be locked on this system; a farm runs on Linux (on Windows: in WSL)"
+        )
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 class Checksums:

@@ -7,11 +7,19 @@ processes have reaped, too.
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Iterable
 from typing import Final
 
 PROC: Final = pathlib.Path("/proc")
+
+
+def usable() -> int:
+    """Return how many cores this process may use; where a system does not say, all of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Processor:

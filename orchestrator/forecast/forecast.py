@@ -14,7 +14,6 @@ import concurrent.futures
 import dataclasses
 import functools
 import multiprocessing
-import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +22,7 @@ import numpy as np
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
+from orchestrator.common import processor
 from orchestrator.forecast import fast_simulation
 from orchestrator.rating import likelihood_of_superiority, logistic
 from orchestrator.season.fold import progress
@@ -155,7 +155,7 @@ def forecast(
     """Play ``runs`` branches on all cores (``processes`` of 0); ``done`` hears of progress."""
     chunks = [range(first, min(first + CHUNK, runs)) for first in range(0, runs, CHUNK)]
     total = Odds()
-    for part in _parts(asked, chunks, processes or len(os.sched_getaffinity(0))):
+    for part in _parts(asked, chunks, processes or processor.usable()):
         total = total.with_(part)
         if done is not None:
             done(part.runs)

@@ -13,7 +13,6 @@ socket.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib.util
 import os
 import pathlib
@@ -99,8 +98,7 @@ def wheel_server() -> pathlib.Path | None:
 def running_url(data_dir: pathlib.Path) -> str | None:
     """Return the URL of the server that runs in a data directory, None if none does."""
     # Shared: of two who look at the same moment neither takes the other for the server.
-    shared = fcntl.LOCK_SH
-    lock = _try_lock(data_dir / "redis.lock", shared) if data_dir.is_dir() else None
+    lock = _try_lock(data_dir / "redis.lock", shared=True) if data_dir.is_dir() else None
     if lock is not None:
         os.close(lock)
         return None
@@ -119,10 +117,10 @@ def running_here() -> str | None:
     return running_url(data_directory() / FOLDER)
 
 
-def _try_lock(path: pathlib.Path, kind: int = fcntl.LOCK_EX) -> int | None:
+def _try_lock(path: pathlib.Path, *, shared: bool = False) -> int | None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        files.lock(fd, shared=shared)
     except BlockingIOError:
         os.close(fd)
         return None

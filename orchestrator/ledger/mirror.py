@@ -8,7 +8,6 @@ refused and left as it is.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -134,7 +133,7 @@ class Mirror:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            files.lock(self._fd)
         except BlockingIOError as error:
             raise errors.RefusedError(
                 f"{self.path} is being written by another process; one `farm serve` at a time "

@@ -16,7 +16,6 @@ the same game changes nothing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -216,7 +215,7 @@ def sole_writer(root: pathlib.Path) -> Iterator[None]:
     descriptor = os.open(root / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            files.lock(descriptor)
         except BlockingIOError:
             raise errors.RefusedError(
                 f"another `farm serve` writes the archive {root}; stop that one first"

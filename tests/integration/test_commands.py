@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import click
 import harness
 import pytest
 
@@ -253,7 +254,7 @@ def test_both_programs_are_the_same_group() -> None:
     """`celery -A orchestrator farm` and `farm` list every command, and tell how one is used."""
     short = farm(None, "--help").stdout
     listed = harness.celery_farm(environment(None), "--help").stdout
-    for name in commands.COMMANDS:
+    for name in commands.farm.list_commands(click.Context(commands.farm)):
         assert f"\n  {name} " in listed, name
         assert f"\n  {name} " in short, name
     for run in (harness.run_farm, harness.celery_farm):

@@ -79,9 +79,11 @@ def offered(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["stan"], ["standings"]),
+        (["season", "stan"], ["standings"]),
+        (["sea"], ["season"]),
         (["amend", "ga"], ["gate"]),
-        (["standings", "--ev"], ["--event"]),
+        (["standings", "--ev"], ["--event"]),  # the name of before
+        (["season", "standings", "--ev"], ["--event"]),
         (["completion", ""], list(completion.SHELLS)),
         (["check", "season1"], ["season16", "season17"]),
         (["check", "my-"], ["my-season.toml"]),

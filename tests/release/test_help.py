@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from click import testing
 
 from orchestrator import commands
+from orchestrator.commands import families
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = re.compile(r"Examples?:\s*(?P<first>.*)")
@@ -66,6 +68,47 @@ def test_the_list_of_commands_has_the_line_that_each_begins_with() -> None:
         loaded = EVERY[f"farm {name}"].command
         outline = farm.outline(context, name)
         assert outline.get_short_help_str(200) == loaded.get_short_help_str(200), name
+
+
+def test_every_command_has_one_place_and_answers_to_its_name_alone() -> None:
+    """A family's or the farm's own; what it was called before there were families is taken."""
+    farm = commands.farm
+    assert isinstance(farm, commands.FarmGroup)
+    registered = {*commands.COMMANDS, *commands._registered()}
+    own = set(farm.list_commands(click.Context(farm))) - set(families.FAMILIES)
+    bases = {family.base for family in families.FAMILIES.values()} - {""}
+    words = [name for family in families.FAMILIES.values() for name in family.verbs.values()]
+    assert len(words) == len(set(words))
+    assert registered == own | set(words) | bases
+    for name, said in families.ALIASES.items():
+        path = f"farm {said.strip()}"
+        before = farm.get_command(click.Context(farm), name)
+        assert before is not None
+        if name not in bases:
+            assert before is EVERY[path].command, name
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("Example: farm launch x.toml && farm watch", "farm season launch x.toml && farm watch"),
+        ("see `farm games`, `farm release-hall`", "see `farm game list`, `farm host release`"),
+        ("    farm hosts forget h1 | farm test a", "    farm host forget h1 | farm match test a"),
+        ("`farm season launch`, `farm match test`", "`farm season launch`, `farm match test`"),
+        ("the farm games of a farm test", "the farm games of a farm test"),
+    ],
+)
+def test_help_shows_commands_as_they_are_said_now(told: str, said: str) -> None:
+    """Command lines are renamed, sentences are not, and nothing twice."""
+    assert families.said_now(told).endswith(said)
+    assert families.said_now(families.said_now(told)) == families.said_now(told)
+
+
+def test_a_word_that_no_family_has_is_refused_with_the_nearest() -> None:
+    """The family is named, and the command that was probably meant."""
+    done = testing.CliRunner().invoke(commands.farm, ["season", "lanch"])
+    assert done.exit_code == 2
+    assert "No such command 'lanch' in `farm season`. Did you mean 'launch'?" in done.output
 
 
 def test_every_example_is_understood() -> None:

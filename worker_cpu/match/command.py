@@ -95,7 +95,8 @@ output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -outcomeinterval N, --json
 time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
 
-docs/match.md explains each, with examples.
+docs/match.md explains each, with examples. `farm match book`, `farm match test` and
+`farm match rate` are other commands, with a help of their own.
 """
 
 
