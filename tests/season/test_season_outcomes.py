@@ -9,7 +9,6 @@ from typing import Final
 
 import driver
 import pytest
-import test_season_rulebook as rulebook
 
 from orchestrator import contract
 from orchestrator.common import errors
@@ -97,7 +96,7 @@ def interleaved() -> driver.Driver:
             return ("1-0" if white < black else "0-1"), driver.Ending.CHECKMATE
         return by_id(game)
 
-    return rulebook.Organized.launched(driver.shipped("season17"), results).play()
+    return driver.Organized.launched(driver.shipped("season17"), results).play()
 
 
 def test_engines_of_one_rank_are_level_in_the_final_standings() -> None:
@@ -148,7 +147,7 @@ def test_level_engines_of_two_leagues_of_a_tier_are_asked_about(season17: load.L
             )
         }
     )
-    played = rulebook.Organized.launched(dataclasses.replace(season17, season=more), by_id).play()
+    played = driver.Organized.launched(dataclasses.replace(season17, season=more), by_id).play()
     whole = final_standings.final_standings(played.state)
     ours = [placing for placing in whole if placing.event in {"l1-cpu", "l1-gpu"}]
     level = [placing for placing in ours if placing.rank == 5]

@@ -288,7 +288,7 @@ def _bundled(engine: str) -> str:
 
 def test_an_update_plays_from_the_next_event_on() -> None:
     """What plays is pinned at an event's start; the running one never changes (S16-13e)."""
-    played = rulebook.Organized.replayed(
+    played = driver.Organized.replayed(
         journal("season16", entries.EVENT_STARTED, "ql"), rulebook.results
     )
     played.append(ask(played.state, "ql-1", event="l2"), by="ann")
