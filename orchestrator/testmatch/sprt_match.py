@@ -25,6 +25,7 @@ from orchestrator.rating import elo, results, sprt, tally
 from orchestrator.testmatch import orders
 
 RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
+LOOK_SECONDS = 1.0  # s: between two looks at all lanes; results come many times as often
 LOSSES = 3  # times one game may be lost before the match is given up
 BATCH = 500  # entries read at once: bounds memory, not work
 FAULTS = frozenset(  # endings that are the loser's own doing: what a self-check looks for
@@ -127,6 +128,7 @@ class Keeper:
         self._faults: list[str] = []
         self._mirror = mirror.Mirror(directory / "journal.jsonl")
         self._rung: dict[tuple[str, str], float] = {}
+        self._looked = float("-inf")  # s, monotonic: at the lanes
         self._pgn = directory / "games.pgn"
         self._pgn.unlink(missing_ok=True)
         (directory / "set-aside.pgn").unlink(missing_ok=True)
@@ -254,14 +256,24 @@ class Keeper:
     # -- lanes -------------------------------------------------------------------------
 
     def _ring(self, ring: Callable[[str], None]) -> None:
-        """Ring lanes that play nothing: a new one at once, then at intervals."""
+        """Ring lanes that play nothing: a new one soon, then at intervals.
+
+        However many results come, all lanes are read once a second, and who plays once a hall.
+        """
         now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        by_hall: dict[str, list[str]] = {}
         for lane in self.able():
-            place = (lane.hall, lane.name)
-            due = now - self._rung.get(place, float("-inf")) >= RING_SECONDS
-            if due and lane.name not in {one.lane for one in self._lanes.leases(lane.hall)}:
-                self._rung[place] = now
-                ring(f"{lane.hall}.{lane.name}")
+            if now - self._rung.get((lane.hall, lane.name), float("-inf")) >= RING_SECONDS:
+                by_hall.setdefault(lane.hall, []).append(lane.name)
+        for hall, names in by_hall.items():
+            playing = {one.lane for one in self._lanes.leases(hall)}
+            for name in names:
+                if name not in playing:
+                    self._rung[hall, name] = now
+                    ring(f"{hall}.{name}")
 
     def able(self) -> list[lanes.Lane]:
         """Return the lanes that may play this match."""
