@@ -12,6 +12,7 @@ import harness
 import httpx
 import pytest
 import told
+from starlette import types
 
 from orchestrator import contract
 from orchestrator.broadcast.web import server
@@ -89,30 +90,49 @@ def games(found: dict[str, Any], **other: Any) -> list[dict[str, Any]]:
     return [told.game(order, **other).model_dump(mode="json") for order in read]
 
 
-@contextlib.contextmanager
-def served(ledger: store.RedisLedger) -> Iterator[httpx.Client]:
-    """Serve a gateway on this ledger, as its command does; give a client of it."""
-    tokens = worker_tokens.RedisTokens(ledger.server)
-    dealer = desk.Desk(batches.RedisBatches(ledger.server), tokens, LONG_MS)
+class House:
+    """One web server for all tests of this file: it serves the gateway of the test that runs."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.gateway: types.ASGIApp | None = None
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Pass a request on; the server's own life is nobody's."""
+        assert self.gateway is not None
+        if scope["type"] == "http":
+            await self.gateway(scope, receive, send)
+
+    @contextlib.contextmanager
+    def serving(self, ledger: store.RedisLedger) -> Iterator[httpx.Client]:
+        """Serve a gateway on this ledger; give a client of it."""
+        tokens = worker_tokens.RedisTokens(ledger.server)
+        dealer = desk.Desk(batches.RedisBatches(ledger.server), tokens, LONG_MS)
+        self.gateway = app.Gateway(dealer, tokens).app()
+        with httpx.Client(base_url=self.url, timeout=60) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[House]:
+    """Run the web server as its command does."""
     with serve_web.listen("127.0.0.1", 0) as listening:
-        serving = server.make(app.Gateway(dealer, tokens).app(), "127.0.0.1", 0)
+        made = House(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        serving = server.make(made, "127.0.0.1", 0)
+        serving.config.lifespan = "off"
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]})
         thread.start()
-        try:
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            with httpx.Client(base_url=url, timeout=60) as client:
-                yield client
-        finally:
-            serving.should_exit = True
-            thread.join()
+        yield made
+        serving.should_exit = True
+        thread.join()
 
 
 @pytest.fixture
-def scene(redis: harness.Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(redis: harness.Redis, house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """Give a gateway that serves, and a token. No allowance fills up again, however slow we are."""
     for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND"):
         monkeypatch.setattr(app, name, 0.0)
-    with store.connect(redis.url_of("gateway")) as own, served(own) as client:
+    with store.connect(redis.url_of("gateway")) as own, house.serving(own) as client:
         made = Scene(redis, client)
         yield made
         made.ledger.close()
@@ -243,10 +263,10 @@ def test_a_worker_may_look_at_its_token(scene: Scene) -> None:
     assert set(answer) == {"id", "name", "matches", "until_ms"}
 
 
-def test_the_gateway_says_so_while_redis_is_away(tmp_path: Any) -> None:
+def test_the_gateway_says_so_while_redis_is_away(tmp_path: Any, house: House) -> None:
     """503 with a time to wait: the worker keeps its results and comes again."""
     away = store.connect(f"unix://{tmp_path}/none.sock")
-    with served(away) as client:
+    with house.serving(away) as client:
         headers = {"Authorization": "Bearer farm_0_x"}
         answer = client.post("/work/v1/renew", json={}, headers=headers)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")

@@ -19,7 +19,7 @@ from orchestrator.ledger import keys
 from orchestrator.testmatch import orders
 from worker_cpu.remote import command, engines, gateway, spool
 
-GAMES = 6
+GAMES = 4
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ Exit codes: 0 nothing is left to play (``--until-idle``), 2 wrong usage or a tok
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import random
@@ -113,11 +114,17 @@ class Worker:
         return idle or bool(self._stop.urgency)
 
     def _wait(self, signals: int) -> None:
-        """Wait for a signal, or until it is time to look again."""
+        """Wait for a signal, for the player's end, or until it is time to look again."""
         poll = select.poll()
         poll.register(signals, select.POLLIN)
-        for fd, _ in poll.poll(LOOK_SECONDS * 1000):
-            os.read(fd, 64)
+        with contextlib.ExitStack() as stack:
+            if self._player is not None:
+                ended = os.pidfd_open(self._player.pid)
+                stack.callback(os.close, ended)
+                poll.register(ended, select.POLLIN)
+            for fd, _ in poll.poll(LOOK_SECONDS * 1000):
+                if fd == signals:
+                    os.read(fd, 64)
 
     # -- the gateway ---------------------------------------------------------------------
 
