@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pathlib
+import re
 
 import described
 import driver
@@ -69,6 +70,10 @@ def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
     for name in ("test", "test/league", "test/games/league.1"):
         assert (site / f"pgn/{name}.pgn").read_bytes().strip() == pgn.strip()
     assert json.loads((site / "tcec/crosstable.json").read_bytes())["Order"]
+    page = (site / "index.html").read_text()
+    named = re.findall(r'(?:href|src|content)="([\w./-]+\.[a-z]+)"', page)
+    assert {"archive.js", "pgn/test.pgn"} < set(named)
+    assert not [one for one in named if not (site / one).exists()]
     files = theatre.tree(site)
     assert all(driver.SEED.encode() not in content for content in files.values())
     again = export("test", "--to", str(site), "--archive", str(archive))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import pathlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -35,7 +36,11 @@ _HEAD: Final = (
     f'<head>\n  <meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     '\n  <script type="module" src="archive.js"></script>'
 )
-_API_LINK: Final = '<a href="api.html">Read API</a> · '
+_ABSENT: Final = re.compile(  # what the page refers to, and only a server answers
+    r'^ *<(?:meta property="og:image|link rel="alternate")[^>]*>\n'
+    r'|<a href="(?:api\.html|feeds/[^"]*)">[^<]*</a> ·\s*',
+    re.MULTILINE,
+)
 
 Progress = Callable[[int, int], None]  # games written, of how many
 
@@ -90,7 +95,8 @@ class Site:
         made = page_files.PageFiles(PAGE)
         for place, document in made.static_files().items():
             self._put(place, document.body)
-        page = made.index.replace("<head>", _HEAD, 1).replace(_API_LINK, "", 1)
+        page = _ABSENT.sub("", made.index).replace("<head>", _HEAD, 1)
+        page = page.replace("lichess/live.pgn", f"pgn/{self._season.id}.pgn")
         self._put("index.html", page.encode())
         self._put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
         self._put("favicon.ico", (PAGE / "favicon.ico").read_bytes())
