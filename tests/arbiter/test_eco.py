@@ -9,7 +9,7 @@ import chess
 import chess.polyglot
 import made
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import contract
@@ -68,6 +68,7 @@ def test_the_table_names_its_licence_and_each_position_once() -> None:
     assert len(set(keys)) == len(keys) > 3_500
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 1 << 32))
 def test_positions_are_looked_up_by_their_polyglot_hash(seed: int) -> None:
     """What changes from ply to ply is enough: castling, captures and en passant included."""

