@@ -257,8 +257,23 @@ def _registered() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001 - click's signature
+    if asked and not ctx.resilient_parsing:
+        from orchestrator.common import version  # noqa: PLC0415 - keeps `celery` light
+
+        click.echo(f"farm, version {version.described()}")
+        ctx.exit()
+
+
 @click.group(name="farm", cls=FarmGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tournament-farm", prog_name="farm")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show version, checksum of the files and commit, and exit.",
+)
 def farm() -> None:
     """Run chess-engine championships: launch a season, watch it, decide.
 
