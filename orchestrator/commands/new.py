@@ -7,17 +7,19 @@ import math
 import pathlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
 from orchestrator import contract
 from orchestrator.arbiter import data
-from orchestrator.commands import common, programs
+from orchestrator.commands import common, programs, test_games
 from orchestrator.common import errors, files
 from orchestrator.engines import known
 from orchestrator.season.file import describe, load
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 FORMATS: Final = {  # what the fourth question asks, and its usual answer
     "round-robin": ("Games between each two engines (an even number)", 2),
@@ -80,10 +82,101 @@ def new(
     farm new autumn.toml
     farm new autumn.toml --engines stockfish,ethereal-chess,./mine --format round-robin --yes
     """  # noqa: D301 - click reads the backspace as "do not wrap"
-    if file.exists():
-        raise errors.RefusedError(f"{file} is there already; name another file, or remove it")
+    _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
     answers = _answers(file, Given(name, engines, kind, games, time), _Asker(asks=asks))
+    _write(file, answers, as_json=as_json)
+
+
+def _short(function: Function) -> Function:
+    """Add what ``farm cup`` and ``farm league`` take."""
+    kind = function.__name__
+    options = (
+        click.argument("engines", nargs=-1, required=True, metavar="ENGINE..."),
+        click.option(
+            "--tc", default="10+0.1", show_default=True, help="In seconds, or with units."
+        ),
+        click.option("--games", type=click.IntRange(1), help="Of each two; an even number."),
+        click.option(
+            "--file",
+            default=f"{kind}.toml",
+            show_default=True,
+            type=click.Path(dir_okay=False, path_type=pathlib.Path),
+            help="The season file that is written; it is new.",
+        ),
+        common.json_option,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command()
+@_short
+def cup(
+    engines: Sequence[str], tc: str, games: int | None, file: pathlib.Path, *, as_json: bool
+) -> None:
+    """Write the season file of a knockout of these engines, the strongest first.
+
+    ENGINE is a program, by name or path. Nothing is launched; what to type next is printed.
+
+    Example: farm cup stockfish ethereal-chess toga2 ./mine --tc 10+0.1
+    """
+    _from_line(file, engines, "knockout", games, tc, as_json=as_json)
+
+
+@click.command()
+@_short
+def league(
+    engines: Sequence[str], tc: str, games: int | None, file: pathlib.Path, *, as_json: bool
+) -> None:
+    """Write the season file of a round robin of these engines, the strongest first.
+
+    ENGINE is a program, by name or path. Nothing is launched; what to type next is printed.
+
+    Example: farm league stockfish ethereal-chess toga2 ./mine --tc 8+0.08 --games 4
+    """
+    _from_line(file, engines, "round-robin", games, tc, as_json=as_json)
+
+
+def _from_line(
+    file: pathlib.Path,
+    engines: Sequence[str],
+    kind: str,
+    games: int | None,
+    tc: str,
+    *,
+    as_json: bool,
+) -> None:
+    _refuse_taken(file)
+    control = test_games.control(tc)
+    given = Given(None, ",".join(engines), kind, games, _with_units(control))
+    _write(file, _answers(file, given, _Asker(asks=False)), as_json=as_json)
+
+
+def _with_units(control: contract.TimeControl) -> str:
+    """Write a time control so that a season file reads it without doubt: ``10s+100ms``."""
+    limits = {"nodes": control.nodes, "depth": control.depth}
+    words = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+    if control.move_ms is not None:
+        words.insert(0, f"{control.move_ms}ms/move")
+    elif control.base_ms:
+        period = f"{control.moves}/" if control.moves else ""
+        words.insert(0, f"{period}{_span(control.base_ms)}+{_span(control.increment_ms)}")
+    return " ".join(words)
+
+
+def _span(ms: int) -> str:
+    return f"{ms}ms" if ms % 1000 else f"{ms // 1000}s"
+
+
+def _refuse_taken(file: pathlib.Path) -> None:
+    if file.exists():
+        raise errors.RefusedError(f"{file} is there already; name another file, or remove it")
+
+
+def _write(file: pathlib.Path, answers: Answers, *, as_json: bool) -> None:
+    """Write and check the season file, and say what it is and what to do with it."""
     place = file.parent / "books" / data.BALANCED.name
     book_is_new = not place.exists()
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -106,3 +106,20 @@ def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
     season = load.load(tmp_path / "my-cup.toml").season
     assert (season.name, season.events[0].format.kind) == ("Autumn", "match")
     assert "6 games" in text
+
+
+@pytest.mark.parametrize(("kind", "games"), [("cup", 12), ("league", 12)])
+def test_a_line_makes_a_cup_or_a_league(tmp_path: pathlib.Path, kind: str, games: int) -> None:
+    """The short form writes what the questions would: engines in order, --tc in seconds."""
+    file = tmp_path / "mine.toml"
+    words = [kind, "stockfish", "phalanx", "./a", "./b", "--tc", "40/10+0.1", "--file", str(file)]
+    done = testing.CliRunner().invoke(commands.farm, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["games"] == games
+    loaded = load.load(file)
+    assert [engine.name for engine in loaded.engines] == ["stockfish", "phalanx", "a", "b"]
+    control = loaded.season.events[0].time_control
+    assert (control.moves, control.base_ms, control.increment_ms) == (40, 10_000, 100)
+    assert testing.CliRunner().invoke(commands.farm, words).exit_code == 3, "it is there already"
+    wrong = testing.CliRunner().invoke(commands.farm, [kind, "a", "b", "--tc", "soon"])
+    assert (wrong.exit_code, "--tc: found 'soon'" in wrong.output) == (2, True)
