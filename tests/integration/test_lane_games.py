@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import harness
+import pytest
 
 from orchestrator import contract
 from orchestrator.ledger import lane_store, lanes, mirror, store
@@ -21,6 +22,7 @@ from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders, sprt_match
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
+from worker_cpu.worker import lane_worker
 
 
 @dataclasses.dataclass
@@ -222,3 +224,20 @@ def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathli
     for name, count in (("games", 6), ("set-aside", len(aside))):
         text = (second.directory / f"{name}.pgn").read_text()
         assert text.count("[Event ") == count, name
+
+
+@pytest.mark.parametrize("games", [4, 40])
+def test_matches_in_turn_are_each_read_once(games: int, tmp_path: pathlib.Path) -> None:
+    """Two matches of equal share alternate game by game: neither book is read again for each."""
+    read: list[str] = []
+
+    class Ledger:
+        def spec(self, match: str) -> str:
+            read.append(match)
+            return spec(games, tmp_path).encode()
+
+    keeper = object.__new__(lane_worker.LaneKeeper)
+    keeper._lanes, keeper._specs = Ledger(), {}  # type: ignore[assignment]
+    for game in range(games):
+        assert keeper._spec("ab"[game % 2]) is not None
+    assert read == ["a", "b"]

@@ -37,6 +37,7 @@ from worker_cpu.referee import result
 
 log = structlog.get_logger()
 
+SPECS = 2  # matches that are kept read: two of equal share alternate, and books may be large
 LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
 NODES = pathlib.Path("/sys/devices/system/node")
 
@@ -190,7 +191,9 @@ class LaneKeeper:
             text = self._lanes.spec(match)
             if text is None:
                 return None
-            self._specs = {match: orders.Spec.decode(text)}  # one: books may be large
+            if len(self._specs) == SPECS:
+                del self._specs[next(iter(self._specs))]
+            self._specs[match] = orders.Spec.decode(text)
         return self._specs[match]
 
     def _record(self, lease: lanes.Lease, end: game.End) -> None:
