@@ -52,7 +52,7 @@ def compare(made: theatre.Projected, season: str) -> None:
             assert row == other
 
 
-@pytest.mark.parametrize("name", ["demo", "cup", "frc"])
+@pytest.mark.parametrize("name", ["demo", "cup"])
 def test_what_is_kept_is_what_would_be_rendered(name: str, tmp_path: pathlib.Path) -> None:
     """After many entries, and after single ones, a document is as the whole state makes it."""
     tape = theatre.simulated(name, luck=game_model.Chances(crash=0.05))
