@@ -16,12 +16,15 @@ import harness
 import pytest
 
 from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import lane_store, lanes, mirror, store
 from orchestrator.ops import supervisor
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders, sprt_match
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
+from worker_cpu.link import redis_retry
+from worker_cpu.match import game as match_game
 from worker_cpu.worker import lane_worker
 
 
@@ -241,3 +244,30 @@ def test_matches_in_turn_are_each_read_once(games: int, tmp_path: pathlib.Path) 
     for game in range(games):
         assert keeper._spec("ab"[game % 2]) is not None
     assert read == ["a", "b"]
+
+
+def test_the_dead_man_of_idle_engines_is_fed_while_a_result_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Redis may be away for longer than the dead man waits: he would end this worker, too."""
+    monkeypatch.setattr(redis_retry, "RETRY_SECONDS", 0.0)
+    seen: list[str] = []
+
+    class Ledger:
+        def complete_lane(self, *_: object) -> str:
+            seen.append("asked")
+            if len(seen) < 10:
+                raise errors.LedgerUnreachableError("away")
+            return "recorded"
+
+    class Seated:
+        def feed(self) -> None:
+            seen.append("fed")
+
+    keeper = object.__new__(lane_worker.LaneKeeper)
+    keeper._lanes = Ledger()  # type: ignore[assignment]
+    keeper.lane = lanes.Lane("main", "a", "h", frozenset({0}), 1)
+    keeper._kept = lane_worker._Seats("m", "first", Seated())  # type: ignore[arg-type]
+    lease = lanes.Lease("main", "a", "second", contract.Token(1, 1), "m", 1, "w", "h", 0)
+    keeper._record(lease, match_game.Interrupted("host", "as an example"))
+    assert seen == ["fed", "asked"] * 5

@@ -103,3 +103,11 @@ def test_the_folder_of_locks_is_one_that_every_user_can_write_to(
         assert share.bound
         assert not share.busy
     assert not list(tmp_path.iterdir())
+
+
+def test_a_cpu_whose_lock_cannot_be_made_counts_as_free(locks: pathlib.Path) -> None:
+    """A link in the place of a lock, anybody's who may write there, ends no match."""
+    (locks / f"tournament-farm-cpu-{CPUS[0]}.lock").symlink_to("nowhere")
+    with cores.held(1, 1, frozenset(CPUS[:1])) as share:
+        assert share.bound
+        assert not share.busy

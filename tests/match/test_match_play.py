@@ -11,11 +11,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import chess.pgn
 import harness
 import pytest
 import table
+
+from orchestrator.common import errors
+from worker_cpu.match import command, cores, game
 
 MANY = ("-games", "2", "-repeat", "-pgnout", "g.pgn")
 
@@ -238,6 +242,27 @@ def test_a_result_is_told_when_it_is_on_disk(tmp_path: pathlib.Path) -> None:
     assert "Started game 1" in done.stdout
     assert "Finished game" not in done.stdout
     assert not table.survivors(tmp_path)
+
+
+def test_a_finished_game_is_kept_when_the_next_cannot_begin(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that starts no third referee ends the match; the game before is in its files."""
+    seated, left = game.Seated, [1, 2]
+
+    def scarce(*arguments: Any) -> game.Seated:
+        if not left:
+            raise errors.HostError("no referee can be started")
+        left.pop()
+        return seated(*arguments)
+
+    monkeypatch.setattr(game, "Seated", scarce)
+    monkeypatch.setattr(cores, "LOCKS", ())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(errors.HostError, match="no referee"):
+        command.play(table.good_and_bad("restart=on", *MANY, "-rounds", "3"))
+    assert [one["number"] for one in table.games(tmp_path / "g.pgn.jsonl")] == [1]
+    assert len(list(pgn_games(tmp_path / "g.pgn"))) == 1
 
 
 def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:

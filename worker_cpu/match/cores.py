@@ -115,7 +115,7 @@ def _siblings(cpu: int) -> list[int]:
 def _locks(cpus: Sequence[int], count: int) -> tuple[dict[int, contextlib.ExitStack], list[int]]:
     """Lock up to so many CPUs; return the locks, and the CPUs met that another match has.
 
-    Where there is no place for locks, all CPUs count as free.
+    Where there is no place for locks, CPUs count as free.
     """
     folder = next(filter(_is_shared, LOCKS), None)
     free: dict[int, contextlib.ExitStack] = {}
@@ -129,8 +129,10 @@ def _locks(cpus: Sequence[int], count: int) -> tuple[dict[int, contextlib.ExitSt
                 lock.callback(os.close, _locked(folder / f"tournament-farm-cpu-{cpu}.lock"))
         except (BlockingIOError, PermissionError):
             busy.append(cpu)
-        else:
-            free[cpu] = lock
+            continue
+        except OSError:
+            pass  # something else stands in the lock's place, or the disk is full
+        free[cpu] = lock
     return free, busy
 
 
@@ -138,7 +140,8 @@ def _is_shared(folder: pathlib.Path) -> bool:
     """Say whether every user may make files in a folder, and nobody may remove another's."""
     with contextlib.suppress(OSError):
         mode = folder.stat().st_mode
-        return bool(stat.S_ISDIR(mode) and mode & stat.S_ISVTX and mode & stat.S_IWOTH)
+        shared = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and mode & stat.S_IWOTH
+        return bool(shared) and os.access(folder, os.W_OK)  # its file system may be read-only
     return False
 
 

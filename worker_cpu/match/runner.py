@@ -248,8 +248,10 @@ class Runner:
         result = journal.Result.of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
-        self._fill()
-        self._journal.write(slot, end)
+        try:
+            self._fill()
+        finally:  # a game that cannot begin takes nothing from the one that has ended
+            self._journal.write(slot, end)
         self._report.notes(end.unmet)
         self._report.finished(slot, result)
         self._announce()

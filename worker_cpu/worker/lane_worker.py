@@ -7,7 +7,8 @@ an official game waits. Invariants:
   last engine is gone: an official game, which takes all of them, is never beside one;
 * engines run on the lane's cores only, and within its memory; referee and engines of a match
   stay for its next game (decision 021), and are gone before the lane's lock is let go;
-* while Redis is away the dead man is not fed: engines are dead before the lease is over.
+* while Redis is away the dead man of a game is not fed: engines are dead before the lease is
+  over; between two games, when none of them thinks, he is.
 """
 
 from __future__ import annotations
@@ -201,8 +202,14 @@ class LaneKeeper:
         facts = _result(end)
         place = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
         text = contract.dumps(place | facts | {"attempt": lease.attempt, "nps": self.lane.nps})
+
+        def record() -> object:
+            if self._kept is not None:  # idle engines wait with this process, under its lock
+                self._kept.seated.feed()
+            return self._lanes.complete_lane(lease, text, kind)
+
         # While Redis stays away this raises, and the game is played again.
-        reply = redis_retry.patiently(lambda: self._lanes.complete_lane(lease, text, kind))
+        reply = redis_retry.patiently(record)
         log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
 
 
