@@ -15,6 +15,7 @@ from typing import TypeAlias
 import chess
 
 _MOVES = 1 << 15  # different texts of moves that are kept: there are some 5,000 real ones
+_LONGEST = 5  # characters of a move; a stranger's longer text is never kept
 _NO_PROMOTION = (chess.PAWN, chess.KING)
 _LETTERS = {2: "N", 3: "B", 4: "R", 5: "Q"}
 _Move: TypeAlias = chess.Move | None
@@ -52,9 +53,13 @@ def push_uci(board: chess.Board, text: str) -> str | None:
     return _checked(board, stem)
 
 
-@functools.lru_cache(_MOVES)
 def read_uci(text: str) -> _Move:
     """Read a move in UCI notation, ``None`` for what is none; it is kept, so never change it."""
+    return _kept(text) if len(text) <= _LONGEST else None
+
+
+@functools.lru_cache(_MOVES)
+def _kept(text: str) -> _Move:
     try:
         move = chess.Move.from_uci(text)
     except chess.InvalidMoveError:

@@ -12,7 +12,7 @@ import collections
 import contextlib
 import ipaddress
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
 
 import pydantic
@@ -34,6 +34,7 @@ LAPSE_SECONDS: Final = 2.0  # s: between two looks for leases that have run out
 REDIS_RETRY_SECONDS: Final = 5  # s: told to workers while Redis is away
 A_SECOND: Final = 5.0  # requests of one token; a worker of 64 cores sends one in two seconds
 AT_ONCE: Final = 40
+AT_WORK: Final = 8  # requests of one token that are answered at once: there are 40 threads
 ADDRESS_A_SECOND: Final = 20.0  # requests of one address: a university's workers may share it
 ADDRESS_AT_ONCE: Final = 200
 WRONG_A_SECOND: Final = 0.1  # tokens that nobody was given, of one address
@@ -89,6 +90,7 @@ class Gateway:
         self._addresses = _Limits(ADDRESS_A_SECOND, ADDRESS_AT_ONCE)
         self._wrong = _Limits(WRONG_A_SECOND, WRONG_AT_ONCE)
         self._owners = _Limits(A_SECOND, AT_ONCE)
+        self._at_work: collections.Counter[str] = collections.Counter()
 
     def app(self) -> applications.Starlette:
         """Return the application."""
@@ -126,8 +128,9 @@ class Gateway:
         async def endpoint(request: requests.Request) -> responses.Response:
             try:
                 token = await self._authenticated(request)
-                told = None if kind is None else _read(kind, await _body(request))
-                answer = await concurrency.run_in_threadpool(work, token, told)
+                with self._share(token.id):
+                    told = None if kind is None else _read(kind, await _body(request))
+                    answer = await concurrency.run_in_threadpool(work, token, told)
             except AnsweredError as refused:
                 return refused.answer
             except desk.RefusedBatchError as error:
@@ -163,6 +166,19 @@ class Gateway:
         if not self._owners.take(token.id):
             raise AnsweredError(429, "too many requests with this token", 5)
         return token
+
+    @contextlib.contextmanager
+    def _share(self, token: str) -> Iterator[None]:
+        """Answer a request of a token, beside few others: it has its share of the threads."""
+        if self._at_work[token] >= AT_WORK:
+            raise AnsweredError(429, "too many requests at once with this token", 5)
+        self._at_work[token] += 1
+        try:
+            yield
+        finally:
+            self._at_work[token] -= 1
+            if not self._at_work[token]:
+                del self._at_work[token]
 
     def _give_back(
         self, token: worker_tokens.WorkerToken, named: remote.BatchNamed

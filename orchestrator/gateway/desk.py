@@ -24,6 +24,7 @@ from orchestrator.testmatch import orders, verification
 log = structlog.get_logger()
 
 SPECS: Final = 64  # specifications kept: a match's book may have megabytes
+PGN_BYTES: Final = 1 << 19  # of a game: Redis keeps it in memory; a longer one goes uncommented
 WAIT_MS: Final = 10_000  # ms: a worker without a game asks again so soon
 OVER: Final = "the batch has ended: its lease ran out, or it was given back, or its match is over"
 FULL: Final = "the workers of this token hold {} batches, as many as they may; send results first"
@@ -199,7 +200,9 @@ def _facts(
     whole = verification.record(
         order, game, checked, attempt=batch.id, host=batch.worker, ended_ms=now_ms
     )
-    outcome = whole.outcome
+    outcome, text = whole.outcome, records.pgn(whole)
+    if len(text.encode()) > PGN_BYTES:
+        text = records.pgn(whole, minimal=True)
     return {
         "game": game.number,
         "lane": "",
@@ -212,5 +215,5 @@ def _facts(
         "details": outcome.details,
         "note": outcome.note,
         "plies": whole.plies[-1].ply if whole.plies else 0,
-        "pgn": records.pgn(whole),
+        "pgn": text,
     }

@@ -24,6 +24,7 @@ _SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 _NS_PER_MS: Final = 1_000_000
 _NOTE: Final = 300  # characters of what a verdict rests on
 _MOVE: Final = 10  # characters of a move in a line that an engine told
+_LARGEST: Final = 1 << 63  # of any number: a larger one is no time, and no engine's count
 _CLOCK_SLACK_MS: Final = 50  # ms: between a game's wall time and its stamps, of other clocks
 _BY_MOVER: Final = (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM, contract.Ending.RESIGN)
 _SEEN_ALONE: Final[
@@ -108,11 +109,15 @@ class _Replay:
         where = f"ply {number}"
         if self._over is not None:
             raise WrongGameError(f"{where}: the game was over: {self._over.details}")
+        if name := _too_large(ply) or (ply.score and _too_large(ply.score)):
+            raise WrongGameError(f"{where}: {name} is beyond 63 bits")
         if (ply.ply, ply.side) != (number, side):
             raise WrongGameError(f"{where}: told as ply {ply.ply} of {ply.side}; {side} moves")
         move = self.board.legal(ply.move)
         if move is None:
-            raise WrongGameError(f"{where}: {ply.move!r} is not legal in {self.board.fen()}")
+            raise WrongGameError(
+                f"{where}: {ply.move[:_MOVE]!r} is not legal in {self.board.fen()}"
+            )
         own = self.clocks[side]
         if ply.think_ns < 0 or ply.think_ns > own.allowance_ns():
             raise WrongGameError(
@@ -176,6 +181,14 @@ class _Replay:
             move = told.note.strip()
             if self.board.legal(move) is not None:
                 raise WrongGameError(f"{move!r} is told to be illegal in {self.board.fen()}")
+
+
+def _too_large(told: contract.PlyRecord | contract.Score) -> str:
+    """Return the name of a number that is too large to be one of a game, '' where none is."""
+    for name, value in vars(told).items():
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            return name
+    return ""
 
 
 def _clocks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import chess
 import pytest
@@ -70,3 +71,11 @@ def test_castling_in_chess960_is_that_of_python_chess(number: int, seed: int) ->
         own = board.copy(stack=False)
         assert san.push_uci(own, board.uci(move)) == board.san_and_push(move)
         assert own == board
+
+
+def test_a_strangers_long_text_is_not_kept() -> None:
+    """What is too long for a move is read, and leaves nothing in memory."""
+    text = "e2e4" * 100
+    held = sys.getrefcount(text)
+    assert san.read_uci(text) is None
+    assert sys.getrefcount(text) == held

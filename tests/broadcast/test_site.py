@@ -94,6 +94,19 @@ def test_a_simulated_journal_is_written_too(tmp_path: pathlib.Path) -> None:
     assert (live["status"], live["recorded"]) == ("finished", False)
 
 
+def test_a_strangers_journal_writes_nothing_elsewhere(tmp_path: pathlib.Path) -> None:
+    """The season's id is in names of files: one that leads out of the folder is refused."""
+    archive, _ = archived(tmp_path)
+    lines = (archive / "test" / "journal.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    first["data"]["id"] = str(tmp_path / "elsewhere" / "x")
+    forged = tmp_path / "forged.jsonl"
+    forged.write_text("\n".join([json.dumps(first), *lines[1:], ""]))
+    refused = export(str(forged), "--to", str(tmp_path / "site"), "--archive", str(archive))
+    assert "is not one of the farm's" in str(refused.exception) + refused.output
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize("name", ["other", "farm"])
 def test_what_is_not_there_is_refused(tmp_path: pathlib.Path, name: str) -> None:
     """An unknown season names those there are; a folder with other files is left alone."""

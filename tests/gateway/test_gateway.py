@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import pathlib
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +19,7 @@ from starlette import types
 from orchestrator import contract
 from orchestrator.broadcast.web import server
 from orchestrator.commands import serve_web
+from orchestrator.contract import remote
 from orchestrator.gateway import app, desk
 from orchestrator.ledger import batches, lane_store, lanes, store, worker_tokens
 from orchestrator.testmatch import orders
@@ -227,6 +230,73 @@ def test_a_token_asks_so_often_and_no_more(scene: Scene) -> None:
         assert scene.ask("renew", batch="b", token="1.1").status_code == 409
     assert scene.ask("renew", batch="b", token="1.1").status_code == 429
     assert scene.ask("renew", scene.token("boris"), batch="b", token="1.1").status_code == 409
+
+
+class Patient:
+    """A desk that lets all wait but Boris."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+
+    def claim(self, token: worker_tokens.WorkerToken, _: Any) -> remote.BatchDealt:
+        """Answer Boris now, everybody else later."""
+        if token.name != "boris":
+            self.open.wait(120)
+        return remote.BatchDealt()
+
+    hear = renew = give_back = claim
+
+
+class Names:
+    """Tokens that are names."""
+
+    def check(self, name: str) -> worker_tokens.WorkerToken:
+        """Take everybody."""
+        return worker_tokens.WorkerToken(name, name, "", ("*",), 0, 1 << 62, "test")
+
+
+def test_a_token_has_its_share_of_the_threads_alone() -> None:
+    """However long its requests take: one more is told to wait, and others are served."""
+    waits = Patient()
+    made = app.Gateway(waits, Names()).app()  # type: ignore[arg-type]
+
+    async def ask(client: httpx.AsyncClient, name: str) -> int:
+        headers = {"Authorization": f"Bearer {name}"}
+        answer = await client.post("/work/v1/claim", json=wanted("b"), headers=headers)
+        return answer.status_code
+
+    async def attack() -> None:
+        transport = httpx.ASGITransport(made)
+        async with httpx.AsyncClient(transport=transport, base_url="http://farm") as client:
+            flood = [asyncio.create_task(ask(client, "anna")) for _ in range(app.AT_WORK + 1)]
+            first, others = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+            assert [task.result() for task in first] == [429]
+            assert await ask(client, "boris") == 200
+            waits.open.set()
+            assert await asyncio.gather(*others) == [200] * app.AT_WORK
+            assert await ask(client, "anna") == 200
+
+    asyncio.run(attack())
+
+
+def test_a_long_pgn_does_not_fill_redis() -> None:
+    """Whatever a worker says its engines were set to: beyond the bound moves alone are kept."""
+    order = told.spec().order(1)
+    setting = {"name": "x" * desk.PGN_BYTES, "asked": "1", "offered": "", "set": "1"}
+    game = told.game(order, white={"options": [setting]})
+    batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, (1,))
+    text = str(desk._facts(batch, order, game, 60_000)["pgn"])
+    assert len(text) < 2_000
+    assert "Qh4#" in text
+
+
+def test_the_gateways_unit_may_write_nowhere() -> None:
+    """It faces the internet, and keeps nothing: mirror and archive are not its to change."""
+    folder = pathlib.Path(__file__).parents[2] / "deploy" / "systemd"
+    unit = (folder / "farm-gateway.service").read_text()
+    assert "ProtectSystem=strict" in unit
+    assert "StateDirectory" not in unit
+    assert "ReadWritePaths" not in unit
 
 
 def test_a_token_plays_the_matches_of_its_scope(scene: Scene) -> None:

@@ -131,13 +131,16 @@ def test_an_order_is_played_with_ones_own_files(tmp_path: pathlib.Path) -> None:
         {"command": ("bin/dev", "--other")},
         {"options": {"Debug Log File": "/home/anna/.profile"}},
         {"options": {"SyzygyPath": "../tables"}},
+        {"options": {"Style": "a\nquit"}},
+        {"init": ("setoption name Debug Log File value /home/anna/.profile",)},
+        {"init": ("isready\nquit",)},
     ],
     ids=str,
 )
 def test_nothing_is_started_that_ones_roster_has_not(
     tmp_path: pathlib.Path, wrong: dict[str, object]
 ) -> None:
-    """Another file, other arguments, an option that names a path: refused before the game."""
+    """Another file, other arguments, a path in an option or a line: refused before the game."""
     known, digest = _known(tmp_path)
     with pytest.raises(engines.UnplayableError):
         engines.localized(_order(digest, **wrong), known)

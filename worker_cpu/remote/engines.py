@@ -18,7 +18,7 @@ from typing import TypeAlias
 import pydantic
 
 from orchestrator import contract
-from orchestrator.common import bounds, errors, files
+from orchestrator.common import bounds, errors, files, text
 
 GAMES = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
 
@@ -134,6 +134,8 @@ def _local(spec: contract.EngineSpec, known: list[Engine]) -> contract.EngineSpe
             f" {', '.join(spec.checksums.values()) or '(none is pinned)'}; no engine of --engines"
             " has the same files and arguments"
         )
+    for line in spec.init:
+        _refuse_path(spec, "line to it", line)
     here = {name: engine.files[digest] for name, digest in spec.checksums.items()}
     options = {name: _option(spec, name, value, here) for name, value in spec.options.items()}
     kept = {field: getattr(spec, field) for field in _OF_ENGINE}
@@ -156,12 +158,19 @@ def _option(spec: contract.EngineSpec, name: str, value: _Value, here: Mapping[s
         return value
     if value in here:
         return here[value]
-    if "/" in value or "\\" in value or ".." in value:
+    _refuse_path(spec, f"option {name}", value)
+    return value
+
+
+def _refuse_path(spec: contract.EngineSpec, what: str, words: str) -> None:
+    """Raise ``UnplayableError`` for words that name a path, or are more than one line."""
+    if "/" in words or "\\" in words or ".." in words:
         raise UnplayableError(
-            f"{spec.name}: option {name}={value} names a path of the farm's; a worker takes pinned"
+            f"{spec.name}: {what}: {words!r} names a path of the farm's; a worker takes pinned"
             " files alone"
         )
-    return value
+    if text.has_unseen(words):
+        raise UnplayableError(f"{spec.name}: {what}: {words!r} is not one plain line")
 
 
 def _spelled(command: tuple[str, ...], digests: Mapping[str, str]) -> tuple[str, ...]:

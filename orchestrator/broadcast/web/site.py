@@ -21,6 +21,7 @@ from orchestrator.broadcast.forecast import documents as forecasts
 from orchestrator.broadcast.forecast import settings
 from orchestrator.broadcast.web import page_files
 from orchestrator.common import errors
+from orchestrator.contract import ids
 from orchestrator.forecast import season_simulation
 from orchestrator.season.fold import events
 
@@ -56,6 +57,11 @@ class Site:
         self._root = root
         self._shelf = documents.Library()
         source = season_simulation.Playback(journal)
+        (season,) = source.seasons()
+        if not ids.is_name(season):  # files are named by it, and the journal may be anybody's
+            raise errors.LedgerDamagedError(
+                f"the season's id {season[:40]!r} is not one of the farm's; allowed: {ids.ALLOWED}"
+            )
         directory = feeds_files.Directory(root / "tcec")
         made = projector.Projector(source, archive, self._shelf, directory, lambda _: None)
         made.look()
