@@ -5,8 +5,8 @@ lower number than its last for an old one, so that nothing may overtake. Viewers
 keep their place in the season, whatever has happened since; they are told nothing passing.
 
 UDP lets anybody ask in another's name. A stranger is sent one line of a few bytes until it has
-acknowledged it, a few times, and is forgotten then; the number of viewers is bounded, also for an
-address.
+acknowledged it, a few times, and is forgotten then. Numbers can be guessed, so this stops no liar;
+what he can have sent is bounded by the number of viewers, also for an address.
 """
 
 from __future__ import annotations
