@@ -1,6 +1,6 @@
 """The gateway's web application: who asks, how much, and in which words; then the desk.
 
-Each request is held against its address' and its token's allowance before its body is read, and
+Each request is checked against its address' and its token's allowance before its body is read, and
 the body against a bound in bytes and seconds. What is refused is answered with the reason, as
 JSON (``{"error": …}``); a token is never in an address, an answer or a log.
 """

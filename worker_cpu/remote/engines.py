@@ -1,4 +1,4 @@
-"""The engines that a remote worker has: a roster file, held against what a test match pins.
+"""The engines that a remote worker has: a roster file, compared with what a test match pins.
 
 A match names its engines' files by SHA-256. The worker plays it with files of its own that have
 these checksums, and starts nothing else: program, arguments and directory are those of its own
