@@ -13,6 +13,7 @@ import hall
 import harness
 import pytest
 
+from orchestrator.common import errors
 from worker_cpu.engines import handles
 from worker_cpu.match import game
 
@@ -63,6 +64,29 @@ def test_a_fork_server_that_has_answered_and_does_not_again_is_replaced(
         fork_server.referee().end()
         os.kill(started[0].pid, signal.SIGSTOP)
         fork_server.referee().end()
+    finally:
+        fork_server.end()
+    assert len(started) == 2
+
+
+def test_a_fork_server_that_is_late_with_a_dead_man_is_replaced(
+    started: list[handles.Child], tmp_path: pathlib.Path
+) -> None:
+    """Its late answer would be taken for that to the next question; no descriptor is left."""
+
+    def begin(theirs: socket.socket) -> handles.Child:
+        started.append(handles.start_fork_server(theirs))
+        return started[-1]
+
+    fork_server = handles.ForkServer(begin=begin)
+    try:
+        referee = fork_server.referee()
+        os.kill(started[0].pid, signal.SIGSTOP)
+        descriptors = len(list(pathlib.Path("/proc/self/fd").iterdir()))
+        with pytest.raises(errors.HostError, match="dead man"):
+            handles.DeadMan(tmp_path / "log", tmp_path, None, 1.0, referee, fork_server)
+        assert len(list(pathlib.Path("/proc/self/fd").iterdir())) == descriptors
+        referee.end()
     finally:
         fork_server.end()
     assert len(started) == 2

@@ -148,12 +148,13 @@ class ForkServer:
 
     def supervisor(self, words: Sequence[str], descriptors: list[int]) -> Watched:
         """Fork a dead man; raise ``HostError`` when there is none."""
-        try:
-            pid = self._ask(("supervisor", *words, "--link-pid", str(os.getpid())), descriptors)
-            if pid is not None:
+        pid = self._ask(("supervisor", *words, "--link-pid", str(os.getpid())), descriptors)
+        if pid is None:  # a late answer would be taken for that to the next question
+            self.end()
+            self._start()
+        else:
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
                 return Forked(pid)
-        except ProcessLookupError:
-            pass  # it has ended already
         raise errors.HostError("no dead man can be started; see the worker's log")
 
     def _ask(self, words: Sequence[str], descriptors: list[int]) -> int | None:
@@ -221,6 +222,9 @@ class DeadMan:
                 self._process = fork_server.supervisor([*words, *place], descriptors)
             else:
                 self._process = _started(words, descriptors, scratch)
+        except errors.HostError:
+            self._close()
+            raise
         finally:
             os.close(reader)
         referee.dead_man_socket.close()
