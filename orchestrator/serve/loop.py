@@ -198,6 +198,7 @@ class Server:
         if last:
             self._resting[season] = last
             self._withdraw(season)
+            self._compared.update(self._ledger.halls())  # its own is told by its launch alone
         else:
             self._runners[season] = serve_season.SeasonRunner(self._ledger, self._root, season)
 

@@ -436,6 +436,20 @@ def test_a_backup_restores_to_the_same_table(scene: Scene) -> None:
     assert scene.fsck() == []
 
 
+def test_an_older_copy_brings_no_game_back_that_was_played_again(scene: Scene) -> None:
+    """The event's PGN holds what counts, also where it ends as that of an older backup does."""
+    target = scene.root / "backup"
+    backup.backup(scene.ledger, scene.archive, target)
+    path = scene.archive / "s" / "league.pgn"
+    before = path.read_bytes()
+    older = before.replace(b"1-0", b"0-1", 2)  # its first game: the last one is the same
+    (target / "s" / "league.pgn").write_bytes(older)
+    scene.restore(target)
+    scene.serve()
+    assert path.read_bytes() == before
+    assert scene.fsck() == []
+
+
 def test_a_backup_forgets_what_its_archive_has_by_now(scene: Scene) -> None:
     """What only Redis had of a game is kept until the game is copied, whatever its name."""
     scene.serve()

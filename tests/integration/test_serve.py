@@ -505,6 +505,21 @@ def test_a_finished_season_wakes_when_its_journal_grows(
     server.close()
 
 
+def test_a_hall_is_rung_when_a_season_that_rests_was_compared(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """What it has spooled for that season waited for this, and no game of it will ring."""
+    play_all(ledger, tmp_path / "archive")
+    harness.serve_once(ledger, tmp_path / "archive")
+    hall = Hall(ledger)
+    server = loop.Server(ledger, tmp_path / "archive", hall.ring)
+    server.once()
+    server.once()
+    assert server._resting
+    assert hall.rings == 1
+    server.close()
+
+
 def test_a_lost_finished_season_is_an_alarm(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path
 ) -> None:

@@ -170,6 +170,7 @@ def apply(
         _load(ledger, journal)
     for one in plans:
         _mark_lost(sources, one, without_games=without_games)
+        _write_events(sources.archive, one)
         _give_back(ledger, sources, one)
         _reindex(ledger, one)
         _end_attempt(ledger, one, by)
@@ -188,6 +189,14 @@ def _mark_lost(sources: Sources, one: Plan, *, without_games: bool) -> None:
     kept = archives.SeasonArchive(sources.archive, one.journal.name)
     for game in (*one.lost, *(one.spooled if without_games else ())):
         kept.mark_lost(game)
+
+
+def _write_events(archive: pathlib.Path, one: Plan) -> None:
+    """Write the events' PGN of their games: an older copy's may hold one that was replayed."""
+    kept = archives.SeasonArchive(archive, one.journal.name)
+    for event in one.state.events.values():
+        played = (game for game in event.order if one.state.game(game).finished)
+        kept.rebuild_event(event.id, played)
 
 
 def _load(ledger: api.Ledger, journal: copies.Journal) -> None:
