@@ -22,6 +22,7 @@ with its reason, and looked at again when Redis is restarted or ``serve`` is.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -210,9 +211,10 @@ class Server:
 
     def _close(self, runner: serve_season.SeasonRunner) -> None:
         self._withdraw(runner.season)
-        self._resting[runner.season] = runner.rest()
-        del self._runners[runner.season]
-        log.info("season.rests", season=runner.season)
+        with contextlib.suppress(OSError):  # a full disk: to open it again would cost more
+            self._resting[runner.season] = runner.rest()
+            del self._runners[runner.season]
+            log.info("season.rests", season=runner.season)
 
     def _withdraw(self, season: str) -> None:
         for hall in self._ledger.halls():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import pathlib
@@ -517,6 +518,29 @@ def test_a_hall_is_rung_when_a_season_that_rests_was_compared(
     server.once()
     assert server._resting
     assert hall.rings == 1
+    server.close()
+
+
+def test_a_season_that_cannot_be_closed_is_not_opened_with_each_pass(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk keeps a season that is over in service, folded once; later it rests."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    play_all(ledger, tmp_path / "archive")
+    (tmp_path / "archive" / "s" / archive.CLOSED).unlink(missing_ok=True)
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    with monkeypatch.context() as disk:
+        disk.setattr(archive.SeasonArchive, "close", full)
+        server.once()
+        runner = server._runners["s"]
+        server.once()
+        assert server._runners["s"] is runner
+    server.once()
+    assert not server._runners
+    assert server._resting == {"s": ledger.last("s")}
     server.close()
 
 
