@@ -17,6 +17,7 @@ from orchestrator.common import errors
 TIDY_SECONDS: Final = 1.0  # s: between two looks at what the garbage collector would go through
 _COLLECTIONS: Final = 10  # of the middle generation: after so many CPython would go through all
 _OBJECTS: Final = 80_000  # gone through in 10 ms
+_GROWN: Final = 2  # times: when so much has been set apart, all is gone through once
 _NEVER: Final = 1 << 30
 
 
@@ -50,8 +51,9 @@ def shorten_pauses() -> None:
     """Keep the garbage collector from going through all that a long life has kept.
 
     A season of 10,000 games holds it for 44 ms at a time, one of 100,000 for 1.4 s, in which no
-    lease is looked at and no move shown. What has lived for a second is set apart and never gone
-    through again; it is freed by its last reference, as states hold no cycles.
+    lease is looked at and no move shown. What has lived for a second is set apart and not gone
+    through again; it is freed by its last reference, as states hold no cycles. A connection that
+    was set apart does, so all is gone through once each time that what is set apart has doubled.
     """
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)
@@ -64,10 +66,24 @@ def _tidy_always() -> None:
         tidy()
 
 
-def tidy() -> None:
-    """Collect the garbage of the last moment, if it is little, and set the rest apart."""
-    if gc.get_count()[2] < _COLLECTIONS:
-        return
-    if len(gc.get_objects(generation=2)) < _OBJECTS:
-        gc.collect()
-    gc.freeze()
+class _Tidier:
+    """Knows how much was set apart when all was gone through last."""
+
+    def __init__(self) -> None:
+        self._settled = 0
+
+    def tidy(self) -> None:
+        """Collect the garbage of the last moment, if it is little, and set the rest apart."""
+        if gc.get_count()[2] < _COLLECTIONS:
+            return
+        grown = gc.get_freeze_count() > _GROWN * max(self._settled, _OBJECTS)
+        if grown:
+            gc.unfreeze()
+        if grown or len(gc.get_objects(generation=2)) < _OBJECTS:
+            gc.collect()
+        gc.freeze()
+        if grown or not self._settled:
+            self._settled = gc.get_freeze_count()
+
+
+tidy = _Tidier().tidy

@@ -49,6 +49,32 @@ def test_a_pause_is_short_whatever_is_kept(kept: int) -> None:
     assert frozen > kept
 
 
+CROWD = """
+import gc, json
+from orchestrator.commands import services
+services.TIDY_SECONDS = 10_000  # by hand
+services.shorten_pauses()
+most = 0
+for _ in range(30):
+    connections = [[] for n in range(20_000)]
+    for one in connections:
+        one.append(one)
+    for n in range(12): gc.collect(1)
+    services.tidy()  # while they live
+    most = max(most, gc.get_freeze_count())
+print(json.dumps([most, gc.get_freeze_count()]))
+"""
+
+
+def test_what_ends_after_it_was_set_apart_is_freed_in_the_end() -> None:
+    """A crowd that comes and goes for weeks leaves no more behind than there was at a time."""
+    run = [sys.executable, "-c", CROWD]
+    said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+    most, last = json.loads(said)
+    assert most < 300_000 < 30 * 20_000
+    assert last <= most
+
+
 def test_a_folded_season_is_freed_by_its_last_reference() -> None:
     """What is set apart from collections must hold no cycles, or it would stay for ever."""
     tape = theatre.simulated("demo")
