@@ -26,6 +26,7 @@ _NOTE: Final = 300  # characters of what a verdict rests on
 _MOVE: Final = 10  # characters of a move in a line that an engine told
 _LARGEST: Final = 1 << 63  # of any number: a larger one is no time, and no engine's count
 _CLOCK_SLACK_MS: Final = 50  # ms: between a game's wall time and its stamps, of other clocks
+_CLOCK_DRIFT: Final = 1_000  # a worker's clock may run by a part of so many faster than Redis'
 _BY_MOVER: Final = (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM, contract.Ending.RESIGN)
 _SEEN_ALONE: Final[
     Mapping[contract.Ending, _Words]
@@ -60,7 +61,7 @@ def verified(
         least_ms += game.clocks[game.board.turn].allowance_ns() // _NS_PER_MS
     if told.wall_ms + _CLOCK_SLACK_MS < least_ms:
         raise WrongGameError(f"played in {told.wall_ms} ms: its clocks alone say {least_ms} ms")
-    if told.wall_ms > since_claim_ms:
+    if told.wall_ms > since_claim_ms + since_claim_ms // _CLOCK_DRIFT + _CLOCK_SLACK_MS:
         raise WrongGameError(f"played for {told.wall_ms} ms: it was dealt {since_claim_ms} ms ago")
     return outcome, told.final_fen, plies
 

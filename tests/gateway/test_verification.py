@@ -73,7 +73,7 @@ class Forged:
         Forged("unable to play after", QUIET, _loss("disconnect", refused=True)),
         Forged("its clocks alone say", QUIET, _loss("time"), other={"wall_ms": 500}),
         Forged("its clocks alone say", other={"think_ns": 100_000_000}),
-        Forged("it was dealt", other={"wall_ms": SINCE_MS + 1}),
+        Forged("it was dealt", other={"wall_ms": 2 * SINCE_MS + 100}),
         Forged("final position", other={"final_fen": "8/8/8/8/8/8/8/8 w - - 0 1"}),
         Forged("not legal", ply={"move": "e7e4"}),
         Forged("told as ply 7", ply={"ply": 7}),
@@ -112,3 +112,10 @@ def test_a_game_of_the_opening_book_has_its_clocks_by_whole_moves() -> None:
     order = told.spec(openings=(opening,)).order(1)
     game = told.game(order, told.MATE[1:])
     assert verification.verified(order, game, SINCE_MS)[0].result == "0-1"
+
+
+def test_a_workers_clock_may_run_a_little_faster_than_ours() -> None:
+    """A game of an hour, by a clock that is two seconds ahead at its end, is believed."""
+    hour_ms = 3_600_000
+    game = told.game(ORDER, wall_ms=hour_ms + 2_000)
+    assert verification.verified(ORDER, game, hour_ms)[0].result == "0-1"

@@ -15,7 +15,7 @@ from worker_cpu.match import engine_check
 
 GOOD = f"{sys.executable} -m worker_cpu.builtin_engine.uci"
 CARELESS = """
-import os, sys
+import os, sys, time
 for line in sys.stdin:
     words = line.split()
     if words[:1] == ["uci"]:
@@ -27,6 +27,8 @@ for line in sys.stdin:
     elif words[:1] == ["isready"]:
         print("readyok")
     elif words[:1] == ["ucinewgame"]:
+        os.close(1)  # its pipe is closed before the process has ended
+        time.sleep(0.2)
         os.kill(os.getpid(), 9)
     elif words[:1] == ["go"]:
         print("info depth 1 score cp 1 pv e2e4 e2e4")

@@ -86,6 +86,7 @@ class Talk:
         self.head: list[str] = []
         self.tail: collections.deque[str] = collections.deque(maxlen=KEPT)
         self._rest = b""
+        self._ended = False  # its output: it may live a moment longer
         self.process = subprocess.Popen(
             command,
             cwd=home,
@@ -113,7 +114,7 @@ class Talk:
             found.append(line)
             if wanted(line):
                 return found
-        if self.process.poll() is not None:
+        if self._ended or self.process.poll() is not None:
             raise _SilentError(f"no {what}: the engine {self.fate()}")
         raise _SilentError(f"no {what} within {seconds or self.patience:g} s")
 
@@ -165,6 +166,7 @@ class Talk:
         if not select.select([self.process.stdout], [], [], seconds)[0]:
             return False
         data = os.read(self.process.stdout.fileno(), 1 << 16)
+        self._ended = not data
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole:
             text = line.decode(errors="replace").rstrip("\r")
