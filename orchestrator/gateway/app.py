@@ -20,8 +20,7 @@ import structlog
 from starlette import applications, concurrency, requests, responses, routing
 
 from orchestrator import contract
-from orchestrator.broadcast.web import limits
-from orchestrator.common import errors
+from orchestrator.common import allowance, errors
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
 from orchestrator.ledger import worker_tokens
@@ -34,6 +33,8 @@ LAPSE_SECONDS: Final = 2.0  # s: between two looks for leases that have run out
 REDIS_RETRY_SECONDS: Final = 5  # s: told to workers while Redis is away
 A_SECOND: Final = 5.0  # requests of one token; a worker of 64 cores sends one in two seconds
 AT_ONCE: Final = 40
+BYTES_A_SECOND: Final = float(1 << 20)  # of one token: each takes the loop some time to read
+BYTES_AT_ONCE: Final = float(4 * BODY_BYTES)  # what a worker kept while the gateway was away
 AT_WORK: Final = 8  # requests of one token that are answered at once: there are 40 threads
 ADDRESS_A_SECOND: Final = 20.0  # requests of one address: a university's workers may share it
 ADDRESS_AT_ONCE: Final = 200
@@ -53,22 +54,22 @@ class _Limits:
 
     def __init__(self, a_second: float, at_once: float) -> None:
         self._rate = (a_second, at_once)
-        self._known: collections.OrderedDict[str, limits.Allowance] = collections.OrderedDict()
+        self._known: collections.OrderedDict[str, allowance.Allowance] = collections.OrderedDict()
 
-    def take(self, key: str) -> bool:
-        """Use one request of a key; return whether it had one."""
-        return self._of(key).take()
+    def take(self, key: str, amount: float = 1.0) -> bool:
+        """Use some of a key's allowance; return whether it had so much."""
+        return self._of(key).take(amount)
 
     def spent(self, key: str) -> bool:
         """Say whether a key has nothing left, without using any of it."""
-        return key in self._known and not self._of(key).take(0.0)
+        return key in self._known and self._of(key).spent()
 
-    def _of(self, key: str) -> limits.Allowance:
-        allowance = self._known.pop(key, None) or limits.Allowance(*self._rate)
-        self._known[key] = allowance
+    def _of(self, key: str) -> allowance.Allowance:
+        left = self._known.pop(key, None) or allowance.Allowance(*self._rate)
+        self._known[key] = left
         if len(self._known) > KNOWN:
             self._known.popitem(last=False)
-        return allowance
+        return left
 
 
 class AnsweredError(Exception):
@@ -90,6 +91,7 @@ class Gateway:
         self._addresses = _Limits(ADDRESS_A_SECOND, ADDRESS_AT_ONCE)
         self._wrong = _Limits(WRONG_A_SECOND, WRONG_AT_ONCE)
         self._owners = _Limits(A_SECOND, AT_ONCE)
+        self._sent = _Limits(BYTES_A_SECOND, BYTES_AT_ONCE)
         self._at_work: collections.Counter[str] = collections.Counter()
 
     def app(self) -> applications.Starlette:
@@ -129,7 +131,7 @@ class Gateway:
             try:
                 token = await self._authenticated(request)
                 with self._share(token.id):
-                    told = None if kind is None else _read(kind, await _body(request))
+                    told = None if kind is None else _read(kind, await self._body(request, token))
                     answer = await concurrency.run_in_threadpool(work, token, told)
             except AnsweredError as refused:
                 return refused.answer
@@ -179,6 +181,12 @@ class Gateway:
             self._at_work[token] -= 1
             if not self._at_work[token]:
                 del self._at_work[token]
+
+    async def _body(self, request: requests.Request, token: worker_tokens.WorkerToken) -> bytes:
+        body = await _body(request)
+        if not self._sent.take(token.id, len(body)):
+            raise AnsweredError(429, "too many bytes with this token", 10)
+        return body
 
     def _give_back(
         self, token: worker_tokens.WorkerToken, named: remote.BatchNamed

@@ -28,6 +28,13 @@ PGN_BYTES: Final = 1 << 19  # of a game: Redis keeps it in memory; a longer one 
 WAIT_MS: Final = 10_000  # ms: a worker without a game asks again so soon
 OVER: Final = "the batch has ended: its lease ran out, or it was given back, or its match is over"
 FULL: Final = "the workers of this token hold {} batches, as many as they may; send results first"
+STALLED_MS: Final = 1_800_000  # ms without a result: beyond, and beyond LONG_GAMES, a batch ends
+LONG_GAMES: Final = 3  # games in a row: one is played, one more may be waited for
+UNCLOCKED_MS: Final = 14_400_000  # ms: four hours, of a game that no clock ends
+MOVES: Final = 300  # of each side, in a game that is called long
+SILENT: Final = (
+    "no result has come for {} minutes, longer than games of this match take: dealt again"
+)
 NOTHING: Final = "no open match has games for the engines that this worker has"
 
 
@@ -95,7 +102,16 @@ class Desk:
     def renew(
         self, token: worker_tokens.WorkerToken, named: remote.BatchNamed
     ) -> remote.BatchRenewed:
-        """Extend a lease; raise ``RefusedBatchError`` where it has ended."""
+        """Extend a lease; raise ``RefusedBatchError`` where it has ended.
+
+        It ends, too, when no result has come for longer than games take: a worker that renews
+        and never plays would keep its games from all others.
+        """
+        batch = self._batches.batch(_name(token, named.batch))
+        if batch is not None and self._stalled(batch):
+            self.give_back(token, named)
+            minutes = (self._batches.now_ms() - batch.heard_ms) // 60_000
+            raise RefusedBatchError(SILENT.format(minutes))
         reply = self._batches.renew(_name(token, named.batch), token.id, named.token)
         if isinstance(reply, api.Fenced):
             raise RefusedBatchError(OVER)
@@ -152,6 +168,17 @@ class Desk:
         if isinstance(reply, batches.ForeignGame):
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
         return reply
+
+    def _stalled(self, batch: batches.Batch) -> bool:
+        match = self._match(batch.match, batch.run)
+        if match is None or not batch.games:
+            return False
+        order = match.spec.order(batch.games[0])
+        controls = (order.control("white"), order.control("black"))
+        longest = sum(control.nominal_ms(MOVES) for control in controls)
+        if not all(control.clocked for control in controls):
+            longest = UNCLOCKED_MS
+        return self._batches.now_ms() - batch.heard_ms > max(STALLED_MS, LONG_GAMES * longest)
 
     # -- matches -------------------------------------------------------------------------
 

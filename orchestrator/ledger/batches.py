@@ -43,7 +43,8 @@ class Claim:
 class Batch:
     """The worker has these games, until the end of its lease, under ``token``.
 
-    ``run`` is the number of the match's opening, ``begun_ms`` the time of the claim.
+    ``run`` is the number of the match's opening, ``begun_ms`` the time of the claim, and
+    ``heard_ms`` that of the last result, or of the claim; both by Redis' clock.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Batch:
     run: str
     begun_ms: int
     games: tuple[int, ...]
+    heard_ms: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +111,8 @@ class RedisBatches:
         raw = self.server.run("claim_batch", names, *words)
         answer = replies.word(raw)
         if answer == "dealt":
-            return Batch(claim.batch, claim.owner, claim.worker, *_dealt(raw[1:]))
+            dealt = _dealt(raw[1:])
+            return Batch(claim.batch, claim.owner, claim.worker, *dealt, heard_ms=dealt[3])
         return api.Busy(replies.text(raw[1])) if answer == "busy" else api.NotReady()
 
     def batch(self, batch: str) -> Batch | None:
@@ -120,7 +123,8 @@ class RedisBatches:
             return None
         told = contract.loads(raw)
         words = [told[name] for name in ("token", "match", "run", "begun", "games")]
-        return Batch(batch, told["owner"], told["worker"], *_dealt(words))
+        heard = int(told.get("heard", told["begun"]))
+        return Batch(batch, told["owner"], told["worker"], *_dealt(words), heard)
 
     def renew(self, batch: str, owner: str, token: str) -> api.Renewed | api.Fenced:
         """Extend a lease by its ttl; ``abort`` tells that the match is over."""

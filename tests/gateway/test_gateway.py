@@ -69,6 +69,16 @@ class Scene:
         assert len(found["orders"]) == 2, found
         return found
 
+    def older(self, batch: str, minutes: int) -> None:
+        """Let a batch of the first token have been dealt, and heard last, so much earlier."""
+        name = f"{self.secret.split('_')[1]}/{batch}"
+        client = self.ledger.server.client
+        lease = json.loads(client.hget("farm:ledger:batches", name))
+        for when in ("begun", "heard"):
+            if when in lease:
+                lease[when] = str(int(lease[when]) - minutes * 60_000)
+        client.hset("farm:ledger:batches", name, json.dumps(lease))
+
     def results(self, match: str = "m") -> list[dict[str, Any]]:
         """Return the results of a match's journal."""
         entries = self.ledger.read(lanes.journal(match))
@@ -133,7 +143,7 @@ def house() -> Iterator[House]:
 @pytest.fixture
 def scene(redis: harness.Redis, house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """Give a gateway that serves, and a token. No allowance fills up again, however slow we are."""
-    for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND"):
+    for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND", "BYTES_A_SECOND"):
         monkeypatch.setattr(app, name, 0.0)
     with store.connect(redis.url_of("gateway")) as own, house.serving(own) as client:
         made = Scene(redis, client)
@@ -200,6 +210,37 @@ def test_a_batch_that_was_given_back_is_dealt_again(scene: Scene) -> None:
     assert [order["number"] for order in scene.dealt("b2")["orders"]] == [1, 2]
 
 
+def test_a_batch_without_results_cannot_be_renewed_for_ever(scene: Scene) -> None:
+    """Beyond what games take its games are dealt again; a result begins the time anew."""
+    scene.open()
+    found = scene.dealt()
+    named = {"batch": "b1", "token": found["token"]}
+    scene.older("b1", minutes=29)
+    assert scene.ask("renew", **named).status_code == 200
+    scene.older("b1", minutes=2)
+    true = games(found)[:1]
+    assert scene.ask("results", **named, games=true).json()["recorded"] == [1]
+    assert scene.ask("renew", **named).status_code == 200
+    scene.older("b1", minutes=31)
+    over = scene.ask("renew", **named)
+    assert (over.status_code, "no result has come for 31 minutes" in over.text) == (409, True)
+    assert [order["number"] for order in scene.claim("b2")["orders"]] == [2, 3, 4]
+
+
+def test_a_token_sends_so_many_bytes_and_no_more(scene: Scene) -> None:
+    """Large bodies take the gateway's time from all others."""
+    scene.open()
+    body = b" " * (app.BODY_BYTES - 2) + b"{}"
+    headers = {"Authorization": f"Bearer {scene.secret}"}
+    told = []
+    for _ in range(int(app.BYTES_AT_ONCE) // app.BODY_BYTES + 2):
+        answer = scene.client.post("/work/v1/renew", content=body, headers=headers)
+        told.append(answer.status_code)
+    assert (told[0], told[-1]) == (422, 429)
+    boris = {"Authorization": f"Bearer {scene.token('boris')}"}
+    assert scene.client.post("/work/v1/renew", content=b"{}", headers=boris).status_code == 422
+
+
 def test_a_token_that_is_none_opens_nothing(scene: Scene) -> None:
     """Revoked, ended, unknown, forged, or missing: 401 with the reason, and no more."""
     scene.open()
@@ -218,7 +259,7 @@ def test_a_token_that_is_none_opens_nothing(scene: Scene) -> None:
 
 def test_wrong_tokens_close_the_door_for_their_address(scene: Scene) -> None:
     """Who tries some is no longer heard for a while, whatever he shows then."""
-    for _ in range(app.WRONG_AT_ONCE + 1):
+    for _ in range(app.WRONG_AT_ONCE):
         assert scene.ask("claim", "farm_0_x", **wanted("b1")).status_code == 401
     refused = scene.ask("claim", **wanted("b1"))
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
@@ -284,7 +325,7 @@ def test_a_long_pgn_does_not_fill_redis() -> None:
     order = told.spec().order(1)
     setting = {"name": "x" * desk.PGN_BYTES, "asked": "1", "offered": "", "set": "1"}
     game = told.game(order, white={"options": [setting]})
-    batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, (1,))
+    batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, (1,), 0)
     text = str(desk._facts(batch, order, game, 60_000)["pgn"])
     assert len(text) < 2_000
     assert "Qh4#" in text

@@ -450,7 +450,7 @@ def _state() -> pathlib.Path:
 def _token(path: pathlib.Path | None) -> str:
     """Read the access token; never from an argument, which every user of this machine can read."""
     if path is None:
-        found = os.environ.get(VARIABLE, "")
+        found = os.environ.pop(VARIABLE, "")  # the player and its engines have no use for it
     elif str(path) == "-":
         found = sys.stdin.readline()
     else:

@@ -15,7 +15,8 @@ from starlette import datastructures, responses, types
 from uvicorn.protocols.http import h11_impl
 from uvicorn.protocols.websockets import websockets_sansio_impl
 
-from orchestrator.broadcast.web import connection_limits, limits
+from orchestrator.broadcast.web import connection_limits
+from orchestrator.common import allowance
 
 READ: Final = frozenset({"GET", "HEAD"})
 OPEN: Final = (
@@ -166,7 +167,7 @@ class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
         """Take over a connection that is in the house."""
         super().__init__(*arguments, **named)
         self._house = house
-        self._allowance = limits.Allowance(VIEWER_BYTES_A_SECOND, VIEWER_BYTES_AT_ONCE)
+        self._allowance = allowance.Allowance(VIEWER_BYTES_A_SECOND, VIEWER_BYTES_AT_ONCE)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; too many are not even parsed, since parsing keeps all others waiting."""

@@ -17,7 +17,8 @@ from typing import Final
 from starlette import requests, responses, websockets
 
 from orchestrator import contract
-from orchestrator.broadcast.web import hub, limits, tcecwire
+from orchestrator.broadcast.web import hub, tcecwire
+from orchestrator.common import allowance as allowances
 
 PING_MS: Final = 25_000  # ms: the client pings this often
 SILENCE_SECONDS: Final = 60.0  # s: a session without any request for so long is over
@@ -71,9 +72,9 @@ class Session:
         self.refreshed = -REFRESH_SECONDS  # s, monotonic
 
 
-def allowance() -> limits.Allowance:
+def allowance() -> allowances.Allowance:
     """Return what a viewer may say: it is counted in messages."""
-    return limits.Allowance(MESSAGES_A_SECOND, MESSAGES_AT_ONCE)
+    return allowances.Allowance(MESSAGES_A_SECOND, MESSAGES_AT_ONCE)
 
 
 class SocketIo:
@@ -219,7 +220,7 @@ class SocketIo:
 
 
 async def _messages(
-    socket: websockets.WebSocket, listener: hub.Listener, allowed: limits.Allowance
+    socket: websockets.WebSocket, listener: hub.Listener, allowed: allowances.Allowance
 ) -> AsyncIterator[str | bytes]:
     """Yield what a viewer says, until it leaves, is sent away, or says too much.
 

@@ -22,7 +22,7 @@ from typing import Final, cast
 from orchestrator import contract
 from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.feeds import tlcs
-from orchestrator.broadcast.web import limits
+from orchestrator.common import allowance
 
 VIEWERS: Final = 200  # at once, and of one address
 EACH: Final = 8
@@ -50,7 +50,7 @@ class Viewer:
         self.table = float("-inf")  # s, monotonic: when it was sent the table
         self.owed = False  # it is to be sent the table, once it is not behind
         self.known = False  # it has acknowledged something: it is where it says
-        self.allowance = limits.Allowance(_MESSAGES_A_SECOND, 2 * _MESSAGES_A_SECOND)
+        self.allowance = allowance.Allowance(_MESSAGES_A_SECOND, 2 * _MESSAGES_A_SECOND)
 
     @property
     def behind(self) -> bool:

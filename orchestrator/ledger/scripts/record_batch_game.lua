@@ -34,6 +34,7 @@ redis.call('HSET', KEYS[6], lease.match, text(at))
 redis.call('HINCRBY', KEYS[7], owner, 1)
 lease.games = table.concat(left, ' ')
 lease.done = lease.done .. (lease.done == '' and '' or ' ') .. game .. ':' .. text(at)
+lease.heard = text(now_ms())
 lease.deadline = text(now_ms() + tonumber(lease.ttl))
 -- A batch that is over stays until its lease would end: its last answer may be asked for again.
 redis.call('HSET', KEYS[1], batch, cjson.encode(lease))
