@@ -51,6 +51,11 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option("--book", type=click.Path(path_type=pathlib.Path), help="Openings, PGN or EPD.")
 @click.option("--plies", type=int, help="Cut the lines of a PGN book.")
 @click.option("--variant", type=click.Choice(["standard", "fischerandom"]), default="standard")
+@click.option("--draw", help="movenumber=34,movecount=8,score=20: as -draw of farm match.")
+@click.option("--resign", help="movecount=3,score=600[,twosided]: as -resign of farm match.")
+@click.option("--maxmoves", type=click.IntRange(1), help="A draw after so many moves.")
+@click.option("--tb", metavar="DIRS", help="End games by the halls' tablebases in DIRS (a:b).")
+@click.option("--tb-pieces", default=6, show_default=True, type=click.IntRange(3, 7))
 @click.option("--hall", "halls", multiple=True, help="In these halls; default: in any.")
 @click.option("--priority", default=0, show_default=True, help="Higher ones are dealt first.")
 @click.option("--share", default=1, show_default=True, type=click.IntRange(1), help="Of the lanes.")
@@ -134,6 +139,7 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
         openings=_openings(told["book"], told["plies"], told["variant"]),
         seed=told["seed"],
         variant=told["variant"],
+        adjudication=test_games.adjudication(told, remote=told["remote"]),
     )
 
 

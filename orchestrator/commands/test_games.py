@@ -6,7 +6,10 @@ begin with.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pydantic
 
 from orchestrator import contract
 from orchestrator.commands import launch
@@ -17,6 +20,16 @@ DEMO_BOOK: Final = launch.SEASONS / "books" / "demo.pgn"
 TIME_CONTROL: Final = (
     "seconds+seconds such as 8+0.08, or with units: 2m+500ms; the time above 0, at most 10 days"
 )
+_DRAW: Final[Mapping[str, tuple[str, str]]] = {  # `farm match`'s word: the rule's name, default
+    "movenumber": ("move_number", "1"),
+    "movecount": ("move_count", "1"),
+    "score": ("score_cp", "0"),
+}
+_RESIGN: Final[Mapping[str, tuple[str, str]]] = {
+    "movecount": ("move_count", "1"),
+    "score": ("score_cp", ""),
+    "twosided": ("twosided", "false"),
+}
 PLIES: Final = 8  # of the demo book's lines, as in the demo season
 
 
@@ -34,3 +47,43 @@ def control(text: str) -> contract.TimeControl:
         return contract.TimeControl.parse(text, "s")
     except ValueError:
         raise errors.UsageError(f"--tc: found {text!r}; allowed: {TIME_CONTROL}") from None
+
+
+def adjudication(told: Mapping[str, Any], *, remote: bool) -> contract.Adjudication:
+    """Read ``--draw``, ``--resign``, ``--maxmoves`` and ``--tb``: rules that end a game early.
+
+    The words are those of ``farm match``. Raise ``UsageError``.
+    """
+    if told["tb"] and remote:
+        raise errors.UsageError(
+            "--tb: remote workers' games are checked here, where their tables are not; leave out"
+            " --tb or --remote"
+        )
+    rules: dict[str, Any] = {"max_moves": told["maxmoves"]}
+    if told["draw"]:
+        rules["draw"] = _rule("--draw", told["draw"], _DRAW)
+    if told["resign"]:
+        rules["resign"] = _rule("--resign", told["resign"], _RESIGN)
+    if told["tb"]:
+        rules["syzygy"] = {"path": told["tb"], "men": told["tb_pieces"]}
+    try:
+        return contract.Adjudication.model_validate(rules)
+    except pydantic.ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        where = ".".join(map(str, wrong["loc"]))
+        raise errors.UsageError(f"--{where}: {wrong['msg']}") from None
+
+
+def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Read ``movecount=3,score=600``, with commas or spaces between."""
+    words = [
+        f"{word}=true" if word == "twosided" else word for word in text.replace(",", " ").split()
+    ]
+    found = dict(word.partition("=")[::2] for word in words)
+    if len(found) < len(words) or not found.keys() <= allowed.keys():
+        keys = " ".join(f"{key}=" for key in allowed)
+        raise errors.UsageError(f"{option}: found {text!r}; allowed, each once: {keys}")
+    for key, (_, default) in allowed.items():
+        if key not in found and not default:
+            raise errors.UsageError(f"{option}: found {text!r}; {key}= is wanted")
+    return {name: found.get(key, default) for key, (name, default) in allowed.items()}

@@ -14,8 +14,9 @@ import harness
 import pytest
 from click import testing
 
-from orchestrator import commands
+from orchestrator import commands, contract
 from orchestrator.commands import test_games
+from orchestrator.common import errors
 from orchestrator.ops import supervisor
 
 ROSTER = """
@@ -57,12 +58,17 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
         lane = supervisor.lane("a=0", farm.worker, harness.HALL)
         lane.start()
         try:
-            told = _run(farm, "dev", "--against", "base", "--file", str(file), "--games", "4")
+            words = ("dev", "--against", "base", "--file", str(file), "--games", "4")
+            told = _run(farm, *words, "--maxmoves", "8")
             assert told.exit_code == 0, told.output
             facts = json.loads(told.stdout)
             assert (facts["games"], facts["wins"] + facts["draws"] + facts["losses"]) == (4, 4)
             assert sum(facts["pairs"]) == 2
-            assert pathlib.Path(facts["pgn"]).read_text().count("[Event ") == 4
+            games = pathlib.Path(facts["pgn"]).read_text()
+            assert games.count("[Event ") == 4
+            assert games.count("max moves rule} 1/2-1/2") == 4, (
+                "the limit of --maxmoves ends each game"
+            )
             checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
             assert checked.exit_code == 3, checked.output
             assert "disconnect" in checked.output
@@ -114,6 +120,23 @@ def test_a_time_control_is_in_seconds_as_in_every_match() -> None:
     assert (control.base_ms, control.increment_ms) == (8_000, 80)
 
 
+def test_early_ends_are_those_of_a_match_on_one_machine() -> None:
+    """The same words mean the same: twosided alone, a default where `farm match` has one."""
+    told = {"maxmoves": 200, "draw": "movenumber=34 movecount=8,score=20", "tb": "/tb"}
+    told |= {"resign": "movecount=3,score=600,twosided", "tb_pieces": 5}
+    found = test_games.adjudication(told, remote=False)
+    assert found == contract.Adjudication(
+        max_moves=200,
+        draw=contract.MovesDraw(move_number=34, move_count=8, score_cp=20),
+        resign=contract.MovesResign(move_count=3, score_cp=600, twosided=True),
+        syzygy=contract.Syzygy(path="/tb", men=5),
+    )
+    with pytest.raises(errors.UsageError, match="--tb: remote workers"):
+        test_games.adjudication(told, remote=True)
+    none = {"maxmoves": None, "draw": None, "resign": None, "tb": None, "tb_pieces": 6}
+    assert test_games.adjudication(none, remote=True) == contract.Adjudication()
+
+
 @dataclasses.dataclass(frozen=True)
 class Wrong:
     """A command line and what its refusal must name."""
@@ -133,6 +156,10 @@ class Wrong:
         Wrong(("dev", "--against", "nobody"), "nobody"),
         Wrong(("dev", "--against", "base", "--tc", "soon"), "--tc"),
         Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
+        Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),
+        Wrong(("dev", "--against", "base", "--draw", "score=1,score=2"), "each once"),
+        Wrong(("dev", "--against", "base", "--resign", "movecount=3"), "score= is wanted"),
+        Wrong(("dev", "--against", "base", "--resign", "movecount=x,score=9"), "--resign.move_co"),
     ],
 )
 def test_a_wrong_command_line_is_refused_by_name(tmp_path: pathlib.Path, wrong: Wrong) -> None:
