@@ -11,6 +11,7 @@ import pytest
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.common import errors
+from orchestrator.testmatch import match_journal
 from worker_cpu.match import journal, schedule
 from worker_cpu.referee import result
 
@@ -104,13 +105,13 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: pathlib.Path) -> None:
     """Missing files, foreign lines and an empty journal are named."""
     path = tmp_path / "j.jsonl"
     with pytest.raises(errors.UsageError, match="does not exist"):
-        journal.past(path)
+        match_journal.past(path)
     path.write_text("")
     with pytest.raises(errors.UsageError, match="holds no match"):
-        journal.past(path)
+        match_journal.past(path)
     path.write_text('{"kind":"match","v":1,"arguments":[],"seed":1}\nnonsense\n')
     with pytest.raises(errors.UsageError, match="line 2 is no line of a match"):
-        journal.past(path)
+        match_journal.past(path)
 
 
 def test_resuming_reads_each_game_once_however_many_there_are(
@@ -119,15 +120,15 @@ def test_resuming_reads_each_game_once_however_many_there_are(
     """What was played is put together once, not again for each game that follows."""
     made: list[int] = []
 
-    class Counted(journal.Past):
+    class Counted(match_journal.Past):
         def __init__(self, arguments: tuple[str, ...], seed: int, results: tuple[object, ...]):
             made.append(len(results))
 
-    monkeypatch.setattr(journal, "Past", Counted)
+    monkeypatch.setattr(match_journal, "Past", Counted)
     played(tmp_path, 1)
     head, line = (tmp_path / "j.jsonl").read_text().splitlines(keepends=True)
     for games in (10, 1_000):
         made.clear()
         (tmp_path / "j.jsonl").write_text(head + line * games)
-        journal.past(tmp_path / "j.jsonl")
+        match_journal.past(tmp_path / "j.jsonl")
         assert sum(made) == games

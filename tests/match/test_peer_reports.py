@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.arbiter import record, verdict
-from worker_cpu.match import arguments, journal, peer_reports, schedule, standings
+from orchestrator.testmatch import match_journal, standings
+from worker_cpu.match import arguments, peer_reports, schedule
 from worker_cpu.protocols import options
 from worker_cpu.referee import result as referee_result
 
@@ -21,9 +22,9 @@ TWO = ("-engine", "cmd=true", "name=A", "-engine", "cmd=true", "name=B", "-each"
 PAIRS = ("option.Hash=16", "option.Threads=1", "-games", "2", "-repeat")
 
 
-def finished(slot: schedule.Slot, outcome: contract.Outcome) -> journal.Result:
+def finished(slot: schedule.Slot, outcome: contract.Outcome) -> match_journal.Result:
     """Return the result of a game as the journal has it."""
-    return journal.Result(
+    return match_journal.Result(
         number=slot.number,
         round=slot.round,
         white="A",

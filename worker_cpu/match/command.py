@@ -19,6 +19,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.common import errors
+from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import (
     arguments,
     cores,
@@ -30,7 +31,6 @@ from worker_cpu.match import (
     report,
     runner,
     schedule,
-    standings,
 )
 
 FAULTY = 1  # of -strict, as fastchess has it
@@ -160,14 +160,14 @@ def _settings(told: list[str]) -> arguments.Settings:
     place = arguments.journal_of(told)
     if place is None:
         return arguments.read(told)  # says what is missing
-    past = journal.past(place)
+    past = match_journal.past(place)
     told[:] = [*past.arguments, *arguments.beside_journal(told), "-resume", "-journal", str(place)]
     return _seeded(arguments.read(told))
 
 
 def _seeded(settings: arguments.Settings) -> arguments.Settings:
     """Take the seed of the match that is resumed."""
-    return arguments.with_seed(settings, journal.past(settings.journal).seed)
+    return arguments.with_seed(settings, match_journal.past(settings.journal).seed)
 
 
 def _missing(
@@ -190,7 +190,7 @@ def _missing(
 
 
 def _agree(
-    settings: arguments.Settings, slot: schedule.Slot | None, result: journal.Result
+    settings: arguments.Settings, slot: schedule.Slot | None, result: match_journal.Result
 ) -> None:
     """Refuse a journal whose game is not the one this schedule has under its number."""
     played = f"{result.white} vs {result.black}, opening {result.opening}"

@@ -21,109 +21,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
-from orchestrator.arbiter import verdict
-from orchestrator.common import errors, files
+from orchestrator.common import files
+from orchestrator.testmatch import match_journal
 from worker_cpu.match import schedule
 from worker_cpu.referee import result as referee_result
 
 VERSION = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """A finished game as the journal keeps it; names are those of the engines."""
-
-    number: int
-    round: int
-    white: str
-    black: str
-    opening: int
-    result: contract.Result
-    ending: contract.Ending
-    loser: contract.Side | None
-    details: str
-    note: str
-    plies: int
-    started_ms: int
-    ended_ms: int
-
-    @classmethod
-    def of(cls, slot: schedule.Slot, game: referee_result.Ended) -> Result:
-        """Take from a game's end what standings and resuming need."""
-        return cls(
-            number=slot.number,
-            round=slot.round,
-            white=game.order.white.name,
-            black=game.order.black.name,
-            opening=slot.opening,
-            result=game.outcome.result,
-            ending=game.outcome.ending,
-            loser=game.outcome.loser,
-            details=game.outcome.details,
-            note=game.outcome.note,
-            plies=game.plies,
-            started_ms=game.started_ms,
-            ended_ms=game.ended_ms,
-        )
-
-    @property
-    def sentence(self) -> str:
-        """Return why the game ended, as a sentence: what closes its PGN."""
-        outcome = contract.Outcome(
-            result=self.result,
-            ending=self.ending,
-            loser=self.loser,
-            details=self.details,
-            note=self.note,
-        )
-        return verdict.sentence(outcome)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Result:
-        """Read a line of the journal; raise ``KeyError`` or ``ValueError``."""
-        facts = {field.name: raw[field.name] for field in dataclasses.fields(cls)}
-        return cls(**{**facts, "ending": contract.Ending(raw["ending"])})
-
-    def facts(self) -> dict[str, Any]:
-        """Return the line's content."""
-        return {"kind": "game", **dataclasses.asdict(self)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Past:
-    """The last match of a journal."""
-
-    arguments: tuple[str, ...]
-    seed: int
-    results: tuple[Result, ...]
-
-
-def past(path: pathlib.Path) -> Past:
-    """Read the last match of a journal; raise ``UsageError`` when there is none."""
-    if not path.exists():
-        raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
-    head: Mapping[str, Any] = {}
-    results: list[Result] = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
-        try:
-            raw = contract.loads(line)
-            if raw["kind"] == "match":
-                head = {"arguments": tuple(raw["arguments"]), "seed": int(raw["seed"])}
-                results = []
-            else:
-                results.append(_game(raw, begun=bool(head)))
-        except (ValueError, KeyError, TypeError) as error:
-            problem = f"{path}: line {number} is no line of a match ({error!r})"
-            raise errors.UsageError(problem) from None
-    if not head:
-        raise errors.UsageError(f"-resume: {path} holds no match")
-    return Past(**head, results=tuple(results))
-
-
-def _game(raw: Mapping[str, Any], *, begun: bool) -> Result:
-    if raw["kind"] != "game" or not begun:
-        raise ValueError(f"unexpected {raw['kind']}")
-    return Result.read(raw)
+def result_of(slot: schedule.Slot, game: referee_result.Ended) -> match_journal.Result:
+    """Return what the journal keeps of a finished game."""
+    return match_journal.Result(
+        number=slot.number,
+        round=slot.round,
+        white=game.order.white.name,
+        black=game.order.black.name,
+        opening=slot.opening,
+        result=game.outcome.result,
+        ending=game.outcome.ending,
+        loser=game.outcome.loser,
+        details=game.outcome.details,
+        note=game.outcome.note,
+        plies=game.plies,
+        started_ms=game.started_ms,
+        ended_ms=game.ended_ms,
+        pair=slot.pair,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,20 +80,20 @@ class Journal:
         head = {"kind": "match", "v": VERSION, "arguments": list(arguments), "seed": seed}
         _append(self._outputs.journal, _line(head))
 
-    def resume(self) -> Past:
+    def resume(self) -> match_journal.Past:
         """Complete what a kill interrupted, and return what the match has so far."""
         _drop_torn_line(self._outputs.journal)
-        found = past(self._outputs.journal)
+        found = match_journal.past(self._outputs.journal)
         with contextlib.suppress(FileNotFoundError):
             kept = contract.loads(self._outputs.last.read_bytes())
             if kept["game"]["number"] not in {one.number for one in found.results}:
                 _append(self._outputs.journal, _line(kept["game"]))
             self._complete(kept)
-        return past(self._outputs.journal)
+        return match_journal.past(self._outputs.journal)
 
-    def write(self, slot: schedule.Slot, game: referee_result.Ended) -> Result:
+    def write(self, slot: schedule.Slot, game: referee_result.Ended) -> match_journal.Result:
         """Make a finished game durable in all files; ``last`` is wanted for more than one."""
-        finished = Result.of(slot, game)
+        finished = result_of(slot, game)
         texts = dict(self._texts(game))
         kept = {
             "game": finished.facts(),

@@ -19,7 +19,8 @@ from typing import TextIO
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.rating import elo, results
-from worker_cpu.match import arguments, engines, journal, report, schedule, standings
+from orchestrator.testmatch import match_journal, standings
+from worker_cpu.match import arguments, engines, report, schedule
 from worker_cpu.protocols import options
 from worker_cpu.referee import result as referee_result
 
@@ -69,7 +70,7 @@ class Fastchess(_Peer):
         self._pairs = settings.penta and plan.games == 2 and plan.repeat == 2 and plan.swap
         self._faults: dict[str, collections.Counter[str]] = {}
 
-    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result; a block after each so many pairs, and behind the last game."""
         self._fault(slot, result)
         self._print(self._finished(slot, result.result, _fastchess_reason(result)))
@@ -110,7 +111,7 @@ class Fastchess(_Peer):
         else:
             self._print(f"Warning; Invalid value for option {note.option}; {note.asked}")
 
-    def _fault(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def _fault(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         if result.loser is None:
             return
         name = self._table.names[slot.white if result.loser == "white" else slot.black]
@@ -214,7 +215,7 @@ class Cutechess(_Peer):
         ]
         self._printed = -1
 
-    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result and the score; the ranking at its intervals."""
         self._outcome(slot, result)
         self._print(self._finished(slot, result.result, _cutechess_reason(result)))
@@ -235,7 +236,7 @@ class Cutechess(_Peer):
         if reason:
             self.say(f"The match ended early: {reason}")
 
-    def _outcome(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def _outcome(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         details = _cutechess_reason(result)
         for engine, side in ((slot.white, "white"), (slot.black, "black")):
             kind = "" if result.loser is None else "Loss: " if side == result.loser else "Win: "
@@ -291,14 +292,14 @@ def of(settings: arguments.Settings, table: standings.Standings, games: int) -> 
 # -- words ---------------------------------------------------------------------------------
 
 
-def _cutechess_reason(result: journal.Result) -> str:
+def _cutechess_reason(result: match_journal.Result) -> str:
     """Return why a game ended; a draw by moves is cutechess' plain adjudication."""
     if result.ending is contract.Ending.MAX_MOVES:
         return "Draw by adjudication"
     return result.sentence
 
 
-def _fastchess_reason(result: journal.Result) -> str:
+def _fastchess_reason(result: match_journal.Result) -> str:
     if result.ending is contract.Ending.TIME:
         return f"{result.details} ({_overrun_ms(result.note)}ms overrun)"
     if result.ending is contract.Ending.ILLEGAL:

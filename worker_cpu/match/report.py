@@ -9,7 +9,6 @@ programs print letter for letter is in ``peer_reports``.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import os
 import shutil
@@ -21,7 +20,8 @@ from typing import Any, TextIO
 
 from orchestrator import contract
 from orchestrator.rating import elo, results, sprt
-from worker_cpu.match import arguments, journal, schedule, standings
+from orchestrator.testmatch import match_journal, standings
+from worker_cpu.match import arguments, schedule
 from worker_cpu.referee import result as referee_result
 
 
@@ -70,7 +70,7 @@ class Report:
         self._running.add(slot.number)
         self.say(self._started(slot))
 
-    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result, and the score at its intervals."""
         self._running.discard(slot.number)
         self.say(self._finished(slot, result.result, result.sentence))
@@ -138,14 +138,17 @@ class Report:
             "journal": str(self._settings.journal),
             "pgn": None if self._settings.pgn is None else str(self._settings.pgn),
             "engines": [
-                {"name": names[rank.engine], **_numbers(self._table.of(rank.engine))}
-                | {"rating": _finite(rank.elo), "rating_error": _finite(rank.error)}
+                {"name": names[rank.engine], **standings.numbers(self._table.of(rank.engine))}
+                | {
+                    "rating": standings.finite(rank.elo),
+                    "rating_error": standings.finite(rank.error),
+                }
                 | {"faults": self._table.faults(rank.engine)}
-                for rank in _ranks(self._table)
+                for rank in standings.ranks(self._table)
             ],
             "matches": [
                 {"first": names[first], "second": names[second]}
-                | _numbers(self._table.between(first, second))
+                | standings.numbers(self._table.between(first, second))
                 for first in range(len(names))
                 for second in range(first + 1, len(names))
                 if self._table.between(first, second).games
@@ -239,7 +242,7 @@ def _ranking(table: standings.Standings) -> list[str]:
     width = max(4, *(len(name) for name in table.names))
     head = f"{'Rank':>4} {'Name':<{width}} {'Elo':>7} {'+/-':>7} {'Games':>6} {'W':>5} {'D':>5}"
     lines = [f"{head} {'L':>5} {'Points':>7} {'Score':>6} {'Draw':>6} {'LOS':>6}  Ptnml(0-2)"]
-    for place, rank in enumerate(_ranks(table), start=1):
+    for place, rank in enumerate(standings.ranks(table), start=1):
         counts = table.of(rank.engine)
         los = "-" if rank.superiority is None else f"{100 * rank.superiority:.1f}%"
         lines.append(
@@ -250,50 +253,6 @@ def _ranking(table: standings.Standings) -> list[str]:
             f"  {list(counts.pairs) if any(counts.pairs) else '-'}"
         )
     return lines
-
-
-@dataclasses.dataclass(frozen=True)
-class _Rank:
-    """An engine's place: Elo, its error, LOS; ``None`` where too few games tell of it."""
-
-    engine: int
-    elo: float | None
-    error: float | None
-    superiority: float | None
-
-
-def _ranks(table: standings.Standings) -> list[_Rank]:
-    """Return the engines, best first: of two by their score, of more by the list of all games.
-
-    LOS is that of the score, in a list that over the next engine.
-    """
-    if len(table.names) > 2:
-        return _rated(table)
-    ranks = []
-    for engine in table.ranked():
-        counts = table.of(engine)
-        estimate = elo.logistic(counts)
-        ranks.append(_Rank(engine, estimate.elo, estimate.error, elo.superiority(counts)))
-    return ranks
-
-
-def _rated(table: standings.Standings) -> list[_Rank]:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a small table needs no threads
-    from orchestrator.rating import field  # noqa: PLC0415 - numpy takes 0.25 s, two need no list
-
-    couples = itertools.combinations(range(len(table.names)), 2)
-    met = {(one, other): table.between(one, other) for one, other in couples}
-    rated = field.Field(table.names, {key: counts for key, counts in met.items() if counts.games})
-    order = rated.ranked()
-    return [
-        _Rank(
-            engine,
-            rated.elo(engine),
-            rated.error(engine),
-            None if below is None else rated.superiority(engine, below),
-        )
-        for engine, below in zip(order, [*order[1:], None], strict=True)
-    ]
 
 
 def _faults(table: standings.Standings) -> list[str]:
@@ -308,29 +267,6 @@ def _elo(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.1f}" if math.isfinite(value) else str(value)
-
-
-def _numbers(counts: results.Counts) -> dict[str, Any]:
-    logistic, normalized = elo.logistic(counts), elo.normalized(counts)
-    return {
-        "games": counts.games,
-        "wins": counts.wins,
-        "draws": counts.draws,
-        "losses": counts.losses,
-        "points": counts.points,
-        "score": counts.score,
-        "draw_ratio": counts.draw_ratio,
-        "elo": _finite(logistic.elo),
-        "elo_error": _finite(logistic.error),
-        "nelo": _finite(normalized.elo),
-        "nelo_error": _finite(normalized.error),
-        "los": elo.superiority(counts),
-        "pentanomial": list(counts.pairs),
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def encoded(facts: dict[str, Any]) -> str:

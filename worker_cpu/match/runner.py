@@ -27,6 +27,7 @@ from typing import Protocol
 
 from orchestrator import contract
 from orchestrator.common import errors
+from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.match import (
     arguments,
@@ -34,7 +35,6 @@ from worker_cpu.match import (
     journal,
     nest,
     schedule,
-    standings,
     stopping,
     traffic,
 )
@@ -78,7 +78,7 @@ class Teller(Protocol):
     def started(self, slot: schedule.Slot) -> None:
         """Tell that a game begins."""
 
-    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result."""
 
     def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
@@ -245,7 +245,7 @@ class Runner:
             self._again(self._vacate(lane), end)
             return
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
-        result = journal.Result.of(slot, end)
+        result = journal.result_of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
         try:

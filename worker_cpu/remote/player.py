@@ -20,8 +20,9 @@ from collections.abc import Iterable, Iterator
 from orchestrator import contract
 from orchestrator.common import errors, output
 from orchestrator.contract import remote
+from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import sandbox, supervisor
-from worker_cpu.match import arguments, cores, journal, runner, schedule, standings
+from worker_cpu.match import arguments, cores, runner, schedule
 from worker_cpu.referee import result
 from worker_cpu.remote import spool
 
@@ -109,7 +110,7 @@ class Player:
         """Tell that a game begins."""
         self.say(f"{self._name(slot)}: started")
 
-    def finished(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result."""
         self.say(f"{self._name(slot)}: {result.result}, {result.sentence}")
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
+import math
+import os
 from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from orchestrator import contract
+from orchestrator.rating import elo
 from orchestrator.rating import results as rating
-from worker_cpu.match import journal, schedule
+from orchestrator.testmatch import match_journal
 
 HALF_POINTS: dict[contract.Result, int] = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}
 FAULTS = {
@@ -18,6 +23,26 @@ FAULTS = {
     contract.Ending.ILLEGAL: "illegal",
     contract.Ending.FALSE_CLAIM: "illegal",
 }
+
+
+class Game(Protocol):
+    """One game of a schedule: engines by their position, and its pair (``None``: in none)."""
+
+    @property
+    def white(self) -> int:
+        """Return the engine with White."""
+
+    @property
+    def black(self) -> int:
+        """Return the engine with Black."""
+
+    @property
+    def engines(self) -> tuple[int, int]:
+        """Return both engines, the earlier in the list first."""
+
+    @property
+    def pair(self) -> int | None:
+        """Return the number of the pair."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +105,7 @@ class Standings:
         self._whites: dict[tuple[int, int], _Tally] = collections.defaultdict(_Tally)
         self._faults: collections.Counter[tuple[int, str]] = collections.Counter()
 
-    def add(self, slot: schedule.Slot, result: journal.Result) -> None:
+    def add(self, slot: Game, result: match_journal.Result) -> None:
         """Count a finished game."""
         self.played += 1
         white = HALF_POINTS[result.result]
@@ -109,7 +134,7 @@ class Standings:
         counts = rating.total(pairs.counts for pairs in met)
         return Pairs(counts, sum(pairs.decisive for pairs in met))
 
-    def is_whole(self, slot: schedule.Slot) -> bool:
+    def is_whole(self, slot: Game) -> bool:
         """Say whether the pair of a game that was counted has no game missing."""
         return slot.pair is None or slot.pair not in self._tallies[slot.engines].open
 
@@ -131,3 +156,72 @@ class Standings:
         """Return the engines, best share of the points first; equals as they were named."""
         engines: Iterable[int] = range(len(self.names))
         return sorted(engines, key=lambda engine: -self.of(engine).score)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rank:
+    """An engine's place: Elo, its error, LOS; ``None`` where too few games tell of it."""
+
+    engine: int
+    elo: float | None
+    error: float | None
+    superiority: float | None
+
+
+def ranks(table: Standings) -> list[Rank]:
+    """Return the engines, best first: of two by their score, of more by the list of all games.
+
+    LOS is that of the score, in a list that over the next engine.
+    """
+    if len(table.names) > 2:
+        return _rated(table)
+    listed = []
+    for engine in table.ranked():
+        counts = table.of(engine)
+        estimate = elo.logistic(counts)
+        listed.append(Rank(engine, estimate.elo, estimate.error, elo.superiority(counts)))
+    return listed
+
+
+def _rated(table: Standings) -> list[Rank]:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a small table needs no threads
+    from orchestrator.rating import field  # noqa: PLC0415 - numpy takes 0.25 s, two need no list
+
+    couples = itertools.combinations(range(len(table.names)), 2)
+    met = {(one, other): table.between(one, other) for one, other in couples}
+    rated = field.Field(table.names, {key: counts for key, counts in met.items() if counts.games})
+    order = rated.ranked()
+    return [
+        Rank(
+            engine,
+            rated.elo(engine),
+            rated.error(engine),
+            None if below is None else rated.superiority(engine, below),
+        )
+        for engine, below in zip(order, [*order[1:], None], strict=True)
+    ]
+
+
+def numbers(counts: rating.Counts) -> dict[str, Any]:
+    """Return results as plain data, with Elo and its error; ``None`` where it is infinite."""
+    logistic, normalized = elo.logistic(counts), elo.normalized(counts)
+    return {
+        "games": counts.games,
+        "wins": counts.wins,
+        "draws": counts.draws,
+        "losses": counts.losses,
+        "points": counts.points,
+        "score": counts.score,
+        "draw_ratio": counts.draw_ratio,
+        "elo": finite(logistic.elo),
+        "elo_error": finite(logistic.error),
+        "nelo": finite(normalized.elo),
+        "nelo_error": finite(normalized.error),
+        "los": elo.superiority(counts),
+        "pentanomial": list(counts.pairs),
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number that JSON can hold, else ``None``."""
+    return value if value is not None and math.isfinite(value) else None

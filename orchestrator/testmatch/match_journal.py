@@ -1,0 +1,96 @@
+"""The journal of ``farm match`` as it is read: the command line, the seed, finished games.
+
+JSON lines: ``match`` opens a match, ``game`` is one finished game. A file may hold several
+matches; the last is the one that is meant. ``worker_cpu.match.journal`` writes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator import contract
+from orchestrator.arbiter import verdict
+from orchestrator.common import errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A finished game as the journal keeps it; names are those of the engines."""
+
+    number: int
+    round: int
+    white: str
+    black: str
+    opening: int
+    result: contract.Result
+    ending: contract.Ending
+    loser: contract.Side | None
+    details: str
+    note: str
+    plies: int
+    started_ms: int
+    ended_ms: int
+    pair: int | None = None  # the games of a pair have one number; none in journals of before
+
+    @property
+    def sentence(self) -> str:
+        """Return why the game ended, as a sentence: what closes its PGN."""
+        outcome = contract.Outcome(
+            result=self.result,
+            ending=self.ending,
+            loser=self.loser,
+            details=self.details,
+            note=self.note,
+        )
+        return verdict.sentence(outcome)
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Result:
+        """Read a line of the journal; raise ``KeyError`` or ``ValueError``."""
+        facts = {field.name: raw[field.name] for field in dataclasses.fields(cls)[:-1]}
+        told = {**facts, "ending": contract.Ending(raw["ending"]), "pair": raw.get("pair")}
+        return cls(**told)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the line's content."""
+        return {"kind": "game", **dataclasses.asdict(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Past:
+    """The last match of a journal."""
+
+    arguments: tuple[str, ...]
+    seed: int
+    results: tuple[Result, ...]
+
+
+def past(path: pathlib.Path) -> Past:
+    """Read the last match of a journal; raise ``UsageError`` when there is none."""
+    if not path.exists():
+        raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
+    head: Mapping[str, Any] = {}
+    results: list[Result] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            raw = contract.loads(line)
+            if raw["kind"] == "match":
+                head = {"arguments": tuple(raw["arguments"]), "seed": int(raw["seed"])}
+                results = []
+            else:
+                results.append(_game(raw, begun=bool(head)))
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"{path}: line {number} is no line of a match ({error!r})"
+            raise errors.UsageError(problem) from None
+    if not head:
+        raise errors.UsageError(f"-resume: {path} holds no match")
+    return Past(**head, results=tuple(results))
+
+
+def _game(raw: Mapping[str, Any], *, begun: bool) -> Result:
+    if raw["kind"] != "game" or not begun:
+        raise ValueError(f"unexpected {raw['kind']}")
+    return Result.read(raw)
