@@ -28,7 +28,12 @@ from orchestrator.broadcast.web import responses as web_responses
 PAGES: Final = ("index.html", "api.html")
 PARTS: Final = ("game", "board", "clocks", "standings")
 _FOREVER: Final = "public, max-age=31536000, immutable"
-_TYPES: Final = {".svg": "image/svg+xml", ".js": "text/javascript", ".css": "text/css"}
+_TYPES: Final = {
+    ".svg": "image/svg+xml",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".json": "application/json",
+}
 
 _IMPORT: Final = re.compile(
     r"^import\s+(?:(?P<default>\w+)|\{(?P<names>[^}]*)\}|\*\s*as\s+(?P<all>\w+))"
@@ -56,9 +61,8 @@ class PageFiles:
         """
         self._root, self._public = root, public
         pages = {name: (root / name).read_text(encoding="utf-8") for name in PAGES}
-        made = {
-            str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.svg"))
-        }
+        kept = [*root.rglob("*.svg"), *root.glob("texts/*.json")]
+        made = {str(path.relative_to(root)): path.read_bytes() for path in sorted(kept)}
         for name, text in pages.items():
             stem = name.removesuffix(".html")
             sheets = [(root / place).read_text(encoding="utf-8") for place in _SHEET.findall(text)]

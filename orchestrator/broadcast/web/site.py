@@ -39,7 +39,7 @@ _HEAD: Final = (
 )
 _ABSENT: Final = re.compile(  # what the page refers to, and only a server answers
     r'^ *<(?:meta property="og:image|link rel="alternate")[^>]*>\n'
-    r'|<a href="(?:api\.html|feeds/[^"]*)">[^<]*</a> ·\s*',
+    r'|<a href="(?:api\.html|feeds/[^"]*)"[^>]*>[^<]*</a> ·\s*',
     re.MULTILINE,
 )
 

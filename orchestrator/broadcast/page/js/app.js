@@ -11,11 +11,12 @@ import * as sound from "./sound.js"
 import { besideRedraws, currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
 import { listen } from "./stream.js"
 import { draw, TABS } from "./tables.js"
+import { choose as chooseLanguage, LANGUAGES, load, t } from "./texts.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
 const STAYS_MS = 400
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
-const WORDS = { orange: "not started", green: "running", red: "finished", grey: "abandoned" }
+const STATES = { orange: "state.waiting", green: "state.running", red: "state.finished", grey: "state.abandoned" }
 
 const PARTS = new Set(["game", "board", "clocks", "standings"])
 
@@ -23,6 +24,7 @@ const root = document.documentElement
 const query = new URLSearchParams(location.search)
 const page = store({ ...START, wanted: address().season })
 const view = new GameView(stepped)
+const texts = load() // with the stream, not before it
 let source = null
 
 // -- the stream -----------------------------------------------------------------------
@@ -31,11 +33,13 @@ function connect() {
   const { wanted } = page.state
   source?.close()
   if (wanted) look(wanted)
-  source = listen(wanted, take, (on) => {
-    view.linked = on
-    byId("link-state").textContent = on ? "live" : "reconnecting"
-    byId("link-state").classList.toggle("on", on)
-  }, picture, sound.wanted)
+  source = listen(wanted, (kind, data) => texts.then(() => take(kind, data)), (on) => texts.then(() => tellLink(on)), picture, sound.wanted)
+}
+
+function tellLink(on) {
+  view.linked = on
+  byId("link-state").textContent = t(on ? (root.dataset.archive === undefined ? "link.live" : "link.archive") : "link.lost")
+  byId("link-state").classList.toggle("on", on)
 }
 
 /** The snapshot as the server would send it now, for a tab that has just been opened. */
@@ -53,7 +57,8 @@ function take(kind, data) {
 
 /** Tell who followed an address of a season that is not here; the stream only stays silent. */
 async function look(season) {
-  if (await feed.unknown(`seasons/${encodeURIComponent(season)}`) && page.state.wanted === season) page.send("lost", { words: `There is no season ${season} here.` })
+  const [unknown] = await Promise.all([feed.unknown(`seasons/${encodeURIComponent(season)}`), texts])
+  if (unknown && page.state.wanted === season) page.send("lost", { what: "season", name: season })
 }
 
 /** Fetch the game in flight, of which a ply was missed, unless another one has begun meanwhile. */
@@ -109,7 +114,7 @@ function showBeside(state, before) {
 }
 
 function showViewers({ viewers }, before) {
-  if (viewers !== before.viewers) byId("viewers").textContent = viewers === 1 ? "1 spectator" : `${viewers} spectators`
+  if (viewers !== before.viewers) byId("viewers").textContent = viewers === null ? "" : t("viewers", { count: viewers })
 }
 
 /** Do what a state asks for: the live game is fetched, the stream of another season opened, an address taken back. */
@@ -131,11 +136,11 @@ function tell(said, good = false) {
 
 /** Say that the address leads nowhere, that the season is over, or what stands in its way; and where a replay's way back leads. */
 function tellState({ season, lost }) {
-  if (lost) tell(lost)
-  else if (!season) tell("No season has been launched yet.")
+  if (lost) tell(t(`lost.${lost.what}`, lost))
+  else if (!season) tell(t("season.none"))
   else tell(words(season, feed.now()), calm(season))
   if (!season) return
-  const back = resting(season, feed.now()) ? "Back to the last game" : "Back to the live game"
+  const back = t(resting(season, feed.now()) ? "back.last" : "back.live")
   if (byId("to-live").textContent !== back) byId("to-live").textContent = back
 }
 
@@ -144,9 +149,10 @@ function entitle({ season, replay }) {
   let title = document.title
   if (replay) {
     const { white, black, event_name: event, round } = replay
-    title = `${white.name} – ${black.name}, ${event}, round ${round}`
+    title = t("title.game", { white: white.name, black: black.name, event, round })
   } else if (season) {
-    title = season.champion ? `${season.name}: ${season.champion} has won` : `${season.name} – ${over(season) ? season.status : "live"}`
+    const { name, champion, status } = season
+    title = champion ? t("title.won", { name, champion }) : `${name} – ${t(over(season) ? `state.${status}` : "link.live")}`
   }
   if (document.title !== title) document.title = title
 }
@@ -158,11 +164,11 @@ function drawEvents(state) {
   if (!season) return // a replay may be here before the stream's first word
   const [shown, current] = [shownEvent(state), currentEvent(state)]
   patch(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === shown ? "true" : null, "data-event": one.event },
-    h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${WORDS[one.colour]}`),
+    h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${t(STATES[one.colour])}`),
     h("small", { class: "quiet" }, `${one.games.played}/${one.games.total}`))))
   const name = season.events.find((one) => one.event === current)?.name
   byId("follow").hidden = !state.chosen || shown === current
-  byId("follow").textContent = `Follow the season: ${name}`
+  byId("follow").textContent = t("follow", { name })
   byId("follow").href = `#/${state.wanted}`
   const marked = byId("events").querySelector('[aria-current="true"]')
   if (marked && marked.dataset.event !== byId("events").dataset.marked) byId("events").scrollLeft = marked.offsetLeft - (byId("events").clientWidth - marked.offsetWidth) / 2
@@ -173,7 +179,7 @@ function drawTabs({ season, tab: chosen }) {
   const shown = TABS.filter((tab) => !tab.when || tab.when(season))
   const have = [...byId("tabs").children].map((button) => button.dataset.tab).join()
   if (have !== shown.map((tab) => tab.id).join()) {
-    fill(byId("tabs"), shown.map((tab) => h("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "data-tab": tab.id, "aria-controls": "panel", onclick: () => choose(tab.id) }, tab.title)))
+    fill(byId("tabs"), shown.map((tab) => h("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "data-tab": tab.id, "aria-controls": "panel", onclick: () => choose(tab.id) }, t(`tab.${tab.id}`))))
   }
   for (const button of byId("tabs").children) {
     const on = button.dataset.tab === chosen
@@ -286,7 +292,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     if (!view.game) return
     await copy(await COPIES[button.dataset.copy]())
-    byId("said").textContent = `${button.title}: done`
+    byId("said").textContent = t("copied", { what: button.title })
     button.classList.add("done")
     setTimeout(() => button.classList.remove("done"), 1500)
   })
@@ -309,7 +315,7 @@ let theme = THEMES.includes(query.get("theme")) ? query.get("theme") : kept.get(
 function paint() {
   const dark = theme === "dark" || (theme === "auto" && DARK.matches)
   root.dataset.theme = dark ? "dark" : "light"
-  byId("theme").setAttribute("aria-label", `Colours: ${theme === "auto" ? "as the system has them" : theme}`)
+  byId("theme").setAttribute("aria-label", t(`theme.${theme}`))
   view.redraw()
 }
 
@@ -339,7 +345,10 @@ function measure() {
 const above = new ResizeObserver(measure)
 for (const one of document.querySelectorAll(".top, #notice, .game-head")) above.observe(one)
 
+connect()
+await texts
+for (const [language, name] of Object.entries(LANGUAGES)) byId("language").append(h("option", { value: language, lang: language, selected: language === root.lang }, name))
+byId("language").addEventListener("change", ({ currentTarget }) => chooseLanguage(currentTarget.value))
 arrange()
 paint()
-connect()
 route()

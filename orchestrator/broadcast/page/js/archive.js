@@ -35,7 +35,6 @@ window.EventSource = class extends EventTarget {
     if (this.readyState) return
     this.readyState = 1
     this.onopen?.()
-    document.getElementById("link-state").textContent = "archive"
     this.tell("snapshot", { ...told, now_ms: Date.now() })
     this.beat = setInterval(() => this.tell("viewers", { count: null }), BEAT_MS)
   }
@@ -50,6 +49,7 @@ window.EventSource = class extends EventTarget {
   }
 }
 
+document.documentElement.dataset.archive = "" // the page says so where it would say that it is live
 window.BroadcastChannel = undefined // each tab has the files: none has to be told by another
 
 const sheet = new CSSStyleSheet()

@@ -1,12 +1,14 @@
 // Numbers and times as people read them.
 
+import { date, number, t } from "./texts.js"
+
 const NONE = "–"
 
 /** A clock: h:mm:ss, or tenths below a minute. */
 export function clock(ms) {
   if (ms === null || ms === undefined) return NONE + ":" + NONE
   const left = Math.max(0, ms)
-  if (left < 60000) return (Math.floor(left / 100) / 10).toFixed(1)
+  if (left < 60000) return number(Math.floor(left / 100) / 10, 1)
   const seconds = Math.floor(left / 1000)
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
   const rest = String(seconds % 60).padStart(2, "0")
@@ -15,16 +17,16 @@ export function clock(ms) {
 
 export function moveTime(ms) {
   if (ms === null || ms === undefined) return NONE
-  return ms < 10000 ? `${(ms / 1000).toFixed(2)} s` : clock(ms)
+  return ms < 10000 ? t("unit.s", { n: number(ms / 1000, 2) }) : clock(ms)
 }
 
 /** A count: 1.2M, 45k. */
 export function count(value) {
   if (value === null || value === undefined) return NONE
   for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (value >= size) return (value / size).toFixed(value >= 100 * size ? 0 : 1) + unit
+    if (value >= size) return number(value / size, value >= 100 * size ? 0 : 1) + unit
   }
-  return String(value)
+  return number(value)
 }
 
 export const speed = (nps) => (nps === null || nps === undefined ? NONE : `${count(nps)}n/s`)
@@ -34,38 +36,41 @@ export function evaluation(text) {
   return text.startsWith("-") || text === "0.00" ? text : `+${text}`
 }
 
-const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
+const DATE = { dateStyle: "medium", timeStyle: "short" }
+const TIME = { timeStyle: "short" }
 
 export function moment(ms) {
   if (!ms) return NONE
   const when = new Date(ms)
-  return when.toDateString() === new Date().toDateString() ? TIME.format(when) : DATE.format(when)
+  return when.toDateString() === new Date().toDateString() ? date(when, TIME) : date(when, DATE)
 }
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return NONE
-  if (seconds < 90) return `${Math.round(seconds)} s`
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`
-  if (seconds < 172800) return `${(seconds / 3600).toFixed(1)} h`
-  return `${(seconds / 86400).toFixed(1)} d`
+  if (seconds < 90) return t("unit.s", { n: Math.round(seconds) })
+  if (seconds < 5400) return t("unit.min", { n: Math.round(seconds / 60) })
+  if (seconds < 172800) return t("unit.h", { n: number(seconds / 3600, 1) })
+  return t("unit.d", { n: number(seconds / 86400, 1) })
 }
 
-export const points = (value) => (Number.isInteger(value) ? String(value) : String(Math.round(value * 100) / 100))
+export const points = (value) => number(Math.round(value * 100) / 100)
 
 /** A time control of PGN (seconds+seconds) as people say it. */
 export function control(text) {
   const found = /^(\d+)\+([\d.]+)$/.exec(text)
   if (!found) return text
   const [base, increment] = [Number(found[1]), Number(found[2])]
-  return `${base < 60 ? `${base} s` : base % 60 ? clock(base * 1000) : `${base / 60} min`} + ${increment} s`
+  const first = base < 60 ? t("unit.s", { n: base }) : base % 60 ? clock(base * 1000) : t("unit.min", { n: base / 60 })
+  return `${first} + ${t("unit.s", { n: increment })}`
 }
+
+export const percent = (value, digits = 0) => t("unit.percent", { n: number(value, digits) })
 
 /** A chance from 0 to 1: what may still happen, or fail to, is never told as 0 or 100 %. */
 export function chance(value) {
   if (!value) return ""
-  if (value === 1) return "100 %"
-  return value < 0.01 ? "<1 %" : value > 0.99 ? ">99 %" : `${Math.round(100 * value)} %`
+  if (value === 1) return percent(100)
+  return value < 0.01 ? `<${percent(1)}` : value > 0.99 ? `>${percent(99)}` : percent(Math.round(100 * value))
 }
 
 /** What parts are of their whole, in per cent that add up to 100: the largest remainders go up. */
@@ -81,5 +86,5 @@ export function shares(parts) {
 
 /** The chances of which just one comes true, as `chance` tells them, in per cent that add up to 100. */
 export function rivals(chances) {
-  return shares(chances).map((share, at) => (share > 0 && share < 100 ? `${share} %` : chance(chances[at])))
+  return shares(chances).map((share, at) => (share > 0 && share < 100 ? percent(share) : chance(chances[at])))
 }

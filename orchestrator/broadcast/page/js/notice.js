@@ -1,17 +1,18 @@
 // What is said of the season as a whole: its end, what it waits for, what comes next.
 
 import * as format from "./format.js"
+import { t } from "./texts.js"
 
 const CALM_MS = 4000 // between two games nothing is said for so long: the next one begins by itself
 const AT_ONCE = new Set(["hold", "pause", "organizers"])
 
 /** Say that the season is over, or what keeps its next game from being played; "" while all is well. */
 export function words(season, now) {
-  if (season.status === "finished") return `The season is over: ${season.champion} is the champion.`
-  if (season.status === "abandoned") return sentence("The season was abandoned", season.reason)
+  if (season.status === "finished") return t("notice.over", { champion: season.champion })
+  if (season.status === "abandoned") return sentence("notice.abandoned", season.reason)
   const waits = standing(season, now)
   if (waits.length) return [...waits.map((one) => wait(season, one, now)), next(season, waits)].filter(Boolean).join(" ")
-  return season.decisions.length ? sentence("The organizers are asked", season.decisions.map(({ about }) => about).join("; ")) : ""
+  return season.decisions.length ? sentence("notice.asked", season.decisions.map(({ about }) => about).join("; ")) : ""
 }
 
 /** Return whether no game is in flight, nor about to be: the one that is shown beside a replay is then the last. */
@@ -26,12 +27,12 @@ export const over = (season) => season.status === "finished" || season.status ==
 
 function wait(season, one, now) {
   switch (one.for) {
-    case "hold": return sentence("The season is held", one.reason)
-    case "pause": return sentence("The season is paused", one.reason)
-    case "verdict": return `Game ${one.game} was interrupted; how it goes on is being decided.`
-    case "hall": return `${coming(season.next)} waits for its hall since ${format.moment(one.since_ms)}.`
-    case "organizers": return sentence("Waiting for the organizers", one.reason)
-    case "host": return sentence("Waiting for a host that is away", one.reason)
+    case "hold": return sentence("notice.hold", one.reason)
+    case "pause": return sentence("notice.pause", one.reason)
+    case "verdict": return t("notice.verdict", { game: one.game })
+    case "hall": return t("notice.hall", { ...coming(season.next), since: format.moment(one.since_ms) })
+    case "organizers": return sentence("notice.organizers", one.reason)
+    case "host": return sentence("notice.host", one.reason)
     case "gate": return gate(season, one, now)
   }
   return ""
@@ -40,15 +41,15 @@ function wait(season, one, now) {
 function gate(season, { event, until_ms }, now) {
   const name = season.events.find((one) => one.event === event)?.name ?? event
   const players = season.next?.event === event ? season.next.engines.join(" – ") : ""
-  if (until_ms === null) return `${name}${players && `: ${players},`} starts when its organizers say so.`
-  return `${name}${players && `: ${players},`} starts ${until_ms > now ? `about ${format.moment(until_ms)}` : "at any moment"}.`
+  const when = until_ms === null ? "organizers" : until_ms > now ? "about" : "now"
+  return t(`notice.gate.${when}`, { name: players ? `${name}: ${players},` : name, moment: format.moment(until_ms) })
 }
 
 /** Name the game that comes next, unless it has been named by what it waits for. */
 function next(season, waits) {
-  return season.next?.game && !waits.some((one) => one.for === "hall") ? `${coming(season.next)}.` : ""
+  return season.next?.game && !waits.some((one) => one.for === "hall") ? t("notice.next", coming(season.next)) : ""
 }
 
-const coming = ({ engines, event_name, round }) => `Next game: ${engines.join(" – ")} (${event_name}, round ${round})`
+const coming = ({ engines, event_name: event, round }) => ({ players: engines.join(" – "), event, round })
 
-const sentence = (head, why) => `${head}${why ? `: ${why.replace(/[\s.]+$/, "")}` : ""}.`
+const sentence = (key, why) => `${t(key)}${why ? `: ${why.replace(/[\s.]+$/, "")}` : ""}.`

@@ -13,7 +13,7 @@
  * @property {?number} ply        the ply of the address; null is the game's end
  * @property {?object} replay     the game that is asked for, once it is here
  * @property {string} engine      the engine of the address, whose page is shown; "" is the first one
- * @property {string} lost        what is wrong with the address; "" is nothing
+ * @property {?{what: "game" | "season", name: string}} lost   what the address names and is not here
  * @property {string} tab         the table that is shown
  * @property {{number: number, events: ?string[]}} tables   changes of tables; `events` null: of all
  * @property {{number: number}} outlook   changes of ratings and forecast
@@ -23,7 +23,7 @@
 /** @type {State} */
 export const START = Object.freeze({
   seasons: [], season: null, live: null, missed: false, wanted: "", chosen: "", asked: "", ply: null, replay: null, engine: "",
-  lost: "", tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null,
+  lost: null, tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null,
 })
 
 const changes = {
@@ -68,7 +68,7 @@ const changes = {
   /** Go to an address. An event's tables and an engine's page stand below the game that is shown, whichever that is. */
   address(state, { season, event, game, ply, engine = "" }) {
     const moved = season !== state.wanted && season !== (state.season?.season ?? "")
-    const led = { ...state, lost: "", wanted: moved ? season : state.wanted, live: moved ? null : state.live, chosen: event }
+    const led = { ...state, lost: null, wanted: moved ? season : state.wanted, live: moved ? null : state.live, chosen: event }
     if (engine) Object.assign(led, { engine, tab: "engine", chosen: state.chosen })
     if (event || engine) return moved ? { ...led, asked: "", ply: null, replay: null } : led
     const same = game === state.asked && !moved
@@ -77,11 +77,11 @@ const changes = {
   /** Take the game that was asked for; null where there is none. */
   replay(state, { name, game }) {
     if (state.asked !== name) return state
-    if (!game) return { ...state, lost: `There is no game ${name} to be shown here: not yet played, or never paired.` }
+    if (!game) return { ...state, lost: { what: "game", name } }
     if (game.status === "running" && state.live) return { ...state, asked: "", replay: null }
     return { ...state, replay: game }
   },
-  lost(state, { words }) { return { ...state, lost: words } },
+  lost(state, lost) { return { ...state, lost } },
   tab(state, { tab }) { return { ...state, tab } },
 }
 

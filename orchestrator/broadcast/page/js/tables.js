@@ -16,17 +16,17 @@ const TIEBREAKS = {
 }
 const TYPED_MS = 150 // who types is not interrupted
 export const TABS = [
-  { id: "standings", title: "Standings", draw: standings },
-  { id: "crosstable", title: "Crosstable", draw: crosstable },
-  { id: "schedule", title: "Schedule", draw: schedule },
-  { id: "bracket", title: "Bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
-  { id: "engine", title: "Engines", draw: engines },
-  { id: "ratings", title: "Rating list", draw: ratings },
-  { id: "forecast", title: "Forecast", draw: forecast },
-  { id: "graph", title: "Event graph", draw: graph, laid: connectEvents },
-  { id: "statistics", title: "Statistics", draw: statistics },
-  { id: "log", title: "Crashes and decisions", draw: log },
-  { id: "archive", title: "Archive", draw: archive },
+  { id: "standings", draw: standings },
+  { id: "crosstable", draw: crosstable },
+  { id: "schedule", draw: schedule },
+  { id: "bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
+  { id: "engine", draw: engines },
+  { id: "ratings", draw: ratings },
+  { id: "forecast", draw: forecast },
+  { id: "graph", draw: graph, laid: connectEvents },
+  { id: "statistics", draw: statistics },
+  { id: "log", draw: log },
+  { id: "archive", draw: archive },
 ]
 
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)

@@ -1,0 +1,112 @@
+// What the page says, in the language of who reads it. Each language is a file, `texts/LANGUAGE.json`, and only
+// the one that is shown is loaded. In a text {name} stands for a value; a text that depends on a number has a form
+// for each plural of its language, chosen by {count}.
+
+import { kept } from "./kept.js"
+
+const KEPT = "farm-language"
+const AGAIN_MS = 3000 // a server that is away is asked again so soon
+
+/** The languages of the page, by their own names. */
+export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español" }
+
+let texts = {}
+let locale = "en"
+let plurals = new Intl.PluralRules(locale)
+let formatters = new Map() // of numbers by digits, of dates by options
+
+/**
+ * The language to be shown: the first wish that the page has, else English.
+ * @param {(?string)[]} wishes   language tags ("de-AT", "es"), the strongest first
+ */
+export function pick(wishes) {
+  const known = wishes.map((wish) => (wish ?? "").toLowerCase().split("-")[0]).find((language) => Object.hasOwn(LANGUAGES, language))
+  return known ?? "en"
+}
+
+/**
+ * Take the texts of a language; numbers and dates are written as its readers do.
+ * @param {string} language
+ * @param {object} all   texts by their keys
+ * @param {readonly string[]} wishes   of the browser: who reads English in Ireland has Irish dates
+ */
+export function use(language, all, wishes = []) {
+  texts = all
+  locale = wishes.find((wish) => wish.toLowerCase().split("-")[0] === language) ?? language
+  plurals = new Intl.PluralRules(locale)
+  formatters = new Map()
+}
+
+/** The text of a key as its parts, some of which may be elements: what a reader sees in the place of a value. */
+export function parts(key, values = {}) {
+  const found = texts[key] ?? key
+  const text = typeof found === "string" ? found : found[plurals.select(values.count)] ?? found.other
+  return text.split(/\{(\w+)\}/).map((part, at) => (at % 2 ? shown(values[part]) : part))
+}
+
+/** The text of a key. */
+export const t = (key, values) => parts(key, values).join("")
+
+/** Whether there is a text of a key: the server may name what this page does not know. */
+export const knows = (key) => Object.hasOwn(texts, key)
+
+const shown = (value) => (typeof value === "number" ? number(value) : value ?? "")
+
+/** A number with just so many digits behind the point, or as many as it has. */
+export function number(value, digits = null) {
+  const exact = digits === null ? { maximumFractionDigits: 10 } : { minimumFractionDigits: digits, maximumFractionDigits: digits }
+  return formatter(digits, () => new Intl.NumberFormat(locale, { useGrouping: "min2", ...exact })).format(value)
+}
+
+/** A date as a locale writes it; `options` are those of `Intl.DateTimeFormat`, one object for all dates of a kind. */
+export const date = (when, options) => formatter(options, () => new Intl.DateTimeFormat(locale, options)).format(when)
+
+function formatter(key, make) {
+  if (!formatters.has(key)) formatters.set(key, make())
+  return formatters.get(key)
+}
+
+/** Compare two names as the language orders them. */
+export const inOrder = (one, other) => one.localeCompare(other, locale)
+
+const SAID = { t: "textContent", "t-label": "ariaLabel", "t-title": "title" }
+
+/** Say the texts of a document's own elements: `data-t` is what an element says, `data-t-label` its name, `data-t-title` its title. */
+export function translate(root) {
+  for (const [attribute, property] of Object.entries(SAID)) {
+    for (const element of root.querySelectorAll(`[data-${attribute}]`)) element[property] = t(element.getAttribute(`data-${attribute}`))
+  }
+}
+
+/**
+ * Load the language of this visit: the address' (`?lang=de`), else the one that was chosen here before, else the
+ * first one of the browser that the page has.
+ */
+export async function load() {
+  const { documentElement: root } = document
+  const language = pick([new URLSearchParams(location.search).get("lang"), kept.get(KEPT), ...navigator.languages])
+  use(language, await fetched(`${root.dataset.static ?? ""}texts/${language}.json`), navigator.languages)
+  root.lang = language
+  translate(document)
+  return language
+}
+
+/** Choose a language for this visit and the next ones: the page is read again, since all of it says something. */
+export function choose(language) {
+  kept.set(KEPT, language)
+  const address = new URL(location)
+  address.searchParams.delete("lang")
+  if (kept.get(KEPT) !== language) address.searchParams.set("lang", language) // a browser that keeps nothing
+  if (address.href === location.href) location.reload()
+  else location.replace(address)
+}
+
+async function fetched(place) {
+  for (;;) {
+    try {
+      const answer = await fetch(place)
+      if (answer.ok) return await answer.json()
+    } catch { /* the server is away for a moment */ }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+  }
+}
