@@ -62,6 +62,13 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option("--min-nps", default=0, type=click.IntRange(0), help="Only lanes at least so fast.")
 @click.option("--gpus", default=0, type=click.IntRange(0), help="GPUs that a lane must have.")
 @click.option("--one-node", is_flag=True, help="Only lanes on one NUMA node.")
+@click.option(
+    "--scale-nps",
+    default=0,
+    type=click.IntRange(0),
+    help="Scale remote workers' clocks: --tc is for machines where the first opponent has so many"
+    " nodes a second.",
+)
 @click.option("--remote", is_flag=True, help="Remote workers may play it, too (docs/workers.md).")
 @click.option("--id", "name", help="The match's name; an old one goes on.")
 @click.option("--seed", default="", help="Deal openings in another order.")
@@ -134,6 +141,7 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
         id=name,
         engines=tuple(orders.engine_in(engines[one], "") for one in names),
         remote=told["remote"],
+        reference_nps=told["scale_nps"],
         time_control=control,
         games=told["games"] or (CHECK_GAMES if told["self_check"] else 1000),
         openings=_openings(told["book"], told["plies"], told["variant"]),

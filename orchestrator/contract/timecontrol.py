@@ -77,6 +77,16 @@ class TimeControl(codec.Message):
         periods = max(1.0, moves / self.moves) if self.moves else 1.0
         return round(self.base_ms * periods) + moves * self.increment_ms
 
+    def scaled(self, factor: float) -> TimeControl:
+        """Return the control with all its times multiplied; search limits stay."""
+        times = {"base_ms": self.base_ms, "increment_ms": self.increment_ms}
+        told: dict[str, int] = {name: round(ms * factor) for name, ms in times.items()}
+        if self.base_ms:
+            told["base_ms"] = max(1, told["base_ms"])
+        if self.move_ms is not None:
+            told["move_ms"] = max(1, round(self.move_ms * factor))
+        return self.model_copy(update=told)
+
     @property
     def spoken(self) -> str:
         """Say the control with its units: ``30 min + 5 s``, ``40 moves in 90 s``."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -32,6 +33,9 @@ STALLED_MS: Final = 1_800_000  # ms without a result: beyond, and beyond LONG_GA
 LONG_GAMES: Final = 3  # games in a row: one is played, one more may be waited for
 UNCLOCKED_MS: Final = 14_400_000  # ms: four hours, of a game that no clock ends
 MOVES: Final = 300  # of each side, in a game that is called long
+MEASURED_NS: Final = 1_000_000_000  # ns of thinking: less tells little of a machine's speed
+FASTEST: Final = 10**12  # nodes a second: no machine has more
+DIGITS: Final = 16  # of a SHA-256: enough to tell builds apart
 SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
@@ -68,10 +72,11 @@ class Desk:
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
     ) -> remote.BatchDealt:
         """Deal the next games that the worker can play."""
-        able = [name for name in self._able(wanted) if token.allows(name)]
+        able = [match for match in self._able(wanted) if token.allows(match.spec.id)]
         if not able:
             return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
         worker = f"{token.name}/{wanted.host}"
+        speeds = self._speeds(token, wanted.host, able)
         reply = self._batches.claim(
             batches.Claim(
                 batch=_name(token, wanted.batch),
@@ -80,7 +85,7 @@ class Desk:
                 ttl_ms=self._lease_ms,
                 games=wanted.games,
                 most_batches=token.batches,
-                matches=tuple(able),
+                matches=speeds,
             )
         )
         if isinstance(reply, api.Busy):
@@ -96,7 +101,7 @@ class Desk:
             token=str(reply.token),
             match=reply.match,
             lease_ms=self._lease_ms,
-            orders=tuple(match.spec.order(game) for game in reply.games),
+            orders=tuple(match.spec.order(game, reply.nps) for game in reply.games),
         )
 
     def renew(
@@ -148,6 +153,7 @@ class Desk:
             if isinstance(reply, api.Fenced):
                 return remote.GamesHeard(recorded=tuple(recorded), over=OVER)
             recorded.append(game.number)
+        self._learn(token, batch, told.games)
         return remote.GamesHeard(recorded=tuple(recorded))
 
     def lapse(self) -> None:
@@ -162,7 +168,7 @@ class Desk:
             match = self._match(batch.match, batch.run)
             if match is None:
                 return api.Fenced()
-            order, now_ms = match.spec.order(game.number), self._batches.now_ms()
+            order, now_ms = match.spec.order(game.number, batch.nps), self._batches.now_ms()
             data = contract.dumps(_facts(batch, order, game, now_ms))
         reply = self._batches.record(batch, game.number, data)
         if isinstance(reply, batches.ForeignGame):
@@ -173,7 +179,7 @@ class Desk:
         match = self._match(batch.match, batch.run)
         if match is None or not batch.games:
             return False
-        order = match.spec.order(batch.games[0])
+        order = match.spec.order(batch.games[0], batch.nps)
         controls = (order.control("white"), order.control("black"))
         longest = sum(control.nominal_ms(MOVES) for control in controls)
         if not all(control.clocked for control in controls):
@@ -182,7 +188,7 @@ class Desk:
 
     # -- matches -------------------------------------------------------------------------
 
-    def _able(self, wanted: remote.BatchWanted) -> list[str]:
+    def _able(self, wanted: remote.BatchWanted) -> list[_Match]:
         """Return the open matches that a worker can play: it has their files, cores, memory."""
         files = frozenset(wanted.files)
         able = []
@@ -193,8 +199,41 @@ class Desk:
                 continue
             match = self._match(one.id, one.run)
             if match is not None and match.spec.remote and match.files <= files:
-                able.append(one.id)
+                able.append(match)
         return able
+
+    def _speeds(
+        self, token: worker_tokens.WorkerToken, host: str, able: list[_Match]
+    ) -> dict[str, int]:
+        """Return how fast each match's base is on a machine, as its games showed; 0: not known."""
+        scaled = any(match.spec.reference_nps for match in able)
+        known = self._tokens.speeds(token.id) if scaled else {}
+        return {match.spec.id: known.get(_machine(host, match.spec), 0) for match in able}
+
+    def _learn(
+        self,
+        token: worker_tokens.WorkerToken,
+        batch: batches.Batch,
+        games: Sequence[remote.PlayedGame],
+    ) -> None:
+        """See from counted games how fast the match's base is on the machine.
+
+        It is measured there while the machine's other cores play, which is what clocks are
+        scaled for; who tells fewer nodes gives both engines more time, and gains nothing.
+        """
+        match = self._match(batch.match, batch.run)
+        if match is None or not match.spec.reference_nps or not match.spec.base:
+            return
+        nodes = thought_ns = 0
+        for game in games:
+            base = "black" if match.spec.white_is_tested(game.number) else "white"
+            for ply in game.plies:
+                if ply.side == base and ply.nodes and match.spec.opponent(game.number) == 1:
+                    nodes, thought_ns = nodes + ply.nodes, thought_ns + ply.think_ns
+        if thought_ns >= MEASURED_NS:
+            host = batch.worker.rpartition("/")[2]
+            nps = min(FASTEST, max(1, nodes * 1_000_000_000 // thought_ns))
+            self._tokens.learn(token.id, _machine(host, match.spec), nps)
 
     def _match(self, name: str, run: str) -> _Match | None:
         """Return an open match's specification, read once for each of its openings."""
@@ -212,6 +251,11 @@ class Desk:
                 self._matches.pop(next(iter(self._matches)))
             self._matches[name] = match
         return match
+
+
+def _machine(host: str, spec: orders.Spec) -> str:
+    """Return what a speed is kept under: a machine and the build that was measured."""
+    return f"{host}/{spec.base[:DIGITS]}"
 
 
 def _name(token: worker_tokens.WorkerToken, batch: str) -> str:

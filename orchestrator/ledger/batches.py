@@ -14,7 +14,7 @@ gateway alone (``orchestrator.gateway``), which calls these verbs for it. Invari
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
@@ -27,7 +27,8 @@ LAPSED_AT_ONCE = 100  # batches: Redis does nothing else while one script ends t
 class Claim:
     """A request for games; ``batch`` is named by the worker before its first try.
 
-    ``owner`` is the id of its access token, ``matches`` those that it may and can play.
+    ``owner`` is the id of its access token, ``matches`` those that it may and can play, with the
+    nodes a second of each one's base on the worker (0: not known).
     """
 
     batch: str
@@ -36,7 +37,7 @@ class Claim:
     ttl_ms: int
     games: int
     most_batches: int
-    matches: tuple[str, ...]
+    matches: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Batch:
     """The worker has these games, until the end of its lease, under ``token``.
 
     ``run`` is the number of the match's opening, ``begun_ms`` the time of the claim, and
-    ``heard_ms`` that of the last result, or of the claim; both by Redis' clock.
+    ``heard_ms`` that of the last result, or of the claim; both by Redis' clock. ``nps`` is the
+    speed of the match's base that its clocks are scaled by, 0 where it was not known.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Batch:
     match: str
     run: str
     begun_ms: int
+    nps: int
     games: tuple[int, ...]
     heard_ms: int
 
@@ -107,7 +110,8 @@ class RedisBatches:
             *(self._keys.tests(what) for what in tables),
         ]
         words: list[str | int] = [claim.batch, claim.owner, claim.worker, claim.ttl_ms]
-        words += [claim.games, lanes.LEAD, claim.most_batches, *claim.matches]
+        words += [claim.games, lanes.LEAD, claim.most_batches]
+        words += [word for pair in claim.matches.items() for word in pair]
         raw = self.server.run("claim_batch", names, *words)
         answer = replies.word(raw)
         if answer == "dealt":
@@ -122,7 +126,8 @@ class RedisBatches:
         if raw is None:
             return None
         told = contract.loads(raw)
-        words = [told[name] for name in ("token", "match", "run", "begun", "games")]
+        words = [told[name] for name in ("token", "match", "run", "begun")]
+        words += [told.get("nps", "0"), told["games"]]
         heard = int(told.get("heard", told["begun"]))
         return Batch(batch, told["owner"], told["worker"], *_dealt(words), heard)
 
@@ -180,9 +185,10 @@ class RedisBatches:
         return [self._keys.batches(what) for what in ("", "due", "held")]
 
 
-def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, tuple[int, ...]]:
-    token, match, run, begun, games = map(replies.text, raw)
-    return contract.Token.parse(token), match, run, int(begun), tuple(map(int, games.split()))
+def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, int, tuple[int, ...]]:
+    token, match, run, begun, nps, games = map(replies.text, raw)
+    numbers = tuple(map(int, games.split()))
+    return contract.Token.parse(token), match, run, int(begun), int(nps), numbers
 
 
 def _open_match(name: str, facts: dict[str, Any]) -> OpenMatch:

@@ -49,6 +49,8 @@ key                    type    meaning; life
 ``batches:counted``    hash    access token to the games of it that were counted; for ever
 ``batches:refused``    hash    access token to batches ended for a wrong result; for ever
 ``batches:seen``       hash    access token to the JSON of what its worker told last; for ever
+``batches:speeds``     hash    access token to the JSON of how fast builds are on its machines;
+                               for ever
 ``workers``            hash    access token of a remote worker to its facts, with the SHA-256 of
                                its secret (JSON); for ever
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived

@@ -20,6 +20,8 @@ from orchestrator.ledger import connection, keys, replies
 PREFIX: Final = "farm"
 ID_BYTES: Final = 5  # of an id: told in lists and logs, no secret
 SECRET_BYTES: Final = 32
+SPEEDS: Final = 256  # machines and builds of a token whose speed is remembered
+LEARNING: Final = 0.25  # of what is new: one result may come from a moment of other load
 BATCHES: Final = 64  # batches that the workers of one token may hold at once
 
 
@@ -113,6 +115,21 @@ class RedisTokens:
         """Note what a token's worker told of itself last."""
         with self.server.asked():
             self.server.client.hset(self._keys.batches("seen"), identity, contract.dumps(told))
+
+    def speeds(self, identity: str) -> dict[str, int]:
+        """Return nodes a second, by machine and build, on the machines of a token."""
+        with self.server.asked():
+            raw: Any = self.server.client.hget(self._keys.batches("speeds"), identity)
+        return {} if raw is None else dict(contract.loads(raw))
+
+    def learn(self, identity: str, machine: str, nps: int) -> None:
+        """Note how fast a build was on a machine; of too many the one learnt first is forgotten."""
+        known = self.speeds(identity)
+        before = known.pop(machine, nps)
+        known[machine] = round(before + (nps - before) * LEARNING)
+        kept = dict(list(known.items())[-SPEEDS:])
+        with self.server.asked():
+            self.server.client.hset(self._keys.batches("speeds"), identity, contract.dumps(kept))
 
     def uses(self) -> dict[str, Use]:
         """Return what was done under each token that was used."""

@@ -18,6 +18,7 @@ from orchestrator import contract
 from orchestrator.testmatch import openings as testmatch_openings
 
 OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
+SCALE = (0.25, 4.0)  # of a clock: beyond, a machine is another kind of machine
 HASH_OPTIONS = ("hash", "memory")
 
 
@@ -35,12 +36,31 @@ class Spec(contract.Message):
     timeouts: contract.Timeouts = contract.Timeouts()
     variant: Literal["standard", "fischerandom"] = "standard"
     adjudication: contract.Adjudication = contract.Adjudication()
+    reference_nps: int = pydantic.Field(default=0, ge=0)  # of ``base``; 0: clocks stay as they are
     remote: bool = False  # remote workers may play it, too: its engines' files are pinned
 
     @property
     def opponents(self) -> int:
         """Return how many engines the tested one meets."""
         return len(self.engines) - 1
+
+    @property
+    def base(self) -> str:
+        """Return the SHA-256 of the first opponent's program, '' where none is pinned.
+
+        How fast it searches on a machine is how fast that machine is (fishtest and OpenBench
+        measure the same build for this).
+        """
+        return self.engines[1].checksums.get(self.engines[1].command[0], "")
+
+    def scale(self, nps: int) -> float:
+        """Return the factor of all clocks where ``base`` searches ``nps`` nodes a second.
+
+        1 where either speed is not known.
+        """
+        if not nps or not self.reference_nps:
+            return 1.0
+        return min(SCALE[1], max(SCALE[0], self.reference_nps / nps))
 
     @property
     def threads(self) -> int:
@@ -61,12 +81,14 @@ class Spec(contract.Message):
         """Say who has White: the tested engine begins each pair."""
         return game % 2 == 1
 
-    def order(self, game: int) -> contract.GameOrder:
-        """Write the order of a game, from 1 to ``games``."""
+    def order(self, game: int, nps: int = 0) -> contract.GameOrder:
+        """Write the order of a game, from 1 to ``games``, on a machine of this speed."""
         if not 1 <= game <= self.games:
             raise ValueError(f"{self.id}: there is no game {game} of {self.games}")
         pair = self.engines[0], self.engines[self.opponent(game)]
-        white, black = pair if self.white_is_tested(game) else pair[::-1]
+        factor = self.scale(nps)
+        paced = [_paced(engine, factor) for engine in pair]
+        white, black = paced if self.white_is_tested(game) else paced[::-1]
         return contract.GameOrder(
             season="test",
             season_name="Test match",
@@ -77,7 +99,7 @@ class Spec(contract.Message):
             round=str(game),
             white=white,
             black=black,
-            time_control=self.time_control,
+            time_control=self.time_control.scaled(factor),
             opening=self._opening((game - 1) // 2 // self.opponents),
             limits=self.limits,
             timeouts=self.timeouts,
@@ -98,6 +120,12 @@ class Spec(contract.Message):
             testmatch_openings.draw(f"{self.seed}/{rounds}/{what}") for what in ("start", "step")
         )
         return self.openings[(start + at * _coprime(step, count)) % count]
+
+
+def _paced(engine: contract.EngineSpec, factor: float) -> contract.EngineSpec:
+    if engine.time_control is None:
+        return engine
+    return engine.model_copy(update={"time_control": engine.time_control.scaled(factor)})
 
 
 def _coprime(step: int, count: int) -> int:

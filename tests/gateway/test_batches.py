@@ -32,7 +32,7 @@ class Scene:
         self, batch: str = "b1", games: int = 4, ttl_ms: int = LONG, **other: object
     ) -> object:
         """Claim games as a worker of token t."""
-        fields: dict[str, object] = {"owner": "t", "most_batches": 9, "matches": ("m", "n")}
+        fields: dict[str, object] = {"owner": "t", "most_batches": 9, "matches": {"m": 0, "n": 0}}
         return self.batches.claim(
             batches.Claim(batch, worker="anna/box", ttl_ms=ttl_ms, games=games, **fields | other)  # type: ignore[arg-type]
         )
@@ -153,7 +153,7 @@ def test_matches_share_workers_as_they_share_lanes(scene: Scene) -> None:
     scene.open("o", 1000, priority=1)
     dealt = [scene.dealt(f"b{turn}", 2).match for turn in range(8)]
     assert (dealt.count("m"), dealt.count("n")) == (2, 6)
-    reply = scene.claim("b9", matches=("m", "o"))
+    reply = scene.claim("b9", matches={"m": 0, "o": 0})
     assert isinstance(reply, batches.Batch)
     assert reply.match == "o"
 

@@ -227,6 +227,38 @@ def test_a_batch_without_results_cannot_be_renewed_for_ever(scene: Scene) -> Non
     assert [order["number"] for order in scene.claim("b2")["orders"]] == [2, 3, 4]
 
 
+def test_a_slow_machine_has_more_time(scene: Scene) -> None:
+    """As much as the base build is slower there than where --tc is meant for; results fit it."""
+    scene.open(reference_nps=1_000_000)
+    found = scene.dealt()
+    assert {order["time_control"]["base_ms"] for order in found["orders"]} == {1_000}
+    scene.older("b1", minutes=1)
+    played = games(found, think_ns=300_000_000, wall_ms=2_000)
+    for ply in (ply for game in played for ply in game["plies"]):
+        ply["nodes"] = 150_000  # in 0.3 s
+    heard = scene.ask("results", batch="b1", token=found["token"], games=played).json()
+    assert heard["recorded"] == [1, 2], heard
+    slow = scene.dealt("b2")
+    control = {"base_ms": 2_000, "increment_ms": 20}
+    assert all(order["time_control"].items() >= control.items() for order in slow["orders"])
+    told = scene.ask("results", batch="b2", token=slow["token"], games=games(slow)).json()
+    assert told["recorded"] == [3, 4], "checked by the clock that the worker was given"
+    other = scene.dealt("b3", host="fast")
+    assert other["orders"][0]["time_control"]["base_ms"] == 1_000, "nothing is known of it"
+
+
+def test_clocks_are_scaled_within_bounds() -> None:
+    """Engines' own clocks, too; a machine that tells nonsense gets no endless games."""
+    own = contract.TimeControl(move_ms=100)
+    slow = told.spec(reference_nps=1_000_000)
+    engines = [one.model_copy(update={"time_control": own}) for one in slow.engines]
+    order = slow.model_copy(update={"engines": tuple(engines)}).order(1, nps=1)
+    assert order.time_control == contract.TimeControl(base_ms=4_000, increment_ms=40)
+    assert {order.control(side).move_ms for side in ("white", "black")} == {400}
+    assert slow.order(1, nps=10**12).time_control.base_ms == 250
+    assert told.spec().order(1, nps=1) == told.spec().order(1)
+
+
 def test_a_token_sends_so_many_bytes_and_no_more(scene: Scene) -> None:
     """Large bodies take the gateway's time from all others."""
     scene.open()
@@ -325,7 +357,7 @@ def test_a_long_pgn_does_not_fill_redis() -> None:
     order = told.spec().order(1)
     setting = {"name": "x" * desk.PGN_BYTES, "asked": "1", "offered": "", "set": "1"}
     game = told.game(order, white={"options": [setting]})
-    batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, (1,), 0)
+    batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, 0, (1,), 0)
     text = str(desk._facts(batch, order, game, 60_000)["pgn"])
     assert len(text) < 2_000
     assert "Qh4#" in text

@@ -12,8 +12,9 @@
 --      10 last      hash    match -> last entry of its journal
 --      11 mirrored  hash    match -> last entry in its mirror
 -- ARGV 1 batch  2 access token  3 worker  4 ttl (ms)  5 most games  6 lead: entries that may
---      wait for the mirror  7 most batches of the access token  8… matches it may play
--- Reply {'dealt', token, match, run, begun, games}  now, or earlier under the same name
+--      wait for the mirror  7 most batches of the access token  8… matches it may play, each with the
+--      nodes a second of its base on the worker (0: not known)
+-- Reply {'dealt', token, match, run, begun, nps, games}  now, or earlier under the same name
 --       {'busy', batches}  it has as many as it may
 --       {'not-ready'}      no match has a game for it, or the batch is over
 
@@ -26,7 +27,8 @@ if raw then
   if lease.owner ~= owner or lease.games == '' or epoch_of(lease.token) ~= epoch then
     return {'not-ready'}
   end
-  return {'dealt', lease.token, lease.match, lease.run, lease.begun, lease.games}
+  return {'dealt', lease.token, lease.match, lease.run, lease.begun, lease.nps or '0',
+    lease.games}
 end
 local held = redis.call('HGET', KEYS[3], owner) or '0'
 if tonumber(held) >= tonumber(ARGV[7]) then return {'busy', held} end
@@ -39,8 +41,8 @@ local function has_game(match, told)
     or tonumber(redis.call('HGET', KEYS[7], match)) <= told.games
 end
 
-local turn, chosen, least
-for i = 8, #ARGV do
+local turn, chosen, least, nps
+for i = 8, #ARGV, 2 do
   local match = ARGV[i]
   local facts = redis.call('HGET', KEYS[6], match)
   local told = facts and cjson.decode(facts)
@@ -48,7 +50,7 @@ for i = 8, #ARGV do
     local turns = tonumber(redis.call('HGET', KEYS[9], match)) / told.share
     if not turn or told.priority > chosen.priority
         or (told.priority == chosen.priority and turns < least) then
-      turn, chosen, least = match, told, turns
+      turn, chosen, least, nps = match, told, turns, ARGV[i + 1]
     end
   end
 end
@@ -78,8 +80,8 @@ local token = epoch .. '.' .. text(redis.call('INCR', KEYS[5]))
 local begun, dealt = text(now), table.concat(games, ' ')
 local deadline = text(now + tonumber(ARGV[4]))
 redis.call('HSET', KEYS[1], batch, cjson.encode({owner = owner, worker = ARGV[3],
-  token = token, match = turn, run = chosen.run, games = dealt, done = '', ttl = ARGV[4],
+  token = token, match = turn, run = chosen.run, games = dealt, nps = nps, done = '', ttl = ARGV[4],
   begun = begun, deadline = deadline}))
 redis.call('ZADD', KEYS[2], deadline, batch)
 redis.call('HINCRBY', KEYS[3], owner, 1)
-return {'dealt', token, turn, chosen.run, begun, dealt}
+return {'dealt', token, turn, chosen.run, begun, nps, dealt}
