@@ -246,15 +246,6 @@ def check_title(page: sync_api.Page, told: list[tuple[str, float]]) -> None:
         assert least <= 100 <= most
 
 
-def test_chances_of_the_title_add_up(page: sync_api.Page) -> None:
-    """Whole per cent are 100 together; what may still happen is never told as 0 or 100."""
-    told = page.evaluate(
-        "async all => all.map((await import('./js/format.js')).rivals)",
-        [[0.965, 0.035], [0.985, 0.0075, 0.0075], [0.998, 0.002], [1, 0], []],
-    )
-    assert told == [["97 %", "3 %"], ["98 %", "1 %", "1 %"], [">99 %", "<1 %"], ["100 %", ""], []]
-
-
 def test_statistics_are_the_folds(page: sync_api.Page, tape: theatre.Tape) -> None:
     """Results by colour, of each engine too, reasons of endings, lengths."""
     choose(page, "Statistics", "league-a")

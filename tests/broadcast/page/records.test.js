@@ -17,7 +17,7 @@ const GAMES = [
 test("results are the engine's own, by opponent; annulled games are listed and not counted", () => {
   const [b, c] = versus(GAMES, "A")
   assert.deepEqual([b.opponent, b.points, b.played, b.wins, b.draws, b.losses], ["B", 1, 2, 1, 0, 1])
-  assert.deepEqual(b.games.map(({ game, sign, annulled, side }) => [game, sign, annulled, side]), [["1", "1", false, "White"], ["2", "0", false, "Black"], ["3", "=", true, "White"]])
+  assert.deepEqual(b.games.map(({ game, sign, annulled }) => [game, sign, annulled]), [["1", "1", false], ["2", "0", false], ["3", "=", true]])
   assert.deepEqual([c.opponent, c.points, c.played], ["C", 1, 1])
 })
 

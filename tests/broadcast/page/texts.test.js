@@ -4,14 +4,13 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { clock, duration, evaluation, moment, percent, points } from "../../../orchestrator/broadcast/page/js/format.js"
+import { clock, duration, evaluation, moment, percent, points, rivals } from "../../../orchestrator/broadcast/page/js/format.js"
 import { LANGUAGES, number, parts, pick, t, use } from "../../../orchestrator/broadcast/page/js/texts.js"
 
 const PAGE = new URL("../../../orchestrator/broadcast/page/", import.meta.url)
 const read = (place) => readFileSync(new URL(place, PAGE), "utf8")
 const TEXTS = Object.fromEntries(Object.keys(LANGUAGES).map((language) => [language, JSON.parse(read(`texts/${language}.json`))]))
 const OF_PROGRAMS = new Set(["api.js"]) // the API's page is in English, as its description is
-const NOT_YET = new Set(["beside.js", "engines.js", "game.js", "graphs.js", "outlook.js", "pinned.js", "results.js", "records.js", "tables.js"])
 const SCRIPTS = readdirSync(new URL("js/", PAGE)).filter((name) => name.endsWith(".js") && !OF_PROGRAMS.has(name))
 
 const forms = (text) => (typeof text === "string" ? { other: text } : text)
@@ -47,7 +46,7 @@ function literals(source) {
   return found
 }
 
-const NAMES = /^(Arrow(Left|Right|Up|Down)|Home|End|Escape|AbortError)$/ // of keys and errors, as browsers have them
+const NAMES = /^(Arrow(Left|Right|Up|Down)|Home|End|Escape|AbortError| ?Elo|PGN)$/ // of keys and errors, as browsers have them; the same in every language
 const FOR_CODE = /(class(Name)?\W{1,3}|Symbol\(|querySelector(All)?\(|:scope[^"]*)$/
 
 /** Whether a person would read a literal: it has a sentence's parts, a word that begins like a name, or stands as an element's child. */
@@ -74,7 +73,7 @@ test("each language has every text, with the same values in it and a form for ea
 })
 
 test("no text for people stands in the scripts", () => {
-  const left = SCRIPTS.filter((name) => !NOT_YET.has(name)).flatMap((name) => literals(read(`js/${name}`)).filter((one) => forPeople(one) && !Object.values(LANGUAGES).includes(one.text)).map(({ text }) => `${name}: ${text}`))
+  const left = SCRIPTS.flatMap((name) => literals(read(`js/${name}`)).filter((one) => forPeople(one) && !Object.values(LANGUAGES).includes(one.text)).map(({ text }) => `${name}: ${text}`))
   assert.deepEqual(left, [])
 })
 
@@ -128,4 +127,10 @@ test("texts take values, by the plural of their number, and numbers and dates ar
   assert.deepEqual([points(2.5), clock(5640), evaluation("0.53"), percent(33.3, 1), number(1234567.5)], ["2,5", "5,6", "+0.53", "33,3 %", "1.234.567,5"])
   assert.match(moment(Date.UTC(2026, 2, 7, 12)), /^07\.03\.2026/)
   assert.equal(t("no.such"), "no.such")
+})
+
+test("chances of the title are 100 % together; what may still happen is never told as 0 or 100 %", () => {
+  use("en", TEXTS.en)
+  const told = [[0.965, 0.035], [0.985, 0.0075, 0.0075], [0.998, 0.002], [1, 0], []].map(rivals)
+  assert.deepEqual(told, [["97 %", "3 %"], ["98 %", "1 %", "1 %"], [">99 %", "<1 %"], ["100 %", ""], []])
 })

@@ -3,6 +3,7 @@
 import { h, patch } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
+import { t } from "./texts.js"
 
 /**
  * Draw the card of an event, unless another one is shown by the time it is here.
@@ -16,17 +17,17 @@ export async function drawBeside(element, { season, event, live }, current) {
   const playing = live?.event === event && live.status === "running" ? live : null
   const matches = told?.bracket?.matches ?? []
   patch(element,
-    h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, told.final ? " final" : matches.length ? " matches" : " standings") : null),
-    matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, "The event has not begun."),
+    h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, ` ${t(told.final ? "beside.final" : matches.length ? "beside.matches" : "beside.standings")}`) : null),
+    matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, t("event.waits")),
     next(season))
 }
 
-const mark = (side) => h("span", { class: `plays ${side}`, title: `plays ${side === "white" ? "White" : "Black"} now` })
+const mark = (side) => h("span", { class: `plays ${side}`, title: t(`plays.${side}`) })
 const side = (name, playing) => (playing?.white.name === name ? "white" : playing?.black.name === name ? "black" : "")
 
 function table(rows, playing) {
-  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Standings in short" }, h("table", {},
-    h("thead", {}, h("tr", {}, h("th", { class: "num" }, "#"), h("th", {}, "Engine"), h("th", { class: "num" }, "Points"), h("th", { class: "num" }, "Games"))),
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("beside.table") }, h("table", {},
+    h("thead", {}, h("tr", {}, h("th", { class: "num" }, "#"), h("th", {}, t("engine")), h("th", { class: "num" }, t("points")), h("th", { class: "num" }, t("games")))),
     h("tbody", {}, rows.map((row) => {
       const now = side(row.name, playing)
       return h("tr", { "data-engine": row.engine, class: now ? "now" : null },
@@ -37,9 +38,9 @@ function table(rows, playing) {
 
 function list(matches, playing) {
   const score = (who, one) => (who && one.games.length ? format.points(who.score) : "")
-  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Matches in short" }, h("table", { class: "pairs" }, h("tbody", {}, matches.map((one) => {
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("beside.list") }, h("table", { class: "pairs" }, h("tbody", {}, matches.map((one) => {
     const [upper, lower] = one.sides
-    const name = (who) => h("td", { class: who?.winner ? "won" : null }, who ? who.name : "bye", playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
+    const name = (who) => h("td", { class: who?.winner ? "won" : null }, who ? who.name : t("bye"), playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
     const now = playing && upper && lower && side(upper.name, playing) && side(lower.name, playing)
     return h("tr", { "data-match": one.match, class: now ? "now" : null }, name(upper), h("td", { class: "num points" }, score(upper, one)), h("td", { class: "num points" }, score(lower, one)), name(lower))
   }))))
@@ -47,5 +48,5 @@ function list(matches, playing) {
 
 /** Say who plays next, so that nobody has to look for it in the schedule. */
 function next({ next: coming }) {
-  return coming?.engines ? h("p", { class: "next" }, h("span", { class: "quiet" }, "Next: "), coming.engines.join(" – ")) : null
+  return coming?.engines ? h("p", { class: "next" }, h("span", { class: "quiet" }, `${t("next")} `), coming.engines.join(" – ")) : null
 }

@@ -5,12 +5,13 @@ import { get } from "./feed.js"
 import * as format from "./format.js"
 import { total, versus } from "./records.js"
 import { engineLink, resultLink } from "./results.js"
+import { inOrder, number, parts, t } from "./texts.js"
 
 export async function engines({ season, engine: chosen }) {
-  const names = [...new Set(season.events.flatMap(({ entrants }) => entrants))].sort((one, other) => one.localeCompare(other))
-  const title = h("h3", {}, "Engine")
-  if (!names.length) return [title, empty("Nobody has entered an event yet.")]
-  if (chosen && !names.includes(chosen)) return [title, choice(season, names, ""), empty(`No engine ${chosen} has entered an event of this season.`)]
+  const names = [...new Set(season.events.flatMap(({ entrants }) => entrants))].sort(inOrder)
+  const title = h("h3", {}, t("engine"))
+  if (!names.length) return [title, empty(t("engines.none"))]
+  if (chosen && !names.includes(chosen)) return [title, choice(season, names, ""), empty(t("engines.unknown", { name: chosen }))]
   const name = chosen || names[0]
   const entered = season.events.filter(({ entrants }) => entrants.includes(name))
   const [ratings, ...schedules] = await Promise.all([get("ratings"), ...entered.map(({ event }) => get(`seasons/${season.season}/events/${event}/schedule`))])
@@ -18,15 +19,16 @@ export async function engines({ season, engine: chosen }) {
   const byEvent = entered.map(({ event, name: title }, at) => ({ event, title, ...total(versus(schedules[at] ?? [], name)) }))
   const records = versus(schedules.flatMap((rows) => rows ?? []), name)
   return [title, choice(season, names, name),
-    h("p", {}, h("strong", {}, name), `: ${score(total(records))}`, rating?.rating ? `, rating ${rating.rating.toFixed(1)}${rating.error ? ` ± ${rating.error.toFixed(1)}` : ""}` : ""),
-    table("Results by event", [["Event"], ...COUNTS], byEvent.map((one) => h("tr", { "data-event": one.event }, h("th", { scope: "row" }, h("a", { href: `#/${season.season}/event/${one.event}` }, one.title)), counts(one))), { "data-key": "events" }),
-    records.length ? h("h3", { "data-key": "head" }, "Head to head") : empty("It has not finished a game yet."),
-    records.length ? table("Head to head", [["Opponent"], ...COUNTS, ["Games in their order"]], records.map((one) => opponent(season.season, one)), { "data-key": "opponents" }) : null]
+    h("p", {}, parts(rating?.rating ? "engines.rated" : "engines.score", { name: h("strong", {}, name), score: score(total(records)), rating: rated(rating) })),
+    table(t("engines.events"), [[t("event")], ...counted()], byEvent.map((one) => h("tr", { "data-event": one.event }, h("th", { scope: "row" }, h("a", { href: `#/${season.season}/event/${one.event}` }, one.title)), counts(one))), { "data-key": "events" }),
+    records.length ? h("h3", { "data-key": "head" }, t("engines.head")) : empty(t("engines.waits")),
+    records.length ? table(t("engines.head"), [[t("opponent")], ...counted(), [t("engines.games")]], records.map((one) => opponent(season.season, one)), { "data-key": "opponents" }) : null]
 }
 
-const COUNTS = [["Points", true], ["Games", true], ["+", true], ["=", true], ["−", true]]
+const counted = () => [[t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true]]
+const rated = (row) => (row?.rating ? `${number(row.rating, 1)}${row.error ? ` ± ${number(row.error, 1)}` : ""}` : "")
 const counts = ({ points, played, wins, draws, losses }) => [format.points(points), played, wins, draws, losses].map((value) => h("td", { class: "num" }, value))
-const score = ({ points, played }) => `${format.points(points)} of ${played} points${played ? ` (${((100 * points) / played).toFixed(1)} %)` : ""}`
+const score = ({ points, played }) => t("engines.points", { points: format.points(points), count: played, percent: played ? ` (${format.percent((100 * points) / played, 1)})` : "" })
 
 function opponent(season, record) {
   return h("tr", { "data-engine": record.opponent }, h("th", { scope: "row" }, engineLink(season, record.opponent)), counts(record),
@@ -35,6 +37,6 @@ function opponent(season, record) {
 
 function choice(season, names, name) {
   const go = ({ currentTarget }) => { location.hash = `#/${season.season}/engine/${encodeURIComponent(currentTarget.value)}` }
-  return h("div", { class: "filters", "data-key": "engine" }, h("label", {}, "Engine", h("select", { onchange: go },
-    name ? null : h("option", { value: "" }, "choose"), names.map((one) => h("option", { value: one, selected: one === name }, one)))))
+  return h("div", { class: "filters", "data-key": "engine" }, h("label", {}, t("engine"), h("select", { onchange: go },
+    name ? null : h("option", { value: "" }, t("choose")), names.map((one) => h("option", { value: one, selected: one === name }, one)))))
 }

@@ -8,9 +8,9 @@ import { Graphs } from "./graphs.js"
 import { pin } from "./pinned.js"
 import { analysis, material, parting } from "./position.js"
 import * as sound from "./sound.js"
+import { number, t } from "./texts.js"
 
 const SIDES = ["white", "black"]
-const NAME = { white: "White", black: "Black" }
 const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
 const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
 
@@ -75,7 +75,7 @@ export class GameView {
     }
     if (made.length && this.following) sound.ofMove(made.at(-1).san)
     if (game.status === "finished" && before.status === "running") sound.play("end")
-    if (made.length && this.following) byId("said").textContent = `${numbered(made.at(-1))} ${made.at(-1).san}, eval ${format.evaluation(made.at(-1).eval)}`
+    if (made.length && this.following) byId("said").textContent = t("said.move", { move: `${numbered(made.at(-1))} ${made.at(-1).san}`, eval: format.evaluation(made.at(-1).eval) })
     if (game.white !== before.white || game.black !== before.black) this.#cards()
     if (game.status !== before.status || game.result !== before.result || game.details !== before.details) this.#end()
     const { plies, clock, search, kibitzers, ...head } = game
@@ -88,12 +88,12 @@ export class GameView {
   #clear() {
     if (!this.game) return
     this.game = null
-    byId("game-title").textContent = "No game yet"
+    byId("game-title").textContent = t("game.none")
     for (const id of ["game-facts", "card-top", "card-bottom", "counters", "lines", "kibitzers", "moves"]) fill(byId(id))
     byId("unplayed").hidden = true
     byId("graphs").hidden = false
     this.graphs.show([], null)
-    this.board.show(EMPTY, [], [], "Board")
+    this.board.show(EMPTY, [], [], t("board"))
   }
 
   #turnClock() {
@@ -158,11 +158,11 @@ export class GameView {
     patch(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`) : null)
     const same = game.time_control.white === game.time_control.black
     const facts = [
-      `${game.event_name}, round ${game.round}`,
+      t("game.round", { event: game.event_name, round: game.round }),
       (same ? ["white"] : SIDES).map((side) => format.control(game.time_control[side])).join(" / "),
       [game.opening.eco, game.opening.name].filter(Boolean).join(" "),
-      game.start_number === null ? "" : `Chess960 position ${game.start_number}`,
-      this.#starting() ? "the engines are getting ready" : "",
+      game.start_number === null ? "" : t("game.chess960", { number: String(game.start_number) }),
+      this.#starting() ? t("game.starting") : "",
       game.details,
     ]
     byId("game-facts").textContent = [...new Set(facts.filter(Boolean))].join(" · ") // a drawn start position is the opening's name
@@ -180,15 +180,15 @@ export class GameView {
   #unplayed() {
     const { game } = this
     const none = game.status === "finished" && this.plies.every((ply) => ply.book)
-    const why = game.recorded === false ? "The moves of this game are not known here" : "No move was played"
+    const why = t(game.recorded === false ? "game.unrecorded" : "game.unplayed")
     byId("graphs").hidden = none
     byId("unplayed").hidden = !none
     byId("unplayed").textContent = none ? [why, game.details, game.note].filter(Boolean).join(": ") : ""
   }
 
   #options({ options }) {
-    if (!options.length) return h("p", { class: "quiet" }, this.game.status === "finished" ? "The engine told of no options" : "No options yet")
-    return h("details", {}, h("summary", {}, options.length === 1 ? "1 option" : `${options.length} options`),
+    if (!options.length) return h("p", { class: "quiet" }, t(this.game.status === "finished" ? "options.none" : "options.later"))
+    return h("details", {}, h("summary", {}, t("options", { count: options.length })),
       h("ul", {}, options.map(({ name, value }) => h("li", {}, `${name} = ${value}`))))
   }
 
@@ -198,17 +198,17 @@ export class GameView {
     for (const place of ["top", "bottom"]) {
       const side = this.#side(place)
       const engine = this.game[side]
-      const who = [engine.version, engine.author && `by ${engine.author}`, engine.country, engine.rating && `${engine.rating} Elo`, engine.protocol.toUpperCase()]
+      const who = [engine.version, engine.author && t("engine.author", { author: engine.author }), engine.country, engine.rating && `${engine.rating} Elo`, engine.protocol.toUpperCase()]
       const card = byId(`card-${place}`)
       card.className = `card ${side}`
       card.dataset.side = side
-      card.setAttribute("aria-label", `${NAME[side]}: ${engine.name}`)
+      card.setAttribute("aria-label", `${t(side)}: ${engine.name}`)
       patch(card,
         h("div", { class: "card-head" },
-          h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [NAME[side], ...who].filter(Boolean).join(" · "))),
+          h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
           h("span", { class: "material", "data-x": "material" }),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
-          h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": `Clock of ${NAME[side]}` }, "–:–")),
+          h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, "–:–")),
         h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))
     }
   }
@@ -227,18 +227,18 @@ export class GameView {
       card.querySelector('[data-x="eval"]').textContent = format.evaluation(said?.eval)
       const depth = said?.depth ? `${said.depth}/${said.seldepth ?? said.depth}` : null
       const threads = engine.threads
-      const diamonds = h("dd", { "data-x": "threads", title: `${threads} threads` },
+      const diamonds = h("dd", { "data-x": "threads", title: t("threads.count", { count: threads }) },
         h("span", { class: "diamonds", "aria-hidden": "true" }, threads > DIAMONDS ? "◆ ×" : "◆".repeat(threads)), ` ${threads}`)
       const rows = [
-        ["Depth", depth, "depth"], ["Speed", said ? format.speed(said.nps) : null, "speed"],
-        ["Nodes", said ? format.count(said.nodes) : null, "nodes"], ["TB hits", said ? format.count(said.tbhits) : null, "tbhits"],
-        ["Hash full", said?.hashfull === null || said?.hashfull === undefined ? null : `${(said.hashfull / 10).toFixed(1)} %`, "hashfull"],
-        ["Move", this.#elapsed(side) ?? (said && !searching ? format.moveTime(said.move_ms) : null), "move"],
-        ["Hash", `${engine.hash_mb} MB`, "hash"], ["Tables", engine.tablebases.join(", ") || "none", "tablebases"],
+        ["depth", depth], ["speed", said ? format.speed(said.nps) : null],
+        ["nodes", said ? format.count(said.nodes) : null], ["tbhits", said ? format.count(said.tbhits) : null],
+        ["hashfull", said?.hashfull === null || said?.hashfull === undefined ? null : format.percent(said.hashfull / 10, 1)],
+        ["move", this.#elapsed(side) ?? (said && !searching ? format.moveTime(said.move_ms) : null)],
+        ["hash", `${number(engine.hash_mb)} MB`], ["tablebases", engine.tablebases.join(", ") || t("tablebases.none")],
       ]
       patch(card.querySelector('[data-x="stats"]'),
-        rows.map(([title, value, name]) => h("div", {}, h("dt", {}, title), h("dd", { "data-x": name }, value ?? "–"))),
-        h("div", {}, h("dt", {}, "Threads"), diamonds))
+        rows.map(([name, value]) => h("div", {}, h("dt", {}, t(`figure.${name}`)), h("dd", { "data-x": name }, value ?? "–"))),
+        h("div", {}, h("dt", {}, t("figure.threads")), diamonds))
     }
     this.#bar()
   }
@@ -260,7 +260,7 @@ export class GameView {
   #elapsed(side) {
     const { clock } = this.game
     if (!this.following || !this.linked || clock?.thinking !== side || !clock.since_ms) return null
-    return `${Math.max(0, Math.floor((now() - clock.since_ms) / 1000))} s`
+    return t("unit.s", { n: Math.max(0, Math.floor((now() - clock.since_ms) / 1000)) })
   }
 
   #tick() {
@@ -286,14 +286,14 @@ export class GameView {
 
   #counters() {
     const counters = this.plies.slice(0, this.cursor).findLast((ply) => ply.counters)?.counters
-    const plies = (n) => (!counters ? "–" : n === null || n === undefined ? "not played" : `${n} plies`)
+    const plies = (n) => (!counters ? "–" : n === null || n === undefined ? t("counter.off") : t("plies", { count: n }))
     const rows = [
-      ["Draw rule", "draw", plies(counters?.plies_to_draw), counters?.plies_to_draw <= 10 && counters?.rd > 0],
-      ["Win rule", "win", plies(counters?.plies_to_win), counters?.plies_to_win <= 10 && counters?.rr > 0],
-      ["Fifty moves", "fifty", counters ? `${counters.moves_to_fifty} moves` : "–", counters?.moves_to_fifty <= 10],
+      ["draw", plies(counters?.plies_to_draw), counters?.plies_to_draw <= 10 && counters?.rd > 0],
+      ["win", plies(counters?.plies_to_win), counters?.plies_to_win <= 10 && counters?.rr > 0],
+      ["fifty", counters ? t("counter.moves", { count: counters.moves_to_fifty }) : "–", counters?.moves_to_fifty <= 10],
     ]
-    patch(byId("counters"), rows.map(([title, name, text, near]) =>
-      h("div", { class: near ? "near" : null }, h("dt", {}, title), h("dd", { "data-x": `to-${name}` }, text))))
+    patch(byId("counters"), rows.map(([name, text, near]) =>
+      h("div", { class: near ? "near" : null }, h("dt", {}, t(`counter.${name}`)), h("dd", { "data-x": `to-${name}` }, text))))
   }
 
   // -- board and variations ---------------------------------------------------------
@@ -306,9 +306,9 @@ export class GameView {
     if (reply) arrows.push([reply.uci, EXPECTS[ply.side]])
     const search = this.following ? this.game.search : null
     if (search?.line?.[0]) arrows.push([search.line[0].uci, THINKS[search.side]])
-    const where = ply ? `after ${numbered(ply)} ${ply.san}` : "at the start"
+    const where = ply ? t("board.after", { move: `${numbered(ply)} ${ply.san}`, position: spoken(fen) }) : t("board.start", { position: spoken(fen) })
     byId("analyse").href = analysis(fen, this.game.start_number !== null)
-    this.board.show(fen, ply?.squares, arrows, `Board ${where}: ${spoken(fen)}`)
+    this.board.show(fen, ply?.squares, arrows, where)
   }
 
   #variations() {
@@ -320,7 +320,7 @@ export class GameView {
       const said = live ?? ply
       return {
         side, first: live ? live.ply : ply?.n ?? 1, line: live ? live.line : (ply && this.lines.get(ply.n)) ?? [],
-        head: said ? `${NAME[side]} ${live ? "thinks" : `at ${numbered(ply)} ${ply.san}`}: ${format.evaluation(said.eval)}` : NAME[side],
+        head: said ? t(live ? `line.${side}.thinks` : `line.${side}.at`, { move: live ? "" : `${numbered(ply)} ${ply.san}`, eval: format.evaluation(said.eval) }) : t(side),
       }
     })
     const parts = parting(variations, this.plies)
@@ -332,8 +332,8 @@ export class GameView {
   #kibitzers() {
     const said = this.following ? (this.game.kibitzers ?? []).filter(({ ply }) => ply === this.last + 1) : []
     patch(byId("kibitzers"), said.map((one) => {
-      const depth = one.depth ? `depth ${one.depth}/${one.seldepth ?? one.depth}` : ""
-      const head = [`${one.engine} kibitzes: ${format.evaluation(one.eval)}`, depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
+      const depth = one.depth ? t("kibitzer.depth", { depth: `${one.depth}/${one.seldepth ?? one.depth}` }) : ""
+      const head = [t("kibitzer.says", { engine: one.engine, eval: format.evaluation(one.eval) }), depth, one.nps ? format.speed(one.nps) : ""].filter(Boolean).join(", ")
       return h("div", { class: "line kibitzer", "data-desk": one.desk, title: one.description || null }, h("h3", {}, head), this.#steps(one.line, one.ply, head))
     }))
   }
@@ -345,7 +345,7 @@ export class GameView {
       const number = before[1] === "w" ? "" : `${before[5]}.`
       const show = (event) => hover(event.currentTarget, step.fen, this.board.turned)
       const other = first + k === parts
-      return h("button", { type: "button", tabindex: k ? -1 : 0, class: other ? "parts" : null, title: other ? "Here the engines' variations part" : null, "data-n": first + k,
+      return h("button", { type: "button", tabindex: k ? -1 : 0, class: other ? "parts" : null, title: other ? t("line.parts") : null, "data-n": first + k,
         "aria-label": `${number || "…"} ${step.san}`, onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover,
         onclick: () => { unhover(); pin(title, line, k, this.board.turned) } },
       number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
@@ -387,7 +387,7 @@ export class GameView {
       if (ply.side === "black") row.append(h("span", {}, "…"))
       this.list.append(row)
     }
-    const mark = ply.book ? "book" : format.evaluation(ply.eval)
+    const mark = ply.book ? t("move.book") : format.evaluation(ply.eval)
     row.append(h("button", { type: "button", class: ply.book ? "book" : null, "data-ply": ply.n, tabindex: -1, "aria-label": `${numbered(ply)} ${ply.san} ${mark}`, onclick: () => this.go(ply.n) }, ply.san, " ", h("small", {}, mark)))
   }
 
@@ -397,7 +397,7 @@ export class GameView {
   #end() {
     this.list.querySelector(".end")?.remove()
     if (this.game.status === "running" || !this.game.result) return
-    const judged = this.game.adjudicated ? "adjudicated: " : ""
+    const judged = this.game.adjudicated ? `${t("game.adjudicated")}: ` : ""
     const why = [this.game.details, this.game.note].filter(Boolean).join(": ")
     this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${why}`)))
   }
@@ -431,8 +431,6 @@ function moveNumber(ply) { return ply.fen.split(" ")[5] - (ply.side === "black" 
 
 function numbered(ply) { return `${moveNumber(ply)}${ply.side === "black" ? "…" : "."}` }
 
-const PIECES = { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" }
-
 /** A position in words, for those who hear the page. */
 function spoken(fen) {
   const found = { white: [], black: [] }
@@ -441,9 +439,9 @@ function spoken(fen) {
     for (const sign of row) {
       if (/\d/.test(sign)) { file += Number(sign); continue }
       const side = sign === sign.toUpperCase() ? "white" : "black"
-      found[side].push(`${PIECES[sign.toLowerCase()]} ${"abcdefgh"[file]}${8 - down}`)
+      found[side].push(`${t(`piece.${sign.toLowerCase()}`)} ${"abcdefgh"[file]}${8 - down}`)
       file += 1
     }
   })
-  return `White ${found.white.join(", ")}; Black ${found.black.join(", ")}`
+  return t("board.pieces", { white: found.white.join(", "), black: found.black.join(", ") })
 }

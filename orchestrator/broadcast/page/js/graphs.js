@@ -3,6 +3,7 @@
 import uPlot from "../vendor/uplot/uPlot.esm.js"
 import { h } from "./dom.js"
 import * as format from "./format.js"
+import { t } from "./texts.js"
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
 const LIMIT = 8 // pawns: beyond it the line runs along the edge
@@ -18,10 +19,10 @@ const clamp = (ply) => {
 }
 
 const KINDS = [
-  { id: "eval", title: "Eval (White's view)", value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1) },
-  { id: "time", title: "Time a move", value: (ply) => ply.move_ms / 1000, text: (v) => `${v}s` },
-  { id: "depth", title: "Depth", value: (ply) => ply.depth, text: String },
-  { id: "speed", title: "Speed", value: (ply) => ply.nps, text: format.count },
+  { id: "eval", value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1) },
+  { id: "time", value: (ply) => ply.move_ms / 1000, text: (v) => t("unit.s", { n: v }) },
+  { id: "depth", value: (ply) => ply.depth, text: String },
+  { id: "speed", value: (ply) => ply.nps, text: format.count },
 ]
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -51,14 +52,14 @@ export class Graphs {
       for (const button of this.chooser.children) button.setAttribute("aria-pressed", String(button.dataset.key === id))
       this.#resize()
     }
-    this.chooser = h("div", { class: "chooser", role: "group", "aria-label": "Graph" },
-      KINDS.slice(1).map(({ id, title }) => h("button", { type: "button", "data-key": id, onclick: () => choose(id) }, title)))
+    this.chooser = h("div", { class: "chooser", role: "group", "aria-label": t("graph") },
+      KINDS.slice(1).map(({ id }) => h("button", { type: "button", "data-key": id, onclick: () => choose(id) }, t(`graph.${id}`))))
     choose(KINDS[1].id)
   }
 
   #make(kind) {
     const holder = h("div", { role: "img" })
-    const title = h("h3", {}, kind.title, h("span", { class: "white" }, "● White"), h("span", { class: "black" }, "● Black"), h("span", { class: "value", "aria-hidden": "true" }))
+    const title = h("h3", {}, t(`graph.${kind.id}`), h("span", { class: "white" }, `● ${t("white")}`), h("span", { class: "black" }, `● ${t("black")}`), h("span", { class: "value", "aria-hidden": "true" }))
     return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, title, holder) }
   }
 
@@ -113,8 +114,8 @@ export class Graphs {
       const of = (side) => engine.map((ply) => (ply.side === side ? (kind.value(ply) ?? null) : null))
       plot.setData([x, of("white"), of("black")])
       const last = (side) => engine.findLast((ply) => ply.side === side)
-      const told = (side) => { const ply = last(side); const v = ply && kind.value(ply); return v === null || v === undefined ? "none" : kind.text(v) }
-      holder.setAttribute("aria-label", `${kind.title}: last White ${told("white")}, Black ${told("black")}`)
+      const told = (side) => { const ply = last(side); const v = ply && kind.value(ply); return v === null || v === undefined ? t("graph.nothing") : kind.text(v) }
+      holder.setAttribute("aria-label", t("graph.last", { title: t(`graph.${kind.id}`), white: told("white"), black: told("black") }))
     }
   }
 

@@ -3,9 +3,10 @@
 import { empty, h, table } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
+import { number, t } from "./texts.js"
 
 const FAVOURITES = 8 // of the title: more are hardly any
-const BOUND = { ">": "won every game", "<": "lost every game" }
+const BOUND = { ">": "ratings.won", "<": "ratings.lost" }
 
 const cell = (name, text) => h("td", { class: "num", "data-x": name }, text)
 
@@ -13,62 +14,59 @@ const cell = (name, text) => h("td", { class: "num", "data-x": name }, text)
 
 export async function ratings() {
   const told = await get("ratings")
-  const title = h("h3", {}, "Rating list")
-  if (!told || told.absent) return [title, empty(told?.absent ?? "No rating list.")]
-  const head = [["#", true], ["Engine"], ["Rating", true], ["±", true], ["Points", true], ["Games", true], ["Score", true], ["Standing"]]
-  return [title, table("Rating list", head, told.ratings.map(rated), { class: "ratings" }),
-    h("p", { class: "quiet note" }, `${told.games === 1 ? "The one official game" : `All ${told.games} official games`} of all seasons, as of ${format.moment(told.made_ms)}.`, scale(told), figures(told),
-      " ± is half of the 95 % interval. Provisional: has not finished an event yet, or no chain of wins and draws leads to the others.")]
+  const title = h("h3", {}, t("tab.ratings"))
+  if (!told || told.absent) return [title, empty(told?.absent ?? t("ratings.none"))]
+  const head = [["#", true], [t("engine")], [t("rating"), true], ["±", true], [t("points"), true], [t("games"), true], [t("score"), true], [t("ratings.standing")]]
+  return [title, table(t("tab.ratings"), head, told.ratings.map(rated), { class: "ratings" }),
+    h("p", { class: "quiet note" }, [t("ratings.basis", { count: told.games, moment: format.moment(told.made_ms) }), scale(told), ...figures(told), t("ratings.terms")].join(" "))]
 }
 
 /** Say where the list lies: on the scale of the rosters, as far as they rate its engines. */
 function scale({ average, rosters }) {
-  if (!rosters) return ` No roster rates these engines: their mean is put at ${average}.`
-  return ` On the rosters' scale, by the ${rosters === 1 ? "one engine" : `mean of the ${rosters} engines`} that both rate.`
+  return rosters ? t("ratings.scale", { count: rosters }) : t("ratings.unscaled", { average: number(average) })
 }
 
 /** Say what White's advantage and the draw rate are, where enough games tell them. */
 function figures({ white_advantage: white, draw_rate: draws }) {
-  if (white === null && draws === null) return " Too few games yet to tell what White is worth, and how often equal engines draw."
-  const worth = white === null ? "is not sure enough yet to be told" : `is ${white.toFixed(0).replace("-", "−")} points`
-  const drawn = draws === null ? "" : ` Equal engines draw ${(100 * draws).toFixed(0)} % of their games.`
-  return ` White's advantage ${worth}.${drawn}`
+  if (white === null && draws === null) return [t("ratings.few")]
+  const worth = white === null ? t("ratings.white.unsure") : t("ratings.white", { count: Math.round(white), points: number(white, 0).replace("-", "−") })
+  return [worth, draws === null ? "" : t("ratings.draws", { percent: format.percent(100 * draws) })].filter(Boolean)
 }
 
 function rated(row) {
   return h("tr", { "data-engine": row.engine, class: row.provisional ? "provisional" : null },
     cell("rank", row.rank ?? "–"), h("th", { scope: "row" }, row.engine),
-    cell("rating", row.rating === null ? "–" : `${row.bound} ${row.rating.toFixed(1)}`.trim()),
-    cell("error", row.error ? row.error.toFixed(1) : "–"),
-    cell("points", format.points(row.points)), cell("played", row.played), cell("score", `${row.percent.toFixed(1)} %`),
-    h("td", { "data-x": "standing" }, row.provisional ? h("span", { class: "tag" }, "provisional") : null, BOUND[row.bound] ? ` ${BOUND[row.bound]}` : null))
+    cell("rating", row.rating === null ? "–" : `${row.bound} ${number(row.rating, 1)}`.trim()),
+    cell("error", row.error ? number(row.error, 1) : "–"),
+    cell("points", format.points(row.points)), cell("played", row.played), cell("score", format.percent(row.percent, 1)),
+    h("td", { "data-x": "standing" }, row.provisional ? h("span", { class: "tag" }, t("ratings.provisional")) : null, BOUND[row.bound] ? ` ${t(BOUND[row.bound])}` : null))
 }
 
 // -- the forecast -----------------------------------------------------------------------
 
 export async function forecast({ season, event: id }) {
   const told = await get(`seasons/${season.season}/forecast`)
-  if (!told || told.absent) return [h("h3", {}, "Forecast"), empty(told?.absent ?? "No forecast.")]
+  if (!told || told.absent) return [h("h3", {}, t("tab.forecast")), empty(told?.absent ?? t("forecast.none"))]
   const event = told.events.find((one) => one.event === id)
   return [
-    h("h3", {}, `Forecast: ${event?.name ?? season.name}`),
-    event?.engines.length ? chances(event) : empty("Nobody plays this event in any of the runs."),
-    h("h3", {}, "Champion of the season"), favourites(told.champion),
-    h("h3", {}, "End of the season"), end(told), basis(told),
+    h("h3", {}, t("forecast.of", { name: event?.name ?? season.name })),
+    event?.engines.length ? chances(event) : empty(t("forecast.nobody")),
+    h("h3", {}, t("forecast.champion")), favourites(told.champion),
+    h("h3", {}, t("forecast.end")), end(told), basis(told),
   ]
 }
 
 function chances(event) {
   const { engines, promotes, relegates } = event
   const uncertain = engines.some((line) => line.plays < 1)
-  const head = [["Engine"], ...(uncertain ? [["Plays", true]] : []), ...engines[0].places.map((_, at) => [String(at + 1), true]),
-    ...promotes.map(({ name }) => [`→ ${name}`, true]), ...(relegates ? [["Relegated", true]] : [])]
+  const head = [[t("engine")], ...(uncertain ? [[t("forecast.plays"), true]] : []), ...engines[0].places.map((_, at) => [String(at + 1), true]),
+    ...promotes.map(({ name }) => [`→ ${name}`, true]), ...(relegates ? [[t("forecast.relegated"), true]] : [])]
   const rows = engines.map((line) => h("tr", { "data-engine": line.engine }, h("th", { scope: "row" }, line.name),
     uncertain ? chance("plays", line.plays) : null,
     line.places.map((value, at) => chance(`place-${at + 1}`, value)),
     promotes.map(({ to }) => chance(`to-${to}`, line.promoted[to])),
     relegates ? chance("relegated", line.relegated) : null))
-  return table(`Chances of each place in ${event.name}`, head, rows, { class: "chances" })
+  return table(t("forecast.places", { name: event.name }), head, rows, { class: "chances" })
 }
 
 function chance(name, value) {
@@ -79,7 +77,7 @@ function chance(name, value) {
 
 function favourites(lines) {
   const told = format.rivals(lines.map((line) => line.chance))
-  return table("Chances of the title", [["Engine"], ["Chance", true], []], lines.slice(0, FAVOURITES).map((line, at) => {
+  return table(t("forecast.title"), [[t("engine")], [t("forecast.chance"), true], []], lines.slice(0, FAVOURITES).map((line, at) => {
     const bar = h("span", { class: "bar" })
     bar.style.width = `${100 * line.chance}%`
     return h("tr", { "data-champion": line.engine }, h("th", { scope: "row" }, line.name),
@@ -88,12 +86,10 @@ function favourites(lines) {
 }
 
 function end({ end_ms: { early, expected, late } }) {
-  return h("p", { "data-x": "end" }, `About ${format.moment(expected)}; nine times in ten between ${format.moment(early)} and ${format.moment(late)}.`)
+  return h("p", { "data-x": "end" }, t("forecast.when", { expected: format.moment(expected), early: format.moment(early), late: format.moment(late) }))
 }
 
 function basis({ made_ms: made, games, runs, seed, unrated }) {
-  const without = unrated.length ? ` Engines without a rating (${unrated.join(", ")}) count as 3000 ± 250.` : ""
-  return h("p", { class: "quiet note", "data-x": "basis" }, `Made ${format.moment(made)} after ${games} ${games === 1 ? "game" : "games"}:`,
-    ` the rest was played ${runs} times by drawn results (seed ${seed}), with the rosters' ratings as this season's games correct them.${without}`,
-    " An empty cell happened in none of the runs.")
+  const without = unrated.length ? t("forecast.unrated", { names: unrated.join(", ") }) : ""
+  return h("p", { class: "quiet note", "data-x": "basis" }, [t("forecast.made", { moment: format.moment(made), count: games, runs, seed: String(seed) }), without, t("forecast.empty")].filter(Boolean).join(" "))
 }

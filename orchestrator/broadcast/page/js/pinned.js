@@ -2,6 +2,7 @@
 
 import { byId } from "./dom.js"
 import { SmallBoard } from "./board.js"
+import { t } from "./texts.js"
 
 let board = null
 let shown = null // { title, line, at, turned }
@@ -29,8 +30,8 @@ function draw() {
   const { fen, san, uci } = line[at]
   board.show(fen, turned, [uci.slice(0, 2), uci.slice(2, 4)])
   byId("pinned-title").textContent = title
-  byId("pinned-step").textContent = `${at + 1} of ${line.length}: ${san}`
-  byId("pinned-board").setAttribute("aria-label", `Board of the variation after ${san}`)
+  byId("pinned-step").textContent = t("pinned.step", { at: at + 1, of: line.length, move: san })
+  byId("pinned-board").setAttribute("aria-label", t("pinned.after", { move: san }))
 }
 
 const ACTS = { back: () => step(-1), on: () => step(1), close: unpin }

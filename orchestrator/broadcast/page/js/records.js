@@ -17,7 +17,7 @@ export function versus(games, name) {
     if (!met.has(opponent)) met.set(opponent, { opponent, games: [], points: 0, played: 0, wins: 0, draws: 0, losses: 0 })
     const record = met.get(opponent)
     const sign = white === name ? OF_WHITE[result] : TURNED[OF_WHITE[result]]
-    record.games.push({ game, sign, annulled: Boolean(annulled), side: white === name ? "White" : "Black" })
+    record.games.push({ game, sign, annulled: Boolean(annulled) })
     if (annulled) continue
     record.played += 1
     record.points += POINTS[sign]

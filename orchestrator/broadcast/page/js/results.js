@@ -1,13 +1,14 @@
 // A game's result as a link to the game.
 
 import { h } from "./dom.js"
+import { t } from "./texts.js"
 
 const SHOWN = { 1: "1", 0: "0", "=": "½" }
-const WORD = { 1: "won", 0: "lost", "=": "draw" }
+const WORD = { 1: "result.won", 0: "result.lost", "=": "result.draw" }
 const CLASS = { 1: "r1", 0: "r0", "=": "rd" }
 
 export const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent(game)}`
 export const engineLink = (season, name) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}` }, name)
 
 export const resultLink = (season, sign, game, other, annulled = false) =>
-  h("a", { class: CLASS[sign], href: gameLink(season, game), "aria-label": `${SHOWN[sign]} (${WORD[sign]}${annulled ? ", annulled" : ""}), game ${game} against ${other}` }, SHOWN[sign])
+  h("a", { class: CLASS[sign], href: gameLink(season, game), "aria-label": t("result.link", { sign: SHOWN[sign], result: t(WORD[sign]) + (annulled ? `, ${t("annulled")}` : ""), game, other }) }, SHOWN[sign])

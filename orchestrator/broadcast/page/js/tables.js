@@ -7,13 +7,12 @@ import * as format from "./format.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
 import { WINDOW, windowed } from "./rows.js"
+import { knows, number, t } from "./texts.js"
 import { connect } from "./wires.js"
 
-const TIEBREAKS = {
-  crashes: "Crashes", "direct-encounter": "Direct", wins: "Wins", "sonneborn-berger": "SB",
-  "opponents-score": "Opp. score", "black-games": "Black games", "black-wins": "Black wins",
-  "r-mobility": "r-mobility", seed: "Seed", organizers: "Organizers",
-}
+/** The name of a tiebreak, or of what else gave a row its place. */
+const tiebreakName = (name) => (knows(`tiebreak.${name}`) ? t(`tiebreak.${name}`) : name)
+
 const TYPED_MS = 150 // who types is not interrupted
 export const TABS = [
   { id: "standings", draw: standings },
@@ -33,36 +32,36 @@ const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${
 
 async function standings(context) {
   const told = await event(context)
-  if (!told?.rows.length) return [empty("The event has not begun.")]
+  if (!told?.rows.length) return [empty(t("event.waits"))]
   const chain = told.chain.filter((name) => name !== "seed" && name !== "organizers")
-  const head = [["#", true], ["Engine"], ["Points", true], ["Games", true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [TIEBREAKS[name] ?? name, true]), ["Decided by"]]
+  const head = [["#", true], [t("engine")], [t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [tiebreakName(name), true]), [t("decided")]]
   const rows = told.rows.map((row) => h("tr", { "data-engine": row.engine },
     h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, engineLink(context.season.season, row.name)),
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
     chain.map((name) => tiebreak(row, name)),
     decidedBy(row, told.final)))
-  return [h("h3", {}, `${told.name}: ${told.final ? "final table" : "standings"}`), table("Standings", head, rows), titleHolder(context.season)].filter(Boolean)
+  return [h("h3", {}, t(told.final ? "standings.final" : "standings.now", { name: told.name })), table(t("tab.standings"), head, rows), titleHolder(context.season)].filter(Boolean)
 }
 
 /** Who holds the title: the season's winner, until then that of the one before. */
 function titleHolder({ title, champion }) {
   if (!title?.holder) return null
-  return h("p", { class: "quiet note", id: "title-holder" }, `${title.name}${champion ? "" : ", until there is a winner"}: ${title.holder}`)
+  return h("p", { class: "quiet note", id: "title-holder" }, t(champion ? "title.holder" : "title.until", { title: title.name, holder: title.holder }))
 }
 
 /** A number of the chain; direct encounter counts among those still level, so not every engine has it. */
 function tiebreak(row, name) {
   const number = row.tiebreaks[name]
-  if (number === undefined) return h("td", { class: "num", "data-x": name, title: "Not needed: no longer level, or not counted" }, "–")
+  if (number === undefined) return h("td", { class: "num", "data-x": name, title: t("tiebreak.unneeded") }, "–")
   return h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, format.points(number))
 }
 
 /** What gave a row its place; a tie that stands in a final table decides nothing. */
 function decidedBy(row, final) {
-  if (row.decided_by) return h("td", { "data-x": "decided-by" }, TIEBREAKS[row.decided_by] ?? row.decided_by)
-  if (!final) return h("td", { "data-x": "decided-by" }, "level")
-  return h("td", { "data-x": "decided-by", title: "Level, and nothing depends on it" }, "not decided")
+  if (row.decided_by) return h("td", { "data-x": "decided-by" }, tiebreakName(row.decided_by))
+  if (!final) return h("td", { "data-x": "decided-by" }, t("level"))
+  return h("td", { "data-x": "decided-by", title: t("undecided.title") }, t("undecided"))
 }
 
 /** Whether an engine left the event: its games count for nobody. */
@@ -70,8 +69,8 @@ const isOut = (row) => row.decided_by === "excluded"
 
 async function crosstable(context) {
   const told = await event(context)
-  if (!told?.rows.length) return [empty("The event has not begun.")]
-  const head = [["#", true], ["Engine"], ["Points", true], ...told.rows.map((row) => [String(row.rank)])]
+  if (!told?.rows.length) return [empty(t("event.waits"))]
+  const head = [["#", true], [t("engine")], [t("points"), true], ...told.rows.map((row) => [String(row.rank)])]
   const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
     h("td", { class: "num" }, format.points(row.points)),
     row.cells.map((cell, other) => {
@@ -80,8 +79,8 @@ async function crosstable(context) {
       return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled))
     })))
   const out = told.rows.filter(isOut).map((row) => row.name)
-  const note = h("p", { class: "quiet note" }, `Struck through: the games of ${out.join(", ")} are annulled and count for nobody.`)
-  return [h("h3", {}, told.name), table("Crosstable", head, rows), out.length ? note : null]
+  const note = h("p", { class: "quiet note" }, t("crosstable.annulled", { names: out.join(", ") }))
+  return [h("h3", {}, told.name), table(t("tab.crosstable"), head, rows), out.length ? note : null]
 }
 
 /** The results of a cell, each of them a way to its game. */
@@ -91,17 +90,17 @@ async function schedule(context) {
   const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)
   if (!rows?.length) {
     const tab = context.season.events.find((one) => one.event === context.event)
-    if (context.season.status === "abandoned") return [empty("Never paired: the season was abandoned.")]
-    return [empty(tab?.estimated_start_ms ? `Not paired yet; expected to begin about ${format.moment(tab.estimated_start_ms)}.` : "Not paired yet.")]
+    if (context.season.status === "abandoned") return [empty(t("schedule.never"))]
+    return [empty(tab?.estimated_start_ms ? t("schedule.expected", { moment: format.moment(tab.estimated_start_ms) }) : t("schedule.waits"))]
   }
-  const head = [["#", true], ["Round"], ["White"], ["Result"], ["Black"], ["Start"], ["Ending"], ["Plies", true], ["Time", true], ["Opening"], ["PGN"]]
+  const head = [["#", true], [t("round")], [t("white")], [t("result")], [t("black")], [t("start")], [t("ending")], [t("schedule.plies"), true], [t("time"), true], [t("opening")], ["PGN"]]
   const place = `${context.season.season} ${context.event}`
   if (searched.place !== place) searched = { place, words: "", from: null }
   const seen = windowed(rows, searchText, searched.words, searched.from, (row) => row.running || !row.result)
-  const show = (from) => h("button", { type: "button", "data-key": from < seen.from ? "earlier" : "later", onclick: () => { searched.from = from; context.again() } }, from < seen.from ? "Earlier games" : "Later games")
-  return [h("h3", {}, "Schedule"), search(seen, rows.length, context.again),
+  const show = (from) => h("button", { type: "button", "data-key": from < seen.from ? "earlier" : "later", onclick: () => { searched.from = from; context.again() } }, t(from < seen.from ? "schedule.earlier" : "schedule.later"))
+  return [h("h3", {}, t("tab.schedule")), search(seen, rows.length, context.again),
     seen.from ? show(Math.max(0, seen.from - WINDOW)) : null,
-    seen.found ? table("Schedule", head, seen.shown.map((row) => game(context.season.season, row)), { "data-key": "schedule" }) : empty("No game has all these words."),
+    seen.found ? table(t("tab.schedule"), head, seen.shown.map((row) => game(context.season.season, row)), { "data-key": "schedule" }) : empty(t("schedule.unfound")),
     seen.from + WINDOW < seen.found ? show(seen.from + WINDOW) : null]
 }
 
@@ -117,28 +116,28 @@ function search({ found, from, shown }, all, again) {
     clearTimeout(typing)
     typing = setTimeout(again, TYPED_MS)
   }
-  const part = found > shown.length ? `, ${from + 1} to ${from + shown.length} shown` : ""
+  const part = found > shown.length ? t("schedule.part", { from: from + 1, to: from + shown.length }) : ""
   return h("div", { class: "filters", "data-key": "search" },
-    h("label", {}, "Search", h("input", { type: "search", value: searched.words, placeholder: "engine, opening, ending, round", oninput })),
-    h("span", { class: "quiet", role: "status" }, `${found} of ${all} games${part}`))
+    h("label", {}, t("search"), h("input", { type: "search", value: searched.words, placeholder: t("schedule.hint"), oninput })),
+    h("span", { class: "quiet", role: "status" }, `${t("schedule.found", { found, count: all })}${part}`))
 }
 
 function game(season, row) {
-  const state = row.result ?? (row.cancelled ? "not played" : row.running ? "running" : "")
+  const state = row.result ?? (row.cancelled ? t("unplayed") : row.running ? t("state.running") : "")
   const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
-  const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? `about ${format.moment(row.estimated_start_ms)}` : ""
+  const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? t("about", { moment: format.moment(row.estimated_start_ms) }) : ""
   return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
     h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, row.white), h("td", {}, result), h("td", { class: "name" }, row.black),
-    h("td", {}, start), h("td", {}, row.details ?? "", row.annulled && row.result ? " (annulled)" : ""), h("td", { class: "num" }, row.plies ?? ""),
+    h("td", {}, start), h("td", {}, row.details ?? "", row.annulled && row.result ? ` (${t("annulled")})` : ""), h("td", { class: "num" }, row.plies ?? ""),
     h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
-    h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": `PGN of game ${row.number}` }, "PGN") : ""))
+    h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": t("pgn.game", { number: row.number }) }, "PGN") : ""))
 }
 
 async function bracket({ season }) {
   const rounds = season.events.filter((one) => one.knockout)
   const told = await Promise.all(rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`)))
-  return [h("h3", {}, "Bracket"), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
-    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty("to be drawn")))))]
+  return [h("h3", {}, t("tab.bracket")), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
+    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty(t("bracket.undrawn"))))))]
 }
 
 /** Lead each engine's line from the match before to the next one; who lost goes on along a dashed one. */
@@ -160,7 +159,7 @@ function connectMatches(panel) {
 
 function match(season, one, rows) {
   const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}`, "data-engine": who?.engine },
-    h("span", { class: "seed", title: "Seed" }, who ? who.seed : ""), h("span", {}, who ? who.name : "bye"), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
+    h("span", { class: "seed", title: t("seed") }, who ? who.seed : ""), h("span", {}, who ? who.name : t("bye")), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
   return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
 }
 
@@ -168,12 +167,12 @@ function match(season, one, rows) {
 function played(season, { sides: [upper, lower] }, rows) {
   if (!upper || !lower) return null
   const cell = rows.find(({ engine }) => engine === upper.engine)?.cells[rows.findIndex(({ engine }) => engine === lower.engine)]
-  return cell?.games.length ? h("div", { class: "played", role: "group", "aria-label": `Games of ${upper.name}` }, results(season, cell, lower.name)) : null
+  return cell?.games.length ? h("div", { class: "played", role: "group", "aria-label": t("games.of", { name: upper.name }) }, results(season, cell, lower.name)) : null
 }
 
 async function graph({ season }) {
   const told = await get(`seasons/${season.season}/graph`)
-  if (!told) return [empty("No graph.")]
+  if (!told) return [empty(t("events.none"))]
   const eventOf = new Map(told.nodes.map((node) => [node.id, node.event]))
   const leads = new Map(told.events.map(({ id }) => [id, new Set()]))
   for (const { from, to } of told.edges) {
@@ -189,9 +188,14 @@ async function graph({ season }) {
   const end = told.nodes.find((node) => node.kind === "end")
   const box = ({ id, name }) => eventBox(name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id)])
   const byId = new Map(told.events.map((one) => [one.id, one]))
-  return [h("h3", {}, "How the events lead to each other"), h("div", { class: "flow" },
+  return [h("h3", {}, t("events.title")), h("div", { class: "flow" },
     layers.filter(Boolean).map((ids) => h("div", { class: "layer" }, ids.map((id) => box(byId.get(id))))),
-    h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange", "data-event": "" }, h("h4", {}, end?.label ?? "Season's end"))))]
+    h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange", "data-event": "" }, h("h4", {}, seasonsEnd(season)))))]
+}
+
+function seasonsEnd({ champion, status }) {
+  if (champion) return t("events.champion", { name: champion })
+  return t(status === "abandoned" ? "notice.abandoned" : "events.end")
 }
 
 /** An event with its progress; its steps are folded up, since a league has a hundred. */
@@ -199,10 +203,10 @@ function eventBox(name, event, nodes, leads) {
   const now = nodes.find(({ state }) => state === "running") ?? nodes.find(({ state }) => state === "ready")
   const { played, total } = event?.games ?? { played: 0, total: 0 }
   return h("article", { class: event?.colour ?? "orange", "data-event": event?.event, "data-leads": leads.join(" ") }, h("h4", {}, name),
-    total ? h("progress", { value: played, max: total, "aria-label": `Games of ${name}` }) : null,
-    h("p", {}, total ? `${played} of ${total} games` : "not paired yet", event?.entrants.length ? `, ${event.entrants.length} engines` : ""),
+    total ? h("progress", { value: played, max: total, "aria-label": t("games.of", { name }) }) : null,
+    h("p", {}, [total ? t("events.games", { played, count: total }) : t("events.waits"), event?.entrants.length ? t("events.engines", { count: event.entrants.length }) : ""].filter(Boolean).join(", ")),
     now ? h("p", { class: "to" }, now.label) : null,
-    h("details", {}, h("summary", {}, `${nodes.length} steps`), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${node.state})`)))))
+    h("details", {}, h("summary", {}, t("events.steps", { count: nodes.length })), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${knows(`step.${node.state}`) ? t(`step.${node.state}`) : node.state})`)))))
 }
 
 /** Draw what leads where, with how many engines have gone that way. */
@@ -216,7 +220,7 @@ function connectEvents(panel, { season }) {
     const targets = leads.length || !from.dataset.event ? leads : [""] // nothing follows but the end
     return targets.map((id) => {
       const both = entrants(id).filter((name) => entrants(from.dataset.event).includes(name)).length
-      return { from, to: boxes.find((one) => one.dataset.event === id), kind: both ? "won" : "", label: both ? `${both} go on` : "" }
+      return { from, to: boxes.find((one) => one.dataset.event === id), kind: both ? "won" : "", label: both ? t("events.on", { count: both }) : "" }
     })
   })
   connect(inside, wires.filter(({ to }) => to))
@@ -224,41 +228,41 @@ function connectEvents(panel, { season }) {
 
 async function statistics(context) {
   const [told, whole] = await Promise.all([event(context), get(`seasons/${context.season.season}/statistics`)])
-  return [...figures(told ? told.name : "Event", told?.statistics), ...byColour(told?.statistics), ...figures("Whole season", whole)]
+  return [...figures(told ? told.name : t("event"), told?.statistics), ...byColour(told?.statistics), ...figures(t("statistics.season"), whole)]
 }
 
 function byColour(told) {
   if (!told?.games) return []
   const counts = ({ wins, draws, losses }) => `+${wins} =${draws} −${losses}`
-  return [h("h3", {}, "Results by colour"), table("Results by colour", [["Engine"], ["As White"], ["As Black"]], told.engines.map((one) =>
+  return [h("h3", {}, t("statistics.colours")), table(t("statistics.colours"), [[t("engine")], [t("statistics.white")], [t("statistics.black")]], told.engines.map((one) =>
     h("tr", { "data-engine": one.engine }, h("th", { scope: "row" }, one.name), h("td", { "data-x": "white" }, counts(one.white)), h("td", { "data-x": "black" }, counts(one.black)))))]
 }
 
 function figures(title, told) {
-  if (!told?.games) return [h("h3", {}, title), empty("No finished game yet.")]
-  const parts = [["w", told.white_wins, "White"], ["d", told.draws, "draws"], ["b", told.black_wins, "Black"]]
+  if (!told?.games) return [h("h3", {}, title), empty(t("statistics.none"))]
+  const parts = [["w", told.white_wins, t("white")], ["d", told.draws, t("draws")], ["b", told.black_wins, t("black")]]
   const per = format.shares(parts.map(([, count]) => count))
   const bar = ([name, count, text], at) => {
-    const element = h("span", { class: name }, count ? `${text} ${count} (${per[at]} %)` : "")
+    const element = h("span", { class: name }, count ? `${text} ${number(count)} (${format.percent(per[at])})` : "")
     element.style.flex = String(count)
     return element
   }
   const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "num" }, value))
-  return [h("h3", {}, `${title}: ${told.games} games`),
+  return [h("h3", {}, t("statistics.games", { title, count: told.games })),
     h("div", { class: "bars" }, parts.map(bar)),
-    table("Endings", [["Ending"], ["Games", true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(name, count))),
-    h("p", {}, `Plies: ${told.plies.min} to ${told.plies.max}, ${told.plies.mean} on average. Time: ${format.duration(told.seconds.min)} to ${format.duration(told.seconds.max)}, ${format.duration(told.seconds.mean)} on average.`)]
+    table(t("endings"), [[t("ending")], [t("games"), true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(name, count))),
+    h("p", {}, [t("statistics.plies", told.plies), t("statistics.time", Object.fromEntries(Object.entries(told.seconds).map(([name, value]) => [name, format.duration(value)])))].join(" "))]
 }
 
 async function log({ season }) {
   const lines = (await get(`seasons/${season.season}/log`)) ?? []
-  const ask = season.decisions.map((one) => h("p", {}, `The organizers are asked: ${one.about} (${one.engines.join(", ")})`))
-  if (!lines.length) return [h("h3", {}, "Crashes and decisions"), ...ask, empty("Nothing has happened that had to be decided.")]
+  const ask = season.decisions.map((one) => h("p", {}, `${t("notice.asked")}: ${one.about} (${one.engines.join(", ")})`))
+  if (!lines.length) return [h("h3", {}, t("tab.log")), ...ask, empty(t("log.none"))]
   const names = new Map(season.events.map((one) => [one.event, one.name]))
   const rows = lines.toReversed().map((line) => h("tr", {}, h("td", {}, format.moment(line.at_ms)),
     h("td", {}, line.game ? h("a", { href: gameLink(season.season, line.game) }, line.game) : names.get(line.event) ?? line.event),
     h("td", { class: "name" }, line.engines.join(", ")), h("td", { class: "text" }, line.text), h("td", { class: line.reason ? "text" : null }, line.reason)))
-  return [h("h3", {}, "Crashes and decisions"), ...ask, table("Log", [["When"], ["Game or event"], ["Engines"], ["What"], ["Reason"]], rows)]
+  return [h("h3", {}, t("tab.log")), ...ask, table(t("log"), [[t("log.when")], [t("log.where")], [t("tab.engine")], [t("log.what")], [t("log.reason")]], rows)]
 }
 
 const FILTERS = ["event", "engine", "result", "ending", "eco"]
@@ -281,16 +285,16 @@ async function archive({ season, seasons }) {
   const text = (name, title) => h("label", {}, title, h("input", { type: "search", value: asked[name], oninput: refresh(name) }))
   const choice = (name, title, values) => h("label", {}, title, h("select", { onchange: refresh(name) },
     values.map(([value, shown]) => h("option", { value, selected: value !== "" && value === asked[name] }, shown))))
-  const all = [["", "all"]]
+  const all = [["", t("all")]]
   const alone = (one) => known.filter(({ name }) => name === one.name).length === 1
   const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name), alone(one) ? null : h("small", { class: "quiet" }, ` ${one.season}`)),
-    h("td", {}, one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
-    h("td", {}, h("a", { href: `pgn/${one.season}.pgn`, download: true, "aria-label": `PGN of ${one.name}` }, "PGN"))))
-  return [h("h3", {}, "Seasons"), table("Seasons", [["Season"], ["State"], ["Champion"], ["Games", true], ["Begun"], ["PGN"]], list),
-    h("h3", {}, `Games of ${season.name}`),
-    h("div", { class: "filters" }, choice("event", "Event", all.concat(season.events.map((one) => [one.event, one.name]))), text("engine", "Engine"),
-      choice("result", "Result", [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", "Ending"), text("eco", "ECO"), h("a", { download: true, href: address() }, "Download")),
-    h("p", { class: "quiet note" }, `The seed's SHA-256 was published at the launch: ${season.seed_sha256}`, season.seed ? `; the seed was ${season.seed}.` : ".")]
+    h("td", {}, knows(`state.${one.status}`) ? t(`state.${one.status}`) : one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
+    h("td", {}, h("a", { href: `pgn/${one.season}.pgn`, download: true, "aria-label": t("pgn.season", { name: one.name }) }, "PGN"))))
+  return [h("h3", {}, t("seasons")), table(t("seasons"), [[t("season")], [t("state")], [t("champion")], [t("games"), true], [t("begun")], ["PGN"]], list),
+    h("h3", {}, t("games.of", { name: season.name })),
+    h("div", { class: "filters" }, choice("event", t("event"), all.concat(season.events.map((one) => [one.event, one.name]))), text("engine", t("engine")),
+      choice("result", t("result"), [...all, ["1-0", "1-0"], ["1/2-1/2", "½-½"], ["0-1", "0-1"]]), text("ending", t("ending")), text("eco", "ECO"), h("a", { download: true, href: address() }, t("download"))),
+    h("p", { class: "quiet note" }, t(season.seed ? "seed.told" : "seed.sealed", { sha256: season.seed_sha256, seed: season.seed }))]
 }
 
 /** Lines are drawn again where boxes have moved: details were opened, the screen was turned. */
