@@ -1,9 +1,11 @@
 """The comment behind every move: TCEC's, field by field as its own tools read it; peers'.
 
 Fixed order, separator ``", "``, trailing comma: ``d, sd, pd, mt, tl, s, n, pv, tb, h,
-ph, wv, R50, Rd, Rr, mb,``; a book move has ``book, mb=...,``. What an engine did not
+ph, ponder, wv, R50, Rd, Rr, mb,``; a book move has ``book, mb=...,``. What an engine did not
 say is not made up: ``pd``, ``pv`` and ``wv`` are left out then, and ``tb`` is ``null``.
-Times are such that ``tl = tl before - mt + increment`` holds exactly in milliseconds.
+``ponder`` is there behind a ponder hit alone: the ms that the engine had thought already when
+its clock began. Times are such that ``tl = tl before - mt + increment`` holds exactly in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: 
         "tb": "null" if ply.tbhits is None else str(ply.tbhits),
         "h": f"{(ply.hashfull or 0) / 10:.1f}",
         "ph": own.rate(),
+        "ponder": ponder_ms(ply),
         "wv": (score.text(ply.score, ply.side) or None) if ply.score else None,
         "R50": str(max(0, 100 - after.halfmove_clock) // 2),
         "Rd": str(RULE_OFF if counters is None or counters.rd is None else counters.rd),
@@ -114,6 +117,13 @@ def _own_score(ply: contract.PlyRecord) -> str:
         return f"{'+' if ahead else '-'}M{plies}"
     cp = ply.score.cp or 0
     return f"{'+' if cp > 0 else '-' if cp < 0 else ''}{abs(cp) / 100:.2f}"
+
+
+def ponder_ms(ply: contract.PlyRecord) -> str | None:
+    """Return how long an engine had pondered on this position, in ms, of a hit alone."""
+    if ply.pondered != "hit" or ply.pondered_ns is None:
+        return None
+    return str(clock.whole_ms(ply.pondered_ns))
 
 
 def interruption(one: contract.Interruption) -> str:

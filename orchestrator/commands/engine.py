@@ -208,7 +208,7 @@ def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> mo
     """Return an entry whose id no other has; its own where the name gives none."""
     where = f"{source}: {configured.name}"
     if configured.ponder:
-        text = "found ponder: true; engines do not ponder here: the clock is one engine's at a time"
+        text = "found ponder: true; no engine ponders in a season (the rule texts); farm match does"
         raise errors.UsageError(f"{where}: {text}")
     if not configured.command:
         raise errors.UsageError(f"{where}: found no command; allowed: a program")

@@ -23,6 +23,7 @@ class EngineSpec(codec.Message):
     rating: int | None = None
     white_pov: bool = False  # it reports scores from White's side, not the mover's
     init: tuple[str, ...] = ()  # lines sent right after the handshake
+    ponder: bool = False  # it thinks in its opponent's turns, too (``farm match``)
     time_control: timecontrol.TimeControl | None = None  # its own, before the order's
     time_margin_ms: int | None = None  # likewise
     settings: Mapping[str, Mapping[str, str | int | bool]] = {}  # by event, before ``options``

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from orchestrator.contract import codec
 
 
@@ -35,7 +37,10 @@ class PlyRecord(codec.Message):
     the time that was left when the move arrived, before the increment. ``overhead_ns`` is
     the referee's own time since the move before, ``waited_ns`` all of the time between
     that move and the start of this clock, the link's included. ``network_ns`` is what lay
-    between the referee's clock and that of the engine's own host. ``pv`` is in the engine's
+    between the referee's clock and that of the engine's own host. ``pondered`` says what came
+    of the engine's search in its opponent's turn, which took ``pondered_ns`` and is never
+    charged: the move it expected was played (``hit``), another was (``miss``), or it broke the
+    search off by itself (``early``). ``pv`` is in the engine's
     notation (XBoard engines may write SAN), ``said`` what it said beside its move.
     """
 
@@ -62,6 +67,8 @@ class PlyRecord(codec.Message):
     waited_ns: int | None = None
     said: str = ""
     network_ns: int | None = None  # of a remote engine: what was not charged
+    pondered: Literal["", "hit", "miss", "early"] = ""
+    pondered_ns: int | None = None
 
 
 class Evaluation(codec.Message):

@@ -1,7 +1,7 @@
 """Read ``engines.json``, the engine configuration of cutechess.
 
 ``farm match`` takes engines from it by name, ``farm engine import`` makes a roster of it.
-What the farm does not do (pondering) is told, never silently dropped.
+What seasons do not do (pondering) is told, never silently dropped.
 """
 
 from __future__ import annotations

@@ -173,6 +173,9 @@ def test_conf_takes_an_engine_from_the_configuration(
     assert engine.spec.command[1:] == ("--uci",)
     assert engine.spec.options == {"Hash": "8", "Ponder": "false"}
     assert engine.spec.white_pov
+    assert not engine.spec.ponder
+    configure(tmp_path, entry | {"ponder": True, "options": []})
+    assert first("conf=Rook", "tc=1").spec.ponder
 
 
 def test_conf_names_what_is_there(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +401,7 @@ def test_the_rest() -> None:
         (["-pgnout", "file=g", "notation=lan"], "not supported: write san, or uci"),
         (["-tb", "/a", "-tbpieces", "9"], "a whole number from 3 to 7"),
         (["-seeds", "2"], "fewer than the 2 engines"),
-        (["-engine", "cmd=true", "ponder"], "not supported: engines do not ponder"),
+        (["-engine", "cmd=true", "ponder", "option.Ponder=false"], "both ponder and option.Ponder"),
         (["-engine", "cmd=true", "bok=x"], "did you mean book|allowed: arg="),
         (["-engine", "name=x"], "no command"),
         (["-engine", "cmd=true", "args='x"], "-engine args: found .*No closing quotation"),

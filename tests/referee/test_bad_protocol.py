@@ -97,7 +97,7 @@ def test_any_engines_json_is_read_or_refused(
         (b'{"name": "Mine"}', "a JSON list of engines"),
         (b"[]", "Mine"),
         (b'[{"name": "Other", "command": "x"}]', "Other"),
-        (b'[{"name": "Mine", "command": "x", "ponder": true}]', "ponder"),
+        (b'[{"name": "Other", "command": "x", "ponder": true}]', "Other"),
     ],
 )
 def test_an_engines_json_that_cannot_be_used_says_why(

@@ -31,10 +31,15 @@ START_SECONDS = 120.0  # s: for imports on a host that is overloaded; one that f
 
 @dataclasses.dataclass(frozen=True)
 class Cores:
-    """The logical CPUs of one game; an empty set means no binding."""
+    """The logical CPUs of one game; an empty set means no binding.
+
+    ``second`` are those of ``engines`` that one of the two has for itself, and the other has the
+    rest: both think at the same time. Without them both have all.
+    """
 
     referee: frozenset[int] = frozenset()
     engines: frozenset[int] = frozenset()
+    second: frozenset[int] = frozenset()
 
 
 ANYWHERE = Cores()
@@ -130,7 +135,7 @@ class ForkServer:
         words = (
             "referee",
             *_cpu_option("--cpus", cores.referee),
-            *_cpu_option("--engine-cpus", cores.engines),
+            *_cpu_option("--engine-cpus", cores.engines - cores.second, cores.second),
             *(["--confine", self._confinement.encode()] if self._confinement else []),
         )
         for _ in range(2):
@@ -296,8 +301,9 @@ def boottime_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-def _cpu_option(name: str, cpus: frozenset[int]) -> list[str]:
-    return [name, ",".join(map(str, sorted(cpus)))] if cpus else []
+def _cpu_option(name: str, *sets: frozenset[int]) -> list[str]:
+    told = "/".join(",".join(map(str, sorted(cpus))) for cpus in sets if cpus)
+    return [name, told] if told else []
 
 
 def _reap(process: Child) -> None:

@@ -12,6 +12,7 @@ its pipes. Invariants:
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import fcntl
@@ -24,6 +25,7 @@ LINE_LIMIT = 1 << 16  # bytes kept of one line; the stream goes on behind it
 READ_BYTES = 1 << 16  # bytes: one read
 PIPE_BYTES = 1 << 20  # bytes an engine can write before it has to wait for the referee
 ASIDE_BYTES = 1 << 16  # bytes kept of what an engine wrote while it was not its turn
+OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the last score
 STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
 
 
@@ -38,6 +40,27 @@ class LineSplitter:
         *lines, rest = (self._line + chunk).split(b"\n")
         self._line = rest[:LINE_LIMIT]
         return [line[:LINE_LIMIT].rstrip(b"\r") for line in lines]
+
+
+class Tail:
+    """The end of a search's output; ``cut`` says that its beginning is lost."""
+
+    def __init__(self) -> None:
+        self._chunks: collections.deque[bytes] = collections.deque()
+        self._size = 0
+        self.cut = False
+
+    def add(self, chunk: bytes) -> None:
+        """Take output."""
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        while self._size - len(self._chunks[0]) > OUTPUT_BYTES:
+            self._size -= len(self._chunks.popleft())
+            self.cut = True
+
+    def text(self) -> bytes:
+        """Return what is kept."""
+        return b"".join(self._chunks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +99,8 @@ class LocalSeat:
         self.at_line_start = True
         self.pid = -1
         self.pidfd = -1
+        self.cpus: tuple[int, ...] = ()  # those that it was bound to
+        self.pondered: Tail | None = None  # what it writes goes here while it ponders
         self._unsent = b""
         self._aside = b""
         self.stdin, self.stdout, self.stderr = -1, -1, -1
@@ -147,7 +172,9 @@ class LocalSeat:
 
     def set_aside(self, output: bytes) -> None:
         """Keep output that came when it was not this engine's turn: no answer to ``go``."""
-        if len(self._aside) < ASIDE_BYTES:
+        if self.pondered is not None:
+            self.pondered.add(output)
+        elif len(self._aside) < ASIDE_BYTES:
             self._aside += output
 
     def take_aside(self) -> bytes:

@@ -74,6 +74,11 @@ class Settings:
         return self.comments or ("tcec" if self.output == "farm" else self.output)
 
     @property
+    def ponders(self) -> bool:
+        """Say whether an engine thinks in its opponent's turns, too."""
+        return any(engine.spec.ponder for engine in self.engines)
+
+    @property
     def listens(self) -> bool:
         """Say whether anybody wants to read what engines say."""
         return self.log is not None or any(engine.stderr for engine in self.engines)

@@ -22,6 +22,7 @@ from orchestrator.common import errors
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import (
     arguments,
+    cli_values,
     cores,
     engine_check_command,
     journal,
@@ -78,7 +79,7 @@ farm match --compliance ./new                the same as farm check engine ./new
 \b
 engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             keys: conf name cmd dir arg args proto tc st nodes depth timemargin
-            restart stderr initstr whitepov book bookdepth option.NAME
+            restart stderr initstr whitepov ponder book bookdepth option.NAME
 schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
             -repeat [N] -noswap -reverse -use-affinity [CPUS] -concurrency N
             -wait MS -sandbox plain|bubblewrap|auto, -dialect fastchess|cutechess
@@ -131,9 +132,10 @@ def play(words: Sequence[str]) -> int:
     telling.opens(len(missing), len({slot.opening for slot in slots}))
     threads = max(engine.threads for engine in settings.engines)
     with (
-        cores.held(settings.concurrency, threads, settings.cpus) as share,
+        cores.held(settings.concurrency, threads, settings.cpus, apart=settings.ponders) as share,
         tempfile.TemporaryDirectory(prefix="farm-match-") as scratch,
     ):
+        _check_cores(settings, threads, share)
         telling.notes(_cores(settings, threads, share))
         telling.notes(settings.remarks)
         telling.notes(_unpaired(slots))
@@ -225,12 +227,28 @@ def _tables(rule: contract.Syzygy | None) -> list[str]:
     return [f"-tb: no tablebases in {pathlib.Path(place)}" for place in empty]
 
 
+def _check_cores(settings: arguments.Settings, threads: int, share: cores.Share) -> None:
+    """Refuse engines that ponder where both sides do not have cores of their own."""
+    if share.bound or not settings.ponders or settings.force_concurrency:
+        return
+    games = settings.concurrency
+    busy = f", {len(share.busy)} of them another match's" if share.busy else ""
+    raise cli_values.refuse(
+        "ponder",
+        f"{games} games of two engines with {threads} threads each, which think at the same time,"
+        f" on {len(share.cpus)} CPUs{busy}",
+        f"a core for every thread: fewer games (-concurrency), fewer Threads, or no ponder;"
+        f" -force-concurrency lets engines take each other's time (here {2 * games * threads}"
+        " CPUs are needed)",
+    )
+
+
 def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> Iterator[str]:
     """Say which cores the games do not have, though they were named or are there."""
     if away := settings.cpus.difference(share.cpus):
         told, used = _list(away), _list(share.cpus)
         yield f"-use-affinity: {told} cannot be used on this machine; used are {used}"
-    need = f"{settings.concurrency} games of {threads} threads"
+    need = f"{settings.concurrency} games of {threads * (1 + settings.ponders)} threads"
     if share.bound:
         if share.busy:
             used = _list(cpu for lane in share.lanes for cpu in lane.referee | lane.engines)

@@ -1,6 +1,7 @@
 """Which logical CPUs each concurrent game gets: disjoint sets, whole cores first.
 
-A game takes as many cores as its engines have threads (only one side thinks at a time).
+A game takes as many cores as its engines have threads (only one side thinks at a time), and
+as many for each of them where one ponders: then both think, and neither at the other's expense.
 The referee of engines with one thread is on their core: waking it there takes 3 to 5 µs,
 on a core that sleeps 30 µs and more (decision 021). With more threads it gets one more core
 where the machine has it: output is then not read at the expense of a thread that thinks.
@@ -41,15 +42,23 @@ class Share:
 
 
 @contextlib.contextmanager
-def held(games: int, threads: int, wanted: frozenset[int]) -> Iterator[Share]:
-    """Lock the cores of a match and keep this process off them, until the block is left."""
+def held(
+    games: int, threads: int, wanted: frozenset[int], *, apart: bool = False
+) -> Iterator[Share]:
+    """Lock the cores of a match and keep this process off them, until the block is left.
+
+    ``apart`` gives each engine of a game as many cores as it has threads.
+    """
     before = os.sched_getaffinity(0)
     cpus = available(wanted)
-    locks, busy = _locks(cpus, games * (threads + (threads > 1)))
+    width = threads * (1 + apart)
+    locks, busy = _locks(cpus, games * (width + (width > 1)))
     with contextlib.ExitStack() as stack:
         for lock in locks.values():
             stack.enter_context(lock)
-        lanes = allot(games, threads, list(locks))
+        lanes = allot(games, width, list(locks))
+        if apart:
+            lanes = [_apart(lane) for lane in lanes]
         for cpu in left_over(lanes, list(locks)):
             locks[cpu].close()
         share = Share(lanes, cpus, busy)
@@ -83,6 +92,12 @@ def _starts(games: int, width: int) -> range:
 
 def _separate(own: Sequence[int]) -> handles.Cores:
     return handles.Cores(frozenset(own[:1]), frozenset(own[1:]))
+
+
+def _apart(lane: handles.Cores) -> handles.Cores:
+    """Halve the engines' CPUs; what shares a core is one engine's where that can be."""
+    cpus = sorted(lane.engines, key=lambda cpu: (min(_siblings(cpu)), cpu))
+    return dataclasses.replace(lane, second=frozenset(cpus[len(cpus) // 2 :]))
 
 
 def available(wanted: frozenset[int]) -> list[int]:

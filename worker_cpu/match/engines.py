@@ -21,13 +21,11 @@ from orchestrator.common import bounds
 from orchestrator.engines import cutechess
 from worker_cpu.match import cli_values, programs
 
-FLAGS = frozenset({"whitepov"})
-REFUSED = {
-    "ponder": "engines do not ponder here: the clock is one engine's at a time; leave it out",
-}
+FLAGS = frozenset({"whitepov", "ponder"})
 KEYS = (
     *("conf", "name", "cmd", "dir", "arg", "args", "proto", "tc", "st", "nodes", "depth", "plies"),
-    *("timemargin", "restart", "stderr", "initstr", "whitepov", "book", "bookdepth"),
+    *("timemargin", "restart", "stderr", "initstr", "whitepov", "ponder", "book"),
+    "bookdepth",
     "option.NAME",
 )
 TIMES = "seconds, minutes:seconds or hours:minutes:seconds; a unit is only s"
@@ -105,8 +103,6 @@ def wishes(switch: str, group: Sequence[str]) -> Wishes:
         key, equals, value = word.partition("=")
         if not equals and key in FLAGS:
             made.values[key] = "true"
-        elif key in REFUSED:
-            raise cli_values.unsupported(f"-{switch} {word}", REFUSED[key])
         elif not equals:
             raise cli_values.unknown(f"-{switch}", word, [f"{name}=" for name in KEYS])
         else:
@@ -142,7 +138,7 @@ def configured(name: str, places: Iterable[pathlib.Path] | None = None) -> Wishe
     entries = _entries(path)
     if name not in entries:
         raise cli_values.unknown(f"-engine conf ({path})", name, entries)
-    return _of_entry(entries[name], f"{path}: {name}")
+    return _of_entry(entries[name])
 
 
 def _places() -> list[pathlib.Path]:
@@ -158,13 +154,13 @@ def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
         raise cli_values.refuse(str(path), str(error), allowed) from None
 
 
-def _of_entry(entry: cutechess.Configured, where: str) -> Wishes:
-    if entry.ponder:
-        raise cli_values.unsupported(f"{where}: ponder: true", REFUSED["ponder"])
+def _of_entry(entry: cutechess.Configured) -> Wishes:
     told = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
     known = {key: value for key, value in told.items() if value}
     if entry.white_pov:
         known["whitepov"] = "true"
+    if entry.ponder:
+        known["ponder"] = "true"
     return Wishes(known, list(entry.arguments), list(entry.init), dict(entry.options))
 
 
@@ -204,6 +200,7 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
             "options": wanted.options,
             "white_pov": cli_values.truth(f"{where} whitepov", values.get("whitepov", "false")),
             "init": tuple(wanted.init),
+            "ponder": _ponders(wanted, where),
         }
     )
     margin = cli_values.number(f"{where} timemargin", values.get("timemargin", "0"))
@@ -219,6 +216,15 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         ),
         stays=restart != "on",
     )
+
+
+def _ponders(wanted: Wishes, where: str) -> bool:
+    """Say whether an engine is to ponder; refuse an option that says the opposite."""
+    ponders = cli_values.truth(f"{where} ponder", wanted.values.get("ponder", "false"))
+    options = {name.lower(): value.lower() for name, value in wanted.options.items()}
+    if ponders and options.get("ponder", "true") != "true":
+        raise cli_values.refuse(where, "both ponder and option.Ponder=false", "one of the two")
+    return ponders
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -201,6 +201,7 @@ class Game:
             record=record if self.order.recorded else None,
             pgn=b"".join(self._pgn).decode(),
             unmet=tuple(result.unmet(told, self.order)),
+            remarks=tuple(told.get("remarks", ())),
         )
 
 

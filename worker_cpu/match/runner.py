@@ -252,7 +252,7 @@ class Runner:
             self._fill()
         finally:  # a game that cannot begin takes nothing from the one that has ended
             self._journal.write(slot, end)
-        self._report.notes(end.unmet)
+        self._report.notes([*end.unmet, *end.remarks])
         self._report.finished(slot, result)
         self._announce()
         if lane.spare is not None and (self._stopping or not self._queue):

@@ -61,6 +61,13 @@ class Reply(NamedTuple):
     result: contract.Result | None = None
 
 
+class Expected(NamedTuple):
+    """The reply that an engine ponders on, in UCI notation, and the words that tell it to."""
+
+    move: str
+    words: bytes
+
+
 @dataclasses.dataclass(frozen=True)
 class Aside:
     """What an engine said beside its moves: an end of the game, an offer of a draw."""
@@ -96,6 +103,17 @@ class Player(Protocol):
         ``last_san`` is the move before this turn, '' when the engine has seen it; a player
         that does not want SAN may be told it in any notation.
         """
+
+    def ponder(self, clocks: Clocks, expected: str) -> Expected | None:
+        """Let the engine think in its opponent's turn on the reply that it expects.
+
+        The board stands after its own move. ``None`` where it does not ponder, ponders without
+        being told, or there is nothing to think on: no legal reply, or one that ends the game.
+        """
+
+    @property
+    def ponderhit(self) -> bytes:
+        """Return the command that says that the expected reply was played."""
 
     def finder(self, *, fresh: bool) -> Finder:
         """Return a finder for one turn; ``fresh`` when output is at a line's start."""

@@ -73,6 +73,8 @@ def wishes(
     first = [*(_events(offer, event) if not event.free else ()), *_chess960(offer, order)]
     if own is not None and order.tell_opponent:
         first += _opponent(offer, order, own)
+    if own is not None and own.ponder and event.free:
+        first.append(Wish("Ponder", offer.known("Ponder"), "true", "true"))
     for wish in first:
         yield wish
         handled.add(wish.name.lower())

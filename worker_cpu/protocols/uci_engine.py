@@ -1,9 +1,11 @@
 """A UCI engine: handshake and player.
 
 The options are set after ``uciok`` and before ``ucinewgame``; the ``isready`` behind them
-is the only one of the game. Castling of Chess960 is king takes rook, which an engine has
-to offer by the option ``UCI_Chess960``. ``e7e8Q`` is ``e7e8q``: UCI's text shows small letters
-and forbids no capital, and TCEC's manager (cutechess) took both.
+is the only one of the game. An engine that is to ponder does so where it has the option
+``Ponder``, which says that it can, and names the reply that it expects. Castling of Chess960
+is king takes rook, which an engine has to offer by the option ``UCI_Chess960``. ``e7e8Q`` is
+``e7e8q``: UCI's text shows small letters and forbids no capital, and TCEC's manager (cutechess)
+took both.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from worker_cpu.protocols import base, options, uci
 
 NOTHING = base.Aside()
 NEW_GAME = b"ucinewgame\nisready\n"
+PONDER = "Ponder"  # the option, as the protocol text writes it
 OPTION_LIMIT = 1000  # options kept of one engine: more is a flood, not an offer
 
 
@@ -49,6 +52,7 @@ class UciHandshake:
         """Begin another game: the options stand, the engine clears its hash."""
         self._spec, self._order = order.engine(side), order
         self._player = UciPlayer(game, side)
+        self._set_pondering()
         self._prepare(now_ns)
         return NEW_GAME
 
@@ -103,8 +107,13 @@ class UciHandshake:
             return b""
         plan = options.plan(self._offered, self._order, self._spec)
         self._settings = plan.settings
+        self._set_pondering()
         first = b"".join(f"{line}\n".encode() for line in self._spec.init)
         return first + b"".join(plan.commands) + NEW_GAME
+
+    def _set_pondering(self) -> None:
+        able = any(setting.name == PONDER and setting.set == "true" for setting in self._settings)
+        self._player.ponders = self._spec.ponder and able
 
     def _prepare(self, now_ns: int) -> None:
         self.phase = base.Phase.PREPARING
@@ -115,15 +124,31 @@ class UciPlayer:
     """A UCI engine at its turns."""
 
     stop = b"stop\n"
+    ponderhit = b"ponderhit\n"
     wants_san = False
 
     def __init__(self, game: board.GameBoard, side: contract.Side) -> None:
         self._game, self._side = game, side
+        self.ponders = False
 
     def go(self, clocks: base.Clocks, last_san: str) -> bytes:  # noqa: ARG002 - as above
         """Write ``position`` and ``go`` as one piece."""
         limits = _limits(clocks[self._side], clocks)
         return uci.position_and_go(self._game.position_command(), limits)
+
+    def ponder(self, clocks: base.Clocks, expected: str) -> base.Expected | None:
+        """Write ``position`` with the expected reply, and ``go ponder`` with both clocks."""
+        reply = self.read_move(expected) if self.ponders else None
+        if reply is None:
+            return None
+        after = self._game.position().copy(stack=False)
+        move = after.uci(reply)
+        after.push(reply)
+        if not any(after.generate_legal_moves()):
+            return None
+        limits = _limits(clocks[self._side], clocks)
+        position = f"{self._game.position_command()} {move}"
+        return base.Expected(move, uci.position_and_go(position, limits, ponder=True))
 
     def finder(self, *, fresh: bool) -> uci.MoveFinder:
         """Return a finder of ``bestmove``."""
@@ -152,7 +177,7 @@ def _limits(own: clock.EngineClock, clocks: base.Clocks) -> dict[str, int]:
     control = own.control
     limits: dict[str, int] = {}
     if control.move_ms is not None:
-        limits["movetime"] = control.move_ms
+        limits["movetime"] = own.told_ms()  # less than the control's behind a search in vain
     elif control.base_ms:
         limits |= _clock_times(clocks, own.told_ms())
         if own.moves_to_go is not None:

@@ -178,7 +178,8 @@ class XboardHandshake:
             words.append(f"variant {self._order.variant}\n".encode())
         control = self._order.control(self._side)
         bound_ms = self._order.timeouts.move_ms
-        words += [xboard.time_control(control, bound_ms), b"post\n", b"easy\n"]
+        words += [xboard.time_control(control, bound_ms), b"post\n"]
+        words.append(b"hard\n" if self._order.engine(self._side).ponder else b"easy\n")
         words.append(b"force\n")
         answers = self._has("ping") and self._has("setboard")
         self._probing = self._game.chess960 and answers and not self._has("san")
@@ -237,6 +238,7 @@ class XboardPlayer:
     """An XBoard engine at its turns."""
 
     stop = b"?\n"
+    ponderhit = b""
 
     def __init__(
         self,
@@ -265,6 +267,9 @@ class XboardPlayer:
             words += b"go\n"
             self._forced = False
         return words
+
+    def ponder(self, clocks: base.Clocks, expected: str) -> None:
+        """Return ``None``: after ``hard`` it ponders by itself, and its turn begins as ever."""
 
     def told(self, move: str, san: str) -> bytes:
         """Write a move (UCI notation and SAN) as this engine reads moves."""

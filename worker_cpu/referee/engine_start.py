@@ -48,7 +48,7 @@ class Start:
         self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
 
-    def run(self, cpus: Sequence[int] | None) -> contract.Outcome | None:
+    def run(self, cpus: Sequence[Sequence[int]]) -> contract.Outcome | None:
         """Start both engines; return who lost by not starting, or ``None`` when both run."""
         if self._order.sandbox and self._confinement.kind != self._order.sandbox:
             needed = f"the season needs {self._order.sandbox}, this host gives none"
@@ -98,7 +98,7 @@ class Start:
         return {"sandbox": "plain", "box": address.box, "gpus": address.gpus}
 
     def _begin(
-        self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
+        self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[Sequence[int]]
     ) -> str:
         self._lines[side] = local.LineSplitter()
         if side not in self._seated:
@@ -113,7 +113,7 @@ class Start:
         self,
         seat: local.LocalSeat,
         environment: Mapping[str, str],
-        cpus: Sequence[int] | None,
+        cpus: Sequence[Sequence[int]],
     ) -> str:
         """Start an engine again that was kept, and ended before this game had begun for it."""
         self._table.asked(seat)
@@ -123,7 +123,7 @@ class Start:
         return self._begin(seat.side, environment, cpus)
 
     def _spawn(
-        self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[int] | None
+        self, side: contract.Side, environment: Mapping[str, str], cpus: Sequence[Sequence[int]]
     ) -> str:
         address = self._order.seats.get(side)
         if address is not None:
@@ -136,7 +136,9 @@ class Start:
         try:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
-            problem = self._table.dead_man.spawn(seat, spec, environment, cpus, confined)
+            own = self._own_cores(cpus)
+            problem = self._table.dead_man.spawn(seat, spec, environment, own or None, confined)
+            seat.cpus = own
         except (supervisor_client.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
             raise errors.InterruptedGameError(io_loop.SANDBOX_FAILED, str(error)) from error
@@ -144,6 +146,11 @@ class Start:
             seat.close()
             raise
         return self._take_seat(seat, problem)
+
+    def _own_cores(self, cpus: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        """Return the cores of a new engine: those that no other has, where each has its own."""
+        taken = {seat.cpus for seat in self._table.seats.values()} if len(cpus) > 1 else set()
+        return next((own for own in map(tuple, cpus) if own not in taken), ())
 
     def _bridge(
         self,

@@ -7,6 +7,8 @@ CUP-5b); an engine's end is a verdict only after the dead man was asked who ende
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import gc
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,7 @@ import chess
 from orchestrator import contract
 from orchestrator.arbiter import board, clock, verdict
 from orchestrator.arbiter.adjudication import judge
-from worker_cpu.engines import sandbox
+from worker_cpu.engines import local, sandbox
 from worker_cpu.protocols import base
 from worker_cpu.referee import (
     engine_reuse,
@@ -25,11 +27,12 @@ from worker_cpu.referee import (
     io_loop,
     plies,
     ply_reporter,
+    pondering,
     resume,
     search_clock,
     tablebases,
 )
-from worker_cpu.wire import frames
+from worker_cpu.wire import errors, frames
 
 TOLD_AHEAD_NS = 5_000_000_000  # ns: so often at most a match's link hears of a later stall
 _NS = 1_000_000  # ns per ms
@@ -62,14 +65,21 @@ class Game:
         self._spells = True
         self._telling = ply_reporter.Telling(table, order)
         self._thinking: contract.Side | None = None
+        self._expected: dict[contract.Side, base.Expected] = {}
+        self._searches: dict[contract.Side, pondering.Search] = {}
+        self._broke_off: set[contract.Side] = set()
+        self._restless: set[contract.Side] = set()
         self._last_san = ""
         self._began_ms = time.time_ns() // _NS
         self._last_stop_ns = 0
         self._announced_ns = 0
         self.late: dict[str, Any] | None = None  # of a flag: when, what it took, and beyond it
 
-    def play(self, cpus: Sequence[int] | None) -> contract.Outcome:
-        """Play to the end; raise ``InterruptedGameError`` where there is no verdict."""
+    def play(self, cpus: Sequence[Sequence[int]]) -> contract.Outcome:
+        """Play to the end; raise ``InterruptedGameError`` where there is no verdict.
+
+        ``cpus`` are the cores of both engines, or of one and of the other; none: anywhere.
+        """
         if self._ended is not None:
             return self._ended  # an interruption took the word of its end, not the end
         outcome = self._start.run(cpus)
@@ -82,6 +92,7 @@ class Game:
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
+        self._rest()
         return outcome
 
     def reports(self) -> dict[contract.Side, contract.EngineReport]:
@@ -97,7 +108,7 @@ class Game:
         ready = [side for side, hand in self.hands().items() if _goes_on(hand)]
         faulty = outcome.loser if outcome.ending in engine_reuse.FAULTS else None
         ended = [seat.side for seat in self._table.ended]
-        busy = [self._thinking, faulty, *ended]
+        busy = [self._thinking, faulty, *ended, *self._restless]
         return [side for side in self._order.keep if side in ready and side not in busy]
 
     def close(self) -> None:
@@ -106,8 +117,14 @@ class Game:
             self._tables.close()
 
     def remarks(self) -> list[str]:
-        """Return what the record has to say beside: tables that were asked for in vain."""
-        return [] if self._tables is None else list(self._tables.remarks)
+        """Return what the record has to say beside: tables in vain, searches broken off."""
+        told = [] if self._tables is None else list(self._tables.remarks)
+        return told + [
+            f"{self._order.engine(side).name}: bestmove while it pondered, before ponderhit or stop"
+            " (the protocol forbids it); it was told to search again in its turn"
+            for side in io_loop.SIDES
+            if side in self._broke_off
+        ]
 
     def _ply(self) -> contract.Outcome | None:
         """Let one engine move; return the outcome when the game has ended."""
@@ -115,34 +132,136 @@ class Game:
         seat, player = self._table.seats[side], self._players[side]
         command = player.go(self._clocks, self._last_san)
         self._table.drain(seat)
+        pondered = self._end_search(side)
         aside = player.aside(seat.take_aside())
         if aside.ends is not None:
             return self._ended_by(side, aside.ends)
         self._offers[side] = aside.offers_draw
-        allowance_ns, timeouts = self._clocks[side].allowance_ns(), self._order.timeouts
+        self._ponder(verdict.opponent(side))
+        if pondered.kind == "hit":
+            command = player.ponderhit
+        elif pondered.kind == "miss":
+            recalled = self._recall(side, pondered)
+            if isinstance(recalled, contract.Outcome):
+                return recalled
+            pondered = recalled
+            command = player.go(self._after(side, pondered), self._last_san)
+        thought = self._think(side, command, pondered)
+        if isinstance(thought, contract.Outcome):
+            return thought
+        return self._answered(side, thought, pondered)
+
+    def _think(
+        self, side: contract.Side, command: bytes, pondered: pondering.Pondered
+    ) -> search_clock.Answered | contract.Outcome:
+        """Run a side's clock until it answers; return the outcome when it does not."""
+        seat, timeouts = self._table.seats[side], self._order.timeouts
+        allowance_ns = self._clocks[side].allowance_ns() - pondered.spent_ns
         now = time.monotonic_ns()
         stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
         stall_ns += seat.slack_ns
-        announcement = self._announcement(side, now, stall_ns)
+        announcement = self._announcement(side, now, stall_ns, pondered)
         self._thinking = side
         thought = search_clock.think(
-            self._table, seat, player, command, announcement, allowance_ns, timeouts
+            self._table,
+            seat,
+            self._players[side],
+            command,
+            announcement,
+            allowance_ns,
+            timeouts,
+            pondered.finder,
         )
         if isinstance(thought, search_clock.Left):
             return self._table.disconnected(thought.seat)
         if isinstance(thought, search_clock.Unanswered):
-            return self._unanswered(side, thought)
+            return self._unanswered(side, thought, pondered)
         self._thinking = None
         seat.set_aside(thought.rest)
-        return self._answered(side, thought)
+        return thought
 
-    def _announcement(self, side: contract.Side, now: int, stall_ns: int) -> bytes:
+    # -- pondering -----------------------------------------------------------------------
+
+    def _ponder(self, side: contract.Side) -> None:
+        """Let the engine that has moved think on the reply it expects; no clock runs yet."""
+        expected = self._expected.pop(side, None)
+        if expected is None:
+            return
+        seat = self._table.seats[side]
+        search = pondering.Search(seat, self._players[side], expected.move)
+        search.started_ns = self._table.say(seat, expected.words)
+        self._searches[side] = search
+
+    def _end_search(self, side: contract.Side) -> pondering.Pondered:
+        """Return what has become of the search that a side began in its opponent's turn."""
+        search = self._searches.pop(side, None)
+        pondered = pondering.NOT if search is None else search.end(self.board.moves[-1])
+        if pondered.kind == "early":
+            self._broke_off.add(side)
+        return pondered
+
+    def _recall(
+        self, side: contract.Side, pondered: pondering.Pondered
+    ) -> pondering.Pondered | contract.Outcome:
+        """End a search in vain on the engine's clock, which starts with ``stop``."""
+        stopped = self._think(side, self._players[side].stop, pondered)
+        if isinstance(stopped, contract.Outcome):
+            return stopped
+        own, spent_ns = self._clocks[side], self._charged(side, stopped)
+        if spent_ns > own.allowance_ns():
+            allowed = own.allowance_ns()
+            return self._flagged(side, stopped, own.charge(spent_ns), allowed)
+        return pondered._replace(
+            finder=None,
+            spent_ns=spent_ns,
+            network_ns=self._table.seats[side].network_ns or 0,
+            start_ns=stopped.start_ns,
+        )
+
+    def _after(self, side: contract.Side, pondered: pondering.Pondered) -> base.Clocks:
+        """Return both clocks as they stand behind a search in vain."""
+        own = copy.copy(self._clocks[side])
+        own.remaining_ns -= pondered.spent_ns
+        return {**self._clocks, side: own}
+
+    def _rest(self) -> None:
+        """Bring engines that still ponder to rest; who does not stop does not stay.
+
+        The outcome stands already: a dead man that is lost by now is found by who lets go.
+        """
+        finders: dict[local.LocalSeat, base.Finder] = {}
+        for side, search in self._searches.items():
+            seat = self._table.seats[side]
+            finder = search.end("").finder
+            if finder is not None and seat not in self._table.ended:
+                self._table.say(seat, self._players[side].stop)
+                finders[seat] = finder
+        self._searches.clear()
+        self._restless = {seat.side for seat in finders}
+        deadline = time.monotonic_ns() + self._order.timeouts.quit_ms * _NS
+        with contextlib.suppress(errors.InterruptedGameError):
+            while self._restless.intersection(self._order.keep):
+                patience_ns = deadline - time.monotonic_ns()
+                if patience_ns <= 0:
+                    return
+                for heard in self._table.hear(patience_ns):
+                    finder = finders.get(heard.seat)
+                    if finder is not None and finder.feed(heard.data) is not None:
+                        self._restless.discard(heard.seat.side)
+                self._restless -= {seat.side for seat in self._table.ended}
+
+    # -- the clock -----------------------------------------------------------------------
+
+    def _announcement(
+        self, side: contract.Side, now: int, stall_ns: int, pondered: pondering.Pondered
+    ) -> bytes:
         """Return THINK's JSON; where nobody looks on only a later stall is told, in advance."""
         if not self._order.traffic:
             if stall_ns <= self._announced_ns:
                 return b""
             self._announced_ns = stall_ns = stall_ns + TOLD_AHEAD_NS
-        white, black = self._clocks["white"], self._clocks["black"]
+        clocks = self._after(side, pondered) if pondered.spent_ns else self._clocks
+        white, black = clocks["white"], clocks["black"]
         return (
             f'{{"ply":{self.board.ply + 1},"side":"{side}",'
             f'"white_clock_ns":{white.remaining_ns},"black_clock_ns":{black.remaining_ns},'
@@ -150,15 +269,20 @@ class Game:
         ).encode()
 
     def _unanswered(
-        self, side: contract.Side, thought: search_clock.Unanswered
+        self,
+        side: contract.Side,
+        thought: search_clock.Unanswered,
+        pondered: pondering.Pondered,
     ) -> contract.Outcome:
         self._table.asked(self._table.seats[side], wait_ms=0)
         self._table.seats[side].confirm_silence()
-        think_ns = self._charged(side, thought)
+        think_ns = self._charged(side, thought) + pondered.spent_ns
         self._note_late(side, thought, think_ns, think_ns - self._clocks[side].allowance_ns())
         if thought.begun:  # it did answer, but never ended its line
             return verdict.time(side, "an answer without a line end")
         waited = think_ns // _NS
+        if pondered.kind == "miss" and pondered.finder is not None:
+            return verdict.stall(side, f"it pondered; no bestmove within {waited} ms of stop")
         return verdict.stall(side, f"no answer within {waited} ms")
 
     def _ended_by(self, side: contract.Side, reply: base.Reply) -> contract.Outcome:
@@ -168,16 +292,28 @@ class Game:
         right = None if reply.result is None else self.board.bears_out(reply.result)
         return right or verdict.false_claim(side, reply.text)
 
+    def _flagged(
+        self,
+        side: contract.Side,
+        thought: search_clock.Answered,
+        charge: clock.Charge,
+        allowed_ns: int,
+    ) -> contract.Outcome:
+        self._note_late(side, thought, charge.think_ns, charge.think_ns - allowed_ns)
+        text = f"{charge.think_ns / _NS:.3f} ms of {allowed_ns / _NS:.3f} ms"
+        return verdict.time(side, text)
+
     def _answered(
-        self, side: contract.Side, thought: search_clock.Answered
+        self,
+        side: contract.Side,
+        thought: search_clock.Answered,
+        pondered: pondering.Pondered,
     ) -> contract.Outcome | None:
         own = self._clocks[side]
-        allowed = own.allowance_ns()
-        charge = own.charge(self._charged(side, thought))
+        allowed_ns = own.allowance_ns()
+        charge = own.charge(self._charged(side, thought) + pondered.spent_ns)
         if charge.flagged:
-            self._note_late(side, thought, charge.think_ns, charge.think_ns - allowed)
-            text = f"{charge.think_ns / _NS:.3f} ms of {allowed / _NS:.3f} ms"
-            return verdict.time(side, text)
+            return self._flagged(side, thought, charge, allowed_ns)
         player = self._players[side]
         reply = player.reply(thought.line)
         if reply.kind != "move":
@@ -186,7 +322,8 @@ class Game:
         if move is None:
             return verdict.illegal(side, reply.text or "(no move)")
         self._push(move)
-        search = self._search(side, thought.output) if self._reads_scores else None
+        output = pondered.output + thought.output
+        search = self._search(side, output) if self._reads_scores else None
         score = None if search is None else search.score
         ruled = self._judge.rule(self.board.position(), self.board.ply, score)
         outcome = self.board.ending() or ruled
@@ -194,12 +331,20 @@ class Game:
         if outcome is None and self._order.agreed_draws and all(self._offers.values()):
             outcome = verdict.agreement()
         if self._order.recorded or self._order.pgn:
-            ply = self._played(side, reply, thought, charge)
+            ply = self._played(side, reply, thought, charge, pondered)
             self._telling.take(ply, self._last_san, search)
         self._last_stop_ns = thought.stop_ns
+        if outcome is None and reply.ponder is not None and self._order.engine(side).ponder:
+            self._expect(side, reply.ponder)
         if outcome is None and self._order.journaled:
             self._telling.wait_for_link()
         return outcome
+
+    def _expect(self, side: contract.Side, text: str) -> None:
+        """Note the reply that an engine expects, for its search in the opponent's turn."""
+        expected = self._players[side].ponder(self._clocks, text)
+        if expected is not None:
+            self._expected[side] = expected
 
     def _charged(
         self, side: contract.Side, thought: search_clock.Answered | search_clock.Unanswered
@@ -227,23 +372,28 @@ class Game:
         reply: base.Reply,
         thought: search_clock.Answered,
         charge: clock.Charge,
+        pondered: pondering.Pondered,
     ) -> plies.Played:
-        gap_ns = thought.start_ns - self._last_stop_ns if self._last_stop_ns else 0
+        start_ns = thought.start_ns if pondered.start_ns is None else pondered.start_ns
+        gap_ns = start_ns - self._last_stop_ns if self._last_stop_ns else 0
+        network_ns = self._table.seats[side].network_ns
         return plies.Played(
             ply=self.board.ply,
             side=side,
             move=self.board.moves[-1],
             reply=reply,
-            output=thought.output,
+            output=pondered.output + thought.output,
             charge=charge,
-            start_ns=thought.start_ns,
+            start_ns=start_ns,
             gap_ns=gap_ns,
             waited_ns=self._telling.waited_ns,
             white_clock_ns=self._clocks["white"].remaining_ns,
             black_clock_ns=self._clocks["black"].remaining_ns,
             counters=self._judge.counters(self.board.position(), self.board.ply),
             offers_draw=self._offers[side],
-            network_ns=self._table.seats[side].network_ns,
+            network_ns=None if network_ns is None else network_ns + pondered.network_ns,
+            pondered=pondered.kind,
+            pondered_ns=pondered.lasted_ns(start_ns),
         )
 
     def _hear_offer(self, side: contract.Side, thought: search_clock.Answered) -> None:

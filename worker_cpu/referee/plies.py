@@ -9,7 +9,7 @@ needs is kept as it is, and read and written down when both clocks have stopped 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from orchestrator import contract
 from orchestrator.arbiter import clock
@@ -39,6 +39,8 @@ class Played(NamedTuple):
     counters: contract.Counters
     offers_draw: bool
     network_ns: int | None = None  # of a remote seat: what the network took
+    pondered: Literal["", "hit", "miss", "early"] = ""
+    pondered_ns: int | None = None
 
     def kept(self) -> Played:
         """Return the ply with no more of the output than is read later."""
@@ -79,6 +81,8 @@ def record(played: Played, found: base.Search) -> contract.PlyRecord:
         pv=found.pv,
         ponder=played.reply.ponder,
         counters=played.counters,
+        pondered=played.pondered,
+        pondered_ns=played.pondered_ns,
     )
 
 
@@ -108,6 +112,8 @@ def payload(played: Played, san: str, found: base.Search) -> bytes:
         "counters": played.counters.model_dump(),
         "said": "offers a draw" if played.offers_draw else "",
         "network_ns": played.network_ns,
+        "pondered": played.pondered,
+        "pondered_ns": played.pondered_ns,
     }
     return contract.dumps(ply).encode(errors="replace")
 

@@ -1,6 +1,7 @@
 """The referee: the process that plays games between two engine processes, and judges them.
 
 ``python -m worker_cpu.referee.process --link-fd N --deadman-fd N [--cpus 0] [--engine-cpus 1,2]``
+(``1,2/3,4`` where each engine has its own)
 
 It may be started ahead of its game: it waits for its order on the link's socket. It ends
 with its game (``playing``), unless the order lets engines stay (``keep``): then it waits for
@@ -34,7 +35,9 @@ LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow
 
 
 def referee(
-    table: io_loop.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+    table: io_loop.Desk,
+    cpus: Sequence[Sequence[int]] = (),
+    confinement: sandbox.Confinement | None = None,
 ) -> None:
     """Wait for an order, play it, say how it ended; go on while engines may stay."""
     order = _next_order(table)
@@ -97,7 +100,9 @@ def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str
 
 
 def run(
-    table: io_loop.Desk, cpus: Sequence[int] | None, confinement: sandbox.Confinement | None = None
+    table: io_loop.Desk,
+    cpus: Sequence[Sequence[int]] = (),
+    confinement: sandbox.Confinement | None = None,
 ) -> int:
     """Referee one game, or one after the other; return the exit status of the process."""
     try:
@@ -134,7 +139,9 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--link-fd", type=int, required=True)
     parser.add_argument("--deadman-fd", type=int, required=True)
     parser.add_argument("--cpus", type=_cpus, help="the referee's own cores")
-    parser.add_argument("--engine-cpus", type=_cpus, help="the engines' cores")
+    parser.add_argument(
+        "--engine-cpus", type=_cpu_sets, default=(), help="the engines' cores: both's, or A/B"
+    )
     parser.add_argument("--confine", type=sandbox.Confinement.decode, help="the engines' sandbox")
     return parser.parse_args(arguments)
 
@@ -153,6 +160,10 @@ def main(told: argparse.Namespace) -> int:
         return run(table, told.engine_cpus, told.confine)
     finally:
         table.close()
+
+
+def _cpu_sets(text: str) -> list[list[int]]:
+    return [_cpus(part) for part in text.split("/")]
 
 
 def _cpus(text: str) -> list[int]:

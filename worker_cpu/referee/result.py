@@ -45,6 +45,7 @@ class Ended:
     record: Callable[[], contract.GameRecord] | None = None
     pgn: str = ""
     unmet: tuple[Unmet, ...] = ()
+    remarks: tuple[str, ...] = ()  # what the referee has to say of the game beside its end
 
 
 def game_record(
@@ -110,7 +111,7 @@ def pgn(
 def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[Unmet]:
     """Yield what became of options that an engine did not take as its entry gives them."""
     for spec, side in ((order.white, told["white"]), (order.black, told["black"])):
-        given = {name.lower() for name in spec.options}
+        given = {name.lower() for name in spec.options} | ({"ponder"} if spec.ponder else set())
         for option in side["options"]:
             if option["remark"] and option["name"].lower() in given:
                 yield Unmet(spec.name, option["name"], option["asked"], option["remark"])

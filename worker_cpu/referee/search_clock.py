@@ -11,7 +11,6 @@ Invariants:
 
 from __future__ import annotations
 
-import collections
 import time
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from worker_cpu.protocols import base
 from worker_cpu.referee import io_loop
 from worker_cpu.wire import frames
 
-OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the last score
 _NS = 1_000_000  # ns per ms
 
 
@@ -52,24 +50,10 @@ class Left(NamedTuple):
     seat: local.LocalSeat
 
 
-class _Tail:
-    """The end of a search's output."""
-
-    def __init__(self) -> None:
-        self._chunks: collections.deque[bytes] = collections.deque()
-        self._size = 0
-
-    def add(self, chunk: bytes) -> None:
-        self._chunks.append(chunk)
-        self._size += len(chunk)
-        while self._size - len(self._chunks[0]) > OUTPUT_BYTES:
-            self._size -= len(self._chunks.popleft())
-
-    def around(self, line: bytes) -> tuple[bytes, bytes]:
-        """Return what stands before and behind the answer."""
-        text = b"".join(self._chunks)
-        before, _, rest = text.rpartition(line)
-        return before, rest
+def around(output: bytes, line: bytes) -> tuple[bytes, bytes]:
+    """Return what stands before and behind the answer."""
+    before, _, rest = output.rpartition(line)
+    return before, rest
 
 
 def think(
@@ -80,15 +64,17 @@ def think(
     announcement: bytes,
     allowance_ns: int,
     timeouts: contract.Timeouts,
+    finder: base.Finder | None = None,
 ) -> Answered | Unanswered | Left:
     """Run one engine's clock; ``announcement`` is THINK's JSON, empty for none.
 
-    What the engine wrote before has been drained, so that it is no answer.
+    What the engine wrote before has been drained, so that it is no answer. ``finder`` is that
+    of a search which was begun before: the engine pondered, and ``command`` ends that.
     """
     if table.ended:
         return Left(table.ended[0])
-    finder = player.finder(fresh=seat.at_line_start)
-    tail = _Tail()
+    finder = finder or player.finder(fresh=seat.at_line_start)
+    tail = local.Tail()
     if announcement:  # before the write: nothing is done behind it that could delay it
         table.channel.offer(frames.Kind.THINK, announcement)
     seat.arm(allowance_ns, player.stop)
@@ -104,7 +90,7 @@ def think(
             line = finder.feed(heard.data)
             if line is not None:
                 table.log_answer(seat, line, heard.at_ns)
-                return Answered(line, start_ns, heard.at_ns, *tail.around(line))
+                return Answered(line, start_ns, heard.at_ns, *around(tail.text(), line))
         if table.ended:
             return Left(table.ended[0])
         now = time.monotonic_ns()
