@@ -21,7 +21,7 @@ $(VENV)/.dev: $(VENV)/.farm requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
-	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm simulate season16 --seed 7 --serve"
+	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm season simulate season16 --seed 7 --serve"
 	$(BIN)/farm up --launch demo --until-finished --data .farm/demo-$$(date +%Y%m%d-%H%M%S)
 
 system:
@@ -44,12 +44,12 @@ types: $(VENV)/.dev ## Check types
 archive: $(VENV)/.dev ## Replay the games of 30 TCEC events through the rules, field by field (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
 
-audit: $(VENV)/.dev ## Check 30 TCEC events against the rule texts with `farm audit` (FARM_EVENTS=a folder of more)
+audit: $(VENV)/.dev ## Check 30 TCEC events against the rule texts with `farm season audit` (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/audit
 
 ARCHIVE ?= ../tcecgames
 tcec: $(VENV)/.dev ## Compare TCEC's archive with its season files 25 to 29 (ARCHIVE=a checkout of TCEC-Chess/tcecgames)
-	$(BIN)/farm audit $(foreach n,25 26 27 28 29,--season season$(n)) \
+	$(BIN)/farm season audit $(foreach n,25 26 27 28 29,--season season$(n)) \
 	  $(sort $(wildcard $(ARCHIVE)/master-archive/TCEC_Season_2[5-9]_-_*.pgn $(ARCHIVE)/master-archive/TCEC_Cup_1[2-6]_*.pgn))
 
 forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came true

@@ -116,7 +116,7 @@ SEASON = Board(
                 ),
                 _stat(
                     "Open questions",
-                    "Questions that wait for the organizers (`farm decisions`).",
+                    "Questions that wait for the organizers (`farm season decisions`).",
                     "short",
                     "farm_season_decisions_open{S}",
                     "{{season}}",
@@ -173,7 +173,7 @@ SEASON = Board(
                 ),
                 _stat(
                     "Flagged engines",
-                    "Flagged for a hidden book (`farm flags`).",
+                    "Flagged for a hidden book (`farm engine flags`).",
                     "short",
                     "farm_season_flags_open{S}",
                     "{{season}}",

@@ -100,7 +100,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
     if not seasons:
         for name, reason in (ledger.alarms() or emptied(seasons)).items():
             raise errors.LedgerDamagedError(f"season {name}: {reason}")
-        raise errors.RefusedError("no season has been launched; see `farm launch --help`")
+        raise errors.RefusedError("no season has been launched; see `farm season launch --help`")
     found = []
     for name in seasons:
         if not _over(ledger, name):

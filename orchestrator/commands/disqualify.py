@@ -36,7 +36,10 @@ def flags(season: str | None, *, as_json: bool) -> None:
         click.echo(f"{flag['engine']} in {flag['event']}: no search out of the book in {games}")
         about = f"{flag['engine']} --event {flag['event']}"
         about += f" --season {chosen.launched.id}" if named else ""
-        click.echo(f"  farm disqualify {about} --reason WHY, or farm dismiss {about} --reason WHY")
+        click.echo(
+            f"  farm engine disqualify {about} --reason WHY,"
+            f" or farm engine dismiss {about} --reason WHY"
+        )
     if not found:
         click.echo(f"{chosen.launched.id}: nobody is flagged")
 

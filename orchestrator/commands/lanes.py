@@ -42,7 +42,9 @@ def lanes(close: str | None, *, as_json: bool) -> None:
             f" priority {match['priority']}, share {match['share']}"
         )
     if matches:
-        click.echo("one that nobody keeps goes on by `farm test --id NAME`; Ctrl-C there ends it")
+        click.echo(
+            "one that nobody keeps goes on by `farm match test --id NAME`; Ctrl-C there ends it"
+        )
 
 
 def _close(ledger: store.RedisLedger, known: lane_store.RedisLanes, place: str) -> None:

@@ -93,7 +93,7 @@ def _taken(season: str) -> errors.RefusedError:
 @click.option(
     "--seed", help="Seed of all draws, to play a season again; default: a fresh secret one."
 )
-@click.option("--paused", is_flag=True, help="Begin no game before `farm resume`.")
+@click.option("--paused", is_flag=True, help="Begin no game before `farm season resume`.")
 @click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged facts.")
 @common.audited
 @common.json_option
@@ -148,7 +148,9 @@ def _facts(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, 
 
 def _sentence(facts: dict[str, Any]) -> str:
     verb = "would be launched" if facts["dry_run"] else "is launched"
-    paused, begins = (", paused,", "; `farm resume` begins it") if facts["paused"] else ("", "")
+    paused, begins = (
+        (", paused,", "; `farm season resume` begins it") if facts["paused"] else ("", "")
+    )
     return (
         f"{facts['season']} {verb}{paused} in {facts['hall']}: {len(facts['events'])} events,"
         f" {facts['games']} games; SHA-256 of the seed {facts['seed_sha256']}{begins}"

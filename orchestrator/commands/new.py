@@ -198,7 +198,7 @@ def _write(file: pathlib.Path, answers: Answers, *, as_json: bool) -> None:
     for line in describe.sentences(facts):
         click.echo(line)
     click.echo(f"\nWritten: {file}, {place}. Look at it, change it, then:")
-    click.echo(f"  farm check {file}")
+    click.echo(f"  farm season check {file}")
     click.echo(f"  farm up --launch {file} --until-finished")
 
 
@@ -263,9 +263,9 @@ def text(file: pathlib.Path, answers: Answers) -> str:
     identity = _slug(file.stem) or "season"
     return "\n".join(
         [
-            f"# {_line(answers.name)}. Check this file: farm check {file}",
+            f"# {_line(answers.name)}. Check this file: farm season check {file}",
             f"# Play it: farm up --launch {file}. All that a file can say: docs/season-file.md;",
-            "# keys and mistakes in your editor: farm schema season.",
+            "# keys and mistakes in your editor: farm season schema season.",
             "",
             "schema = 1",
             f"id = {_quoted(identity)}",
@@ -274,7 +274,7 @@ def text(file: pathlib.Path, answers: Answers) -> str:
             "",
             "# The engines in the order of their seeds, the strongest first.",
             *itertools.chain.from_iterable(_engines(answers.engines)),
-            "# Openings of three to five moves, balanced for Stockfish. `farm book` makes others.",
+            "# Openings of three to five moves, balanced for Stockfish; `farm match book`: more.",
             "[books.balanced]",
             f'file = "books/{data.BALANCED.name}"',
             'order = "random"                # drawn once at launch; or "sequential"',
@@ -376,7 +376,7 @@ _FINAL: Final = (
     '# id = "final"',
     '# name = "Final"',
     '# format = { kind = "match", games = 10, extensions = [{ games = 2, repeat = true }] }',
-    '# break = "10m"                 # opens that long after, or by `farm open-gate`',
+    '# break = "10m"                 # opens that long after, or by `farm season open-gate`',
     '# time_control = "10+5"',
     '# book = "balanced"',
     "",

@@ -21,7 +21,9 @@ SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.lin
 
 
 @click.command()
-@click.option("--at", help=f"Pause by itself then: {times.HELP} `farm resume` takes it back.")
+@click.option(
+    "--at", help=f"Pause by itself then: {times.HELP} `farm season resume` takes it back."
+)
 @season_change.act_on_season
 def pause(at: str | None, act: season_change.Act) -> None:
     """Start no new game; the running game is played to its end.
@@ -35,7 +37,7 @@ def pause(at: str | None, act: season_change.Act) -> None:
         lambda now: operations.pause(now, act.by, act.reason),
         lambda now: [api.Hold(now.launched.id, "pause", act.reason or f"paused by {act.by}")],
     )
-    sentence = f"{done.before.launched.id} is paused; `farm resume` goes on"
+    sentence = f"{done.before.launched.id} is paused; `farm season resume` goes on"
     act.report(done, {"paused": True}, sentence)
 
 
@@ -46,7 +48,7 @@ def _plan_pause(at: str, act: season_change.Act) -> None:
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
     told = f"{done.before.launched.id} pauses at {tables.moment(at_ms)}"
-    act.report(done, {"pauses_at_ms": at_ms}, f"{told}; `farm resume` takes it back")
+    act.report(done, {"pauses_at_ms": at_ms}, f"{told}; `farm season resume` takes it back")
 
 
 @click.command()

@@ -41,18 +41,18 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     for question in interrupted:
         click.echo(f"{question}: no tablebase has the position")
         click.echo(f"  choose one of {', '.join(interruption.ANSWERS)}")
-        click.echo(f"  farm decide {question} --choose ANSWER {rest}")
+        click.echo(f"  farm season decide {question} --choose ANSWER {rest}")
     for one in asked:
         level = ", ".join(one["engines"])
         if one["to"]:
             click.echo(f"{one['decision']}: {one['about']}")
             click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
-            click.echo(f"  farm decide {one['decision']} --choose ENGINE {rest}")
+            click.echo(f"  farm season decide {one['decision']} --choose ENGINE {rest}")
             continue
         click.echo(f"{one['decision']}: level are {level} ({one['about']})")
         click.echo(f"  choose {one['choose']} of {level}, best first")
         names = ",".join(["ENGINE"] * one["choose"])  # nothing that could be pasted unread
-        click.echo(f"  farm decide {one['decision']} --choose {names} {rest}")
+        click.echo(f"  farm season decide {one['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
 
@@ -208,4 +208,4 @@ def _correct(
     again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
     if again and name == "void":
         again = f"; a match has all its games (S16-8a): it is played again{again}"
-    agreed.report(done, facts, sentence + again, "; `farm resume` goes on")
+    agreed.report(done, facts, sentence + again, "; `farm season resume` goes on")

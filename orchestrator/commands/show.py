@@ -82,7 +82,7 @@ def _show(
 ) -> None:
     console = common.console()
     if not seasons and not alarms:
-        console.print("No season has been launched yet; `farm launch demo` starts one.")
+        console.print("No season has been launched yet; `farm season launch demo` starts one.")
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:

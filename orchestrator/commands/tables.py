@@ -72,10 +72,10 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
     caption = _how_far(view)
     if view["decisions"]:
         names = ", ".join(asked["decision"] for asked in view["decisions"])
-        caption.append(f"the organizers must decide {names} (`farm decisions`)")
+        caption.append(f"the organizers must decide {names} (`farm season decisions`)")
     if view["flags"]:
         names = ", ".join(flag["engine"] for flag in view["flags"])
-        caption.append(f"flagged for a hidden book: {names} (`farm flags`)")
+        caption.append(f"flagged for a hidden book: {names} (`farm engine flags`)")
     caption += [
         f"{engine}: {count} of {_allowed(event)} losses in {event['event']} excused by the host"
         for event in view["events"]
@@ -128,7 +128,7 @@ def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
     if event["status"] == "gate":
         left = f"opens {moment(event['opens_at_ms'])}"
         if event["opens_at_ms"] is None:
-            left = f"`farm open-gate {event['event']}`"
+            left = f"`farm season open-gate {event['event']}`"
     played = f"{event['games']['played']}/{event['games']['total']}"
     state = word(event["status"])
     return [event["event"], event["name"], state, played, event["time_control_words"], left]

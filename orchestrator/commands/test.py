@@ -93,7 +93,7 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
         keeper.close()
     _report(standing, spec, terms, directory, as_json=told["as_json"])
     if stopped:
-        click.echo(f"stopped; `farm test --id {spec.id}` goes on", err=True)
+        click.echo(f"stopped; `farm match test --id {spec.id}` goes on", err=True)
         raise click.exceptions.Exit(STOPPED)
     if told["self_check"] and standing.faults:
         raise errors.RefusedError(f"{spec.engines[0].name}: " + "; ".join(standing.faults))

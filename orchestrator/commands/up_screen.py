@@ -84,7 +84,9 @@ class Screen:
     def _tell_rest(self) -> None:
         """Say what there is to do where a farm has nothing to play from its start on."""
         if not self._states and not self._alarms and not common.emptied(()):
-            self._console.print(f"farm: no season yet: {self._command('launch FILE')} begins one")
+            self._console.print(
+                f"farm: no season yet: {self._command('season launch FILE')} begins one"
+            )
         elif all(folded.over for folded in self._states.values()):
             last = list(self._states.values())[-1]
             if not last.finished:
@@ -97,9 +99,9 @@ class Screen:
         if folded.finished:
             champion = rich.markup.escape(views.name(folded, folded.champion))
             self._console.print(f"{season} is over: {champion} is the champion", style="bold")
-        self._console.print(f"its tables: {self._command(f'standings {season}')}")
+        self._console.print(f"its tables: {self._command(f'season standings {season}')}")
         if all(one.over for one in self._states.values()):
-            another = self._command("launch FILE --id ANOTHER")
+            another = self._command("season launch FILE --id ANOTHER")
             self._console.print(f"another season: {another}; Ctrl-C ends the farm")
 
     def _command(self, words: str) -> str:
@@ -132,7 +134,7 @@ class Screen:
             self.look()
         except (errors.LedgerAwayError, errors.LedgerDamagedError) as error:
             self._console.print(f"the last game's result cannot be read now: {error}")
-            self._console.print(f"the farm keeps it; later: {self._command('schedule')}")
+            self._console.print(f"the farm keeps it; later: {self._command('season schedule')}")
             return
         for folded in self._states.values():
             if folded.running is not None and folded.running.hall == hall:
@@ -151,7 +153,7 @@ class Screen:
         if folded is not None and folded.held:
             raise errors.RefusedError(
                 f"{season} is held: {folded.held}; look at the logs, run `farm up` on the same"
-                " data, then `farm resume`"
+                " data, then `farm season resume`"
             )
         return folded if folded is not None and folded.finished else None
 
@@ -171,10 +173,12 @@ def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
         case entries.ATTEMPT_ENDED:
             return f"{data['game']}: interrupted ({data['cause']})"
         case entries.ATTEMPT_JUDGED:
-            asked = "; the organizers are asked (`farm decisions`)" if data.get("asks") else ""
+            asked = (
+                "; the organizers are asked (`farm season decisions`)" if data.get("asks") else ""
+            )
             return f"{data['game']}: {data['scenario']}: {data['evidence']}{asked}"
         case entries.DECISION_NEEDED:
-            return f"{data['decision']}: the organizers are asked (`farm decisions`)"
+            return f"{data['decision']}: the organizers are asked (`farm season decisions`)"
         case entries.DECIDED:
             by = data["name"] or data["reason"]
             return f"{data['decision']}: decided by {by}: {', '.join(data['choose'])}"

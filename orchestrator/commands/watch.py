@@ -175,10 +175,10 @@ class Screen:
             if event.status is events.Status.GATE:
                 left = f", opens {tables.moment(event.opens_at_ms)}"
                 if event.opens_at_ms is None:
-                    left = f", `farm open-gate {event_id}` begins it"
+                    left = f", `farm season open-gate {event_id}` begins it"
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
         if asked := ", ".join(awaited.decision for awaited in decisions.outstanding(seen)):
-            parts.append(f"the organizers must decide {asked} (`farm decisions`)")
+            parts.append(f"the organizers must decide {asked} (`farm season decisions`)")
         if seen.abandoned or seen.held or seen.paused:
             parts.append(seen.abandoned or seen.held or seen.paused)
         if seen.finished:

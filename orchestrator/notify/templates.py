@@ -16,37 +16,40 @@ from orchestrator.notify import notices
 WORDS: Final = {
     notices.Kind.DECISION: (
         "$season_name: the organizers must decide $decision",
-        "$question\n\nfarm decisions\nfarm decide $decision --choose ... --reason ...",
+        "$question\n\nfarm season decisions\nfarm season decide $decision --choose A --reason ...",
     ),
     notices.Kind.CRASH: (
         "$season_name: $engine crashed in $game",
         (
             "$details\nCrashes in $event: $crashes (disqualified after $limit).\n\n"
-            "farm evidence $game --for $engine"
+            "farm game evidence $game --for $engine"
         ),
     ),
     notices.Kind.SECOND_CRASH: (
         "$season_name: $engine is one crash from disqualification",
         (
             "$details ($game)\nCrashes in $event: $crashes of $limit.\n\n"
-            "farm evidence $game --for $engine"
+            "farm game evidence $game --for $engine"
         ),
     ),
     notices.Kind.DISQUALIFIED: (
         "$season_name: $engine is out of $event",
-        "$reason\n$then\n\nfarm standings --event $event",
+        "$reason\n$then\n\nfarm season standings --event $event",
     ),
     notices.Kind.EVENT_OVER: (
         "$season_name: $event is over",
-        "First: $best\n\nfarm standings --event $event",
+        "First: $best\n\nfarm season standings --event $event",
     ),
     notices.Kind.SEASON_OVER: (
         "$season_name is over",
-        "Champion: $champion\n\nfarm outcome $season\nfarm backup --to ...",
+        "Champion: $champion\n\nfarm season outcome $season\nfarm backup --to ...",
     ),
     notices.Kind.ABANDONED: (
         "$season_name is abandoned",
-        "$reason ($who)\nNothing more is played; what was played is kept.\n\nfarm log $season",
+        (
+            "$reason ($who)\nNothing more is played; what was played is kept.\n\n"
+            "farm season log $season"
+        ),
     ),
     notices.Kind.DEADLINE: (
         "$season_name: $event in $minutes minutes",
@@ -58,11 +61,11 @@ WORDS: Final = {
     ),
     notices.Kind.HELD: (
         "$season_name is held",
-        "$reason\n\nfarm status\nfarm resume\ndocs: runbooks/FarmSeasonHeld",
+        "$reason\n\nfarm status\nfarm season resume\ndocs: runbooks/FarmSeasonHeld",
     ),
     notices.Kind.FLAGGED: (
         "$season_name: $engine is flagged for a hidden book",
-        "In $event.\n\nfarm flags\nfarm dismiss $engine ...",
+        "In $event.\n\nfarm engine flags\nfarm engine dismiss $engine ...",
     ),
     notices.Kind.SERVICE_FAILED: (
         "$host: $service has failed",

@@ -133,7 +133,7 @@ class _Import:
         if event is None or event.cursor >= len(event.order):
             return (
                 "no game is paired that waits to be played: a gate or a decision is in the way"
-                " (`farm status` names it, `farm open-gate EVENT` opens a gate)"
+                " (`farm status` names it, `farm season open-gate EVENT` opens a gate)"
             )
         due = self._state.games[event.order[event.cursor]]
         if (due.white, due.black) == (white, black):

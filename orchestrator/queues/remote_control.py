@@ -17,9 +17,14 @@ from celery.worker import control
 log = structlog.get_logger()
 
 _ONE = "a worker has one child and plays one game; more halls or lanes play more"
-_LIMIT = "a game lasts as long as its clocks; `farm pause` begins no other, `farm abort` ends one"
-_QUEUE = "a worker hears its own queue; `farm pause` and `farm drain` stop it from playing"
-_GAME = "it would break the game off; `farm abort GAME` ends it under the rules"
+_LIMIT = (
+    "a game lasts as long as its clocks; `farm season pause` begins no other, `farm game abort`"
+    " ends one"
+)
+_QUEUE = (
+    "a worker hears its own queue; `farm season pause` and `farm host drain` stop it from playing"
+)
+_GAME = "it would break the game off; `farm game abort GAME` ends it under the rules"
 REFUSED = {
     **dict.fromkeys(("pool_grow", "pool_shrink", "pool_restart", "autoscale"), _ONE),
     **dict.fromkeys(("time_limit", "rate_limit"), _LIMIT),

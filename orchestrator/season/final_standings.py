@@ -51,7 +51,7 @@ def final_standings(
         raise errors.RefusedError(why)
     if not state.finished:
         asked = ", ".join(awaited.decision for awaited in decisions.outstanding(state))
-        why = f"; the organizers must decide {asked} (`farm decisions`)" if asked else ""
+        why = f"; the organizers must decide {asked} (`farm season decisions`)" if asked else ""
         raise errors.RefusedError(f"the season is not over; it has no outcome yet{why}")
     placings: list[Placing] = []
     seen = set(dropped)

@@ -77,7 +77,7 @@ def read(
     except FileNotFoundError:
         raise errors.RefusedError(
             f"{folder} has no record: the game is not finished, not archived yet, or of another"
-            " archive; see `farm games` and --archive"
+            " archive; see `farm game list` and --archive"
         ) from None
     except ValueError as error:
         raise errors.HostError(f"{folder / 'record.json'} is damaged; see `farm fsck`") from error

@@ -190,7 +190,7 @@ class Keeper:
             if times >= LOSSES:
                 raise errors.HostError(
                     f"{self._spec.id}: game {game} was lost {times} times, last because of"
-                    f" {self._why}; see the lane's log, and `farm test --id {self._spec.id}`"
+                    f" {self._why}; see the lane's log, and `farm match test --id {self._spec.id}`"
                     " goes on with it"
                 )
         counts, test = self._tally.counts(), self._terms.test

@@ -46,7 +46,7 @@ def run(place: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
         (("check", "demo"), "Champion: the winner of Demo Final"),
         (("simulate", "demo", "--seed", "1"), "Champion: "),
         (("forecast", "demo", "--runs", "4", "--processes", "0"), "Demo League"),
-        (("new", "mine.toml", "--engines", "a,b", "--yes"), "farm check mine.toml"),
+        (("new", "mine.toml", "--engines", "a,b", "--yes"), "farm season check mine.toml"),
     ],
     ids=lambda told: told[0] if isinstance(told, tuple) else "",
 )

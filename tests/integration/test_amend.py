@@ -253,7 +253,7 @@ def test_a_season_launched_paused_begins_with_the_resume(
 ) -> None:
     """Neither an event nor a game: what was played elsewhere can be imported first."""
     file = str(tmp_path / "season.toml")
-    assert "farm resume" in farm("launch", file, "--id", "again", "--paused", "--by", "ann")
+    assert "farm season resume" in farm("launch", file, "--id", "again", "--paused", "--by", "ann")
     server = loop.Server(ledger, tmp_path / "archive", ring=lambda hall: None)
     server.once()
     folded = common.fold(ledger, "again")

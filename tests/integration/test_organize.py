@@ -36,10 +36,10 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     play(ledger, 12)
     shown = farm("decisions")
     assert "choose 2 of e1, e2, e3, e4, best first" in shown
-    assert "farm decide league:place-1 --choose ENGINE,ENGINE" in shown
+    assert "farm season decide league:place-1 --choose ENGINE,ENGINE" in shown
     assert "--season test" not in shown
     assert "--reason WHY --season test" in farm("decisions", "test")
-    assert "farm decisions" in farm("status")
+    assert "farm season decisions" in farm("status")
     assert json.loads(farm("decisions", "--json"))[0]["choose"] == 2
     why = ("--by", "ann", "--reason", "lots were drawn")
     farm("decide", "league:place-1", "--choose", "e3", *why, code=2)
@@ -63,7 +63,7 @@ def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> N
     assert "nobody" in farm("log")
     play(ledger, 12)
     screen.look()
-    assert "league:place-1: the organizers are asked (`farm decisions`)\n" in told.getvalue()
+    assert "league:place-1: the organizers are asked (`farm season decisions`)\n" in told.getvalue()
     farm("decide", "league:place-1", "--choose", "e3,e1", "--by", "ann", "--reason", "lots")
     screen.look()
     assert told.getvalue().endswith("league:place-1: decided by ann: e3, e1\n")
@@ -85,7 +85,7 @@ def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> Non
     game = folded.ready_game() or ""
     order = orders.game_order(folded, game).encode()
     ledger.offer(driver.HALL, "test", game, order, folded.seq)
-    assert "farm pause" in farm("void", game, "--reason", "wrong list", code=3)
+    assert "farm season pause" in farm("void", game, "--reason", "wrong list", code=3)
     farm("pause", "--reason", "a question")
     farm("adjudicate", game, "--result", "1-0", "--reason", "power cut", "--dry-run")
     assert ledger.offered(driver.HALL) == {"test": game}

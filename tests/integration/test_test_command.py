@@ -84,11 +84,11 @@ def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> No
     with harness.Redis(tmp_path / "redis") as redis:
         environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR), "FARM_DATA": str(tmp_path)}
         assert _ended(environment, signal.SIGKILL, *words) == -signal.SIGKILL
-        assert "farm test --id NAME" in harness.farm("lanes", env=environment)
+        assert "farm match test --id NAME" in harness.farm("lanes", env=environment)
         assert _ended(environment, signal.SIGTERM) == 130
         shown = harness.farm("lanes", "--json", env=environment)
         assert json.loads(shown)["matches"] == []
-        assert "farm test" not in harness.farm("lanes", env=environment)
+        assert "farm match test" not in harness.farm("lanes", env=environment)
 
 
 def _ended(environment: dict[str, str], number: signal.Signals, *words: str) -> int:

@@ -159,8 +159,8 @@ def test_the_end_of_a_season_says_who_won_and_what_next(
     told = shown.look()
     champion = season.state.engines[season.state.champion].name
     assert f"test is over: {champion} is the champion" in told
-    assert "`FARM_DATA=/x farm standings test`" in told
-    assert "`FARM_DATA=/x farm launch FILE --id ANOTHER`; Ctrl-C ends the farm" in told
+    assert "`FARM_DATA=/x farm season standings test`" in told
+    assert "`FARM_DATA=/x farm season launch FILE --id ANOTHER`; Ctrl-C ends the farm" in told
     assert "is over" not in shown.look()
     again = Shown(machine, season)
     again.feed()
@@ -184,7 +184,7 @@ def test_a_farm_with_nothing_to_play_says_what_to_do(
 ) -> None:
     """Before the first season, and after an abandoned one."""
     shown = Shown(machine, season)
-    assert "no season yet: `FARM_DATA=/x farm launch FILE` begins one" in shown.look()
+    assert "no season yet: `FARM_DATA=/x farm season launch FILE` begins one" in shown.look()
     shown.feed()
     shown.look()
     season.append(abandoning.abandon(season.state, "ann", "by mistake"))

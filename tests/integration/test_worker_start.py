@@ -107,7 +107,7 @@ def test_a_lane_on_cores_of_another_ends_its_worker(
     }
     code, log = ended(supervisor.worker_command("hall-1", "a"), environment, tmp_path)
     assert code == 3, log
-    assert "farm lanes --close hall-1.old" in log
+    assert "farm host lanes --close hall-1.old" in log
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_shared_cores_are_refused_with_what_to_do() -> None:
     assert "hall-1 plays on this machine's cores 5" in why
     assert "another host" in why
     assert "--cpus" in why
-    assert "farm hosts forget cpu1" in why
+    assert "farm host forget cpu1" in why
 
 
 def test_cores_beside_the_halls_are_its_own() -> None:

@@ -172,7 +172,7 @@ def test_a_crash_is_told_once_by_every_channel(
     made(ledger, channels, tmp_path).once()
     [mail] = _Smtp.mails
     assert "Subject: Test Season: scripted-" in mail
-    assert "farm evidence league.1" in mail
+    assert "farm game evidence league.1" in mail
     [(body, signature)] = _Hook.told
     wanted = hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
     assert signature == f"sha256={wanted}"

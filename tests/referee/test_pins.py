@@ -55,7 +55,7 @@ def test_a_swapped_file_is_found(tmp_path: pathlib.Path, name: str) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(errors.HostError) as refused:
         checked.verify(pinned)
-    for told in ("Engine A", str(path), wanted, sha(swapped), "farm resume"):
+    for told in ("Engine A", str(path), wanted, sha(swapped), "farm season resume"):
         assert told in str(refused.value)
 
 
@@ -123,7 +123,7 @@ def test_a_program_that_cannot_be_started_here_is_the_hosts_fault(
         program.chmod(0o644)
     with pytest.raises(errors.HostError) as refused:
         checksums.require_programs(made.order(engine, engine))
-    for told in ("Engine A", "./engine", str(program), problem, "farm resume"):
+    for told in ("Engine A", "./engine", str(program), problem, "farm season resume"):
         assert told in str(refused.value)
 
 

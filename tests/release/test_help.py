@@ -134,6 +134,32 @@ def parse(words: list[str]) -> None:
             raise AssertionError(f"{context.command_path} {words}: {wrong}") from wrong
 
 
+SHELL = (
+    "docs/**/*.md",
+    "*.md",
+    "orchestrator/seasons/*.toml",
+    "Makefile",
+    "ansible/**/*",
+    "deploy/**/*",
+)
+IN_CODE = re.compile(r"^ *```.*?^ *```|`[^`]+`", re.DOTALL | re.MULTILINE)
+BEFORE = re.compile(rf"(?<![\w.-])farm\s+(?:{'|'.join(families.ALIASES)})(?![\w-])")
+# What was said before is said where the change is: "are taken as before, until release 0.3".
+TOLD = {("CHANGELOG.md", "farm launch")}
+
+
+def test_documents_say_commands_as_they_are_said_now() -> None:
+    """No command line of documents, units, playbooks and season files has a name of before."""
+    paths = {path for pattern in SHELL for path in ROOT.glob(pattern) if path.is_file()}
+    assert len(paths) > 200, "nearly nothing was read"
+    for path in paths:
+        text = path.read_bytes().decode(errors="replace")
+        parts = IN_CODE.findall(text) if path.suffix == ".md" else [text]
+        name = str(path.relative_to(ROOT))
+        said = {found for part in parts for found in BEFORE.findall(part)}
+        assert not {words for words in said if (name, words) not in TOLD}, name
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_the_first_documents_lead_somewhere(name: str) -> None:
     """Every relative link and every picture is a file of the repository."""

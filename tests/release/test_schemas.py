@@ -77,7 +77,7 @@ def test_the_committed_schema_is_what_the_program_prints(name: str) -> None:
     """Writing it again changes nothing."""
     done = testing.CliRunner().invoke(commands.farm, ["schema", name])
     path = REFERENCE / f"{name}.schema.json"
-    again = f"farm schema {name} > {path.relative_to(ROOT)}"
+    again = f"farm season schema {name} > {path.relative_to(ROOT)}"
     assert done.output == path.read_text(encoding="utf-8"), f"the models have changed: {again}"
 
 

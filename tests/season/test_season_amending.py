@@ -133,7 +133,7 @@ def test_who_cannot_leave_an_event_is_told_what_can_be_done(tmp_path: Path) -> N
     """At a gate: who comes next may have the seat; in the event before: the seat to come."""
     played = at_the_gate(tmp_path)
     first, _, third, _ = (row.engine for row in played.state.events["league"].rows)
-    way = f"`farm disqualify {first} --event final --with SUBSTITUTE`"
+    way = f"`farm engine disqualify {first} --event final --with SUBSTITUTE`"
     asked = (played.state, "final", first, *WHY, "disqualification")
     with pytest.raises(errors.RefusedError, match="not being played yet") as refused:
         disqualification.withdraw(*asked)
@@ -145,7 +145,9 @@ def test_who_cannot_leave_an_event_is_told_what_can_be_done(tmp_path: Path) -> N
     assert way in str(refused.value)
     with pytest.raises(errors.RefusedError) as refused:
         disqualification.withdraw(played.state, "final", first, *WHY)
-    assert f"`farm amend engine {first} --event final --with SUBSTITUTE`" in str(refused.value)
+    assert f"`farm season amend engine {first} --event final --with SUBSTITUTE`" in str(
+        refused.value
+    )
     new = played.state.engines[third]
     played.append(amend_substitute.replace(played.state, "final", first, new, "keep", *WHY))
     assert played.play().state.events["final"].entrants[0] == third
@@ -159,7 +161,7 @@ def test_who_leaves_no_league_to_come_is_told_to_let_it_begin(tmp_path: Path) ->
     while drafts := played.undelayed():
         played.append(drafts)
     first = played.state.events["league"].rows[0].engine
-    with pytest.raises(errors.RefusedError, match=r"begin \(`farm open-gate final`\)"):
+    with pytest.raises(errors.RefusedError, match=r"begin \(`farm season open-gate final`\)"):
         disqualification.withdraw(played.state, "final", first, *WHY, "disqualification")
     played.append(operations.open_gate(played.state, "final", *WHY))
     played.append(played.undelayed())
@@ -212,7 +214,7 @@ def test_impossible_substitutes_are_refused(
 def test_what_is_built_on_the_games_is_in_the_way(tmp_path: Path) -> None:
     """No substitute for a ranked event, a running game, an annulled match; never without why."""
     played = launched(tmp_path, games=3)
-    with pytest.raises(errors.RefusedError, match="farm pause"):
+    with pytest.raises(errors.RefusedError, match="farm season pause"):
         amend_substitute.replace(played.state, "league", "e1", NEW, "keep", *WHY)
     with pytest.raises(errors.UsageError, match="--reason"):
         amend_substitute.replace(played.state, "league", "e1", NEW, "keep", "ann", "")

@@ -83,7 +83,7 @@ def test_a_match_that_is_level_again_has_its_tiebreak(tmp_path: Path) -> None:
 def test_no_game_of_a_match_is_left_out(tmp_path: Path) -> None:
     """CUP-3a: a pair has both its games; none is voided, and none is played for nothing."""
     played = driver.paused(cup(tmp_path, driver.drawn).play(4))
-    with pytest.raises(errors.RefusedError, match=r"CUP-3a.*farm replay"):
+    with pytest.raises(errors.RefusedError, match=r"CUP-3a.*farm game replay"):
         corrections.void(played.state, "r4.2", *WHY)
     adjudicated(driver.resumed(played), "r4.4", "1-0")
     played.settle()
@@ -167,7 +167,7 @@ def test_somebody_goes_on_from_every_match(tmp_path: Path) -> None:
     slots = played.state.events["r8"].bracket
     alone = [a for a, b in zip(slots[::2], slots[1::2], strict=True) if not b]
     one, other = next(pair for pair in zip(slots[::2], slots[1::2], strict=True) if pair[1])
-    with pytest.raises(errors.RefusedError, match=r"goes on.*farm amend engine"):
+    with pytest.raises(errors.RefusedError, match=r"goes on.*farm season amend engine"):
         disqualification.withdraw(played.state, "r8", alone[0], *WHY)
     played.append(disqualification.withdraw(played.state, "r8", one, *WHY))
     with pytest.raises(errors.RefusedError, match="no rival left in r8"):
@@ -235,6 +235,6 @@ def test_no_engine_is_added_to_a_full_bracket() -> None:
     """CUP-1c: the 32 are 32; a 33rd would double the bracket, so it may only take a seat."""
     entry = model.EngineEntry(id="late", name="Late", command=("late",), rating=3000)
     played = driver.Driver.launched(driver.shipped("cup"))
-    with pytest.raises(errors.RefusedError, match=r"the 32 winners.*farm amend engine"):
+    with pytest.raises(errors.RefusedError, match=r"the 32 winners.*farm season amend engine"):
         engine_update.add(played.state, entry, "round-32", played.now_ms, *WHY)
     assert engine_update.add(played.state, entry, "", played.now_ms, *WHY)

@@ -214,7 +214,7 @@ def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
     new.append(plan.drafts)
     assert points(old) == points(new)
     final = archived(old, "final")
-    assert "farm open-gate" in planned(new, final).problems[0]
+    assert "farm season open-gate" in planned(new, final).problems[0]
     new.append(new.undelayed())
     new.append(operations.open_gate(new.state, "final", "ann", "it was played"))
     plan = planned(new, final, now_ms=old.now_ms)

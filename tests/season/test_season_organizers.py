@@ -310,7 +310,7 @@ def test_without_a_limit_a_crash_is_a_loss(tmp_path: Path) -> None:
 def test_withdrawal_does_the_same(tmp_path: Path) -> None:
     """The organizers take an engine out: only in a pause, with a reason, of a running event."""
     season = Organized.launched(driver.load(tmp_path, text(CHAIN)), driver.drawn).play(5)
-    with pytest.raises(errors.RefusedError, match="farm pause"):
+    with pytest.raises(errors.RefusedError, match="farm season pause"):
         disqualification.withdraw(season.state, "league", "e2", "ann", "author asked")
     season.append(operations.pause(season.state, "ann", "withdrawal"))
     for event, engine, reason, kind, match in (
@@ -386,7 +386,7 @@ def test_a_late_result_does_not_undo_the_organizers_word(loaded: load.Loaded) ->
 def test_corrections_need_a_pause_a_reason_and_a_standing_game(loaded: load.Loaded) -> None:
     """Everything else is refused in words that say what to do."""
     season = driver.Driver.launched(loaded, ordered()).play(3)
-    with pytest.raises(errors.RefusedError, match="farm pause"):
+    with pytest.raises(errors.RefusedError, match="farm season pause"):
         corrections.void(season.state, "league.1", "ann", "why")
     attempt = season.start("league.4")
     season.append(operations.pause(season.state, "ann", "a question"))

@@ -383,7 +383,7 @@ def test_an_unpinned_engine_is_pinned_by_its_update() -> None:
         ({"settings": {"l2": {"Hash": 99999}}}, "Hash = 99999 in event l2.*S16"),
         ({"settings": {"l9": {"Hash": 1}}}, "no such event"),
         ({"name": "Stoofvlees"}, "another engine's"),
-        ({"dropped": "gone"}, "farm withdraw"),
+        ({"dropped": "gone"}, "farm engine withdraw"),
     ],
 )
 def test_an_update_that_breaks_a_rule_is_refused(changes: dict[str, Any], found: str) -> None:

@@ -1,1 +1,1 @@
-"""``farm book``: opening books from game archives, by enumeration, or of Chess960."""
+"""``farm match book``: opening books from game archives, by enumeration, or of Chess960."""

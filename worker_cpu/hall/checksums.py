@@ -108,7 +108,8 @@ def _differs(
     where = "not in PATH" if path is None else str(path)
     return (
         f"{spec.name}: {name} ({where}) is not the pinned file: wanted SHA-256 {wanted}, found"
-        f" {found or 'no file that can be read'}; put the pinned file back, then `farm resume`"
+        f" {found or 'no file that can be read'}; put the pinned file back, then"
+        " `farm season resume`"
     )
 
 
@@ -118,7 +119,7 @@ def _absent(spec: contract.EngineSpec, path: pathlib.Path | None) -> str:
     problem = "cannot be executed" if there else "is not there"
     return (
         f"{spec.name}: its program {spec.command[0]} ({where}) {problem} on this host; put it"
-        " there, executable, then `farm resume`"
+        " there, executable, then `farm season resume`"
     )
 
 

@@ -42,7 +42,7 @@ def _refusal(seen: vitals.Vitals, own: frozenset[int]) -> str:
     place = f"hall {seen.hall}" if seen.hall else f"{seen.role} {seen.host}"
     remedy = (
         "run the kibitzer on another host, or give it cores (--cpus, FARM_KIBITZ_CPUS) that are"
-        f" not the hall's; a host that is no more: `farm hosts forget {seen.host}`"
+        f" not the hall's; a host that is no more: `farm host forget {seen.host}`"
     )
     if not seen.cores:
         return (

@@ -110,7 +110,7 @@ docs/match.md explains each, with examples. `farm match book`, `farm match test`
 def match(words: tuple[str, ...]) -> None:
     """Play engines against each other on this machine, without Redis."""
     if words[:1] == (COMPLIANCE,):
-        engine_check_command.check_engine.main(words[1:], "farm check engine")
+        engine_check_command.check_engine.main(words[1:], "farm engine check")
     code = play(words)
     if code:
         sys.exit(code)

@@ -115,7 +115,7 @@ def _junit(command: str, findings: Sequence[engine_check.Finding]) -> bytes:
     counts = collections.Counter(finding.state for finding in findings)
     suite = ET.Element(
         "testsuite",
-        name=f"farm check engine {_printable(command)}",
+        name=f"farm engine check {_printable(command)}",
         tests=str(len(findings)),
         failures=str(counts["failed"]),
         skipped=str(counts["skipped"]),

@@ -38,7 +38,7 @@ REFUSED = {
     "pgn": "write -pgnout FILE",
 }
 UNPLAYED = {  # tournaments of cutechess-cli
-    "knockout": "a season file has it (docs/season-file.md), farm launch plays it",
+    "knockout": "a season file has it (docs/season-file.md), farm season launch plays it",
     "pyramid": "write one match for each newcomer, -tournament gauntlet",
 }
 DIALECTS = ("farm", "fastchess", "cutechess")

@@ -60,6 +60,6 @@ def _tell_band(*, record: bool, known: bool, wrong: list[str]) -> None:
     if record:
         click.echo("recorded: every event begins only while the hosts are like this")
     elif not known:
-        click.echo("nothing is recorded yet: farm bench-host --record")
+        click.echo("nothing is recorded yet: farm host bench --record")
     elif not wrong:
         click.echo("all within the recorded band")

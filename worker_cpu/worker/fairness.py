@@ -237,7 +237,7 @@ def recorded(directory: pathlib.Path) -> Band | None:
         return None
     except (OSError, pydantic.ValidationError) as error:
         raise errors.HostError(
-            f"{path} cannot be read; record it again: farm bench-host --record"
+            f"{path} cannot be read; record it again: farm host bench --record"
         ) from error
 
 

@@ -98,7 +98,7 @@ class LaneKeeper:
         if reply.lane != self.lane.name:
             raise errors.RefusedError(
                 f"lane {place} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
-                f" or `farm lanes --close {self.lane.hall}.{reply.lane}` if that one is no more"
+                f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that is no more"
             )
         log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
 

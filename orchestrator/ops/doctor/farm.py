@@ -74,7 +74,7 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
         status="failed" if not worker or holds else "ok",
         found="; ".join(holds.values()) or worker or "no worker has ever opened it",
         why="one host plays the season's games (docs/explanation/one-referee-host.md)",
-        do="repair the host and `farm release-hall`" if holds else "start the hall's worker",
+        do="repair the host and `farm host release`" if holds else "start the hall's worker",
     )
 
 
@@ -101,7 +101,7 @@ def _host(name: str, seen: vitals.Vitals, now_ms: int) -> Iterator[contract.Find
         status="ok" if silent < SILENT_MS else "failed",
         found=f"told of itself {silent / 1000:.0f} s ago",
         why="a host that is away holds the games that need it up",
-        do="start its worker, `farm amend host --away`, or `farm hosts forget`",
+        do="start its worker, `farm season amend host --away`, or `farm host forget`",
     )
     offset, kept = seen.clock_offset_seconds, seen.clock_synchronized
     skewed = kept is False or (offset is not None and abs(offset) > SKEW_SECONDS)

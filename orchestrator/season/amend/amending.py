@@ -118,7 +118,7 @@ def move_gate(
     if not gated or not movable:
         raise errors.RefusedError(operations.why_no_gate(state, event))
     if opens_at_ms <= now_ms:
-        raise errors.UsageError("that time is past; `farm open-gate` opens a gate now")
+        raise errors.UsageError("that time is past; `farm season open-gate` opens a gate now")
     windows.require_no_deadline_after(state, event, opens_at_ms)
     fact = amendments.GateMoved(
         event=event_id,
@@ -136,7 +136,7 @@ def plan_pause(
     """Let the season pause by itself at a time; a later plan takes the place of an earlier."""
     state.require_unfinished()
     if at_ms <= now_ms:
-        raise errors.UsageError("that time is past; `farm pause` without --at pauses now")
+        raise errors.UsageError("that time is past; `farm season pause` without --at pauses now")
     why = reason or f"planned by {name}"
     fact = amendments.PausePlanned(at_ms=at_ms, reason=why, name=name)
     return [contract.Draft.of(amendments.PAUSE_PLANNED, fact)]

@@ -75,7 +75,7 @@ def add(
     for event in entered:
         if event.status not in submitted.NOT_STARTED:
             text = f"event {event.id} has started, nobody enters it any more; without --event"
-            seat = f"{engine.id} is a reserve, to which `farm amend engine` gives a seat"
+            seat = f"{engine.id} is a reserve, to which `farm season amend engine` gives a seat"
             raise errors.RefusedError(f"{text} {seat}")
         windows.require_window(state, event, engine.id, now_ms)
         _require_room(state, event)
@@ -150,7 +150,7 @@ def _listed_wrong(
     if wrong := checks.unboxed(entry):
         return f"{wrong}; allowed: the name of the GPU box that it runs on (S17-2b)"
     if entry.dropped:
-        return "its entry says that it is dropped; `farm withdraw` takes an engine out"
+        return "its entry says that it is dropped; `farm engine withdraw` takes an engine out"
     if any(other.name == engine.name and i != engine.id for i, other in state.engines.items()):
         return f"the name {engine.name!r} is another engine's; one name for each engine"
     unknown = sorted(set(engine.settings) - state.events.keys())
@@ -207,7 +207,7 @@ def _require_room(state: season_state.SeasonState, event: events.EventState) -> 
     for problem in checks.winners(season, event.spec, field):
         raise errors.RefusedError(
             f"{event.id} would send {problem.found}; allowed: {problem.allowed}; let the engine"
-            " take another's place (`farm amend engine`)"
+            " take another's place (`farm season amend engine`)"
         )
     name = event.spec.book
     if name is None or season.books[name].repeat:
@@ -218,7 +218,8 @@ def _require_room(state: season_state.SeasonState, event: events.EventState) -> 
     if needed > dealt:
         raise errors.RefusedError(
             f"{event.id} would need {needed} openings of the book {name}, which was dealt {dealt}"
-            " for it at the launch; let the engine take another's place (`farm amend engine`)"
+            " for it at the launch; let the engine take another's place"
+            " (`farm season amend engine`)"
         )
 
 

@@ -69,7 +69,7 @@ def require_open(
     if now is not None and event_id in {None, now.id}:
         later = f"; for an event to come say --event: {names}" if names else ""
         text = f"{engine} plays {now.id}: no update while it is played"
-        seat = "; for its seat there, a substitute: `farm amend engine`"
+        seat = "; for its seat there, a substitute: `farm season amend engine`"
         raise errors.RefusedError(f"{text}{_clause(rule(state, now).playing)}{later}{seat}")
     if not coming:
         raise errors.RefusedError(f"{engine} plays no event that is still to come")

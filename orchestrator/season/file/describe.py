@@ -121,7 +121,7 @@ def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
     )
     if row["break"]:
         opened = row["break"] == "operator"  # and by nothing else
-        wait = f"`farm open-gate {row['event']}`" if opened else f"a break of {row['break']}"
+        wait = f"`farm season open-gate {row['event']}`" if opened else f"a break of {row['break']}"
         yield f"  before it {wait}"
     if row["promotions"] or row["relegated"]:
         down = [f"last {row['relegated']} relegate"] if row["relegated"] else []

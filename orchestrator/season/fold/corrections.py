@@ -101,14 +101,14 @@ def void(
     if state.events[game.event].spec.format.kind == "knockout":
         raise errors.RefusedError(
             f"{game_id} is of a Cup match, which is played in whole pairs (CUP-3a): have it"
-            " played again (`farm replay`), or set its result (`farm adjudicate`)"
+            " played again (`farm game replay`), or set its result (`farm game adjudicate`)"
         )
     again = ""
     if state.events[game.event].spec.format.kind == "match":
         if game.open:
             raise errors.RefusedError(
                 f"{game_id} is of a match, whose games are all played and count (S16-8a, S16-8b):"
-                " set its result (`farm adjudicate`), or let it be played"
+                " set its result (`farm game adjudicate`), or let it be played"
             )
         again = replay_id(state, game_id)
     stays = _crash_stays(game, uncrashed)
@@ -161,7 +161,7 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
     if event.parts is not None and event.status is not events.Status.RUNNING:
         raise errors.RefusedError(
             f"{game_id} is of a playoff that has parted a tie of {event.parts.event}: to take the"
-            f" tie back, correct a game of {event.parts.event} (`farm adjudicate`, --cascade)"
+            f" tie back, correct a game of {event.parts.event} (`farm game adjudicate`, --cascade)"
         )
     if game_id not in event.order:
         raise errors.RefusedError(f"{game_id} was replaced or taken back; it counts no longer")

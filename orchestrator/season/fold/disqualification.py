@@ -112,7 +112,7 @@ def withdraw(
     if event.spec.format.kind == "match":
         raise errors.RefusedError(
             f"{event_id} is a match: annulling its games would leave no winner; adjudicate the"
-            " remaining games (`farm adjudicate`)"
+            " remaining games (`farm game adjudicate`)"
         )
     _require_winner(event, engine)
     return [_excluded(state, event, engine, cause, reason, name)]
@@ -123,7 +123,7 @@ def _require_winner(event: events.EventState, engine: str) -> None:
     if event.spec.format.kind == "knockout" and not _rival(event, engine):
         raise errors.RefusedError(
             f"{engine} has no rival left in {event.id}, so it goes on: give its seat to another"
-            " engine (`farm amend engine`), or withdraw it from the next round"
+            " engine (`farm season amend engine`), or withdraw it from the next round"
         )
 
 
@@ -143,7 +143,7 @@ def _why_nobody_leaves(
     event = state.events.get(event_id)
     if event is None:
         return f"no event {event_id!r} in this season; there are {', '.join(state.events)}"
-    command = "disqualify" if cause == "disqualification" else "amend engine"
+    command = "engine disqualify" if cause == "disqualification" else "season amend engine"
     if event.rows:
         over = f"event {event_id!r} is over and not being played; nobody can leave it any more"
         coming = [e.id for e in state.events.values() if not e.entrants and engine in _arrived(e)]
@@ -181,8 +181,8 @@ def _later(event: events.EventState) -> str:
     if event.spec.format.kind == "match":
         return ""
     shut = event.status is events.Status.GATE
-    begin = f"let it begin (`farm open-gate {event.id}`)" if shut else "let it begin"
-    return f". Without a substitute {begin}, `farm pause`, and give this command again"
+    begin = f"let it begin (`farm season open-gate {event.id}`)" if shut else "let it begin"
+    return f". Without a substitute {begin}, `farm season pause`, and give this command again"
 
 
 def require_still(state: season_state.SeasonState) -> None:
@@ -194,11 +194,11 @@ def require_still(state: season_state.SeasonState) -> None:
     state.require_unfinished()
     if not state.paused and not state.held:
         raise errors.RefusedError(
-            "pause the season first (`farm pause`): a game may begin any time"
+            "pause the season first (`farm season pause`): a game may begin any time"
         )
     if state.running is not None:
         raise errors.RefusedError(
-            f"{state.running.game} is in flight; let it end, or `farm abort` it first"
+            f"{state.running.game} is in flight; let it end, or `farm game abort` it first"
         )
 
 

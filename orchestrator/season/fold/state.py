@@ -176,7 +176,8 @@ class SeasonState:
             season = self.launched.id
             raise errors.RefusedError(
                 f"the season is over: {season} was abandoned ({self.abandoned}); nothing of it"
-                " changes any more. Another one is launched with an id of its own (`farm launch`)"
+                " changes any more. Another one is launched with an id of its own"
+                " (`farm season launch`)"
             )
 
     def game(self, game_id: str) -> events.Game:
@@ -185,7 +186,7 @@ class SeasonState:
             return self.games[game_id]
         except KeyError:
             raise errors.RefusedError(
-                f"no game {game_id!r} is paired in this season; `farm schedule` names them all"
+                f"no game {game_id!r} is paired in this season; `farm season schedule` names all"
             ) from None
 
     def ready_game(self) -> str | None:
