@@ -52,6 +52,10 @@ class Tape:
         """Return the one season."""
         return (self.season,) if self.shown else ()
 
+    def resting(self) -> dict[str, int]:
+        """Return none: nothing is archived."""
+        return {}
+
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
         """Return entries that have been played."""
         return list(self.journal[after : min(self.shown, after + limit)])

@@ -169,8 +169,9 @@ class Projector:
         self._compared = time.monotonic()
         self._shelf.offset_ms = self._source.now_ms() - time.time_ns() // 1_000_000
         self._kibitzing.catch_up()
+        resting = self._source.resting()
         for name, season in list(self.seasons.items()):
-            last = self._source.last(name)
+            last = resting.get(name) or self._source.last(name)
             if last < season.state.seq:
                 del self.seasons[name]  # Redis was restored: this is another journal now
                 self._renderings.pop(name, None)

@@ -101,9 +101,9 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
         for name, reason in (ledger.alarms() or emptied(seasons)).items():
             raise errors.LedgerDamagedError(f"season {name}: {reason}")
         raise errors.RefusedError("no season has been launched; see `farm season launch --help`")
-    found = []
+    found, resting = [], ledger.resting()
     for name in seasons:
-        if not _over(ledger, name):
+        if name not in resting and not _over(ledger, name):
             try:
                 folded = fold(ledger, name)
             except errors.LedgerDamagedError as error:

@@ -213,6 +213,10 @@ class Playback:
         """Return the one season."""
         return (self._season,)
 
+    def resting(self) -> dict[str, int]:
+        """Return none: nothing is archived."""
+        return {}
+
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
         """Return entries after a number, as far as they have happened."""
         return list(self._journal[after : min(self.last(journal), after + limit)])

@@ -241,6 +241,12 @@ class Ledger(Protocol):
     def seasons(self) -> tuple[str, ...]:
         """Return the ids of all launched seasons in the order of their launch."""
 
+    def resting(self) -> Mapping[str, int]:
+        """Return the seasons that are over and wholly archived, each with its last entry.
+
+        One whose journal has grown since is none of them.
+        """
+
     def append(
         self,
         journal: str,
@@ -279,8 +285,10 @@ class Ledger(Protocol):
     def run_id(self) -> str:
         """Return the name of the server process that answers: another after every restart."""
 
-    def set_checked(self, journal: str, run_id: str) -> bool:
+    def set_checked(self, journal: str, run_id: str, over: int = 0) -> bool:
         """Let halls write to a journal that was compared with its mirror in this server.
+
+        ``over`` is the last entry of a season that is over and wholly archived: it rests.
 
         Until then ``append``, ``claim``, ``complete``, ``give_up`` and ``revoke`` raise
         ``LedgerUncheckedError`` and change nothing. A launch is checked by itself, a restore

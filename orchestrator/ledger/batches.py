@@ -102,7 +102,7 @@ class RedisBatches:
 
     def claim(self, claim: Claim) -> Batch | api.Busy | api.NotReady:
         """Take the next games of the match whose turn it is among ``matches``."""
-        tables = ("", "next", "again", "served", "last", "mirrored")
+        tables = ("", "next", "repeats", "served", "last", "mirrored", "queue")
         names = [
             *self._leases(),
             self._keys.epoch,
@@ -164,8 +164,7 @@ class RedisBatches:
         names = [
             *self._leases(),
             self._keys.epoch,
-            self._keys.tests(),
-            self._keys.tests("again"),
+            *self._dealt(),
             self._keys.batches("refused"),
         ]
         raw = self.server.run("return_batch", names, batch, owner, token, int(refused))
@@ -173,13 +172,16 @@ class RedisBatches:
 
     def lapse(self) -> int:
         """End the batches whose leases have run out; return how many there were."""
-        names = [*self._leases(), self._keys.tests(), self._keys.tests("again")]
+        names = [*self._leases(), *self._dealt()]
         ended = 0
         while True:
             raw = self.server.run("lapse_batches", names, LAPSED_AT_ONCE)
             ended += int(raw[1])
             if int(raw[1]) < LAPSED_AT_ONCE:
                 return ended
+
+    def _dealt(self) -> Sequence[str]:
+        return [self._keys.tests(what) for what in ("", "repeats", "queue", "served")]
 
     def _leases(self) -> Sequence[str]:
         return [self._keys.batches(what) for what in ("", "due", "held")]

@@ -13,7 +13,8 @@ key                    type    meaning; life
 ``services``           hash    service (serve, backup) to the JSON of its last report; for ever
 ``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
 ``checked``            hash    ``<j>`` to the server (its run id) in which ``serve`` has
-                               compared it with its mirror; for ever
+                               compared it with its mirror; for ever; ``over <s>`` to the last
+                               entry of a season that is archived, until its journal grows
 ``alarms``             hash    ``<j>`` to what ``serve`` finds wrong with it; until it is put right
 ``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
                                op (``op`` names the append it came with); for ever
@@ -31,12 +32,15 @@ key                    type    meaning; life
 ``hall:<h>:live``      string  what is going on at this moment; its own short time to live
 ``hall:<h>:lanes``     hash    lane to what it has (JSON); until closed
 ``hall:<h>:leases``    hash    lane to the lease of its test game (JSON); while it runs
-``hall:<h>:lane-ended`` hash   lane to ``<attempt> <seq>`` of the test game it ended last
+``hall:<h>:due``       zset    lane by the end of its lease (Redis' ms); as ``leases``
+``hall:<h>:lane-ended`` hash   lane to ``<attempt> <game> <seq>`` of the test game it ended last
 ``hall:<h>:lane-tokens`` string counter: the n of the last token of a lane; for ever
 ``tests``              hash    open test match to what claims look at (JSON); while open
 ``tests:specs``        hash    open test match to its specification (JSON); while open
 ``tests:next``         hash    open test match to the next game to deal; while open
-``tests:again``        hash    open test match to games to deal again, with blanks between
+``tests:repeats``      zset    ``<match> <game>`` to deal again, ordered by its bytes; until dealt
+``tests:queue``        zset    open test matches by kind and turn, ordered by their bytes; while
+                               they have games to deal
 ``tests:served``       hash    open test match to games dealt by its share; while open
 ``tests:last``         hash    open test match to the last entry of its journal; while open
 ``tests:mirrored``     hash    open test match to the last entry in its mirror; while open
@@ -203,6 +207,10 @@ class Keys:
     def leases(self, hall: str) -> str:
         """Name the leases of a hall's lanes."""
         return f"{self.hall(hall)}:leases"
+
+    def due(self, hall: str) -> str:
+        """Name the lanes of a hall by the end of their leases."""
+        return f"{self.hall(hall)}:due"
 
     def lane_ended(self, hall: str) -> str:
         """Name the test games that a hall's lanes ended last."""

@@ -23,6 +23,19 @@ class _Open:
     last: int = 0
     mirrored: int = 0
 
+    def deal_again(self, games: Sequence[int]) -> None:
+        self.again = sorted({*self.again, *games})
+
+    def take(self, most: int) -> tuple[int, ...]:
+        games, self.again = self.again[:most], self.again[most:]
+        first = self.next
+        while self.next <= self.match.games and (
+            len(games) < most or (most > 1 and self.next > first and self.next % 2 == 0)
+        ):
+            games.append(self.next)
+            self.next += 1
+        return tuple(games)
+
 
 class MemoryLanes:
     """The verbs of ``lanes.Lanes``, kept in this process."""
@@ -30,7 +43,7 @@ class MemoryLanes:
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger
         self._lanes: defaultdict[str, dict[str, lanes.Lane]] = defaultdict(dict)
-        self._ended: dict[tuple[str, str], tuple[str, int]] = {}
+        self._ended: dict[tuple[str, str], tuple[str, int, int]] = {}  # attempt, game, entry
         self._tokens: defaultdict[str, int] = defaultdict(int)
         self._ttl_ms: dict[str, int] = {}
         self._dealt_by: dict[str, _Open] = {}
@@ -83,7 +96,7 @@ class MemoryLanes:
                     if one.match.priority == match.priority
                 ]
                 served = int(min(peers, default=0) * match.share)
-                known = _Open(match, match.next, list(match.again), served)
+                known = _Open(match, match.next, sorted(match.again), served)
                 self._open[match.id] = known
             known.match = match
             if self._last(match.id) == 0:
@@ -128,13 +141,13 @@ class MemoryLanes:
             held = self._ledger.lane_leases[claim.hall]
             for lease in list(held.values()):
                 if lease.attempt == claim.attempt and lease.token.epoch == self._ledger.epoch:
-                    return lanes.Dealt(lease.token, lease.match, lease.game)
+                    return lanes.Dealt(lease.token, lease.match, lease.games)
                 self._drop_if_over(lease)
             refused = self._refusal(claim)
             if refused is not None:
                 return refused
             lane = self._lanes[claim.hall].get(claim.lane)
-            over = self._ended.get((claim.hall, claim.lane), ("", 0))[0] == claim.attempt
+            over = self._ended.get((claim.hall, claim.lane), ("", 0, 0))[0] == claim.attempt
             if lane is None or lane.host != claim.host or over:
                 return api.NotReady()
             turn = self._turn(lane)
@@ -146,7 +159,7 @@ class MemoryLanes:
             del self._ledger.lane_leases[lease.hall][lease.lane]
             known = self._still_open(lease)
             if known is not None:
-                known.again.append(lease.game)
+                known.deal_again(lease.games)
 
     def _still_open(self, lease: lanes.Lease) -> _Open | None:
         """Return the match of a lease; a match opened again has dealt its game again."""
@@ -184,10 +197,8 @@ class MemoryLanes:
         return here and has_game and waiting <= lanes.LEAD and not match.needs.unmet(lane)
 
     def _deal(self, claim: lanes.LaneClaim, turn: _Open) -> lanes.Dealt:
-        fresh = not turn.again
-        game = turn.next if fresh else turn.again.pop(0)
-        turn.next += fresh
-        turn.served += 1
+        games = turn.take(claim.most)
+        turn.served += len(games)
         self._tokens[claim.hall] += 1
         token = contract.Token(self._ledger.epoch, self._tokens[claim.hall])
         self._ttl_ms[claim.attempt] = claim.ttl_ms
@@ -198,12 +209,12 @@ class MemoryLanes:
             attempt=claim.attempt,
             token=token,
             match=turn.match.id,
-            game=game,
+            games=games,
             worker=claim.worker,
             host=claim.host,
             deadline_ms=self._ledger.now_ms() + claim.ttl_ms,
         )
-        return lanes.Dealt(token, turn.match.id, game)
+        return lanes.Dealt(token, turn.match.id, games)
 
     def _held(
         self, hall: str, lane: str, token: contract.Token, attempt: str
@@ -227,27 +238,42 @@ class MemoryLanes:
             return api.Renewed(abort, self._ledger.drained(hall, lease.worker))
 
     def complete_lane(
-        self, lease: lanes.Lease, data: str, kind: str = lanes.GAME
-    ) -> api.Recorded | api.Fenced:
-        """Journal a result and free the lane. Of kind ``LOST`` the game is dealt again."""
+        self, lease: lanes.Lease, data: str, kind: str = lanes.GAME, *, goes_on: bool = True
+    ) -> lanes.Counted | api.Fenced:
+        """Journal the result of a lease's first game; see ``lanes``."""
         with self._ledger.grown:
             place = (lease.hall, lease.lane)
-            attempt, seq = self._ended.get(place, ("", 0))
-            if attempt == lease.attempt:
-                return api.Recorded(seq)
+            attempt, game, seq = self._ended.get(place, ("", 0, 0))
             held = self._held(*place, lease.token, lease.attempt)
+            if (attempt, game) == (lease.attempt, lease.game):
+                return lanes.Counted(seq, () if held is None else held.games)
             if held is None or (held.match, held.game) != (lease.match, lease.game):
                 return api.Fenced()
-            del self._ledger.lane_leases[lease.hall][lease.lane]
             known = self._still_open(held)
             if known is None:
+                del self._ledger.lane_leases[lease.hall][lease.lane]
                 return api.Fenced()
             draft = contract.Draft(kind, contract.loads(data))
             known.last = self._journal(lease.match, draft, lease.worker, str(lease.token))
-            self._ended[place] = (lease.attempt, known.last)
-            if kind == lanes.LOST:
-                known.again.append(lease.game)
-            return api.Recorded(known.last)
+            self._ended[place] = (lease.attempt, lease.game, known.last)
+            return lanes.Counted(known.last, self._left(held, known, kind, goes_on=goes_on))
+
+    def _left(
+        self, held: lanes.Lease, known: _Open, kind: str, *, goes_on: bool
+    ) -> tuple[int, ...]:
+        """Renew the lease for its other games, or free the lane and deal them again."""
+        hall, rest = held.hall, held.games[1:]
+        ledger = self._ledger
+        wanted = ledger.slot(hall) or ledger.offered(hall) or ledger.drained(hall, held.worker)
+        stops = wanted or ledger.holds(keys.hall_scope(hall)) or not goes_on
+        if kind == lanes.LOST or not rest or stops:
+            del ledger.lane_leases[hall][held.lane]
+            known.deal_again(held.games if kind == lanes.LOST else rest)
+            return ()
+        deadline = ledger.now_ms() + self._ttl_ms[held.attempt]
+        renewed = dataclasses.replace(held, games=rest, deadline_ms=deadline)
+        ledger.lane_leases[hall][held.lane] = renewed
+        return rest
 
     def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
         """Journal that results are set aside and deal their games again; False: not open."""
@@ -256,7 +282,7 @@ class MemoryLanes:
             if known is None:
                 return False
             known.last = self._journal(match, draft, by)
-            known.again += games
+            known.deal_again(games)
             return True
 
     def forget(self, match: str, upto: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, lanes, replies
 
-TABLES = ("", "specs", "next", "again", "served", "last", "mirrored")  # of open matches
+DEALT = ("", "queue", "repeats", "served")  # what giving games of a match back looks at
 
 
 def connect(url: str, prefix: str = keys.PREFIX) -> RedisLanes:
@@ -63,33 +63,38 @@ class RedisLanes:
 
     def open_match(self, match: lanes.Match, by: str = api.FARM, seq: int = 0) -> None:
         """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
-        *tables, mirrored = self._tables()
-        names = [*tables, self._keys.journal(lanes.journal(match.id))]
-        names += [self._keys.tests("runs"), mirrored]
+        names = self._tests("", "specs", "next", "repeats", "served", "last")
+        names.append(self._keys.journal(lanes.journal(match.id)))
+        names += self._tests("runs", "mirrored", "queue")
         again = " ".join(map(str, match.again))
         told: list[str | int] = [contract.dumps(match.facts()), match.spec, match.next, again, seq]
         opened = contract.dumps({"match": match.id, "next": match.next})
         self.server.run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
 
-    def _tables(self) -> list[str]:
-        return [self._keys.tests(what) for what in TABLES]
+    def _tests(self, *tables: str) -> list[str]:
+        return [self._keys.tests(what) for what in tables]
 
     def close_match(self, match: str) -> None:
         """End a match: nothing more is dealt or recorded; its journal is forgotten."""
-        journal = lanes.journal(match)
-        names = [*self._tables(), self._keys.journal(journal)]
+        names = [*self._tests(*DEALT), self._keys.journal(lanes.journal(match))]
+        names += self._tests("specs", "next", "last", "mirrored")
         self.server.run("close_match", names, match)
 
     def matches(self) -> dict[str, lanes.Match]:
         """Return the open matches, their progress included."""
         with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
-            for table in self._tables()[:4]:
+            for table in self._tests("", "specs", "next"):
                 pipe.hgetall(table)
-            tables: list[Any] = pipe.execute()
-        open_, specs, next_, again = (
-            {replies.text(name): replies.text(value) for name, value in one.items()}
-            for one in tables
+            pipe.zrange(self._keys.tests("repeats"), 0, -1)
+            *tables, repeats = pipe.execute()
+        open_, specs, next_ = (
+            {replies.text(name): replies.text(value) for name, value in table.items()}
+            for table in tables
         )
+        again: dict[str, list[int]] = {}
+        for raw in repeats:
+            match, _, game = replies.text(raw).rpartition(" ")
+            again.setdefault(match, []).append(int(game))
         return {
             name: _match(name, contract.loads(open_[name]), specs, next_, again)
             for name in sorted(open_)
@@ -115,10 +120,11 @@ class RedisLanes:
             self._keys.drains(hall),
             self._keys.lanes(hall),
             self._keys.leases(hall),
+            self._keys.due(hall),
             self._keys.lane_ended(hall),
             self._keys.lane_tokens(hall),
             self._keys.epoch,
-            *(table for table in self._tables() if table != self._keys.tests("specs")),
+            *self._tests("", "queue", "next", "repeats", "served", "last", "mirrored"),
         ]
         words: list[str | int] = [
             hall,
@@ -127,12 +133,16 @@ class RedisLanes:
             claim.worker,
             claim.host,
             claim.ttl_ms,
+            lanes.LEAD,
+            lanes.OFFICIAL,
+            claim.most,
+            lanes.LAPSED_AT_ONCE,
         ]
-        raw = self.server.run("claim_lane", names, *words, lanes.LEAD, lanes.OFFICIAL)
+        raw = self.server.run("claim_lane", names, *words)
         answer = replies.word(raw)
         if answer == "dealt":
             token = contract.Token.parse(replies.text(raw[1]))
-            return lanes.Dealt(token, replies.text(raw[2]), int(raw[3]))
+            return lanes.Dealt(token, replies.text(raw[2]), _games(raw[3]))
         if answer == "not-ready":
             return api.NotReady()
         detail = replies.text(raw[1])
@@ -145,6 +155,7 @@ class RedisLanes:
         names = [
             self._keys.slot(hall),
             self._keys.leases(hall),
+            self._keys.due(hall),
             self._keys.epoch,
             self._keys.tests(),
             self._keys.drains(hall),
@@ -153,14 +164,20 @@ class RedisLanes:
         return replies.renewed(raw)
 
     def complete_lane(
-        self, lease: lanes.Lease, data: str, kind: str = lanes.GAME
-    ) -> api.Recorded | api.Fenced:
-        """Journal a result and free the lane. Of kind ``LOST`` the game is dealt again."""
+        self, lease: lanes.Lease, data: str, kind: str = lanes.GAME, *, goes_on: bool = True
+    ) -> lanes.Counted | api.Fenced:
+        """Journal the result of a lease's first game; see ``lanes``."""
+        hall = lease.hall
         names = [
-            self._keys.leases(lease.hall),
-            self._keys.lane_ended(lease.hall),
+            self._keys.slot(hall),
+            self._keys.offers(hall),
+            self._keys.holds(keys.hall_scope(hall)),
+            self._keys.drains(hall),
+            self._keys.leases(hall),
+            self._keys.due(hall),
+            self._keys.lane_ended(hall),
             self._keys.epoch,
-            *(self._keys.tests(what) for what in ("", "again", "last")),
+            *self._tests(*DEALT, "last"),
             self._keys.journal(lanes.journal(lease.match)),
         ]
         words: list[str | int] = [
@@ -171,14 +188,14 @@ class RedisLanes:
             lease.game,
         ]
         lost = int(kind == lanes.LOST)
-        raw = self.server.run(
-            "complete_lane", names, *words, kind, data, contract.SCHEMA, lost, lease.worker
-        )
-        return replies.given_up(raw)
+        words += [kind, data, contract.SCHEMA, lost, lease.worker, int(goes_on and not lost)]
+        raw = self.server.run("complete_lane", names, *words)
+        reply = replies.given_up(raw)
+        return reply if isinstance(reply, api.Fenced) else lanes.Counted(reply.seq, _games(raw[2]))
 
     def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
         """Journal that results are set aside and deal their games again; False: not open."""
-        names = [self._keys.tests(what) for what in ("", "again", "last")]
+        names = self._tests(*DEALT, "last")
         names.append(self._keys.journal(lanes.journal(match)))
         numbers, data = " ".join(map(str, games)), contract.dumps(draft.data)
         raw = self.server.run(
@@ -188,11 +205,11 @@ class RedisLanes:
 
     def forget(self, match: str, upto: int) -> None:
         """Drop journal entries below ``upto``: all up to it are in the mirror."""
-        key = self._keys.journal(lanes.journal(match))
-        with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
-            pipe.hset(self._keys.tests("mirrored"), match, str(upto))
-            pipe.xtrim(key, minid=f"{upto}-0", approximate=False)
-            pipe.execute()
+        names = self._tests("", "queue", "served", "mirrored")
+        self.server.run("mirror_match", names, match, upto)
+        journal = self._keys.journal(lanes.journal(match))
+        with self.server.asked():
+            self.server.client.xtrim(journal, minid=f"{upto}-0", approximate=False)
 
 
 def _lane(raw: dict[str, Any]) -> lanes.Lane:
@@ -206,7 +223,7 @@ def _lease(hall: str, lane: str, raw: dict[str, Any]) -> lanes.Lease:
         attempt=raw["attempt"],
         token=contract.Token.parse(raw["token"]),
         match=raw["match"],
-        game=int(raw["game"]),
+        games=_games(raw["games"]),
         worker=raw["worker"],
         host=raw["host"],
         deadline_ms=int(raw["deadline"]),
@@ -218,7 +235,7 @@ def _match(
     facts: dict[str, Any],
     specs: dict[str, str],
     next_: dict[str, str],
-    again: dict[str, str],
+    again: dict[str, list[int]],
 ) -> lanes.Match:
     needs = ("threads", "memory_mb", "gpus", "one_node", "nps")
     return lanes.Match(
@@ -230,5 +247,9 @@ def _match(
         share=facts["share"],
         needs=lanes.Needs(**{need: facts[need] for need in needs}),
         next=int(next_[name]),
-        again=tuple(map(int, again[name].split())),
+        again=tuple(again.get(name, ())),
     )
+
+
+def _games(raw: bytes | str) -> tuple[int, ...]:
+    return tuple(map(int, replies.text(raw).split()))

@@ -9,8 +9,8 @@ implementations pass one contract suite: ``lane_store.RedisLanes`` and
 * no lane is claimed while an official game runs or waits in its hall, and no official
   game is claimed while a lane's lease runs: each claim looks at both in one script;
 * a game of a test match has at most one result that nobody has set aside;
-* what a claim costs does not grow with the games of a match: they are numbers, dealt by a
-  counter; only lost and replayed ones are listed.
+* what claim, renewal and result cost grows with none of games, lanes, matches and games to deal
+  again: games are numbers, dealt by a counter; leases stand by their end, matches in a queue.
 
 A lane's lease that has run out is dropped by the next claim in the hall, and its game
 dealt again: other than an official game, a test game may be played for nothing.
@@ -28,6 +28,7 @@ from orchestrator.ledger import api
 OFFICIAL = "official: a game of a season waits for the whole hall"
 STOPPED = "the test match is over"
 LEAD = 1_000  # games: results that may wait for the mirror; bounds what Redis keeps of a match
+LAPSED_AT_ONCE = 100  # leases that have run out: Redis does nothing else while a claim ends them
 GAME, LOST, ASIDE = "test_game", "test_game_lost", "test_games_set_aside"  # kinds of entries
 
 
@@ -75,7 +76,7 @@ class Needs:
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A test match as claims see it; ``again`` are games to deal before ``next``.
+    """A test match as claims see it; ``again`` are games to deal before ``next``, lowest first.
 
     ``halls`` empty means any hall. A higher priority goes first; among equals games are
     dealt in proportion to ``share``. ``spec`` is the JSON from which orders are made.
@@ -114,7 +115,10 @@ def journal(match: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class LaneClaim:
-    """A request of a lane's worker; ``attempt`` is made before the first try."""
+    """A request of a lane's worker; ``attempt`` is made before the first try.
+
+    ``most`` is how many games it takes at once; more than one keep both games of a new pair.
+    """
 
     hall: str
     lane: str
@@ -122,15 +126,28 @@ class LaneClaim:
     worker: str
     host: str
     ttl_ms: int
+    most: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Dealt:
-    """The lane holds game ``game`` of a match under ``token``."""
+    """The lane holds these games of a match under ``token``, to be played in this order."""
 
     token: contract.Token
     match: str
-    game: int
+    games: tuple[int, ...]
+
+    @property
+    def game(self) -> int:
+        """The game that is played first."""
+        return self.games[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted(api.Recorded):
+    """A lane's game is journaled; it goes on with ``left`` under a renewed lease, () when free."""
+
+    left: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,17 +159,22 @@ class Overlap:
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """Who plays in a lane."""
+    """Who plays in a lane, and the games that it has yet to play."""
 
     hall: str
     lane: str
     attempt: str
     token: contract.Token
     match: str
-    game: int
+    games: tuple[int, ...]
     worker: str
     host: str
     deadline_ms: int
+
+    @property
+    def game(self) -> int:
+        """The game that is played now."""
+        return self.games[0]
 
 
 class Lanes(Protocol):
@@ -186,7 +208,7 @@ class Lanes(Protocol):
         """Return the specification of an open match."""
 
     def claim_lane(self, claim: LaneClaim) -> Dealt | api.Busy | api.Held | api.NotReady:
-        """Take a lane for the next game of the match whose turn it is.
+        """Take a lane for the next games of the match whose turn it is.
 
         ``NotReady`` where no match has a game that the lane may play, or the lane is not
         known on this host; ``Busy`` while an official game runs in the hall.
@@ -197,8 +219,15 @@ class Lanes(Protocol):
     ) -> api.Renewed | api.Fenced:
         """Extend the lease by its ttl; ``abort`` tells that the match is over."""
 
-    def complete_lane(self, lease: Lease, data: str, kind: str = GAME) -> api.Recorded | api.Fenced:
-        """Journal a result and free the lane. Of kind ``LOST`` the game is dealt again."""
+    def complete_lane(
+        self, lease: Lease, data: str, kind: str = GAME, *, goes_on: bool = True
+    ) -> Counted | api.Fenced:
+        """Journal the result of a lease's first game; free the lane unless it goes on.
+
+        It goes on with the next game of its lease unless an official game waits, its hall is held,
+        its worker is to drain or does not want to (``goes_on``); what is not played, and a game of
+        kind ``LOST``, is dealt again.
+        """
 
     def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
         """Journal that results are set aside and deal their games again; False: not open."""

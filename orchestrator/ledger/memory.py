@@ -113,6 +113,7 @@ class MemoryLedger:
         self._mirrored: dict[str, int] = {}
         self.server_run = "memory"  # a test gives it another name: the server was restarted
         self._checked: dict[str, str] = {}
+        self._over: dict[str, int] = {}
         self._alarms: dict[str, str] = {}
         self._plies: dict[str, dict[int, str]] = {}
         self._records: dict[str, bytes] = {}
@@ -141,6 +142,11 @@ class MemoryLedger:
     def seasons(self) -> tuple[str, ...]:
         """Return the ids of all launched seasons in the order of their launch."""
         return tuple(self._seasons)
+
+    @_atomic
+    def resting(self) -> dict[str, int]:
+        """Return the seasons that are over and wholly archived; see ``api``."""
+        return dict(self._over)
 
     @_atomic
     def append(
@@ -180,6 +186,7 @@ class MemoryLedger:
         op: str = "",
     ) -> int:
         facts = self._journals[journal]
+        self._over.pop(journal, None)
         at_ms = max(self._clock(), facts[-1].entry.at_ms if facts else 0)
         seq = len(facts) + 1
         entry = contract.Entry(seq, at_ms, kind, by, {}, "" if token is None else str(token))
@@ -242,11 +249,13 @@ class MemoryLedger:
         return self.server_run
 
     @_atomic
-    def set_checked(self, journal: str, run_id: str) -> bool:
+    def set_checked(self, journal: str, run_id: str, over: int = 0) -> bool:
         """Let halls write to a journal that was compared with its mirror; see ``api``."""
         if run_id != self.server_run:
             return False
         self._checked[journal] = run_id
+        if over and len(self._journals[journal]) == over:
+            self._over[journal] = over
         return True
 
     def _require_checked(self, journal: str) -> None:
@@ -615,6 +624,7 @@ class MemoryLedger:
         if epoch > self.epoch:
             self.epoch = epoch
             self._checked.clear()
+            self._over.clear()
             for hall in self._hall.values():
                 hall.lease = hall.ended = None
                 hall.offers.clear()

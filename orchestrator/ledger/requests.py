@@ -15,6 +15,7 @@ from orchestrator.ledger import api
 
 MAX_DRAFTS = 10_000  # entries per append: keeps the script's work (about 0.1 s) bounded
 VERDICT = "(none: a verdict, or an import)"  # whose result it is when no attempt told it
+OVER = "over "  # in front of a season's name where the ledger keeps that it rests
 NO_REASON = "no reason given"  # an empty reason would read as "no wish"
 
 

@@ -65,6 +65,12 @@ class RedisLedger:
             raw: list[Any] = self.server.client.lrange(self._keys.seasons, 0, -1)
         return tuple(replies.text(season) for season in raw)
 
+    def resting(self) -> dict[str, int]:
+        """Return the seasons that are over and wholly archived; see ``api``."""
+        table = self.server.table(self._keys.checked)
+        over = (name.removeprefix(requests.OVER) for name in table if requests.OVER in name)
+        return {season: int(table[requests.OVER + season]) for season in over}
+
     def append(
         self,
         journal: str,
@@ -162,9 +168,10 @@ class RedisLedger:
             told: Any = self.server.client.info("server")
         return str(told["run_id"])
 
-    def set_checked(self, journal: str, run_id: str) -> bool:
+    def set_checked(self, journal: str, run_id: str, over: int = 0) -> bool:
         """Let halls write to a journal that was compared with its mirror; see ``api``."""
-        raw = self.server.run("set_checked", [self._keys.checked], journal, run_id)
+        names = [self._keys.checked, self._keys.journal(journal)]
+        raw = self.server.run("set_checked", names, journal, run_id, over)
         return replies.word(raw) == "checked"
 
     def alarms(self) -> dict[str, str]:
@@ -309,6 +316,7 @@ class RedisLedger:
             self._keys.journal(season),
             self._keys.leases(hall),
             self._keys.checked,
+            self._keys.due(hall),
         ]
         words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
         fact = requests.started(claim).encode()
@@ -437,11 +445,12 @@ class RedisLedger:
 
     def raise_epoch(self, epoch: int) -> int:
         """Raise the epoch, free every hall; return the epoch that stands now."""
-        names = [self._keys.epoch, self._keys.checked]
-        for hall in self.halls():
+        halls = self.halls()
+        names = [self._keys.epoch, self._keys.checked, *map(self._keys.due, halls)]
+        for hall in halls:
             names += [self._keys.slot(hall), self._keys.offers(hall)]
             names += [self._keys.orders(hall), self._keys.ended(hall)]
-        return int(self.server.run("raise_epoch", names, epoch)[1])
+        return int(self.server.run("raise_epoch", names, epoch, len(halls))[1])
 
     def forget_journal(self, journal: str) -> None:
         """Delete a journal that a restore writes again, whole."""

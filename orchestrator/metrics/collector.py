@@ -11,7 +11,7 @@ import contextlib
 import pathlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import structlog
@@ -58,6 +58,7 @@ class FarmCollector(registry.Collector):
         self._seasons: dict[str, seasons.Watched] = {}
         self._damaged: dict[str, tuple[int, int]] = {}  # season to the epoch and entries of then
         self._halls: dict[str, halls.Hall] = {}
+        self._resting: Mapping[str, int] = {}  # seasons that are over and archived
         self._errors = 0
         self._lock = threading.Lock()  # two scrapes at once would count plies twice
 
@@ -97,11 +98,14 @@ class FarmCollector(registry.Collector):
         epoch = self._ledger.present_epoch()
         sheet.set("farm_ledger_epoch", epoch)
         launched = self._ledger.seasons()
-        entries_there = sum(map(self._ledger.last, (*launched, api.FARM)))
+        self._resting = self._ledger.resting()
+        ends = (self._resting.get(name) or self._ledger.last(name) for name in launched)
+        entries_there = sum(ends) + self._ledger.last(api.FARM)
         sheet.set("farm_ledger_entries", entries_there, epoch=str(epoch))
         with self._apart("certificate"):
             self._certificate.write(sheet)
-        going = [name for name in launched[:-SHOWN] if self._goes_on(name)]
+        earlier = (name for name in launched[:-SHOWN] if name not in self._resting)
+        going = [name for name in earlier if self._goes_on(name)]
         for name in (*going, *launched[-SHOWN:]):
             self._season(sheet, name, now_ms, epoch)
         self._out_of_service(sheet, serve)
@@ -182,6 +186,10 @@ class FarmCollector(registry.Collector):
         return not last or last[0].kind not in entries.ENDS
 
     def _season(self, sheet: families.Sheet, name: str, now_ms: int, epoch: int) -> None:
+        watched = self._seasons.get(name)
+        if watched is not None and self._resting.get(name) == watched.state.seq:
+            seasons.write(sheet, watched, now_ms, watched.state.seq)
+            return
         place = (epoch, self._ledger.last(name))
         if self._damaged.get(name) == place:
             return  # until a restore, or until it is longer: then it is read again

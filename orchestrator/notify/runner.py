@@ -32,6 +32,7 @@ class Runner:
         self._ledger, self._settings, self._box = ledger, told, box
         self._states: dict[str, season_state.SeasonState] = {}
         self._damaged: set[str] = set()
+        self._rested: dict[str, int] = {}  # seasons that are over, archived, and read to the end
         self._first = box.fresh
 
     def run(self, stop: threading.Event) -> None:
@@ -39,7 +40,9 @@ class Runner:
         while not stop.is_set():
             try:
                 self.once()
-                self._ledger.wait(dict(self._box.read), WAIT_MS)
+                resting = self._rested.keys()
+                read = {name: seq for name, seq in self._box.read.items() if name not in resting}
+                self._ledger.wait(read, WAIT_MS)
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error))
                 stop.wait(WAIT_MS / 1000)
@@ -53,7 +56,13 @@ class Runner:
         self._box.save()
 
     def _read(self) -> None:
+        resting = self._ledger.resting()
+        self._rested = {name: last for name, last in resting.items() if self._knows(name, last)}
+        for name in self._rested:
+            self._states.pop(name, None)
         for season in self._ledger.seasons():
+            if season in self._rested:
+                continue
             try:
                 self._season(season)
             except errors.LedgerDamagedError as error:
@@ -67,6 +76,10 @@ class Runner:
                     self._box.acknowledge(str(entry.data.get("notice")))
             seen = self._box.read[api.FARM] = entries[-1].seq
         self._first = False
+
+    def _knows(self, season: str, last: int) -> bool:
+        """Say whether a season was read to its end; an outbox without a past begins there."""
+        return self._box.read.setdefault(season, last if self._first else 0) == last
 
     def _season(self, season: str) -> None:
         if season in self._damaged:

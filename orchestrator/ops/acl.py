@@ -56,11 +56,11 @@ LEDGER = (
 )
 REPLACE = ("set", "del", "expire", "pexpire")  # what would end a journal: not on those
 BROKER = (
-    *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "srem", "watch"),
-    "unwatch",
+    *("lpush", "rpop", "brpop", "lrem", "zadd", "zrem", "zrangebyscore", "zrangebylex", "srem"),
+    *("watch", "unwatch"),
 )
 GATEWAY = (
-    *("get", "hget", "hgetall", "xrevrange", "zrangebyscore", "time"),
+    *("get", "hget", "hgetall", "xrevrange", "zrangebyscore", "zrangebylex", "time"),
     *("hset", "hdel", "hincrby", "incr", "zadd", "zrem", "xadd"),
 )
 KIBITZ = (
@@ -170,7 +170,7 @@ def _gateway(names: keys.Keys) -> Role:
     """
     written = (
         *(names.batches(), names.batches("*"), names.journal("test:*")),
-        *(names.tests(what) for what in ("next", "again", "served", "last")),
+        *(names.tests(what) for what in ("next", "repeats", "queue", "served", "last")),
     )
     read = (names.epoch, names.tests(), names.tests("specs"), names.tests("mirrored"))
     scripted = (f"~{name}" for name in (*written, *read))

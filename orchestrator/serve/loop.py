@@ -6,7 +6,8 @@ Every pass derives everything from the state; the journal's growth is only a wak
 Killed at any point and started again, it goes on where the journal ends. A second
 ``serve`` on the same ledger is harmless (all its writes are compare-and-append); a
 second one on the same archive is refused. What is done for one season, and its invariants,
-are in ``season``. One that is over, archived and mirrored rests: of those, one a pass is looked at.
+are in ``season``. One that is over, archived and mirrored rests: no pass looks at it, and every
+other process knows it by ``api.Ledger.resting``, until its journal grows.
 
 A Redis that was restarted may come back without its last writes, or be another one. So each
 pass compares the end of every journal with the mirror; after a restart (another run id) no
@@ -42,6 +43,7 @@ from orchestrator.serve import season as serve_season
 log = structlog.get_logger()
 
 WAIT_MS = 1_000  # ms: a pass at least this often, for leases, deadlines and lost bells
+PAIRING_MS = 20  # ms: until the next look, while a round is paired
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 
 
@@ -221,17 +223,16 @@ class Server:
             self._ledger.withdraw(hall, season)
 
     def _look_at_resting(self, launched: Sequence[str]) -> None:
-        """Take one that has grown, or is lost, into service again; in each pass one is looked at.
+        """Take those that have grown, or are lost, into service again.
 
         A hall that was away may tell the result of a season that was abandoned meanwhile.
         """
         for season in self._resting.keys() - set(launched):
             last = self._resting.pop(season)
             self._give_up(season, serve_season.lost_entries(season, 0, last))
-        for season in list(self._resting)[:1]:
-            last = self._resting.pop(season)
-            if self._ledger.last(season) == last:
-                self._resting[season] = last  # now the last to be looked at
+        still = self._ledger.resting() if self._resting else {}
+        for season in self._resting.keys() - still.keys():
+            del self._resting[season]
 
     def _guarded(self, season: str, step: Callable[[], None]) -> None:
         """Take a season out of service whatever goes wrong with it, and no other.
@@ -346,7 +347,7 @@ class Server:
         if any(runner.busy for runner in self._living()):
             return 1
         now = time.monotonic()
-        waits = [WAIT_MS]
+        waits = [PAIRING_MS if any(runner.pairing for runner in self._living()) else WAIT_MS]
         waits += [round(one.bell.wait(now) * 1000) for one in self._memories.values() if one.rings]
         deadlines = (runner.deadline_ms for runner in self._living())
         if known := [deadline for deadline in deadlines if deadline is not None]:

@@ -2,7 +2,8 @@
 
 Invariants: no entry is acted on before it is in the mirror; a game is archived before its
 hall may forget it; a journal that no longer ends as it did, or has become shorter than its
-mirror, is not written to.
+mirror, is not written to; the round of a large Swiss is paired beside the passes, which look at
+leases, and the state does not change meanwhile.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import collections
 import pathlib
 from collections.abc import Iterable
+from concurrent import futures
 
 import structlog
 
@@ -17,7 +19,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, mirror
 from orchestrator.season import decide
-from orchestrator.season.fold import amendments, entries, events, orders, state
+from orchestrator.season.fold import amendments, entries, events, orders, pairing, state
 from orchestrator.serve import archive, backoff, interruptions
 
 log = structlog.get_logger()
@@ -31,6 +33,7 @@ REARRANGING = frozenset(  # the event's PGN is written again
 )
 
 
+_PAIRING = futures.ThreadPoolExecutor(1, "pairing")  # for all seasons: rounds are rare
 ABOUT = ("game", "attempt")  # of a fact: what a line of the log is found by
 RESTORE = "stop `farm serve`, run `farm restore`, start it again"
 
@@ -63,7 +66,7 @@ def at_rest(ledger: api.Ledger, root: pathlib.Path, season: str, run_id: str) ->
         return 0
     if archive.closed(root, season) != last or archive.last_line(root, season) != ends[0].line():
         return 0
-    if not ledger.set_checked(season, run_id):
+    if not ledger.set_checked(season, run_id, over=last):
         raise errors.LedgerUnreachableError("Redis was restarted meanwhile; compare again")
     return last
 
@@ -97,6 +100,8 @@ class SeasonRunner:
         self._to_archive: list[contract.Entry] = []
         self._appended: dict[str, tuple[str, int]] = {}  # last game of an event's PGN, its place
         self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
+        # The state's entry and what is decided there, while a round is paired beside the passes.
+        self._beside: tuple[int, futures.Future[list[contract.Draft]]] | None = None
         self._looked_at = False  # whether the events' PGN were compared with the games
 
     def close(self) -> None:
@@ -115,6 +120,8 @@ class SeasonRunner:
         ``run_id`` names the server; say whether the journal was compared in it for the first
         time, so that halls may write to it from now on.
         """
+        if self.pairing:
+            return False
         self._catch_up()
         compared = run_id != self._checked
         if compared:
@@ -143,7 +150,7 @@ class SeasonRunner:
         self.busy = True
         for _ in range(STEPS):
             drafts, effects = interruptions.verdict(self._ledger, self._archive, self.state)
-            drafts = drafts or decide.decide(self.state, now_ms)
+            drafts = drafts or self._next_facts(now_ms)
             if not drafts:
                 self.busy = False
                 return
@@ -154,6 +161,22 @@ class SeasonRunner:
                     about = {key: draft.data[key] for key in ABOUT if draft.data.get(key)}
                     log.info("fact.decided", season=self.season, kind=draft.kind, **about)
             self._catch_up()
+
+    @property
+    def pairing(self) -> bool:
+        """Say whether a round is paired beside the passes: nothing else is done meanwhile."""
+        return self._beside is not None and not self._beside[1].done()
+
+    def _next_facts(self, now_ms: int) -> list[contract.Draft]:
+        """Return what is decided at this entry, [] while it is computed beside the passes."""
+        beside, self._beside = self._beside, None
+        if beside is not None and beside[0] == self.state.seq:
+            return beside[1].result()
+        event = self.state.current
+        if event is None or not pairing.takes_long(event):
+            return decide.decide(self.state, now_ms)
+        self._beside = self.state.seq, _PAIRING.submit(decide.decide, self.state, now_ms)
+        return []
 
     def _catch_up(self) -> None:
         while new := self._new_entries():
@@ -226,6 +249,7 @@ class SeasonRunner:
     def rest(self) -> int:
         """Close a season that is over; return its last entry."""
         self._archive.close(self.state.seq)
+        self._ledger.set_checked(self.season, self._checked, over=self.state.seq)
         self.close()
         return self.state.seq
 

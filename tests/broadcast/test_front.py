@@ -27,6 +27,10 @@ class Several(theatre.Tape):
         """Return all, in the order of their launches."""
         return tuple(self.by_name)
 
+    def resting(self) -> dict[str, int]:
+        """Return none: nothing is archived."""
+        return {}
+
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
         """Return the entries so far."""
         return self.by_name[journal].journal[after : after + limit]

@@ -23,7 +23,7 @@ from orchestrator.common import errors
 from orchestrator.ledger import memory
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load
-from orchestrator.season.fold import corrections, state
+from orchestrator.season.fold import corrections, pairing, state
 from orchestrator.serve import archive, loop
 from orchestrator.serve import season as serve_season
 
@@ -504,6 +504,46 @@ def test_a_finished_season_wakes_when_its_journal_grows(
     assert len(mirrored) == last + 1
     assert ledger.mirrored("s") == last + 1
     server.close()
+
+
+def test_a_large_swiss_round_is_paired_beside_the_passes(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a round is paired, passes look at the halls' leases; then its games are there."""
+    monkeypatch.setattr(pairing, "_SOON_PAIRED", 3)
+    paired, real, hall_looks = threading.Event(), pairing.pair, 0
+
+    def held(*arguments: Any) -> Any:
+        assert paired.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(pairing, "pair", held)
+    engines = [harness.scripted(tmp_path / "life", strength) for strength in range(4)]
+    file = harness.league(tmp_path / "season.toml", engines)
+    text = file.read_text().replace('"round-robin", double_rounds = 1', '"swiss", rounds = 2')
+    file.write_text(text)
+    ledger = memory.MemoryLedger()
+    launch.start(ledger, load.load(file), "s", harness.HALL, "00", "test")
+    looked = ledger.slot
+
+    def slot(hall: str) -> Any:
+        nonlocal hall_looks
+        hall_looks += 1
+        return looked(hall)
+
+    monkeypatch.setattr(ledger, "slot", slot)
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    for _ in range(5):
+        server.once()
+    [runner] = server._living()
+    assert (runner.pairing, hall_looks, server._wait_ms()) == (True, 5, loop.PAIRING_MS)
+    assert not runner.state.games
+    paired.set()
+    harness.wait(lambda: not runner.pairing, "the round")
+    server.once()
+    server.close()
+    assert runner.ready == "league.1"
+    assert ledger.offered(harness.HALL) == {"s": "league.1"}
 
 
 def test_a_hall_is_rung_when_a_season_that_rests_was_compared(

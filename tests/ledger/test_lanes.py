@@ -32,17 +32,20 @@ class Scene:
             own = frozenset(range(at * cpus, (at + 1) * cpus))
             assert self.lanes.open_lane(lane(name, own, **other)) == api.Opened()
 
-    def claim(self, name: str, attempt: str = "", ttl_ms: int = scene.LONG) -> object:
+    def claim(
+        self, name: str, attempt: str = "", ttl_ms: int = scene.LONG, most: int = 1
+    ) -> object:
         """Claim a lane as its worker does."""
-        return self.lanes.claim_lane(a_claim(name, attempt, ttl_ms))
+        claim = dataclasses.replace(a_claim(name, attempt, ttl_ms), most=most)
+        return self.lanes.claim_lane(claim)
 
     def lease(self, name: str) -> lanes.Lease:
         """Return who plays in a lane."""
         return next(one for one in self.lanes.leases(HALL) if one.lane == name)
 
-    def finish(self, name: str, kind: str = lanes.GAME) -> object:
+    def finish(self, name: str, kind: str = lanes.GAME, *, goes_on: bool = True) -> object:
         """Complete what runs in a lane."""
-        return self.lanes.complete_lane(self.lease(name), '{"game":1}', kind)
+        return self.lanes.complete_lane(self.lease(name), '{"game":1}', kind, goes_on=goes_on)
 
     def dealt(self, turns: int, lane_name: str = "a") -> list[tuple[str, int]]:
         """Play games in one lane, one after the other; return match and number of each."""
@@ -311,6 +314,56 @@ def test_a_lane_gets_only_games_it_can_play(place: Scene) -> None:
     assert (fits.unmet(here), place.dealt(1)) == ("", [("fits", 1)])
 
 
+def test_a_lane_claims_pairs_and_goes_on_until_the_last(place: Scene) -> None:
+    """Several games come as whole pairs under one lease; each result leaves those behind it."""
+    place.open("a", "b")
+    place.lanes.open_match(match(games=7))
+    first = place.claim("a", most=3)
+    assert isinstance(first, lanes.Dealt)
+    assert (first.games, place.claim("a", most=3)) == ((1, 2, 3, 4), first)
+    lease = place.lease("a")
+    counted = place.finish("a")
+    assert isinstance(counted, lanes.Counted)
+    assert counted.left == (2, 3, 4) == place.lease("a").games
+    assert place.lanes.complete_lane(lease, "{}") == counted, "told again"
+    assert isinstance(place.finish("a"), lanes.Counted)
+    assert place.finish("a", goes_on=False).left == ()  # type: ignore[attr-defined]
+    assert place.dealt(1, "b") == [("m", 4)], "what is given back comes first"
+    ends = place.claim("a", "a-2", most=16)
+    assert isinstance(ends, lanes.Dealt)
+    assert (ends.games, place.claim("b", "late")) == ((5, 6, 7), api.NotReady())
+    assert place.lanes.complete_lane(lease, "{}") == api.Fenced(), "of an earlier lease"
+
+
+@pytest.mark.parametrize("stop", ["official", "hold", "drain", "lost", "lapsed", "closed"])
+def test_a_lane_that_must_stop_gives_its_other_games_back(place: Scene, stop: str) -> None:
+    """An official game, a hold, a drain and a lost game end a lease after the present game."""
+    place.open("a")
+    place.lanes.open_match(match())
+    place.claim("a", ttl_ms=scene.SHORT if stop == "lapsed" else scene.LONG, most=4)
+    if stop == "official":
+        scene.launch(place.ledger)
+        scene.offer(place.ledger)
+    elif stop in {"hold", "drain"}:
+        drain, hold = api.Drain(HALL, "w-a", "update"), api.Hold("hall:main", "sick", "no disk")
+        fact = drain if stop == "drain" else hold
+        place.ledger.append(api.FARM, 0, [scene.draft()], "op", [fact])
+    elif stop == "closed":
+        place.lanes.close_match("m")
+        place.lanes.open_match(match())
+    if stop == "lapsed":
+        scene.lapse()
+    else:
+        kind = lanes.LOST if stop == "lost" else lanes.GAME
+        reply = place.finish("a", kind)
+        assert reply == api.Fenced() if stop == "closed" else reply.left == ()  # type: ignore[attr-defined]
+        assert place.lanes.leases(HALL) == []
+    again = {"lost": [1, 2, 3, 4], "lapsed": [], "closed": []}.get(stop, [2, 3, 4])
+    assert list(place.lanes.matches()["m"].again) == again
+    if stop in {"lost", "lapsed", "closed"}:
+        assert [game for _, game in place.dealt(4)] == [1, 2, 3, 4]
+
+
 def test_results_wait_for_the_mirror(place: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A match whose results nobody mirrors is dealt no further than ``LEAD`` entries."""
     monkeypatch.setattr(lanes, "LEAD", 5)
@@ -403,3 +456,50 @@ def test_a_workers_redis_user_may_play_in_lanes(
         worker.close()
     finally:
         client.execute_command("ACL", "DELUSER", "w")
+
+
+def _work(server: embedded_redis.EmbeddedRedis, size: int) -> tuple[float, float]:
+    """Play in one lane beside so many others; return commands and bytes of the AOF, a game."""
+    ledger = store.connect(server.url)
+    client = ledger.server.client
+    client.flushall()
+    place = Scene(ledger, lane_store.RedisLanes(ledger.server))
+    for number in range(size):
+        assert place.lanes.open_lane(lane(f"l{number}", frozenset({number}))) == api.Opened()
+        own = f"m{number:04}"
+        place.lanes.open_match(match(own, games=1000, again=range(2, 2 + size), next=900))
+        assert isinstance(place.claim(f"l{number}"), lanes.Dealt)
+    place.lanes.open_lane(lane("a", frozenset({size})))
+    place.finish("l0")
+    client.config_resetstat()
+
+    def figures() -> tuple[int, int]:
+        told = client.info("all")
+        assert not {"cmdstat_hgetall", "cmdstat_hvals"} & told.keys(), "reads a table whole"
+        calls = sum(each["calls"] for name, each in told.items() if name.startswith("cmdstat_"))
+        return calls, told["aof_current_size"]
+
+    before, games = figures(), 20
+    for turn in range(games):
+        place.lanes.open_lane(lane("a", frozenset({size})))
+        attempt = f"turn-{turn}"
+        claimed = place.claim("a", attempt)
+        assert isinstance(claimed, lanes.Dealt)
+        place.lanes.renew_lane(HALL, "a", claimed.token, attempt)
+        dealt = claimed.token, claimed.match, claimed.games
+        lease = lanes.Lease(HALL, "a", attempt, *dealt, "w-a", "h1", 0)
+        kind = lanes.LOST if turn % 2 else lanes.GAME
+        assert isinstance(place.lanes.complete_lane(lease, "{}", kind), lanes.Counted)
+        place.lanes.forget(claimed.match, 1)
+    after = figures()
+    ledger.close()
+    return (after[0] - before[0]) / games, (after[1] - before[1]) / games
+
+
+def test_a_game_costs_the_same_beside_many_lanes_matches_and_games_to_deal_again(
+    server: embedded_redis.EmbeddedRedis,
+) -> None:
+    """Commands in Redis and bytes of its append-only file a game, at two sizes of everything."""
+    few, many = _work(server, 4), _work(server, 100)
+    assert many[0] < few[0] + 1, (few, many)
+    assert many[1] < few[1] * 1.05, (few, many)

@@ -39,7 +39,10 @@ from worker_cpu.referee import result
 log = structlog.get_logger()
 
 SPECS = 2  # matches that are kept read: two of equal share alternate, and books may be large
+BATCH_GAMES = 16  # at most so many are claimed at once
+BATCH_SECONDS = 10.0  # s: so long a lane may have games that another one could begin
 LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
+NS = 1_000_000_000
 NODES = pathlib.Path("/sys/devices/system/node")
 
 
@@ -57,6 +60,8 @@ class LaneKeeper:
         self._kept: _Seats | None = None
         self._pins = checksums.Pins()
         self._specs: dict[str, orders.Spec] = {}
+        self._game_seconds = BATCH_SECONDS  # of the last game
+        self._asked_ns = 0  # when the lease's last renewal was sent (CLOCK_BOOTTIME)
 
     def open(self) -> None:
         """Settle the lane's past and make it known, unless an official game has the hall.
@@ -104,21 +109,29 @@ class LaneKeeper:
 
     def _play_all(self, lock: int) -> None:
         try:
-            while self._played_one(lock):
+            while self._played_batch(lock):
                 pass
         finally:
             self._leave()
 
-    def _played_one(self, lock: int) -> bool:
+    def _played_batch(self, lock: int) -> bool:
+        """Claim games and play them, as long as the lane goes on; False where there are none."""
         claim = self._claim()
+        self._asked_ns = handles.boottime_ns()
         dealt = self._lanes.claim_lane(claim)
         if not isinstance(dealt, lanes.Dealt):
             log.info("lane.idle", lane=self.lane.name, reply=str(dealt))
             return False
         lease = _lease(claim, dealt)
-        log.info("test.started", match=lease.match, game=lease.game, lane=lease.lane)
-        end = self._play(lease, lock)
-        self._record(lease, end)
+        enough = time.monotonic() + BATCH_SECONDS
+        while lease.games:
+            log.info("test.started", match=lease.match, game=lease.game, lane=lease.lane)
+            began = time.monotonic()
+            end = self._play(lease, lock)
+            now = time.monotonic()
+            self._game_seconds = now - began
+            left = self._record(lease, end, goes_on=now < enough)
+            lease = dataclasses.replace(lease, games=left)
         return True
 
     def _claim(self) -> lanes.LaneClaim:
@@ -129,6 +142,7 @@ class LaneKeeper:
             worker=self._settings.worker,
             host=self.lane.host,
             ttl_ms=round(self._settings.lease_seconds * 1000),
+            most=batch_size(self._game_seconds),
         )
 
     # -- one game ----------------------------------------------------------------------
@@ -144,7 +158,7 @@ class LaneKeeper:
             return game.Interrupted("host", str(error))
         end: game.End | None = None
         try:
-            end = _Attempt(self._lanes, self._settings, lease, seated, order).run()
+            end = _Attempt(self._lanes, self._settings, lease, seated, order, self._asked_ns).run()
             return end
         finally:
             if order.keep and isinstance(end, result.Ended):
@@ -197,20 +211,23 @@ class LaneKeeper:
             self._specs[match] = orders.Spec.decode(text)
         return self._specs[match]
 
-    def _record(self, lease: lanes.Lease, end: game.End) -> None:
+    def _record(self, lease: lanes.Lease, end: game.End, *, goes_on: bool) -> tuple[int, ...]:
+        """Journal how the lease's first game ended; return those that the lane goes on with."""
         kind = lanes.LOST if isinstance(end, game.Interrupted) else lanes.GAME
         facts = _result(end)
         place = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
         text = contract.dumps(place | facts | {"attempt": lease.attempt, "nps": self.lane.nps})
 
-        def record() -> object:
+        def record() -> lanes.Counted | api.Fenced:
             if self._kept is not None:  # idle engines wait with this process, under its lock
                 self._kept.seated.feed()
-            return self._lanes.complete_lane(lease, text, kind)
+            self._asked_ns = handles.boottime_ns()
+            return self._lanes.complete_lane(lease, text, kind, goes_on=goes_on)
 
         # While Redis stays away this raises, and the game is played again.
         reply = redis_retry.patiently(record)
         log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
+        return () if isinstance(reply, api.Fenced) else reply.left
 
 
 class _Seats(NamedTuple):
@@ -231,10 +248,13 @@ class _Attempt:
         lease: lanes.Lease,
         seated: game.Seated,
         order: contract.GameOrder,
+        asked_ns: int,
     ) -> None:
         self._lanes, self._settings, self._lease, self._seated = known, configured, lease, seated
-        self._next_beat = 0.0
-        self._renew()
+        # Claimed or renewed as it was asked for then: nothing is to be asked before the next beat.
+        since = (handles.boottime_ns() - asked_ns) / NS
+        self._next_beat = time.monotonic() + configured.beat_seconds - since
+        seated.dead_man.feed(asked_ns)
         self._game = game.Game(seated, game.Sealed(order), f"{lease.hall}/{lease.lane}")
 
     def run(self) -> game.End:
@@ -278,6 +298,12 @@ def settle(known: lanes.Lanes, hall_name: str, host: str, lane: str | None = Non
             facts = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
             known.complete_lane(lease, contract.dumps(facts), lanes.LOST)
             log.warning("test.given_up", match=lease.match, game=lease.game, lane=lease.lane)
+
+
+def batch_size(game_seconds: float) -> int:
+    """Return how many games to claim: pairs that take about ``BATCH_SECONDS``, at least a game."""
+    pairs = int(BATCH_SECONDS / 2 / max(game_seconds, BATCH_SECONDS / BATCH_GAMES))
+    return max(1, 2 * pairs)
 
 
 def is_known(known: lanes.Lanes, configured: settings.HallSettings) -> bool:
@@ -338,7 +364,7 @@ def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
         attempt=claim.attempt,
         token=dealt.token,
         match=dealt.match,
-        game=dealt.game,
+        games=dealt.games,
         worker=claim.worker,
         host=claim.host,
         deadline_ms=0,

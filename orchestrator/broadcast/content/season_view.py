@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from orchestrator import contract
@@ -21,6 +22,9 @@ class Source(Protocol):
 
     def seasons(self) -> tuple[str, ...]:
         """Return the ids of all seasons in the order of their launch."""
+
+    def resting(self) -> Mapping[str, int]:
+        """Return the seasons that are over and archived, each with its last entry."""
 
     def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
         """Return a journal's entries after a number."""

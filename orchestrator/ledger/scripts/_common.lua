@@ -50,6 +50,11 @@ local function is_checked(checked, journal)
   return redis.call('HGET', checked, journal) == run_id()
 end
 
+-- A season that is over and wholly archived rests: field 'over <season>', until its journal grows.
+local function wake(checked, season)
+  redis.call('HDEL', checked, 'over ' .. season)
+end
+
 local function epoch_of(token)
   return string.match(token, '^(%d+)%.')
 end
@@ -84,13 +89,13 @@ local function may_ask_box(slot, epoch, attempt, token)
 end
 
 -- The attempt that plays a test game in a lane of the hall, under a lease that still runs.
-local function playing_in_lane(leases, epoch)
-  local now, found = now_ms(), redis.call('HVALS', leases)
-  for _, raw in ipairs(found) do
-    local lease = cjson.decode(raw)
-    if tonumber(lease.deadline) >= now and epoch_of(lease.token) == epoch then
-      return lease.attempt
-    end
+-- The first one answers: leases of an older epoch are due since it was raised.
+local function playing_in_lane(leases, due, epoch)
+  local names = redis.call('ZREVRANGEBYSCORE', due, '+inf', text(now_ms()))
+  for _, name in ipairs(names) do
+    local raw = redis.call('HGET', leases, name)
+    local lease = raw and cjson.decode(raw)
+    if lease and epoch_of(lease.token) == epoch then return lease.attempt end
   end
 end
 
@@ -101,22 +106,80 @@ local function still_open(tests, lease)
   return told and cjson.decode(told).run == lease.run
 end
 
--- Give a test match's game back, to be dealt before any new one.
-local function deal_again(again, match, game)
-  local listed = redis.call('HGET', again, match)
-  local more = listed and listed ~= ''
-  redis.call('HSET', again, match, more and listed .. ' ' .. game or game)
+-- Where a match stands in the queue of those that have games to deal. All have score 0, so their
+-- bytes order them: matches of one kind (halls, cores, memory ...) side by side, of them a higher
+-- priority first, then who has had least for its share, then the name.
+local function place_in_queue(told, match, served)
+  local least = string.format(' %011.0f %021.6f ', 5e9 - told.priority, served / told.share)
+  return told.kind .. least .. match
+end
+
+-- Put a match into the queue; one that has a place there keeps it.
+local function queue_match(queue, tests, served, match)
+  local told = redis.call('HGET', tests, match)
+  if not told then return end
+  local had = tonumber(redis.call('HGET', served, match))
+  redis.call('ZADD', queue, 0, place_in_queue(cjson.decode(told), match, had))
+end
+
+-- Count games that were dealt to a match, and give it its new place in the queue.
+local function count_dealt(queue, served, told, match, games)
+  local had = tonumber(redis.call('HGET', served, match))
+  redis.call('ZREM', queue, place_in_queue(told, match, had))
+  redis.call('HSET', served, match, text(had + games))
+  redis.call('ZADD', queue, 0, place_in_queue(told, match, had + games))
+end
+
+-- Games to deal again, lowest first: '<match> <game>' of score 0 each, ordered by their bytes.
+local function repeats_of(repeats, match, most)
+  return redis.call('ZRANGEBYLEX', repeats, '[' .. match .. ' ', '(' .. match .. '!', 'LIMIT', 0,
+    most)
+end
+
+-- Give games of a test match back ('3 4'), to be dealt before any new one.
+local function deal_again(repeats, queue, tests, served, match, games)
+  for game in string.gmatch(games, '%d+') do
+    redis.call('ZADD', repeats, 0, match .. string.format(' %012.0f', tonumber(game)))
+  end
+  queue_match(queue, tests, served, match)
+end
+
+-- Whether a match has a game to deal, and no more than so many results wait for its mirror.
+local function has_game(next, repeats, last, mirrored, match, told, lead)
+  local waiting = tonumber(redis.call('HGET', last, match))
+    - tonumber(redis.call('HGET', mirrored, match))
+  if waiting > lead then return false end
+  return tonumber(redis.call('HGET', next, match)) <= told.games
+    or #repeats_of(repeats, match, 1) > 0
+end
+
+-- Take a match's next games: what was lost before comes first, then new ones. The second game of a
+-- new pair goes with the first, also beyond the most, where pairs are to be whole.
+local function take_games(next, repeats, match, told, most, whole)
+  local games, listed = {}, repeats_of(repeats, match, most)
+  for _, one in ipairs(listed) do
+    redis.call('ZREM', repeats, one)
+    table.insert(games, text(tonumber(string.match(one, '(%d+)$'))))
+  end
+  local first = tonumber(redis.call('HGET', next, match))
+  local at = first
+  while at <= told.games and (#games < most or (whole and at > first and at % 2 == 0)) do
+    table.insert(games, text(at))
+    at = at + 1
+  end
+  if at > first then redis.call('HSET', next, match, text(at)) end
+  return games
 end
 
 -- Forget a remote worker's batch; its games without a result are dealt again, if their match is
 -- still open. Answer how many.
-local function end_batch(batches, due, held, tests, again, batch, lease)
+local function end_batch(batches, due, held, tests, repeats, queue, served, batch, lease)
   redis.call('HDEL', batches, batch)
   redis.call('ZREM', due, batch)
   if lease.games == '' then return 0 end
   redis.call('HINCRBY', held, lease.owner, -1)
   if not still_open(tests, lease) then return 0 end
-  deal_again(again, lease.match, lease.games)
+  deal_again(repeats, queue, tests, served, lease.match, lease.games)
   local _, games = string.gsub(lease.games, '%d+', '')
   return games
 end

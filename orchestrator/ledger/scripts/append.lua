@@ -38,6 +38,7 @@ for i = 1, n do
   facts[i] = {ARGV[5 + 2 * i], ARGV[6 + 2 * i]}
 end
 last = record_facts(KEYS[1], facts, ARGV[5], ARGV[2], '', op)
+wake(KEYS[3], season)
 if expected == 0 and season ~= '' then
   redis.call('RPUSH', KEYS[2], season)
   redis.call('HSET', KEYS[3], season, run_id())

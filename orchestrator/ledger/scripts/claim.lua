@@ -16,6 +16,7 @@
 --      14 journal       stream  the season's
 --      15 leases        hash    lane -> lease of a test game (JSON)
 --      16 checked       hash    journal -> server in which serve has compared it
+--      17 due           zset    lane by the end of its lease
 -- ARGV  1 hall  2 season  3 game  4 attempt  5 worker  6 host  7 lane  8 ttl (ms)
 --       9 attempt_started (JSON)  10 schema version
 -- Reply {'claimed', token, order}  now, or earlier by the same attempt
@@ -39,7 +40,7 @@ local owner = redis.call('HGET', KEYS[2], 'host')
 if owner and owner ~= host then return {'foreign', owner} end
 if not is_checked(KEYS[16], season) then return {'unchecked'} end
 if holder[1] then return {'busy', holder[1]} end
-local tested = playing_in_lane(KEYS[15], current_epoch(KEYS[12]))
+local tested = playing_in_lane(KEYS[15], KEYS[17], current_epoch(KEYS[12]))
 if tested then return {'busy', tested} end
 local hold = first_hold(KEYS[4]) or first_hold(KEYS[5])
 if hold then return {'held', hold} end
@@ -61,5 +62,6 @@ redis.call('HSET', KEYS[1], 'season', season, 'game', game, 'attempt', attempt,
   'order', order)
 redis.call('HSET', KEYS[10], attempt, token .. ' ' .. worker)
 redis.call('HSET', KEYS[11], game, attempt)
+wake(KEYS[16], season)
 record_facts(KEYS[14], {{'attempt_started', ARGV[9]}}, ARGV[10], worker, token, '')
 return {'claimed', token, order}

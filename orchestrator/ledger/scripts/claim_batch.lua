@@ -7,10 +7,11 @@
 --       5 counter   string  of the tokens of batches
 --       6 tests     hash    match -> what claims look at (JSON)
 --       7 next      hash    match -> next game
---       8 again     hash    match -> games to deal again
+--       8 repeats   zset    '<match> <game>' to deal again
 --       9 served    hash    match -> games dealt
 --      10 last      hash    match -> last entry of its journal
 --      11 mirrored  hash    match -> last entry in its mirror
+--      12 queue     zset    matches with games to deal
 -- ARGV 1 batch  2 access token  3 worker  4 ttl (ms)  5 most games  6 lead: entries that may
 --      wait for the mirror  7 most batches of the access token  8… matches it may play, each with the
 --      nodes a second of its base on the worker (0: not known)
@@ -33,20 +34,12 @@ end
 local held = redis.call('HGET', KEYS[3], owner) or '0'
 if tonumber(held) >= tonumber(ARGV[7]) then return {'busy', held} end
 
-local function has_game(match, told)
-  local waiting = tonumber(redis.call('HGET', KEYS[10], match))
-    - tonumber(redis.call('HGET', KEYS[11], match))
-  if waiting > tonumber(ARGV[6]) then return false end
-  return redis.call('HGET', KEYS[8], match) ~= ''
-    or tonumber(redis.call('HGET', KEYS[7], match)) <= told.games
-end
-
 local turn, chosen, least, nps
 for i = 8, #ARGV, 2 do
   local match = ARGV[i]
   local facts = redis.call('HGET', KEYS[6], match)
   local told = facts and cjson.decode(facts)
-  if told and has_game(match, told) then
+  if told and has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, tonumber(ARGV[6])) then
     local turns = tonumber(redis.call('HGET', KEYS[9], match)) / told.share
     if not turn or told.priority > chosen.priority
         or (told.priority == chosen.priority and turns < least) then
@@ -56,25 +49,8 @@ for i = 8, #ARGV, 2 do
 end
 if not turn then return {'not-ready'} end
 
--- What was lost before comes first, then new games.
-local games, most = {}, tonumber(ARGV[5])
-local listed = redis.call('HGET', KEYS[8], turn)
-while #games < most do
-  local game, rest = string.match(listed, '^(%d+) ?(.*)$')
-  if not game then break end
-  table.insert(games, game)
-  listed = rest
-end
-redis.call('HSET', KEYS[8], turn, listed)
-local next = tonumber(redis.call('HGET', KEYS[7], turn))
-local first = next
--- The second game of a pair goes to whoever has the first, also beyond the most.
-while next <= chosen.games and (#games < most or (next > first and next % 2 == 0)) do
-  table.insert(games, text(next))
-  next = next + 1
-end
-redis.call('HSET', KEYS[7], turn, text(next))
-redis.call('HINCRBY', KEYS[9], turn, #games)
+local games = take_games(KEYS[7], KEYS[8], turn, chosen, tonumber(ARGV[5]), true)
+count_dealt(KEYS[12], KEYS[9], chosen, turn, #games)
 
 local token = epoch .. '.' .. text(redis.call('INCR', KEYS[5]))
 local begun, dealt = text(now), table.concat(games, ' ')

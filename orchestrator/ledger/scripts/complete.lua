@@ -33,6 +33,7 @@ if not newest then return {'refused', 'unknown', attempt} end
 -- No newer token for the game means: the slot is still ours, or nobody's for this game.
 if newest ~= attempt then return {'refused', 'newer', newest} end
 
+wake(KEYS[10], season)
 local seq = record_facts(KEYS[8], {{'game_finished', ARGV[5]}}, ARGV[7], worker, token, '')
 redis.call('HSET', KEYS[4], game, text(seq) .. ' ' .. attempt)
 redis.call('SET', KEYS[9], ARGV[6])

@@ -19,6 +19,7 @@ if ended[1] == attempt and ended[2] == token then return {'recorded', tonumber(e
 if not may_write(KEYS[1], KEYS[3], attempt, token) then return {'fenced'} end
 local slot = redis.call('HMGET', KEYS[1], 'season', 'worker', 'game')
 if slot[1] ~= season then return {'fenced'} end
+wake(KEYS[7], season)
 local seq = record_facts(KEYS[4], {{'attempt_ended', ARGV[4]}}, ARGV[5], slot[2], token, '')
 redis.call('HSET', KEYS[2], 'attempt', attempt, 'token', token, 'season', season,
   'seq', text(seq))

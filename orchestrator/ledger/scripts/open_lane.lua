@@ -12,6 +12,7 @@
 local owner = redis.call('HGET', KEYS[1], 'host')
 if owner and owner ~= ARGV[3] then return {'foreign', owner} end
 local known = redis.call('HGET', KEYS[3], ARGV[2])
+if known == ARGV[4] then return {'opened'} end  -- as each time its worker wakes up
 if known and known ~= ARGV[4] and redis.call('HEXISTS', KEYS[4], ARGV[2]) == 1 then
   return {'overlap', ARGV[2]}
 end

@@ -3,13 +3,14 @@
 -- KEYS 1 tests    hash    match -> what claims look at (JSON)
 --      2 specs    hash    match -> specification (JSON)
 --      3 next     hash    match -> next game
---      4 again    hash    match -> games to deal again
+--      4 repeats  zset    '<match> <game>' to deal again
 --      5 served   hash    match -> games dealt
 --      6 last     hash    match -> last entry of its journal
 --      7 journal  stream  the match's
 --      8 runs     string  counter of openings
 --      9 mirrored hash    match -> last entry in its mirror
--- ARGV 1 match  2 what claims look at (JSON)  3 specification  4 next  5 again  6 entry that
+--     10 queue    zset    matches with games to deal
+-- ARGV 1 match  2 what claims look at (JSON)  3 specification  4 next  5 games to deal again  6 entry that
 --      its mirror ends at  7 test_opened (JSON)  8 schema version  9 by
 -- Reply {'opened'}
 
@@ -24,14 +25,22 @@ for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
   end
 end
 local before = redis.call('HGET', KEYS[1], match)
-facts.run = before and cjson.decode(before).run or text(redis.call('INCR', KEYS[8]))
+local known = before and cjson.decode(before)
+facts.run = known and known.run or text(redis.call('INCR', KEYS[8]))
+facts.kind = table.concat({string.gsub(facts.halls, ' ', ',') .. '', text(facts.threads),
+  text(facts.memory_mb), text(facts.gpus), text(facts.nps), facts.one_node and '1' or '0'}, '/')
+if known then
+  local had = tonumber(redis.call('HGET', KEYS[5], match))
+  redis.call('ZREM', KEYS[10], place_in_queue(known, match, had))
+end
 redis.call('HSET', KEYS[1], match, cjson.encode(facts))
 redis.call('HSET', KEYS[2], match, ARGV[3])
 if redis.call('HSETNX', KEYS[3], match, ARGV[4]) == 1 then
-  redis.call('HSET', KEYS[4], match, ARGV[5])
   redis.call('HSET', KEYS[9], match, ARGV[6])
   redis.call('HSET', KEYS[5], match, text(math.floor((least or 0) * facts.share)))
+  deal_again(KEYS[4], KEYS[10], KEYS[1], KEYS[5], match, ARGV[5])
 end
+queue_match(KEYS[10], KEYS[1], KEYS[5], match)
 if last_entry(KEYS[7]) == 0 then
   redis.call('XADD', KEYS[7], text(tonumber(ARGV[6]) + 1) .. '-0', 'v', ARGV[8],
     'kind', 'test_opened', 'at', text(now_ms()), 'by', ARGV[9], 'token', '',

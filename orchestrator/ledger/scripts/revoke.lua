@@ -21,6 +21,7 @@ if not is_holder(KEYS[1], attempt, token) or slot[1] ~= season or slot[3] ~= ARG
     or now_ms() <= tonumber(slot[2]) then
   return {'alive'}
 end
+wake(KEYS[6], season)
 local seq = record_facts(KEYS[3], {{'attempt_ended', ARGV[5]}}, ARGV[7], ARGV[6], token, '')
 redis.call('HSET', KEYS[2], 'attempt', attempt, 'token', token, 'season', season,
   'seq', text(seq))

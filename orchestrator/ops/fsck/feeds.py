@@ -116,6 +116,7 @@ class _One:
         self._ledger, self._season = ledger, season
         self.now_ms, self.read, self.last = ledger.now_ms, ledger.read, ledger.last
         self.plies, self.live, self.record = ledger.plies, ledger.live, ledger.record
+        self.resting = ledger.resting
 
     def seasons(self) -> tuple[str, ...]:
         """Return the one season."""

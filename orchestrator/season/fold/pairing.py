@@ -14,8 +14,10 @@ from typing import Final
 from orchestrator.season.fold import entries, events, openings, plan, standings, tally
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.formats import base, knockout, registry
+from orchestrator.season.spec import model
 
 _BATCH: Final = 500  # games paired in one answer: huge events reach the journal in small steps
+_SOON_PAIRED: Final = 32  # engines: a Swiss round of so many takes 10 ms, of 128 0.2 s
 _AHEAD: Final = 2_000  # games paired and not played yet: a larger event is paired as it is played
 
 
@@ -87,6 +89,12 @@ def remaining(state: season_state.SeasonState, event: events.EventState) -> list
     launched = state.launched
     expected = plan.schedules(launched.season, len(launched.engines))[event.id]
     return list(expected.remaining(played))
+
+
+def takes_long(event: events.EventState) -> bool:
+    """Say whether the next round of a large Swiss is to be paired: tenths of a second."""
+    swiss = isinstance(event.spec.format, model.Swiss)
+    return swiss and len(event.entrants) > _SOON_PAIRED and event.cursor >= len(event.order)
 
 
 def pair(state: season_state.SeasonState, event: events.EventState) -> list[entries.GamesPaired]:

@@ -188,7 +188,7 @@ def _one(known: lane_store.RedisLanes, number: int) -> None:
     attempt = f"a-{time.monotonic_ns()}"
     dealt = known.claim_lane(lanes.LaneClaim("h", "a", attempt, "w", "h", 60_000))
     assert isinstance(dealt, lanes.Dealt), dealt
-    lease = lanes.Lease("h", "a", attempt, dealt.token, dealt.match, dealt.game, "w", "h", 0)
+    lease = lanes.Lease("h", "a", attempt, dealt.token, dealt.match, dealt.games, "w", "h", 0)
     reply = known.complete_lane(lease, contract.dumps({"game": dealt.game, "pgn": "x" * 2000}))
     assert isinstance(reply, api.Recorded)
     if number % 100 == 0:

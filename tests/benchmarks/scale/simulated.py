@@ -58,7 +58,7 @@ def play(self: celery.Task) -> None:
         return
     time.sleep(SLEEP_SECONDS)
     lease = lanes.Lease(
-        hall, lane, attempt, dealt.token, dealt.match, dealt.game, claim.worker, hall, 0
+        hall, lane, attempt, dealt.token, dealt.match, dealt.games, claim.worker, hall, 0
     )
     place = {"game": dealt.game, "host": hall, "lane": lane, "loser": None, "note": ""}
     facts = contract.loads(RESULT) | place | {"details": "", "attempt": attempt}
