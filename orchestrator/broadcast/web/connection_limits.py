@@ -89,9 +89,25 @@ class Doors:
             address = address.ipv4_mapped or address
         if any(address in network for network in self._networks):
             return ""
-        if isinstance(address, ipaddress.IPv6Address):
-            return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
-        return str(address)
+        return _site(address)
+
+
+@functools.lru_cache(maxsize=4_096)
+def site_of(host: str) -> str:
+    """Return what counts as one address: of IPv6 its /64; what is no address as it is."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    return _site(address)
+
+
+def _site(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
+    return str(address)
 
 
 def _network(word: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

@@ -4,9 +4,11 @@ A lasting line is numbered and sent again until it is acknowledged, one at a tim
 lower number than its last for an old one, so that nothing may overtake. Viewers that are behind
 keep their place in the season, whatever has happened since; they are told nothing passing.
 
-UDP lets anybody ask in another's name. A stranger is sent one line of a few bytes until it has
-acknowledged it, a few times, and is forgotten then. Numbers can be guessed, so this stops no liar;
-what he can have sent is bounded by the number of viewers, also for an address.
+UDP lets anybody ask in another's name. A stranger is sent nothing but a greeting: line 1, which
+lets viewers forget the numbers of an earlier server, and a line whose number nobody can guess. Who
+acknowledges that number receives what is sent to its address, and only then is told more; lines
+are numbered on from there. Who does not is forgotten after a few datagrams, and an address that
+leaves several greetings unanswered gets none for a while.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,18 +25,26 @@ from typing import Final, cast
 from orchestrator import contract
 from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.feeds import tlcs
+from orchestrator.broadcast.web import connection_limits
 from orchestrator.common import allowance
 
 VIEWERS: Final = 200  # at once, and of one address
 EACH: Final = 8
 AGAIN_SECONDS: Final = 1.0  # s: without an acknowledgement a line is sent again
 TRIES: Final = 5  # then its viewer is forgotten
+GREETINGS: Final = 3  # so often a stranger is sent a line of its greeting
+STRANGERS: Final = 4  # log-ons of one address that may stand unanswered
+SHUNNED_SECONDS: Final = 600.0  # s: then such an address is greeted again
+_WRONG: Final = 16  # acknowledgements of other numbers: a stranger that guesses is forgotten
+_REMEMBERED: Final = 4_096  # addresses that have not answered
+_NUMBERS: Final = 1 << 30  # the secret number is below; viewers read numbers of 32 bits
 SILENT_SECONDS: Final = 60.0  # s: viewers say PING every 10
 BEHIND: Final = 20_000  # lasting lines: a day of games; who is behind by more is forgotten
 TABLE_SECONDS: Final = 5.0  # s: a viewer gets the table so often at most
 LOOK_SECONDS: Final = 0.25
 _MESSAGES_A_SECOND: Final = 5
 _LONGEST: Final = 512  # bytes of what a viewer says
+GREETING: Final = "FEATURE: tournament-farm"
 Address = tuple[str, int]
 
 
@@ -49,8 +60,15 @@ class Viewer:
         self.sent = self.heard = time.monotonic()
         self.table = float("-inf")  # s, monotonic: when it was sent the table
         self.owed = False  # it is to be sent the table, once it is not behind
-        self.known = False  # it has acknowledged something: it is where it says
+        self.secret = 2 + secrets.randbelow(_NUMBERS)  # of the greeting's second line
+        self.known = False  # it has acknowledged that number: it is where it says
+        self.wrong = 0  # numbers that it acknowledged as a stranger and that it was not sent
         self.allowance = allowance.Allowance(_MESSAGES_A_SECOND, 2 * _MESSAGES_A_SECOND)
+
+    @property
+    def most(self) -> int:
+        """Return how often a line is sent to it."""
+        return TRIES if self.known else GREETINGS
 
     @property
     def behind(self) -> bool:
@@ -66,6 +84,7 @@ class TlcsServer(asyncio.DatagramProtocol):
         self._shelf = shelf
         self._told = tlcs.Told(lambda: shelf.shown, self._game)
         self.viewers: dict[Address, Viewer] = {}
+        self._unanswered: dict[str, tuple[int, float]] = {}  # log-ons of an address, first when
         self._transport: asyncio.DatagramTransport | None = None
         self._said: dict[str, Callable[[Address, Viewer], None]] = {
             "PING": self._ping,
@@ -108,8 +127,9 @@ class TlcsServer(asyncio.DatagramProtocol):
             lines = self._told.take(message)
             ended = any(line.startswith("result:") for line in lines.lasting)
             for address, viewer in list(self.viewers.items()):
-                viewer.owed = viewer.owed or ended
-                self._tell(address, viewer, lines)
+                if viewer.known:  # others are told the whole game once they are
+                    viewer.owed = viewer.owed or ended
+                    self._tell(address, viewer, lines)
 
     def _tell(self, address: Address, viewer: Viewer, lines: tlcs.Lines) -> None:
         viewer.queue.extend(lines.lasting)
@@ -154,22 +174,38 @@ class TlcsServer(asyncio.DatagramProtocol):
             self._said[text](address, viewer)
 
     def _log_on(self, address: Address) -> None:
-        """Take a viewer in; one that comes again begins again."""
+        """Greet a viewer; one that comes again begins again."""
         known = self.viewers.get(address)
         if known is not None and not known.known:
-            return  # it has not acknowledged its first line yet
-        same = sum(host == address[0] for host, _ in self.viewers)
+            return  # it has not acknowledged its greeting yet
+        host = connection_limits.site_of(address[0])
+        same = sum(connection_limits.site_of(one) == host for one, _ in self.viewers)
         if known is None and (len(self.viewers) >= VIEWERS or same >= EACH):
+            return
+        count, since = self._unanswered.pop(host, (0, time.monotonic()))
+        if time.monotonic() - since > SHUNNED_SECONDS:
+            count, since = 0, time.monotonic()
+        self._unanswered[host] = (min(count + 1, STRANGERS + 1), since)
+        if len(self._unanswered) > _REMEMBERED:
+            del self._unanswered[next(iter(self._unanswered))]
+        if count >= STRANGERS:
             return
         viewer = self.viewers[address] = Viewer()
         self._send(address, "LOGON SUCCESSFUL")
-        self._tell(address, viewer, tlcs.Lines(["FEATURE: tournament-farm"], []))
-        viewer.queue.extend(self._told.whole().lasting)
+        viewer.queue.extend([GREETING, GREETING])
+        self._send_next(address, viewer)
 
     def _acknowledged(self, address: Address, viewer: Viewer, number: str) -> None:
         if not viewer.waiting or number != str(viewer.number):
+            viewer.wrong += not viewer.known
+            if viewer.wrong > _WRONG:
+                self._forget(address)
             return
-        viewer.known, viewer.waiting, viewer.heard = True, "", time.monotonic()
+        viewer.waiting, viewer.heard = "", time.monotonic()
+        if not viewer.known and viewer.number == viewer.secret:
+            viewer.known = True
+            self._unanswered.pop(connection_limits.site_of(address[0]), None)
+            viewer.queue.extend(self._told.whole().lasting)
         self._send_next(address, viewer)
         self._send_passing(address, viewer, self._told.whole().passing)
 
@@ -177,6 +213,8 @@ class TlcsServer(asyncio.DatagramProtocol):
         if viewer.waiting or not viewer.queue:
             return
         viewer.number += 1
+        if not viewer.known and viewer.number > 1:
+            viewer.number = viewer.secret
         viewer.waiting, viewer.tries = viewer.queue.popleft(), 0
         self._send_waiting(address, viewer)
 
@@ -221,7 +259,7 @@ class TlcsServer(asyncio.DatagramProtocol):
         """Look after all viewers at a moment (s, monotonic)."""
         for address, viewer in list(self.viewers.items()):
             late = bool(viewer.waiting) and now - viewer.sent >= AGAIN_SECONDS
-            if now - viewer.heard > SILENT_SECONDS or (late and viewer.tries >= TRIES):
+            if now - viewer.heard > SILENT_SECONDS or (late and viewer.tries >= viewer.most):
                 self._forget(address)
             elif late:
                 self._send_waiting(address, viewer)
