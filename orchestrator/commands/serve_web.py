@@ -15,6 +15,7 @@ from orchestrator.ledger import kibitz_store
 
 BACKLOG = 2_048  # connections that wait while all others are served
 PORT = 8080  # one of the ports that Lichess' broadcaster reads from
+UDP = "a UDP port, or ADDRESS:PORT as 0.0.0.0:16061 or [::]:16061"
 LISTENING = "the descriptor of a listening socket that this process inherits"
 
 
@@ -42,8 +43,17 @@ def datagrams(host: str, port: int) -> socket.socket:
         opened.bind((host, port))
     except OSError as error:
         opened.close()
-        raise services.taken("feed for TLCS", host, port, error, "--host or --tlcs") from error
+        raise services.taken("feed for TLCS", host, port, error, "--tlcs") from error
     return opened
+
+
+def udp_address(text: str, host: str) -> tuple[str, int]:
+    """Return address and port of ``[ADDRESS:]PORT``; raise ``UsageError`` for other words."""
+    before, _, number = text.strip().rpartition(":")
+    port = int(number) if number.isascii() and number.isdigit() else 0
+    if not 0 < port < 65_536:
+        raise errors.UsageError(f"--tlcs: found {text!r}; allowed: {UDP}")
+    return before.strip("[]") or host, port
 
 
 def inherited(fd: int) -> socket.socket:
@@ -100,10 +110,11 @@ def inherited(fd: int) -> socket.socket:
 )
 @click.option(
     "--tlcs",
-    "tlcs_port",
-    type=click.IntRange(1, 65535),
-    metavar="PORT",
-    help="Tell viewers of TLCS as well, at this UDP port of --host.",
+    default="",
+    envvar="FARM_TLCS",
+    metavar="[ADDRESS:]PORT",
+    help="Tell viewers of TLCS as well, at this UDP port (FARM_TLCS); without an address of"
+    " --host.",
 )
 @click.option("--eager", is_flag=True, help="Make both at normal priority: on hosts always busy.")
 def serve_web(
@@ -118,7 +129,7 @@ def serve_web(
     eager: bool,
     proxies: tuple[str, ...],
     public_url: str,
-    tlcs_port: int | None,
+    tlcs: str,
 ) -> None:
     """Serve the public live page, the read API, and TCEC's and Lichess' feeds.
 
@@ -139,9 +150,10 @@ def serve_web(
     computed = outlook.Settings(runs, rate.families_of(families), humble=not eager)
     listening = listen(host, port) if fd is None else inherited(fd)
     with common.open_ledger() as ledger, listening, contextlib.ExitStack() as opened:
-        tlcs = opened.enter_context(datagrams(host, tlcs_port)) if tlcs_port else None
+        at = udp_address(tlcs, host) if tlcs else None
+        viewers = opened.enter_context(datagrams(*at)) if at else None
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, archive, feeds, computed, comments, public_url, tlcs)
+        made = app.create(ledger, archive, feeds, computed, comments, public_url, viewers)
         serving = server.make(
             made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         )

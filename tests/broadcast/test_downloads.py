@@ -120,12 +120,25 @@ def test_links_begin_with_the_public_address(tmp_path: pathlib.Path) -> None:
     keep_record(tmp_path / "archive", tape.season, game)
     with theatre.served(tape, tmp_path, public="https://chess.example.org/farm/") as url:
         harness.wait(lambda: httpx.get(f"{url}/healthz").json()["season"], "the season")
-        text = httpx.get(
-            f"{url}/lichess/{tape.season}/games/{game.id}.pgn", headers={"Host": "evil.example"}
-        ).text
+        place = f"{url}/lichess/{tape.season}/games/{game.id}.pgn"
+        text = httpx.get(place, headers={"Host": "evil.example"}).text
+        assert _shared(place)
+        assert _shared(f"{url}/feeds/results.rss")
     link = f"https://chess.example.org/farm/#/{tape.season}/game/{game.id}"
     assert f'[GameURL "{link}"]' in text
     assert "evil" not in text
+    # Without one no cache that others share keeps what was made of a request's word.
+    with theatre.served(tape, tmp_path) as url:
+        harness.wait(lambda: httpx.get(f"{url}/healthz").json()["season"], "the season")
+        for path in (f"lichess/{tape.season}/games/{game.id}.pgn", "feeds/results.rss"):
+            assert not _shared(f"{url}/{path}")
+
+
+def _shared(address: str) -> bool:
+    """Say whether everybody's cache may keep an answer."""
+    policy = httpx.get(address, headers={"Host": "evil.example"}).headers["Cache-Control"]
+    assert policy.partition(",")[0] in {"public", "private"}
+    return policy.startswith("public")
 
 
 @pytest.mark.parametrize(

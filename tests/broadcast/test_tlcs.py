@@ -21,6 +21,7 @@ from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.feeds import tlcs
 from orchestrator.broadcast.web import app, server, tlcs_server
 from orchestrator.commands import serve_web
+from orchestrator.common import errors
 from orchestrator.season.fold import orders
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq"
@@ -331,3 +332,24 @@ def test_the_table_has_its_columns_under_their_heads(name: str, tmp_path: pathli
     numbers = [int(line.split()[0]) for line in games]
     assert numbers == sorted(numbers, reverse=True)
     assert len(games) == min(tlcs.GAMES, len(shown["/schedule"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("16061", ("127.0.0.1", 16_061)),
+        ("0.0.0.0:16061", ("0.0.0.0", 16_061)),
+        ("[::]:1", ("::", 1)),
+        ("here:", None),
+        ("0", None),
+        ("65536", None),
+        ("16061:", None),
+    ],
+)
+def test_a_udp_address_is_a_port_and_perhaps_a_host(text: str, at: tuple[str, int] | None) -> None:
+    """Without a host it is the page's; what is neither is refused with what is allowed."""
+    if at is not None:
+        assert serve_web.udp_address(text, "127.0.0.1") == at
+        return
+    with pytest.raises(errors.UsageError, match="ADDRESS:PORT"):
+        serve_web.udp_address(text, "127.0.0.1")

@@ -209,6 +209,7 @@ class Engine:
         return base | found | {"PATH": f"{self.programs}:/usr/bin:/bin"}
 
     def _path(self, text: str) -> str:
+        text = re.sub(r"\$\{\w+:-(.*?)\}", r"\1", text)  # what the engine puts for a variable
         for secret, told in TOLD["secrets"].items():
             file = told["file"].removeprefix("./")
             text = text.replace(f"/run/secrets/{secret}", str(self.place / file))

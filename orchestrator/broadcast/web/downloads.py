@@ -151,11 +151,11 @@ class Downloads:
             texts.append(self._flying(season, flying, request))
         return self._answer(request, texts)
 
-    @staticmethod
-    def _answer(request: requests.Request, texts: list[str]) -> responses.Response:
+    def _answer(self, request: requests.Request, texts: list[str]) -> responses.Response:
         if not texts:
             return web_responses.missing("game that has begun")
-        return web_responses.of_document(request, web_responses.of_text("".join(texts), PGN))
+        text, cache = web_responses.of_text("".join(texts), PGN), web_responses.FRESH
+        return web_responses.of_document(request, text, self._links.cache(cache))
 
     def _flying(self, season: season_view.Season, name: str, request: requests.Request) -> str:
         game = season.game

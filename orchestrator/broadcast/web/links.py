@@ -1,7 +1,8 @@
 """Addresses of our page, as other programs are given them.
 
 They begin with the public base address that the operator has set. Without one they begin
-with what the request calls this server, which is the client's word alone.
+with what the request calls this server, which is the client's word alone. Such an answer is no
+shared cache's: many of them tell answers apart by their paths, and not by the Host header.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Links:
     def base(self, request: requests.Request) -> str:
         """Return the address of the page, without a slash at its end."""
         return self.public or str(request.base_url).rstrip("/")
+
+    def cache(self, policy: str) -> str:
+        """Return the Cache-Control of an answer that holds addresses; ``policy`` begins public."""
+        return policy if self.public else policy.replace("public", "private", 1)
 
     def game(self, request: requests.Request, season: str, game: str) -> str:
         """Return the address of a game on the page."""

@@ -65,7 +65,7 @@ class Subscriptions:
             self._made[address, season] = known
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
-        return web_responses.of_document(request, known[1], _CACHE)
+        return web_responses.of_document(request, known[1], self._links.cache(_CACHE))
 
     def _parts(self, season: str) -> tuple[documents.Document, ...]:
         """Return the documents of a season: its own, then the schedules of its events."""
