@@ -76,12 +76,16 @@ def _masks(board: chess.Board) -> list[int]:
 
 def of_order(order: contract.GameOrder, moves: Iterable[str] = ()) -> Name:
     """Name the opening of a game: what its book says, else what its moves are known as."""
-    book = order.opening
+    return _of_opening(order.opening, order.variant, tuple(moves))
+
+
+@functools.lru_cache(maxsize=64)  # of a game that runs it is asked for by several, in turn
+def _of_opening(book: contract.Opening, variant: boards.Variant, moves: tuple[str, ...]) -> Name:
     if book.name and book.eco:
         return Name(book.eco, book.name)
-    if order.variant != "standard":
+    if variant != "standard":
         return Name(book.eco, book.name)
-    start = boards.start_board(book, order.variant)
+    start = boards.start_board(book, variant)
     found = of_moves(start, [*book.moves, *moves])
     return Name(book.eco or found.eco, book.name or found.name)
 

@@ -54,7 +54,8 @@ def status(state: season_state.SeasonState) -> str:
 
 def season(state: season_state.SeasonState) -> dict[str, Any]:
     """Return where a season stands."""
-    whole, running = progress.of_season(state), state.running
+    parts, running = progress.of_events(state), state.running
+    whole = progress.whole(parts.values())
     title = state.launched.season.title
     return {
         "season": state.launched.id,
@@ -80,7 +81,7 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "running": None if running is None else _running(state, running),
         "next": blockers.coming(state),
         "waits": blockers.waits(state),
-        "events": [_event(state, e, done) for e, done in progress.of_events(state).items()],
+        "events": [_event(state, e, done) for e, done in parts.items()],
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 import schemas
 import theatre
 
+from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.feeds.tcec import index, names
 from orchestrator.commands import launch
 from orchestrator.ledger import memory
@@ -166,3 +167,17 @@ def test_a_journal_of_a_newer_farm_hides_no_other_season(tmp_path: pathlib.Path)
     made.projector.look()
     assert made.projector.seasons["demo"].damaged
     assert made.shelf.get("seasons/demo") == before
+
+
+def test_equal_files_are_written_once(tmp_path: pathlib.Path) -> None:
+    """A content of several names is one file, until one of them gets another content."""
+    directory, content = feeds_files.Directory(tmp_path), b"x" * 1000
+    assert directory.write({"a": content, "archive/b": content}, 5_000) == ["a", "archive/b"]
+    one, other = tmp_path / "a", tmp_path / "archive" / "b"
+    assert one.samefile(other)
+    assert other.stat().st_mtime == 5
+    directory.write({"a": b"y"})
+    assert (one.read_bytes(), other.read_bytes()) == (b"y", content)
+    directory.write({"a": content, "archive/b": b"z"})
+    assert (one.read_bytes(), other.read_bytes()) == (content, b"z")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "archive", "b"]

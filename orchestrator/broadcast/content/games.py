@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import chess
@@ -96,16 +96,13 @@ class GameLine:
     def __init__(self, order: contract.GameOrder) -> None:
         """Set up the opening; raise ``BookError`` for one that cannot be played."""
         self.order = order
-        self.shown: list[Shown] = []
-        self._board = boards.start_board(order.opening, order.variant)
-        self.start_fen = self._board.fen()
+        self.start_fen, book, board = _book(order.opening, order.variant)
+        self.shown = list(book)
+        self._board = board.copy()
         self._own = {
             chess.WHITE: pgn_comments.Predictions(),
             chess.BLACK: pgn_comments.Predictions(),
         }
-        for move in boards.book_moves(self._board, order.opening):
-            uci = self._board.uci(move)
-            self._show(uci, lambda _, after: pgn_comments.book(after))
 
     @property
     def last(self) -> int:
@@ -135,23 +132,7 @@ class GameLine:
         return shown
 
     def _show(self, uci: str, comment: Any, ply: contract.PlyRecord | None = None) -> Shown:
-        board = self._board
-        before = board.copy(stack=False)
-        first = not self.shown
-        san = board.san(board.parse_uci(uci))
-        squares = variations.squares(before, board.parse_uci(uci).uci())
-        board.push_uci(uci)
-        shown = Shown(
-            number=self.last + 1,
-            before=_number(before, first=first),
-            san=san,
-            uci=uci,
-            squares=squares,
-            fen=board.fen(),
-            comment=comment(before, board),
-            board=before,
-            record=ply,
-        )
+        shown = _shown(self._board, uci, self.last + 1, comment, ply)
         self.shown.append(shown)
         return shown
 
@@ -159,6 +140,47 @@ class GameLine:
         """Return ECO code and name: the book's, else what the moves are known as."""
         played = [one.uci for one in self.shown if not one.book]
         return eco.of_order(self.order, played[: eco.DEEPEST])
+
+
+@functools.lru_cache(maxsize=64)
+def _book(
+    opening: contract.Opening, variant: boards.Variant
+) -> tuple[str, tuple[Shown, ...], chess.Board]:
+    """Return start position, plies of the book and the board behind them; not to be changed.
+
+    Both games of a pair have them, and a game is shown as it begins, runs and ends. Raise
+    ``BookError`` for an opening that cannot be played.
+    """
+    board = boards.start_board(opening, variant)
+    start, shown = board.fen(), list[Shown]()
+    for move in boards.book_moves(board, opening):
+        uci = board.uci(move)
+        shown.append(_shown(board, uci, len(shown) + 1, lambda _, after: pgn_comments.book(after)))
+    return start, tuple(shown), board
+
+
+def _shown(
+    board: chess.Board,
+    uci: str,
+    number: int,
+    comment: Callable[[chess.Board, chess.Board], str],
+    ply: contract.PlyRecord | None = None,
+) -> Shown:
+    """Play a ply on a board; return it."""
+    before = board.copy(stack=False)
+    move = board.parse_uci(uci)
+    san = board.san_and_push(move)
+    return Shown(
+        number=number,
+        before=_number(before, first=number == 1),
+        san=san,
+        uci=uci,
+        squares=variations.squares(before, move.uci()),
+        fen=board.fen(),
+        comment=comment(before, board),
+        board=before,
+        record=ply,
+    )
 
 
 def _number(board: chess.Board, *, first: bool) -> str:

@@ -73,8 +73,8 @@ def _bare(
     order = orders.game_order(state, game.id).model_copy(update={"progress": None})
     if finished.imported:  # its drawn opening is still to come, or never comes
         order = order.model_copy(update={"opening": contract.Opening()})
-    record = _record(order, finished, ())
-    return Replay(record, games.of_record(record), recorded=False)
+    record, line = _record(order, finished, ())
+    return Replay(record, line, recorded=False)
 
 
 def _imported(
@@ -90,9 +90,9 @@ def _imported(
     update = {"progress": None, "opening": read.opening, "variant": read.variant}
     order = orders.game_order(state, game.id).model_copy(update=update)
     plies = tuple(_plies(order, read))
-    record = _record(order, finished, plies)
+    record, line = _record(order, finished, plies)
     timed = any(_left(told) is not None for told in read.plies)
-    return Replay(record, games.of_record(record), timed=timed)
+    return Replay(record, line, timed=timed)
 
 
 def _plies(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.PlyRecord]:
@@ -161,8 +161,8 @@ def _record(
     order: contract.GameOrder,
     finished: contract.GameFinished,
     plies: tuple[contract.PlyRecord, ...],
-) -> contract.GameRecord:
-    """Return a record of what is known; its end is the journal's."""
+) -> tuple[contract.GameRecord, games.GameLine]:
+    """Return a record of what is known, and its plies; its end is the journal's."""
     empty = contract.GameRecord(
         order=order,
         attempt=finished.attempt,
@@ -182,4 +182,5 @@ def _record(
     )
     line = games.of_record(empty)
     named = line.opening()
-    return empty.model_copy(update={"final_fen": line.fen, "eco": named.eco, "opening": named.name})
+    end = {"final_fen": line.fen, "eco": named.eco, "opening": named.name}
+    return empty.model_copy(update=end), line

@@ -8,6 +8,7 @@ running clock from it (HTTP ``Last-Modified`` against ``Date``).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -131,9 +132,12 @@ class Directory:
         digests = {key: hashlib.sha256(content).digest() for key, content in contents.items()}
         wanted = {name: digests[id(content)] for name, content in files.items()}
         changed = [name for name, digest in wanted.items() if self._known.get(name) != digest]
+        written: dict[int, pathlib.Path] = {}  # contents that were written just now
         for name in changed:
-            if name in self._known or not self._holds(self._root / name, files[name]):
-                self._replace(self._root / name, files[name], at_ms)
+            path, content = self._root / name, files[name]
+            if name in self._known or not self._holds(path, content):
+                self._replace(path, content, at_ms, written.get(id(content)))
+                written[id(content)] = path
             self._known[name] = wanted[name]
         return changed
 
@@ -151,8 +155,20 @@ class Directory:
         except OSError:
             return False
 
-    def _replace(self, path: pathlib.Path, content: bytes, at_ms: int | None) -> None:
+    def _replace(
+        self, path: pathlib.Path, content: bytes, at_ms: int | None, same: pathlib.Path | None
+    ) -> None:
+        """Replace a file; where ``same`` has the content, by another name of that one.
+
+        The schedule of a large event is megabytes, and has three names.
+        """
         temporary = path.with_name(f".{path.name}.new")
+        temporary.unlink(missing_ok=True)
+        if same is not None:
+            with contextlib.suppress(OSError):  # a disk that knows no second name of a file
+                temporary.hardlink_to(same)
+                temporary.replace(path)
+                return
         temporary.write_bytes(content)
         if at_ms is not None:
             os.utime(temporary, ns=(at_ms * 1_000_000, at_ms * 1_000_000))

@@ -87,7 +87,7 @@ def remaining(state: season_state.SeasonState, event: events.EventState) -> list
         field = registry.expected_field(event.spec.format, len(event.added))
         return list(registry.build(event.spec.format, field).remaining(played))
     launched = state.launched
-    expected = plan.schedules(launched.season, len(launched.engines))[event.id]
+    expected = plan.schedule(launched.season, len(launched.engines), event.id)
     return list(expected.remaining(played))
 
 

@@ -82,6 +82,12 @@ def schedules(season: model.Season, roster: int) -> dict[str, base.Format]:
     return {event.id: _expected(event, sizes[event.id]) for event in season.events}
 
 
+def schedule(season: model.Season, roster: int, event_id: str) -> base.Format:
+    """Return the schedule of one event for a roster of that many engines."""
+    event = season.event(event_id)
+    return _expected(event, _field(season, event, roster))
+
+
 def _expected(event: model.Event, size: int) -> base.Format:
     return registry.build(event.format, registry.expected_field(event.format, size))
 

@@ -9,7 +9,7 @@ leaves of a break depends on when the events before it end.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from orchestrator import contract
@@ -60,7 +60,11 @@ def of_events(
 
 def of_season(state: season_state.SeasonState) -> Progress:
     """Return the progress of the whole season."""
-    parts = of_events(state).values()
+    return whole(of_events(state).values())
+
+
+def whole(parts: Collection[Progress]) -> Progress:
+    """Return the progress of events together."""
     played = sum(part.played for part in parts)
     spent = sum(part.played * part.mean_seconds for part in parts)
     return Progress(

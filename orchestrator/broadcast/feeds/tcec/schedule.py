@@ -113,6 +113,7 @@ class Table:
         self._places = {game: place for place, game in enumerate(event.order, start=1)}
         self._cells: dict[tuple[str, str], bytes] = {}
         self._gains: dict[str, float] = {}
+        self._short: dict[str, str] = {}  # in the order of the table, which few results change
         self._names = {
             engine: encode(views.name(state, engine, event.id)) for engine in event.entrants
         }
@@ -129,7 +130,9 @@ class Table:
         event = state.events[self._event]
         order = [row.engine for row in rows]
         shown = [views.name(state, engine, event.id) for engine in order]
-        short = names.abbreviations(shown)
+        if list(self._short) != shown:
+            self._short = names.abbreviations(shown)
+        short = self._short
         head = {
             "Event": names.title(state, event),
             "Type": _KINDS.get(event.spec.format.kind, "round-robin"),
