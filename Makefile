@@ -4,6 +4,9 @@ VENV := .venv
 JOBS ?= 3
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start hundreds of programs: where the environment says that nothing compiled is kept, each
+# would compile the whole farm again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats bench clock lock clean help
 

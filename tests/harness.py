@@ -203,20 +203,25 @@ class Farm:
     def state(self, season: str) -> state.SeasonState:
         """Fold a season's journal."""
         folded = state.SeasonState()
+        self.fold(season, folded)
+        return folded
+
+    def fold(self, season: str, folded: state.SeasonState) -> None:
+        """Bring a fold of a season's journal up to date."""
         while entries := self.ledger.read(season, folded.seq):
             for entry in entries:
                 folded.apply(entry)
-        return folded
 
     def finish(self, season: str, seconds: float = 120.0) -> state.SeasonState:
         """Wait until a season is over and archived; fail with the logs when it takes too long."""
+        folded = state.SeasonState()  # read on, not again from its beginning at each look
 
         def over() -> bool:
-            folded = self.state(season)
+            self.fold(season, folded)
             return folded.finished and self.ledger.mirrored(season) == folded.seq
 
         self.wait(over, seconds, f"the end of season {season}")
-        return self.state(season)
+        return folded
 
     def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
         """Wait for a condition while the processes are kept alive.

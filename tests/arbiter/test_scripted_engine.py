@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import pathlib
 import signal
 import subprocess
 import sys
+import time
+import types
 from collections.abc import Iterator
 
 import chess
@@ -261,3 +265,40 @@ def test_chess960_castling_follows_the_option() -> None:
     board = chess.Board(fen, chess960=True)
     board.push_uci("e1h1")
     assert chess.Move.from_uci(move) in board.legal_moves
+
+
+def test_a_gate_that_comes_between_two_looks_is_written_into(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for engines at a gate counts every engine that thinks there."""
+    source = importlib.util.spec_from_file_location("scripted_engine", harness.ENGINE)
+    assert source is not None
+    assert source.loader is not None
+    engine = importlib.util.module_from_spec(source)
+    monkeypatch.setitem(sys.modules, "scripted_engine", engine)
+    source.loader.exec_module(engine)
+    gate, opened, answered = tmp_path / "gate", os.open, []
+
+    def too_early(path: str, _flags: int) -> int:
+        monkeypatch.setattr(os, "open", opened)
+        gate.touch()
+        raise FileNotFoundError(path)
+
+    def release(_seconds: float) -> None:
+        if gate.read_text() == "7\n":
+            gate.unlink()
+
+    thinking = types.SimpleNamespace(
+        options=types.SimpleNamespace(game="g"),
+        ply=7,
+        inform=lambda: None,
+        move=lambda: "a2a3",
+        answer=answered.append,
+    )
+    gate.touch()
+    monkeypatch.setattr(engine, "BOUND", 5.0)  # s: an engine that says nothing fails here
+    monkeypatch.setattr(os, "open", too_early)
+    monkeypatch.setattr(time, "sleep", release)
+    engine.hold(thinking, str(gate))
+    assert answered == ["a2a3"]
+    assert not gate.exists(), "the ply was not written"

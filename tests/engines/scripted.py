@@ -486,6 +486,16 @@ def late(engine: Engine, argument: str) -> None:
     engine.answer(engine.move())
 
 
+def _write_ply(gate: str, ply: int) -> bool:
+    """Write a ply into a file that is there; say whether it could be."""
+    with contextlib.suppress(OSError):  # it is gone, or no sandbox shows it
+        handle = os.open(gate, os.O_WRONLY | os.O_APPEND)
+        os.write(handle, b"%d\n" % ply)
+        os.close(handle)
+        return True
+    return False
+
+
 def hold(engine: Engine, argument: str) -> None:
     """Think while the file ARGUMENT is there, then answer: a test acts meanwhile, in no haste.
 
@@ -493,12 +503,12 @@ def hold(engine: Engine, argument: str) -> None:
     """
     engine.inform()
     gate = argument.replace("GAME", str(engine.options.game))
-    with contextlib.suppress(OSError):  # it is gone, or no sandbox shows it
-        handle = os.open(gate, os.O_WRONLY | os.O_APPEND)
-        os.write(handle, b"%d\n" % engine.ply)
-        os.close(handle)
     until = time.monotonic() + BOUND
+    written = False
     while os.path.exists(gate) and time.monotonic() < until:  # noqa: PTH110 - no pathlib here
+        # Written once the file has been seen: it may come just after a look, and whoever waits
+        # for the ply would wait for ever.
+        written = written or _write_ply(gate, engine.ply)
         time.sleep(0.01)
     engine.answer(engine.move())
 

@@ -60,6 +60,7 @@ def launch(
     control: str = CONTROL,
     threads: int = 1,
     excused: str = "false",
+    season: str = "cheats",
 ) -> None:
     """Launch a match between two modes of the engine; any number of losses may be excused."""
     modes = {"one": white, "two": black}
@@ -82,13 +83,13 @@ limits = {{ threads = {threads} }}
 interruptions = {{ rules = "s16", excused_flags = {excused} }}
 """
     )
-    path = farm.root / "cheats.toml"
+    path = farm.root / f"{season}.toml"
     path.write_text("\n".join(rows))
-    farm.launch(path, "cheats")
+    farm.launch(path, season)
 
 
 def told(
-    farm: harness.Farm, folded: state.SeasonState, what: str
+    farm: harness.Farm, folded: state.SeasonState, what: str, season: str = "cheats"
 ) -> tuple[Counter[str], list[str]]:
     """Return how the games ended, by ending and loser, and what was interrupted; print both."""
     ended: Counter[str] = Counter()
@@ -97,7 +98,7 @@ def told(
         loser = game.finished.loser
         who = "" if loser is None else f" of {game.white if loser == 'white' else game.black}"
         ended[f"{game.finished.ending.value}{who}"] += 1
-    attempts = [e.data for e in farm.ledger.read("cheats") if e.kind == "attempt_ended"]
+    attempts = [e.data for e in farm.ledger.read(season) if e.kind == "attempt_ended"]
     lost = [f"{one['cause']}: {one['evidence']}" for one in attempts]
     print(f"\n{what}: {dict(ended)}; interruptions: {len(lost)}")
     for line in lost[:5]:
@@ -115,16 +116,23 @@ def hall(root: pathlib.Path, sandbox: str, **more: str) -> Iterator[harness.Farm
 SANDBOXES = ["bubblewrap", "plain"]
 
 
-@pytest.mark.parametrize("sandbox", SANDBOXES if LONG else SANDBOXES[:1])
+@pytest.fixture(scope="module", params=SANDBOXES if LONG else SANDBOXES[:1])
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[harness.Farm]:
+    """Run a farm that plays a season of each cheat, one after the other."""
+    with hall(tmp_path_factory.mktemp(request.param), request.param) as farm:
+        yield farm
+
+
 @pytest.mark.parametrize("mode", ["late", "flood", "drizzle", "reap", "stand", "crowd"])
 def test_a_cheat_is_excused_by_nothing_that_it_did_itself(
-    tmp_path: pathlib.Path, program: str, mode: str, sandbox: str
+    shared: harness.Farm, program: str, mode: str
 ) -> None:
     """Every game in which it is late is lost by it; none is an interruption."""
-    with hall(tmp_path, sandbox) as farm:
-        launch(farm, program, [mode], ["honest", "1"])
-        folded = farm.finish("cheats", PATIENCE)
-        ended, lost = told(farm, folded, f"{mode}, {sandbox}")
+    launch(shared, program, [mode], ["honest", "1"], season=mode)
+    folded = shared.finish(mode, PATIENCE)
+    ended, lost = told(shared, folded, mode, season=mode)
     assert not lost
     assert set(ended) <= {f"{ending.value} of one" for ending in _LATE}
 

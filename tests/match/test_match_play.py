@@ -302,8 +302,11 @@ def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, pres
             gate.unlink()
         else:
             process.send_signal(signal.SIGINT)
-    finally:
-        out = end(process)
+    except BaseException:
+        process.kill()  # its games stand: what failed is not to be hidden by waiting for them
+        print(end(process))
+        raise
+    out = end(process)
     assert process.returncode == 130, out
     assert "farm match -resume -journal g.pgn.jsonl" in out
     after = finished(tmp_path)

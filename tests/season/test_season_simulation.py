@@ -31,7 +31,7 @@ from orchestrator.season import verify_seed
 from orchestrator.season.fold import entries, events, state, tally
 from orchestrator.season.spec import model
 
-SEEDS = int(os.environ.get("FARM_SEASONS", "12"))
+SEEDS = int(os.environ.get("FARM_SEASONS", "6"))
 LONG = "FARM_SEASONS" in os.environ
 CUTS = 12 if LONG else 3
 MANY = 200  # seeds with which every event has asked its organizers
