@@ -56,6 +56,7 @@ class SeatAddress(codec.Message):
     beat_ms: int
     gpus: tuple[str, ...] = ()
     secret: str = ""  # the agent's: it hears nobody else
+    command: str = ""  # what starts or rejoins it; '': the key's own, told the seat
 
 
 class SeatRequest(codec.Message):

@@ -55,7 +55,9 @@ class Dancer:
                 able = self.mode not in ("plain", "none")
                 offer = ["option name Ponder type check default false"] if able else []
                 cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
-                self.say("id name Dancer", f"info string cpus {cpus}", *offer, "uciok")
+                cuda = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
+                info = (f"info string cpus {cpus}", f"info string cuda {cuda}")
+                self.say("id name Dancer", *info, *offer, "uciok")
             case ["isready"]:
                 self.say("readyok")
             case ["position", *rest]:

@@ -150,9 +150,11 @@ class Box:
         self.farm = self.root / "farm"
         (self.farm / "seats").mkdir(parents=True)
         (self.farm / "incoming").mkdir()
+        self.home = self.root / "home"
+        self.home.mkdir()
         self.address = "127.0.0.1" if self.network is None else self.network.address
         self.port = harness.free_port() if self.network is None else 2222
-        for name in ("host", "play", "push"):
+        for name in ("host", "play", "push", "login"):
             key = str(self.root / name)
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         self.host_key = " ".join((self.root / "host.pub").read_text().split()[:2])
@@ -161,6 +163,7 @@ class Box:
         lines = [
             f'restrict,command="{serve}" {(self.root / "play.pub").read_text()}',
             f'restrict,command="internal-sftp" {(self.root / "push.pub").read_text()}',
+            (self.root / "login.pub").read_text(),
         ]
         (self.root / "authorized_keys").write_text("".join(lines))
         (self.root / "sshd_config").write_text(
@@ -168,6 +171,7 @@ class Box:
             f"AuthorizedKeysFile {self.root / 'authorized_keys'}\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n"
             "Subsystem sftp internal-sftp\nMaxStartups 50\nLogLevel VERBOSE\n"
+            f"SetEnv HOME={self.home}\n"
         )
         self.start()
 

@@ -100,6 +100,7 @@ class LocalSeat:
         self.pid = -1
         self.pidfd = -1
         self.cpus: tuple[int, ...] = ()  # those that it was bound to
+        self.goes_on = False  # the next write ends a search that was begun before
         self.pondered: Tail | None = None  # what it writes goes here while it ponders
         self._unsent = b""
         self._aside = b""

@@ -75,6 +75,7 @@ class RemoteSeat(local.LocalSeat):
         self._answered_ns = 0
         self._heard_ns = 0
         self._go = 0  # the number of the command that started the search
+        self._owed = 0  # the number of a command whose search was over before it began
         self._trip_ns = 0  # the longest round trip of late
 
     @property
@@ -132,7 +133,7 @@ class RemoteSeat(local.LocalSeat):
     def _take(self, message: agent_wire.Message) -> bytes:
         """Note what a record tells; return what the engine wrote."""
         match message.kind:
-            case "out" if self._begun and not self._went_ns:
+            case "out" if self._begun and not self._went_ns and not self.goes_on:
                 self.set_aside(message.payload)  # from before the search: it is no answer
                 return b""
             case "out" | "ans":
@@ -159,6 +160,9 @@ class RemoteSeat(local.LocalSeat):
     def _note_went(self, message: agent_wire.Message) -> None:
         """Take the stamp of this search's start, once; any other search is nobody's here."""
         number = int(message.payload)
+        if number == self._owed:
+            self._owed = 0
+            return
         if number != self._go or self._went_ns:
             evidence = (
                 f"{self.address.box}: the agent tells of a search that the hall has not started"
@@ -176,12 +180,24 @@ class RemoteSeat(local.LocalSeat):
     def charged_ns(self, start_ns: int, stop_ns: int) -> int:
         """Return what the engine took on its own clock; the rest was the network's."""
         until_ns = self._answered_ns or self._heard_ns
+        if self.goes_on and until_ns and (not self._went_ns or until_ns < self._went_ns):
+            return self._crossed(stop_ns - start_ns)
         if not self._went_ns or until_ns < self._went_ns:
             raise errors.InterruptedGameError(LINK, "an answer without the agent's stamps")
         charged_ns = until_ns - self._went_ns
         self._hold_to(stop_ns - start_ns, charged_ns)
         self.network_ns = stop_ns - start_ns - charged_ns
         return charged_ns
+
+    def _crossed(self, waited_ns: int) -> int:
+        """Charge nothing for an answer that left the engine before its clock began.
+
+        It ended its search in the opponent's turn by itself, and its word and the one that was
+        to end it crossed on their way. The agent's stamp of the latter is still to come.
+        """
+        self._owed = 0 if self._went_ns else self._go
+        self.network_ns = waited_ns
+        return 0
 
     def _hold_to(self, waited_ns: int, charged_ns: int) -> None:
         """Raise ``InterruptedGameError`` where a charge does not fit the referee's own time."""

@@ -92,11 +92,11 @@ class Connection:
 def _opened(
     transport: paramiko.Transport, seat: contract.SeatAddress, deadline: float
 ) -> paramiko.Channel:
-    """Come in and run the forced command."""
+    """Come in and run the forced command, or that of a seat whose key has none."""
     _let_in(transport, seat, seat.key, deadline)
     channel = transport.open_session(timeout=_left(deadline))
     channel.settimeout(_left(deadline))
-    channel.exec_command(f"seat {seat.seat}")
+    channel.exec_command(seat.command or f"seat {seat.seat}")
     channel.settimeout(0)
     return channel
 

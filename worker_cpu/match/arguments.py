@@ -67,6 +67,7 @@ class Settings:
     crc32: bool = False
     force_concurrency: bool = False
     strict: bool = False
+    boxes: pathlib.Path | None = None
 
     @property
     def comment_style(self) -> record.Comments:
@@ -296,6 +297,10 @@ def check_machine(settings: Settings) -> None:
 
 def _check(settings: Settings) -> None:
     plan, openings = settings.plan, settings.openings
+    away = [engine.spec.name for engine in settings.engines if engine.spec.box]
+    if away and settings.sandbox == "bubblewrap":
+        allowed = "-sandbox plain: a sandbox confines engines of this machine alone"
+        raise cli_values.refuse("host=", f"-sandbox bubblewrap, and {', '.join(away)}", allowed)
     if plan.seeds >= plan.engines:
         raise cli_values.refuse("-seeds", str(plan.seeds), f"fewer than the {plan.engines} engines")
     if len({engine.book is None for engine in settings.engines}) > 1:

@@ -7,6 +7,7 @@ by Ctrl-C or SIGTERM.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import pathlib
 import secrets
@@ -79,7 +80,8 @@ farm match --compliance ./new                the same as farm check engine ./new
 \b
 engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             keys: conf name cmd dir arg args proto tc st nodes depth timemargin
-            restart stderr initstr whitepov ponder book bookdepth option.NAME
+            restart stderr initstr whitepov ponder book bookdepth host gpus
+            option.NAME; -boxes FILE: how host=NAME is reached
 schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
             -repeat [N] -noswap -reverse -use-affinity [CPUS] -concurrency N
             -wait MS -sandbox plain|bubblewrap|auto, -dialect fastchess|cutechess
@@ -127,15 +129,32 @@ def play(words: Sequence[str]) -> int:
     telling = peer_reports.of(settings, table, len(slots))
     if words[:1] and not words[0].startswith("-"):
         telling.say(f"farm match {shlex.join(told)}")
-    written = orders.Orders(settings, f"match-{secrets.token_hex(4)}")
+    match_id = f"match-{secrets.token_hex(4)}"
+    with _elsewhere(settings, match_id) as elsewhere:
+        written = orders.Orders(settings, match_id, elsewhere)
+        return _play(settings, slots, kept, table, telling, written, told)
+
+
+def _play(
+    settings: arguments.Settings,
+    slots: Sequence[schedule.Slot],
+    kept: journal.Journal,
+    table: standings.Standings,
+    telling: report.Report,
+    written: orders.Orders,
+    told: list[str],
+) -> int:
     missing = _missing(settings, kept, table, slots, told)
     telling.opens(len(missing), len({slot.opening for slot in slots}))
-    threads = max(engine.threads for engine in settings.engines)
+    here = [engine.threads for engine in settings.engines if not engine.spec.box]
+    threads = max(here, default=1)
+    apart = settings.ponders and len(here) > 1  # else no two think at once on this machine
     with (
-        cores.held(settings.concurrency, threads, settings.cpus, apart=settings.ponders) as share,
+        cores.held(settings.concurrency, threads, settings.cpus, apart=apart) as share,
         tempfile.TemporaryDirectory(prefix="farm-match-") as scratch,
     ):
-        _check_cores(settings, threads, share)
+        if apart:
+            _check_cores(settings, threads, share)
         telling.notes(_cores(settings, threads, share))
         telling.notes(settings.remarks)
         telling.notes(_unpaired(slots))
@@ -145,6 +164,17 @@ def play(words: Sequence[str]) -> int:
         ).run(missing)
     kept.close()
     return _end(settings, telling, reason, complete=table.played == len(slots))
+
+
+def _elsewhere(
+    settings: arguments.Settings, match: str
+) -> contextlib.AbstractContextManager[orders.Elsewhere | None]:
+    """Return the other machines of a match, ``None`` where it needs none."""
+    if not any(engine.spec.box for engine in settings.engines):
+        return contextlib.nullcontext()
+    from worker_cpu.match import hosts  # noqa: PLC0415 - its SSH library takes 0.25 s
+
+    return hosts.Hosts(settings.engines, hosts.boxes_file(settings.boxes), match)
 
 
 def _version(words: Sequence[str]) -> str:
@@ -229,7 +259,7 @@ def _tables(rule: contract.Syzygy | None) -> list[str]:
 
 def _check_cores(settings: arguments.Settings, threads: int, share: cores.Share) -> None:
     """Refuse engines that ponder where both sides do not have cores of their own."""
-    if share.bound or not settings.ponders or settings.force_concurrency:
+    if share.bound or settings.force_concurrency:
         return
     games = settings.concurrency
     busy = f", {len(share.busy)} of them another match's" if share.busy else ""

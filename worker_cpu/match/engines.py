@@ -25,11 +25,12 @@ FLAGS = frozenset({"whitepov", "ponder"})
 KEYS = (
     *("conf", "name", "cmd", "dir", "arg", "args", "proto", "tc", "st", "nodes", "depth", "plies"),
     *("timemargin", "restart", "stderr", "initstr", "whitepov", "ponder", "book"),
-    "bookdepth",
+    *("bookdepth", "host", "gpus"),
     "option.NAME",
 )
 TIMES = "seconds, minutes:seconds or hours:minutes:seconds; a unit is only s"
 ENDLESS = ("inf", "infinite")
+ENV = "/usr/bin/env"
 BOOK_MOVES = 1000  # of a Polyglot book without bookdepth=: as cutechess-cli has it
 LONGEST_MS = 10 * 86_400_000  # of a clock: what tc=inf alone is here
 RESTARTS = ("auto", "on", "off")
@@ -54,6 +55,7 @@ class Engine:
     stderr: pathlib.Path | None = None
     book: pathlib.Path | None = None
     book_moves: int = BOOK_MOVES
+    gpus: tuple[str, ...] = ()  # those it sees, by number or UUID; none: as its machine has it
     stays: bool = True  # its process plays the next game, too, where its protocol allows it
 
     @property
@@ -185,9 +187,11 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         raise cli_values.refuse(where, "no command", "cmd=PROGRAM or conf=NAME")
     if "name" in values:
         where = f"{where} ({values['name']})"
-    directory = programs.directory(values.get("dir") or ".", where)
-    command = programs.command(values["cmd"], directory, where)
+    gpus = tuple(filter(None, values.get("gpus", "").split(",")))
+    command, directory = _program(values, where)
     name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
+    if gpus and "host" not in values:
+        command = [ENV, *(f"{key}={value}" for key, value in visible(gpus).items()), *command]
     protocols = get_args(contract.ProtocolName)
     restart = cli_values.choice(f"{where} restart", values.get("restart", "auto"), RESTARTS)
     spec = contract.EngineSpec.model_validate(
@@ -196,11 +200,12 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
             "name": name,
             "protocol": cli_values.choice(f"{where} proto", values.get("proto", "uci"), protocols),
             "command": (*command, *wanted.arguments),
-            "directory": str(directory),
+            "directory": directory,
             "options": wanted.options,
             "white_pov": cli_values.truth(f"{where} whitepov", values.get("whitepov", "false")),
             "init": tuple(wanted.init),
             "ponder": _ponders(wanted, where),
+            "box": values.get("host", ""),
         }
     )
     margin = cli_values.number(f"{where} timemargin", values.get("timemargin", "0"))
@@ -214,8 +219,26 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         book_moves=cli_values.number(
             f"{where} bookdepth", values.get("bookdepth", str(BOOK_MOVES)), 1
         ),
+        gpus=gpus,
         stays=restart != "on",
     )
+
+
+def _program(values: Mapping[str, str], where: str) -> tuple[list[str], str | None]:
+    """Return an engine's command and directory: found here, or as they are on its ``host=``."""
+    if "host" in values:
+        if not values["host"]:
+            raise cli_values.refuse(where, "host=", "host=USER@MACHINE, or a name of -boxes")
+        return programs.shell_words(values["cmd"], where), values.get("dir")
+    directory = programs.directory(values.get("dir") or ".", where)
+    return programs.command(values["cmd"], directory, where), str(directory)
+
+
+def visible(gpus: tuple[str, ...]) -> dict[str, str]:
+    """Return the environment that shows an engine these GPUs alone."""
+    if not gpus:
+        return {}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpus)}
 
 
 def _ponders(wanted: Wishes, where: str) -> bool:

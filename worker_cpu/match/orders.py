@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 from orchestrator import contract
 from worker_cpu.match import arguments, books, engines, schedule
+
+
+class Elsewhere(Protocol):
+    """Seats of engines on other machines: ``hosts.Hosts``."""
+
+    def seats(
+        self, game: str, sides: Mapping[contract.Side, contract.EngineSpec]
+    ) -> Mapping[contract.Side, contract.SeatAddress]:
+        """Return a seat for each of a game's engines that plays elsewhere."""
 
 
 class Orders:
     """Writes the orders of one match."""
 
-    def __init__(self, settings: arguments.Settings, match: str) -> None:
+    def __init__(
+        self, settings: arguments.Settings, match: str, elsewhere: Elsewhere | None = None
+    ) -> None:
         """Read the book; raise ``BookError`` when it cannot be played from."""
-        self._settings, self._match = settings, match
+        self._settings, self._match, self._elsewhere = settings, match, elsewhere
         self._deal = books.deal(settings)
         self._books = books.Polyglot(settings)
 
@@ -19,6 +33,11 @@ class Orders:
         """Return the order of a game."""
         settings = self._settings
         white, black = settings.engines[slot.white], settings.engines[slot.black]
+        game = f"{self._match}-{slot.number}-{attempt}"
+        sides: dict[contract.Side, contract.EngineSpec] = {
+            "white": white.spec,
+            "black": black.spec,
+        }
         same = (white.control, white.margin_ms) == (black.control, black.margin_ms)
         return contract.GameOrder(
             season="match",
@@ -26,7 +45,7 @@ class Orders:
             site=settings.site,
             event="match",
             event_name=settings.event,
-            game=f"{self._match}-{slot.number}-{attempt}",
+            game=game,
             number=slot.number,
             round=str(slot.round),
             white=white.spec if same else _own_clock(white),
@@ -42,6 +61,7 @@ class Orders:
             recorded=False,
             pgn=None if settings.pgn is None else _style(settings),
             traffic=settings.listens,
+            seats={} if self._elsewhere is None else self._elsewhere.seats(game, sides),
             hand_on=settings.sandbox == "plain",
             # a sandbox is made for two engines: it hides each from the other
             keep=_staying(white, black) if settings.sandbox == "plain" else (),

@@ -451,6 +451,7 @@ READERS: Mapping[str, Reader] = {
     "epdout": _epdout,
     "log": _log,
     "journal": _path("journal"),
+    "boxes": _path("boxes"),
     "resume": _flag,
     "strict": _flag,
     "force-concurrency": _flag,

@@ -162,6 +162,7 @@ class Game:
         stall_ns += seat.slack_ns
         announcement = self._announcement(side, now, stall_ns, pondered)
         self._thinking = side
+        seat.goes_on = pondered.finder is not None
         thought = search_clock.think(
             self._table,
             seat,
