@@ -84,6 +84,7 @@ COMMANDS = {
     "outcome": "orchestrator.commands.rules:outcome",
     "simulate": "orchestrator.commands.simulate:simulate",
     "acl": "orchestrator.commands.acl:acl",
+    "deploy": "orchestrator.commands.deploy:deploy",
     "verify-draws": "orchestrator.commands.rules:verify_draws",
     "audit": "orchestrator.commands.audit:audit",
     "rate": "orchestrator.commands.rate:rate",

@@ -7,8 +7,9 @@ import hashlib
 import importlib.metadata
 import json
 import pathlib
-import subprocess
 from typing import Final
+
+from orchestrator.common import built
 
 VERSION = importlib.metadata.version("tournament-farm")
 PACKAGES: Final = ("orchestrator", "worker_cpu", "worker_gpu")
@@ -30,26 +31,13 @@ def build() -> str:
 def commit() -> str:
     """Return the commit that runs, as far as that is known, else ''.
 
-    Of a checkout git says it, with a ``+`` where files were changed since; of a package that was
-    installed from a repository its own notes do (PEP 610).
+    Of a checkout git says it, with a ``+`` where files were changed since; a wheel and a source
+    distribution were told when they were built. Of a package that was installed from a repository
+    the installer's notes say it, too (PEP 610).
     """
-    root = pathlib.Path(__file__).parents[2]
-    if (root / ".git").exists():
-        asked = [
-            "git",
-            "-C",
-            str(root),
-            "describe",
-            "--always",
-            "--dirty=+",
-            "--exclude=*",
-            "--abbrev=8",
-        ]
-        try:
-            done = subprocess.run(asked, capture_output=True, text=True, check=False)
-        except OSError:
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
+    known = built.commit(pathlib.Path(__file__).parents[2])
+    if known:
+        return known
     notes = importlib.metadata.distribution("tournament-farm").read_text("direct_url.json")
     origin = json.loads(notes or "{}").get("vcs_info", {})
     return str(origin.get("commit_id", ""))[:DIGITS]
@@ -67,7 +55,13 @@ def checksum(folder: pathlib.Path) -> str:
     whole = hashlib.sha256()
     for package in PACKAGES:
         for path in sorted((folder / package).rglob("*")):
-            if path.is_file() and path.suffix not in COMPILED:
-                whole.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and path.suffix not in COMPILED and not added(name):
+                whole.update(f"{name}\0".encode())
                 whole.update(hashlib.sha256(path.read_bytes()).digest())
     return whole.hexdigest()[:DIGITS]
+
+
+def added(name: str) -> bool:
+    """Say whether a file of the program was added by a build: a checkout has none of these."""
+    return name.startswith(f"{built.FOLDER}/")

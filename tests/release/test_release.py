@@ -26,9 +26,12 @@ import pytest
 import released
 from packaging import requirements, utils
 
+from orchestrator.common import version
+
 ROOT = released.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
+ADDED = {"orchestrator/built/commit", "orchestrator/built/hosts.tar.gz"}
 DATA = (".lua", ".toml", ".pgn", ".tsv", ".html", ".css", ".js", ".svg", "py.typed")
 UV = pathlib.Path(sysconfig.get_path("scripts")) / "uv"
 ALIVE = """
@@ -76,6 +79,11 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build both, the wheel from the source distribution, in a copy of this tree."""
     tree = released.copy(tmp_path_factory.mktemp("tree"))
+    (tree / "ansible/inventory/production").mkdir()
+    (tree / "ansible/inventory/production/hosts.yml").write_text("secret: sesame\n")
+    who = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-q", "-m", "one")):
+        call(["git", *words], tree)
     out = tmp_path_factory.mktemp("out")
     build = ["build", "--offline", "--no-build-isolation", "--python", sys.executable]
     call([str(UV), *build, "--out-dir", str(out)], tree)
@@ -102,7 +110,7 @@ def sources(tree: pathlib.Path) -> Iterator[str]:
 def test_the_wheel_holds_the_packages_whole_and_nothing_else(built: Built) -> None:
     """Modules, Lua, seasons, books, page and py.typed are in; tests and documents are not."""
     inside = {name for name in built.wheel_names if ".dist-info/" not in name}
-    assert inside == set(sources(built.tree))
+    assert inside == {*sources(built.tree), *ADDED}
     for ending in DATA:
         assert any(name.endswith(ending) for name in inside)
 
@@ -124,6 +132,7 @@ def test_the_sdist_holds_what_make_test_needs(built: Built) -> None:
     for name in ("Makefile", "requirements.lock", "requirements-dev.lock", "mkdocs.yml"):
         assert name in names
     assert not any(name.startswith((".venv", ".farm", "build/")) for name in names)
+    assert "orchestrator/built/commit" in names, "`farm --version` of its wheel names the commit"
 
 
 # -- an environment with nothing but the wheel and what it asks for ------------------
@@ -175,15 +184,53 @@ def python(built: Built, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Pa
     return python
 
 
-def test_what_the_wheel_asks_for_is_enough(python: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_what_the_wheel_asks_for_is_enough(
+    built: Built, python: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
     """Program, seasons, scripts, page and the embedded Redis work with nothing else there."""
     farm = str(python.parent / "farm")
-    told = call([farm, "--version"], tmp_path).split()
-    assert told[:4] == ["farm,", "version", PROJECT["version"], "(files"]
+    told = call([farm, "--version"], tmp_path)
+    commit = call(["git", "rev-parse", "--short=8", "HEAD"], built.tree).strip()
+    files = version.checksum(built.tree)
+    assert told == f"farm, version {PROJECT['version']} (files {files}, commit {commit})\n"
     assert "round" in call([farm, "check", "cup"], tmp_path)
     assert "position" in call([farm, "match", "--help"], tmp_path)
     assert call([farm, "simulate", "demo", "--seed", "1"], tmp_path)
     call([str(python), "-c", ALIVE], tmp_path)
+
+
+def test_the_wheel_writes_the_files_of_hosts_out(
+    built: Built, python: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """Without a checkout: what the playbooks read and install is there, and nobody's secrets."""
+    farm = str(python.parent / "farm")
+    assert "operate-hosts.md" in call([farm, "deploy", "export", "hosts"], tmp_path)
+    hosts = tmp_path / "hosts"
+    for part in ("deploy", "ansible", "docs", *PACKAGES):
+        for path in (built.tree / part).rglob("*"):
+            name = path.relative_to(built.tree)
+            if (
+                path.is_file()
+                and "__pycache__" not in path.parts
+                and "production" not in name.parts
+            ):
+                assert (hosts / name).read_bytes() == path.read_bytes(), name
+    assert not (hosts / "ansible/inventory/production").exists()
+    call(["scripts/make-source-archive", "build/farm.tar.gz"], hosts)
+    with tarfile.open(hosts / "build/farm.tar.gz") as archive:
+        assert {"pyproject.toml", "deploy/install/install-farm"} <= set(archive.getnames())
+    (hosts / "LICENSE").write_text("another")
+    again = subprocess.run(
+        [farm, "deploy", "export", "hosts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 3
+    assert "other versions of LICENSE: nothing was written" in again.stderr
+    call([farm, "deploy", "export", "hosts", "--overwrite"], tmp_path)
+    assert (hosts / "LICENSE").read_bytes() == (built.tree / "LICENSE").read_bytes()
 
 
 def test_every_module_of_the_wheel_can_be_imported(
