@@ -59,6 +59,7 @@ class GameOrder(codec.Message):
     tell_opponent: bool = False  # engines that ask are told whom they play, and both ratings
     agreed_draws: bool = False  # a draw offered by both engines in a row ends the game
     recorded: bool = True  # PLY frames are wanted; those of an unjournaled game come at its end
+    shown: bool = False  # PLY frames are wanted as an unjournaled game goes; none is waited for
     pgn: PgnStyle | None = None  # the game's PGN is wanted, so written, before FINISHED
     traffic: bool = True  # CHUNK frames are wanted: all that engines are told and say
     hand_on: bool = False  # engines get their caller's environment (``farm match``)

@@ -9,11 +9,25 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.common import errors
+from orchestrator.rating import sprt
+
+
+class About(contract.Message):
+    """What a match is, for who shows it: its engines, clocks, number of games and test."""
+
+    event: str
+    site: str
+    engines: tuple[contract.EngineSpec, ...]
+    time_control: contract.TimeControl
+    clocks: str  # in words; of several: each
+    variant: Literal["standard", "fischerandom"] = "standard"
+    games: int
+    test: sprt.Test | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +80,7 @@ class Past:
     arguments: tuple[str, ...]
     seed: int
     results: tuple[Result, ...]
+    about: About | None = None  # journals of before have none
 
 
 def past(path: pathlib.Path) -> Past:
@@ -78,8 +93,7 @@ def past(path: pathlib.Path) -> Past:
         try:
             raw = contract.loads(line)
             if raw["kind"] == "match":
-                head = {"arguments": tuple(raw["arguments"]), "seed": int(raw["seed"])}
-                results = []
+                head, results = _head(raw), []
             else:
                 results.append(_game(raw, begun=bool(head)))
         except (ValueError, KeyError, TypeError) as error:
@@ -90,7 +104,42 @@ def past(path: pathlib.Path) -> Past:
     return Past(**head, results=tuple(results))
 
 
+def _head(raw: Mapping[str, Any]) -> dict[str, Any]:
+    told = raw.get("about")
+    return {
+        "arguments": tuple(raw["arguments"]),
+        "seed": int(raw["seed"]),
+        "about": None if told is None else About.model_validate(told),
+    }
+
+
 def _game(raw: Mapping[str, Any], *, begun: bool) -> Result:
     if raw["kind"] != "game" or not begun:
         raise ValueError(f"unexpected {raw['kind']}")
     return Result.read(raw)
+
+
+class Follower:
+    """A journal that is still written: ``read`` returns what is new of its last match."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path, self._at = path, 0
+
+    def read(self) -> list[Result]:
+        """Return the games that were finished since; a line that is being written waits.
+
+        Raise ``ValueError`` or ``KeyError`` for a line that is none of a journal's.
+        """
+        found: list[Result] = []
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            data = file.read()
+        whole = data.rfind(b"\n") + 1
+        self._at += whole
+        for line in data[:whole].splitlines():
+            raw = contract.loads(line)
+            if raw["kind"] == "match":
+                found = []
+            else:
+                found.append(Result.read(raw))
+        return found

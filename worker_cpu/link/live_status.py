@@ -7,14 +7,14 @@ the referee. Publishing may fail; the game does not care (S16-15b i).
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import structlog
 
 from orchestrator import contract
+from orchestrator.arbiter import live_picture
 from orchestrator.common import errors
 from orchestrator.ledger import api
-from worker_cpu.protocols import base, registry
+from worker_cpu.protocols import registry
 from worker_cpu.wire import frames
 
 log = structlog.get_logger()
@@ -36,20 +36,7 @@ class LiveBoard:
         self._order = order
         self._hall = claim.hall
         self._offset_ms = now_ms - time.monotonic_ns() // 1_000_000
-        self._picture: dict[str, Any] = {
-            "v": contract.SCHEMA,
-            "season": order.season,
-            "event": order.event,
-            "game": order.game,
-            "attempt": claim.attempt,
-            "started_ms": now_ms,
-            "ply": len(order.opening.moves),
-            "thinking": None,
-            "since_ms": None,
-            "counters": None,
-            "white": _player(order, "white"),
-            "black": _player(order, "black"),
-        }
+        self._picture = live_picture.LivePicture(order, claim.attempt, now_ms)
         self._quiet_until = 0.0
 
     def now_ms(self) -> int:
@@ -58,22 +45,12 @@ class LiveBoard:
 
     def ready(self, payload: bytes) -> None:
         """Both engines are ready."""
-        for side, report in contract.loads(payload).items():
-            self._picture[side]["engine"] = report.get("id_name", "")
-            self._picture[side]["author"] = report.get("id_author", "")
-            options = report.get("options", ())
-            told = [[one["name"], one["set"]] for one in options if one["set"] is not None]
-            self._picture[side]["options"] = told
+        self._picture.ready(payload)
         self._publish(force=True)
 
     def think(self, payload: bytes) -> None:
         """An engine's clock starts."""
-        told = contract.loads(payload)
-        self._picture["thinking"] = told["side"]
-        self._picture[told["side"]].pop("search", None)  # it was about the move before
-        self._picture["since_ms"] = self.now_ms()
-        self._picture["white"]["clock_ms"] = told["white_clock_ns"] // 1_000_000
-        self._picture["black"]["clock_ms"] = told["black_clock_ns"] // 1_000_000
+        self._picture.think(payload, self.now_ms())
         self._publish(force=False)
 
     def chunk(self, chunk: frames.Chunk) -> None:
@@ -83,16 +60,12 @@ class LiveBoard:
         side = SEATS[chunk.seat]
         search = registry.last_search(self._order.engine(side).protocol, chunk.data)
         if search.score is not None:
-            self._picture[side]["search"] = _public(search)
+            self._picture.search(side, registry.public(search))
             self._publish(force=False)
 
     def ply(self, ply: contract.PlyRecord) -> None:
         """A ply is complete and journaled."""
-        self._picture["ply"] = ply.ply
-        self._picture["thinking"] = None
-        self._picture["counters"] = ply.counters and ply.counters.model_dump()
-        self._picture["white"]["clock_ms"] = ply.white_clock_ns // 1_000_000
-        self._picture["black"]["clock_ms"] = ply.black_clock_ns // 1_000_000
+        self._picture.ply(ply)
 
     def _publish(self, *, force: bool) -> None:
         now = time.monotonic()
@@ -100,27 +73,7 @@ class LiveBoard:
             return
         self._quiet_until = now + PUBLISH_SECONDS
         try:
-            self._ledger.set_live(self._hall, contract.dumps(self._picture), FRESH_MS)
+            self._ledger.set_live(self._hall, contract.dumps(self._picture.data), FRESH_MS)
         except errors.LedgerAwayError as error:
             self._quiet_until = now + BACKOFF_SECONDS
             log.debug("live.failed", error=str(error))
-
-
-def _player(order: contract.GameOrder, side: contract.Side) -> dict[str, Any]:
-    engine = order.engine(side)
-    return {"id": engine.id, "name": engine.name, "clock_ms": order.control(side).start_ms}
-
-
-def _public(search: base.Search) -> dict[str, Any]:
-    """Return an engine's last word on its search; the score is the mover's."""
-    score = search.score
-    return {
-        "cp": None if score is None else score.cp,
-        "mate": None if score is None else score.mate,
-        "depth": search.depth,
-        "seldepth": search.seldepth,
-        "nodes": search.nodes,
-        "nps": search.nps,
-        "tbhits": search.tbhits,
-        "pv": list(search.pv),
-    }

@@ -56,6 +56,7 @@ class Settings:
     epd: pathlib.Path | None = None
     log: pathlib.Path | None = None
     journal: pathlib.Path = pathlib.Path("farm-match.jsonl")
+    live: switches.Live | None = None
     resume: bool = False
     rating_interval: int = 10
     outcome_interval: int = 1
@@ -82,7 +83,8 @@ class Settings:
     @property
     def listens(self) -> bool:
         """Say whether anybody wants to read what engines say."""
-        return self.log is not None or any(engine.stderr for engine in self.engines)
+        wanted = self.log is not None or self.live is not None
+        return wanted or any(engine.stderr for engine in self.engines)
 
 
 def read(arguments: Sequence[str]) -> Settings:

@@ -27,6 +27,7 @@ from worker_cpu.match import (
     cores,
     engine_check_command,
     journal,
+    live,
     orders,
     peer_reports,
     quick_match,
@@ -94,7 +95,7 @@ early ends  -draw movenumber= movecount= score=
             -sprt elo0= elo1= [alpha= beta= model=normalized|logistic]
 output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -output format=farm|fastchess|cutechess, -epdout FILE, -log FILE, -journal FILE,
-            -resume, -event NAME, -site NAME, -ratinginterval N,
+            -live PORT|HOST:PORT [stay], -resume, -event NAME, -site NAME, -ratinginterval N,
             -outcomeinterval N, --json
 time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
 
@@ -123,16 +124,23 @@ def play(words: Sequence[str]) -> int:
     told = quick_match.whole(words)
     settings = _settings(told)
     arguments.check_machine(settings)
+    with live.page(settings.live) as page:
+        return _prepare(settings, told, page, quick=bool(words) and not words[0].startswith("-"))
+
+
+def _prepare(
+    settings: arguments.Settings, told: list[str], page: live.Page | None, *, quick: bool
+) -> int:
     slots = schedule.slots(settings.plan)
     kept = journal.Journal(journal.Outputs(settings.journal, settings.pgn, settings.epd))
     table = standings.Standings([engine.spec.name for engine in settings.engines])
     telling = peer_reports.of(settings, table, len(slots))
-    if words[:1] and not words[0].startswith("-"):
+    if quick:
         telling.say(f"farm match {shlex.join(told)}")
     match_id = f"match-{secrets.token_hex(4)}"
     with _elsewhere(settings, match_id) as elsewhere:
         written = orders.Orders(settings, match_id, elsewhere)
-        return _play(settings, slots, kept, table, telling, written, told)
+        return _play(settings, slots, kept, table, telling, written, told, page)
 
 
 def _play(
@@ -143,27 +151,38 @@ def _play(
     telling: report.Report,
     written: orders.Orders,
     told: list[str],
+    page: live.Page | None,
 ) -> int:
-    missing = _missing(settings, kept, table, slots, told)
+    about = live.about(settings, len(slots))
+    missing = _missing(settings, kept, table, slots, told, about)
     telling.opens(len(missing), len({slot.opening for slot in slots}))
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
     threads = max(here, default=1)
     apart = settings.ponders and len(here) > 1  # else no two think at once on this machine
-    with (
-        cores.held(settings.concurrency, threads, settings.cpus, apart=apart) as share,
-        tempfile.TemporaryDirectory(prefix="farm-match-") as scratch,
-    ):
-        if apart:
-            _check_cores(settings, threads, share)
-        telling.notes(_cores(settings, threads, share))
-        telling.notes(settings.remarks)
-        telling.notes(_unpaired(slots))
-        telling.notes(_tables(settings.adjudication.syzygy))
-        reason = runner.Runner(
-            settings, share.lanes, written, kept, table, telling, pathlib.Path(scratch)
-        ).run(missing)
-    kept.close()
-    return _end(settings, telling, reason, complete=table.played == len(slots))
+    with tempfile.TemporaryDirectory(prefix="farm-match-") as folder:
+        scratch = pathlib.Path(folder)
+        with cores.held(settings.concurrency, threads, settings.cpus, apart=apart) as share:
+            if apart:
+                _check_cores(settings, threads, share)
+            telling.notes(_cores(settings, threads, share))
+            telling.notes(settings.remarks)
+            telling.notes(_unpaired(slots))
+            telling.notes(_tables(settings.adjudication.syzygy))
+            feed = None if page is None else page.open(settings, about, scratch)
+            if page is not None:
+                telling.say(f"Live page: {page.url}")
+            playing = runner.Runner(
+                settings, share.lanes, written, kept, table, telling, scratch, feed=feed
+            )
+            reason = playing.run(missing)
+        kept.close()
+        if page is not None:
+            page.end(reason.value)
+        code = _end(settings, telling, reason, complete=table.played == len(slots))
+        if page is not None and page.stays:
+            telling.say(f"The live page stays at {page.url} until Ctrl-C")
+            page.stay()
+    return code
 
 
 def _elsewhere(
@@ -208,10 +227,11 @@ def _missing(
     table: standings.Standings,
     slots: Sequence[schedule.Slot],
     told: Sequence[str],
+    about: match_journal.About,
 ) -> list[schedule.Slot]:
     """Open the journal and return the games that are not in it."""
     if not settings.resume:
-        kept.open(told, settings.seed, append=settings.append)
+        kept.open(told, settings.seed, about, append=settings.append)
         return list(slots)
     done = {result.number: result for result in kept.resume().results}
     by_number = {slot.number: slot for slot in slots}

@@ -36,6 +36,7 @@ class Interrupted:
 
 End: TypeAlias = result.Ended | Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
+Watch: TypeAlias = Callable[[frames.Frame], None]
 
 
 class Seated:
@@ -117,10 +118,17 @@ class Sealed:
 class Game:
     """A game that is being played."""
 
-    def __init__(self, seated: Seated, sealed: Sealed, site: str, hear: Hear | None = None) -> None:
-        """Send the order; ``hear`` takes the engines' traffic."""
+    def __init__(
+        self,
+        seated: Seated,
+        sealed: Sealed,
+        site: str,
+        hear: Hear | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        """Send the order; ``hear`` takes the engines' traffic, ``watch`` each frame as it comes."""
         self.order = sealed.order
-        self._seated, self._site, self._hear = seated, site, hear
+        self._seated, self._site, self._hear, self._watch = seated, site, hear, watch
         self._plies: list[bytes] = []
         self._pgn: list[bytes] = []
         self._started_ms = _now_ms()
@@ -155,6 +163,8 @@ class Game:
         self._seated.dead_man.kill(reason)
 
     def _take(self, frame: frames.Frame) -> None:
+        if self._watch is not None:
+            self._watch(frame)
         match frame.kind:
             case frames.Kind.THINK:
                 self._verdict_due_ns = contract.loads(frame.payload)["stall_ns"]

@@ -69,7 +69,14 @@ class Journal:
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
 
-    def open(self, arguments: Sequence[str], seed: int, *, append: bool = True) -> None:
+    def open(
+        self,
+        arguments: Sequence[str],
+        seed: int,
+        about: match_journal.About | None = None,
+        *,
+        append: bool = True,
+    ) -> None:
         """Begin a match; ``append`` keeps what the PGN file holds already."""
         for path in (self._outputs.journal, self._outputs.pgn, self._outputs.epd):
             if path is not None:
@@ -78,6 +85,8 @@ class Journal:
         if not append and self._outputs.pgn is not None:
             self._outputs.pgn.unlink(missing_ok=True)
         head = {"kind": "match", "v": VERSION, "arguments": list(arguments), "seed": seed}
+        if about is not None:
+            head["about"] = about.model_dump(mode="json")
         _append(self._outputs.journal, _line(head))
 
     def resume(self) -> match_journal.Past:

@@ -62,6 +62,7 @@ class Orders:
             pgn=None if settings.pgn is None else _style(settings),
             traffic=settings.listens,
             seats={} if self._elsewhere is None else self._elsewhere.seats(game, sides),
+            shown=settings.live is not None,
             hand_on=settings.sandbox == "plain",
             # a sandbox is made for two engines: it hides each from the other
             keep=_staying(white, black) if settings.sandbox == "plain" else (),

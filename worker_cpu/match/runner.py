@@ -33,6 +33,7 @@ from worker_cpu.match import (
     arguments,
     game,
     journal,
+    live,
     nest,
     schedule,
     stopping,
@@ -113,9 +114,13 @@ class Runner:
         told: Teller,
         scratch: pathlib.Path,
         more: Callable[[], Iterable[schedule.Slot]] = tuple,
+        feed: live.Feed | None = None,
     ) -> None:
-        """Prepare a match; ``more`` is asked for further games when a lane may soon be idle."""
-        self._more = more
+        """Prepare a match; ``more`` is asked for further games when a lane may soon be idle.
+
+        ``feed`` takes what a live page shows.
+        """
+        self._more, self._page_feed = more, feed
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
@@ -182,7 +187,10 @@ class Runner:
         lane.slot, lane.seated = slot, lane.spare or self._seat(lane)
         lane.spare, lane.seated.keeps = None, False
         hear = None if self._traffic is None else self._traffic.ear(slot)
-        lane.game = game.Game(lane.seated, order, self._settings.site, hear)
+        watch = None
+        if self._page_feed is not None:
+            watch = self._page_feed.begin(self._lanes.index(lane) + 1, slot, order.order)
+        lane.game = game.Game(lane.seated, order, self._settings.site, hear, watch)
         self._busy[lane.game.fileno()] = lane
         self._poll.register(lane.game.fileno(), select.POLLIN)
         self._begun.append(slot)
@@ -268,6 +276,8 @@ class Runner:
         assert lane.game is not None
         assert lane.seated is not None
         assert lane.slot is not None
+        if self._page_feed is not None:
+            self._page_feed.end(lane.game.order)
         self._poll.unregister(lane.game.fileno())
         del self._busy[lane.game.fileno()]
         if stays:

@@ -54,6 +54,8 @@ TOURNAMENTS = {
 }
 VARIANTS = ("standard", "fischerandom")
 TB_MODES = ("BOTH", "DRAW", "WIN_LOSS")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LAST_PORT = 65_535
 Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
 OUTPUTS = ("cutechess", "fastchess", "farm")
 
@@ -68,6 +70,15 @@ class Openings:
     plies: int | None = None
     start: int = 1
     positions: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Live:
+    """Where the match's live page is served, and whether it stays when the match is over."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    stays: bool = False
 
 
 @dataclasses.dataclass
@@ -381,6 +392,20 @@ def _text(field: str) -> Reader:
     return read_text
 
 
+def _live(draft: Draft, where: str, group: list[str]) -> None:
+    """Read PORT or HOST:PORT; loopback unless a host is named, since the page has no password."""
+    place = cli_values.one(where, [word for word in group if word != "stay"])
+    host, _, port = place.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or Live.host
+    number = cli_values.number(where, port, 0)
+    if number > LAST_PORT:
+        allowed = f"PORT or HOST:PORT, up to {LAST_PORT}; 0 is a free one"
+        raise cli_values.refuse(where, place, allowed)
+    draft.match["live"] = Live(host, number, "stay" in group)
+    if host not in LOOPBACK:
+        draft.remarks.append(f"{where}: whoever reaches {host} sees the page; it has no password")
+
+
 def _path(field: str) -> Reader:
     def read_path(draft: Draft, where: str, group: list[str]) -> None:
         draft.match[field] = pathlib.Path(cli_values.one(where, group))
@@ -452,6 +477,7 @@ READERS: Mapping[str, Reader] = {
     "log": _log,
     "journal": _path("journal"),
     "boxes": _path("boxes"),
+    "live": _live,
     "resume": _flag,
     "strict": _flag,
     "force-concurrency": _flag,

@@ -61,7 +61,8 @@ class Game:
         self._judge = judge.Judge(order.adjudication, self._tables)
         self._ended = resume.resume(order, self.board, self._judge, self._clocks)
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
-        self._reads_scores = order.journaled or self._judge.wants_scores
+        self._looked_on = order.journaled or order.shown
+        self._reads_scores = self._looked_on or self._judge.wants_scores
         self._spells = True
         self._telling = ply_reporter.Telling(table, order)
         self._thinking: contract.Side | None = None
@@ -84,11 +85,11 @@ class Game:
             return self._ended  # an interruption took the word of its end, not the end
         outcome = self._start.run(cpus)
         if outcome is None:
-            if self._order.journaled or self._order.traffic:  # else nobody looks on
+            if self._looked_on or self._order.traffic:  # else nobody looks on
                 self._table.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
             self._players = self._start.players()
             wanted = any(player.wants_san for player in self._players.values())
-            self._spells = self._order.journaled or wanted
+            self._spells = self._looked_on or wanted
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
@@ -257,7 +258,7 @@ class Game:
         self, side: contract.Side, now: int, stall_ns: int, pondered: pondering.Pondered
     ) -> bytes:
         """Return THINK's JSON; where nobody looks on only a later stall is told, in advance."""
-        if not self._order.traffic:
+        if not self._order.traffic and not self._order.shown:
             if stall_ns <= self._announced_ns:
                 return b""
             self._announced_ns = stall_ns = stall_ns + TOLD_AHEAD_NS
@@ -331,7 +332,7 @@ class Game:
         self._hear_offer(side, thought)
         if outcome is None and self._order.agreed_draws and all(self._offers.values()):
             outcome = verdict.agreement()
-        if self._order.recorded or self._order.pgn:
+        if self._order.recorded or self._order.pgn or self._order.shown:
             ply = self._played(side, reply, thought, charge, pondered)
             self._telling.take(ply, self._last_san, search)
         self._last_stop_ns = thought.stop_ns

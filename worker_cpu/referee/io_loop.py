@@ -190,6 +190,10 @@ class Desk:
         self.frames.clear()
         self.channel.overtake(frames.Kind.PLY, payload)
 
+    def show_ply(self, payload: bytes) -> None:
+        """Queue a completed ply for who looks on: it is sent with what is said of the next."""
+        self.channel.offer(frames.Kind.PLY, payload)
+
     def wait_for_go_on(self) -> None:
         """Wait until the link has journaled the ply; output meanwhile is old output."""
         while not any(frame.kind is frames.Kind.GO_ON for frame in self.frames):

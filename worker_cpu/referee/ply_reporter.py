@@ -2,7 +2,9 @@
 
 A journaled order's plies go out one by one, and the link is waited for with both clocks
 stopped. Those of any other order are kept as they are, and written down when the game has
-ended (decision 021); of those that only a PGN is wanted of nothing but the PGN is sent.
+ended (decision 021); of those that only a PGN is wanted of nothing but the PGN is sent. Where
+somebody looks on (``shown``) they are queued as they come, while no clock runs, and sent when
+the channel is tried next: nobody waits for them.
 Invariant: the content of a ply does not depend on when it is told.
 """
 
@@ -35,14 +37,17 @@ class Telling:
         self.waited_ns = 0
 
     def take(self, ply: plies.Played, san: str, search: base.Search | None) -> None:
-        """Send a journaled ply at once; keep any other."""
+        """Send a journaled ply at once; keep any other, queued first where somebody looks on."""
         if self._order.journaled:
             assert search is not None
             payload = plies.payload(ply, san, search)
             self._sent_ns = time.monotonic_ns()
             self._table.send_ply(payload)
-        else:
-            self._kept.append(ply.kept())
+            return
+        if self._order.shown:
+            assert search is not None
+            self._table.show_ply(plies.payload(ply, san, search))
+        self._kept.append(ply.kept())
 
     def wait_for_link(self) -> None:
         """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
@@ -52,7 +57,7 @@ class Telling:
 
     def tell_kept(self, game: board.GameBoard, search: Search) -> None:
         """Write down the plies that were kept, and send them."""
-        if not self._order.recorded:
+        if not self._order.recorded or self._order.shown:
             return
         sans = game.sans() if self._kept else ()
         for ply in self._kept:

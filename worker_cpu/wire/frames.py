@@ -41,9 +41,9 @@ class Kind(enum.IntEnum):
     ORDER = 1  # link: contract.GameOrder
     GO_ON = 2  # link: the ply is journaled, both clocks may run again; no payload
     READY = 3  # referee: {"white": EngineReport, "black": EngineReport}, clocks not started;
-    # not sent where an order has neither traffic nor a journal
+    # not sent where an order has neither traffic nor a journal nor is shown
     THINK = 4  # referee: a clock starts: ply, side, both clocks, monotonic_ns, stall_ns. For
-    # display, and to find a referee that is stuck; an order without traffic gets few of them.
+    # display, and to find a referee that is stuck; an order that nobody looks on gets few of them.
     CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``
     PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended, or
     # its order is not journaled. It may overtake chunks that were read before it.

@@ -141,6 +141,17 @@ class EventOverview(Answer):
     """Null for an event that has begun."""
 
 
+class MatchBoard(Answer):
+    """One of the games of a match that are played at the same time; empty between two."""
+
+    season: str
+    """The id by which the page of this board, and its stream, are asked for."""
+    board: int
+    white: str
+    black: str
+    game: str
+
+
 class Season(Answer):
     """Where a season stands."""
 
@@ -164,7 +175,12 @@ class Season(Answer):
     next: Next | None
     waits: tuple[Wait, ...]
     running: Pairing | None
+    """Of a match: the game of this board."""
     events: tuple[EventOverview, ...]
+    kind: Literal["season", "match"] = "season"
+    """`match`: a match of `farm match -live`, which has no draws of lots, gates or decisions."""
+    boards: tuple[MatchBoard, ...] = ()
+    """Of a match: the games that are played at the same time."""
 
 
 # -- events ----------------------------------------------------------------------------
@@ -323,6 +339,73 @@ class ScheduledGame(Answer):
     black_eval: str = ""
     final_fen: str = ""
     r_mobility: str = ""
+
+
+class MatchScore(Answer):
+    """Results of one side, with Elo and the half width of its 95 % interval; null: unknown."""
+
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    points: float
+    score: float
+    draw_ratio: float
+    elo: float | None
+    elo_error: float | None
+    nelo: float | None
+    nelo_error: float | None
+    los: float | None
+    pentanomial: tuple[int, ...]
+    """Pairs by their points: 0, ½, 1, 1½, 2."""
+
+
+class MatchEngine(MatchScore):
+    """An engine of a match, best first."""
+
+    rank: int
+    name: str
+    faults: dict[str, int]
+    """Games lost by a fault, by kind."""
+
+
+class SequentialTest(Answer):
+    """A sequential test: its hypotheses, bounds, and the log likelihood ratio now."""
+
+    elo0: float
+    elo1: float
+    alpha: float
+    beta: float
+    model: Literal["normalized", "logistic"]
+    llr: float
+    lower: float
+    upper: float
+    accepted: Literal["H0", "H1"] | None
+
+
+class MatchHistory(Answer):
+    """The numbers after so many games: columns of one length."""
+
+    games: tuple[int, ...]
+    llr: tuple[float | None, ...]
+    elo: tuple[float | None, ...]
+    error: tuple[float | None, ...]
+
+
+class MatchTest(Answer):
+    """What a match says of its engines."""
+
+    season: str
+    games: int
+    total: int
+    first: str
+    """The engine whose side `score`, `sprt` and `history` take."""
+    score: MatchScore | None
+    """Null in a match of three and more, as the two that follow."""
+    engines: tuple[MatchEngine, ...]
+    sprt: SequentialTest | None
+    """Null without one."""
+    history: MatchHistory | None
 
 
 class GraphEvent(Answer):

@@ -73,7 +73,7 @@ def _bare(
     order = orders.game_order(state, game.id).model_copy(update={"progress": None})
     if finished.imported:  # its drawn opening is still to come, or never comes
         order = order.model_copy(update={"opening": contract.Opening()})
-    record, line = _record(order, finished, ())
+    record, line = record_of(order, finished, ())
     return Replay(record, line, recorded=False)
 
 
@@ -89,13 +89,12 @@ def _imported(
         return None
     update = {"progress": None, "opening": read.opening, "variant": read.variant}
     order = orders.game_order(state, game.id).model_copy(update=update)
-    plies = tuple(_plies(order, read))
-    record, line = _record(order, finished, plies)
-    timed = any(_left(told) is not None for told in read.plies)
-    return Replay(record, line, timed=timed)
+    plies = tuple(plies_of(order, read))
+    record, line = record_of(order, finished, plies)
+    return Replay(record, line, timed=has_clocks(read))
 
 
-def _plies(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.PlyRecord]:
+def plies_of(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.PlyRecord]:
     """Yield the plies behind the book's, with what their remarks say."""
     board = read.start()
     clocks: dict[contract.Side, int] = {
@@ -133,6 +132,11 @@ def _plies(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.P
         )
 
 
+def has_clocks(read: reading.Game) -> bool:
+    """Say whether a PGN tells of the clocks."""
+    return any(_left(told) is not None for told in read.plies)
+
+
 def _left(told: reading.Told) -> int | None:
     """Return the mover's clock behind a move in ms, None where it is not told."""
     clock = _CLOCK.search(told.remark)
@@ -157,7 +161,7 @@ def _count(fields: Mapping[str, str], name: str) -> int | None:
     return int(word) if word.isascii() and word.isdigit() else None
 
 
-def _record(
+def record_of(
     order: contract.GameOrder,
     finished: contract.GameFinished,
     plies: tuple[contract.PlyRecord, ...],

@@ -107,6 +107,12 @@ def _paths() -> dict[str, Any]:
             _SEASON,
             _EVENT,
         ),
+        f"{season}/test": _get(
+            "getMatchTest",
+            "Of a match of `farm match -live`: Elo, pairs by their points, sequential test",
+            answers.MatchTest,
+            _SEASON,
+        ),
         f"{season}/graph": _get("getGraph", "The graph of the season", answers.Graph, _SEASON),
         f"{season}/log": _list("listLog", "Faults and decisions", answers.LogLine, _SEASON),
         f"{season}/statistics": _get(

@@ -5,6 +5,7 @@ import { byId, fill, h, patch } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
 import { kept } from "./kept.js"
+import { drawBoards, isMatch } from "./match.js"
 import { calm, over, resting, words } from "./notice.js"
 import { plyAddress } from "./position.js"
 import * as sound from "./sound.js"
@@ -89,6 +90,7 @@ function showSeason(state, before) {
   if (state.seasons !== before.seasons || season !== before.season || state.lost !== before.lost) tellState(state)
   if (season && season !== before.season) {
     byId("season-name").textContent = season.name
+    for (const link of document.querySelectorAll('footer a[href^="feeds/"]')) link.hidden = isMatch(season) // it has none
     byId("season-pgn").href = `pgn/${season.season}.pgn`
   }
   if (season !== before.season || shownEvent(state) !== shownEvent(before) || currentEvent(state) !== currentEvent(before)) drawEvents(state)
@@ -162,6 +164,7 @@ function entitle({ season, replay }) {
 function drawEvents(state) {
   const { season } = state
   if (!season) return // a replay may be here before the stream's first word
+  if (isMatch(season)) { drawBoards(byId("events"), season); return }
   const [shown, current] = [shownEvent(state), currentEvent(state)]
   patch(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === shown ? "true" : null, "data-event": one.event },
     h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${t(STATES[one.colour])}`),

@@ -3,6 +3,7 @@
 import { h, patch } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
+import { isMatch, summary } from "./match.js"
 import { t } from "./texts.js"
 
 /**
@@ -13,11 +14,13 @@ import { t } from "./texts.js"
  */
 export async function drawBeside(element, { season, event, live }, current) {
   const told = await get(`seasons/${season.season}/events/${event}`)
+  const above = isMatch(season) ? await summary(season) : null
   if (!current()) return
   const playing = live?.event === event && live.status === "running" ? live : null
   const matches = told?.bracket?.matches ?? []
   patch(element,
     h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, ` ${t(told.final ? "beside.final" : matches.length ? "beside.matches" : "beside.standings")}`) : null),
+    above,
     matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, t("event.waits")),
     next(season))
 }

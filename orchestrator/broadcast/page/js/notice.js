@@ -8,6 +8,7 @@ const AT_ONCE = new Set(["hold", "pause", "organizers"])
 
 /** Say that the season is over, or what keeps its next game from being played; "" while all is well. */
 export function words(season, now) {
+  if (season.kind === "match") return season.status === "finished" ? sentence("match.over", season.reason) : ""
   if (season.status === "finished") return t("notice.over", { champion: season.champion })
   if (season.status === "abandoned") return sentence("notice.abandoned", season.reason)
   const waits = standing(season, now)

@@ -4,6 +4,7 @@ import { empty, fill, h, patch, table } from "./dom.js"
 import { engines } from "./engines.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
+import { isMatch, test } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
 import { WINDOW, windowed } from "./rows.js"
@@ -14,18 +15,20 @@ import { connect } from "./wires.js"
 const tiebreakName = (name) => (knows(`tiebreak.${name}`) ? t(`tiebreak.${name}`) : name)
 
 const TYPED_MS = 150 // who types is not interrupted
+const isSeason = (season) => !isMatch(season)
 export const TABS = [
+  { id: "test", draw: test, when: isMatch },
   { id: "standings", draw: standings },
   { id: "crosstable", draw: crosstable },
   { id: "schedule", draw: schedule },
   { id: "bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
   { id: "engine", draw: engines },
-  { id: "ratings", draw: ratings },
-  { id: "forecast", draw: forecast },
-  { id: "graph", draw: graph, laid: connectEvents },
+  { id: "ratings", draw: ratings, when: isSeason },
+  { id: "forecast", draw: forecast, when: isSeason },
+  { id: "graph", draw: graph, laid: connectEvents, when: isSeason },
   { id: "statistics", draw: statistics },
-  { id: "log", draw: log },
-  { id: "archive", draw: archive },
+  { id: "log", draw: log, when: isSeason },
+  { id: "archive", draw: archive, when: isSeason },
 ]
 
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)

@@ -1,0 +1,122 @@
+// A match of two or more engines: its boards, Elo and the sequential test with the way they went.
+
+import { empty, h, patch, table } from "./dom.js"
+import { get } from "./feed.js"
+import * as format from "./format.js"
+import { number, t } from "./texts.js"
+
+const NAMESPACE = "http://www.w3.org/2000/svg"
+const [WIDTH, HEIGHT, LEFT, EDGE] = [640, 220, 46, 22] // of the graph's own units
+const PAIRS = ["0", "½", "1", "1½", "2"]
+
+export const isMatch = ({ kind }) => kind === "match"
+
+/** An Elo difference with its error; what nobody can know yet is a dash. */
+export const elo = (value, error) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${number(value, 1)} ± ${error === null || error === undefined ? "–" : number(error, 1)}`)
+
+/** Draw a way to each board of a match where several games are played at a time; else nothing. */
+export function drawBoards(element, season) {
+  patch(element, season.boards.map(({ season: id, board, white, black }) =>
+    h("a", { href: `#/${id}`, "aria-current": id === season.season ? "true" : null, "data-key": id }, t("match.board", { board }),
+      h("small", { class: "quiet" }, white ? `${white} – ${black}` : ""))))
+}
+
+/** What stands above the standings beside the game: Elo, pairs, and how near the test is to its end. */
+export async function summary(season) {
+  const told = await get(`seasons/${season.season}/test`)
+  if (!told?.score) return null
+  const { score, sprt } = told
+  return h("dl", { class: "test" }, row(t("match.elo"), elo(score.elo, score.elo_error), "elo"),
+    sprt ? row("LLR", `${number(sprt.llr, 2)} (${number(sprt.lower, 2)} … ${number(sprt.upper, 2)})`, "llr") : null,
+    row(t("match.pairs"), score.pentanomial.join(" "), "pairs"))
+}
+
+const row = (name, value, key) => h("div", { "data-key": key }, h("dt", {}, name), h("dd", {}, value))
+
+/** The tab: table with Elo, pairs by their points, and the graph over the games. */
+export async function test({ season }) {
+  const told = await get(`seasons/${season.season}/test`)
+  if (!told?.games) return [empty(t("match.none"))]
+  const { first, score, sprt, history } = told
+  return [
+    h("h3", {}, t("match.games", { games: told.games, total: told.total })),
+    ranking(told.engines),
+    score ? h("p", {}, t("match.score", { name: first, elo: elo(score.elo, score.elo_error), nelo: elo(score.nelo, score.nelo_error), los: score.los === null ? "–" : number(100 * score.los, 1) })) : null,
+    score && score.pentanomial.some(Boolean) ? pentanomial(first, score.pentanomial) : null,
+    sprt ? h("p", { "data-x": "sprt" }, said(sprt)) : null,
+    history ? graph(history, sprt) : null,
+  ]
+}
+
+/** What the sequential test asks, and where it stands. */
+export function said(sprt) {
+  const where = t("match.sprt", { llr: number(sprt.llr, 2), lower: number(sprt.lower, 2), upper: number(sprt.upper, 2), elo0: sprt.elo0, elo1: sprt.elo1, model: sprt.model })
+  return sprt.accepted ? `${where} ${t("match.accepted", { name: sprt.accepted })}` : where
+}
+
+function ranking(engines) {
+  const head = [["#", true], [t("match.engine")], [t("match.elo"), true], [t("match.played"), true], ["+", true], ["=", true], ["−", true], [t("match.points"), true], ["%", true], [t("match.draws"), true], ["LOS", true], [t("match.pairs")], [t("match.faults")]]
+  return table(t("tab.test"), head, engines.map((one) => h("tr", { "data-engine": one.name },
+    h("td", { class: "num" }, one.rank), h("th", { scope: "row" }, one.name), h("td", { class: "num", "data-x": "elo" }, elo(one.elo, one.elo_error)),
+    [one.games, one.wins, one.draws, one.losses].map((count) => h("td", { class: "num" }, count)), h("td", { class: "num" }, format.points(one.points)),
+    [one.score, one.draw_ratio, one.los].map((share) => h("td", { class: "num" }, share === null ? "–" : number(100 * share, 1))),
+    h("td", {}, one.pentanomial.some(Boolean) ? one.pentanomial.join(" ") : "–"), h("td", {}, Object.entries(one.faults).map(([kind, count]) => `${count} ${kind}`).join(", ")))))
+}
+
+/** Pairs by what they brought the first engine, as columns. */
+function pentanomial(first, pairs) {
+  const most = Math.max(...pairs)
+  return h("figure", { class: "pentanomial", role: "img", "aria-label": t("match.pentanomial", { name: first, pairs: pairs.join(", ") }) },
+    pairs.map((count, points) => {
+      const bar = h("span", { class: "bar" })
+      bar.style.height = `${(100 * count) / most}%`
+      return h("div", { class: `points${points}`, "data-key": points }, h("small", {}, count), h("div", { class: "room" }, bar), h("small", { class: "quiet" }, PAIRS[points]))
+    }))
+}
+
+/**
+ * The points of a line within the graph's frame; what is not known leaves a gap.
+ * @param {number[]} games
+ * @param {(?number)[]} values
+ * @param {[number, number]} range   the least and the greatest value that is shown
+ * @returns {string}   the path of an SVG
+ */
+export function path(games, values, [low, high]) {
+  const last = games.at(-1) ?? 1
+  let pen = "M"
+  return games.map((game, at) => {
+    const value = values[at]
+    if (value === null) { pen = "M"; return "" }
+    const x = LEFT + ((WIDTH - LEFT) * game) / last
+    const y = EDGE / 2 + (HEIGHT - EDGE) * (1 - (Math.max(low, Math.min(high, value)) - low) / (high - low))
+    const step = `${pen}${Math.round(x * 10) / 10} ${Math.round(y * 10) / 10}`
+    pen = "L"
+    return step
+  }).join("")
+}
+
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(NAMESPACE, tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...children)
+  return element
+}
+
+/** LLR between its bounds over the games; without a test Elo between its errors. */
+function graph({ games, llr, elo: values, error }, sprt) {
+  const shown = sprt ? llr : values
+  const known = shown.filter((value) => value !== null)
+  if (!known.length) return null
+  const spread = Math.max(...known.map(Math.abs), 1)
+  const bounds = sprt ? [sprt.lower, 0, sprt.upper] : [-Math.ceil(spread), 0, Math.ceil(spread)]
+  const range = sprt ? [Math.min(sprt.lower * 1.1, ...known), Math.max(sprt.upper * 1.1, ...known)] : [bounds[0], bounds[2]]
+  const level = (value) => path([0, games.at(-1)], [value, value], range)
+  const height = (value) => Number(/ ([\d.]+)$/.exec(level(value))[1])
+  const lines = bounds.map((value) => svg("path", { class: value ? "bound" : "zero", d: level(value) }))
+  const labels = bounds.map((value) => svg("text", { x: LEFT - 6, y: height(value) + 4, "text-anchor": "end" }, number(value, sprt ? 2 : 0)))
+  const around = sprt ? [] : [-1, 1].map((sign) => svg("path", { class: "around", d: path(games, values.map((value, at) => (value === null || error[at] === null ? null : value + sign * error[at])), range) }))
+  const title = t(sprt ? "match.graph.llr" : "match.graph.elo", { games: games.at(-1), value: number(known.at(-1), 2) })
+  return h("figure", { class: "history" }, h("figcaption", { class: "quiet" }, title),
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, ...lines, ...around, svg("path", { class: "line", d: path(games, shown, range) }), ...labels,
+      svg("text", { x: WIDTH, y: HEIGHT - 2, "text-anchor": "end" }, number(games.at(-1)))))
+}

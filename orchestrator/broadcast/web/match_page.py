@@ -1,0 +1,504 @@
+"""The live page of ``farm match -live``: a process that reads the match's files and serves them.
+
+``python -m orchestrator.broadcast.web.match_page FEED JOURNAL FD`` serves on the listening
+socket FD. FEED is the match's folder (``worker_cpu.match.live`` writes it): ``match.json``,
+a file a running game, and ``end.json`` when the match is over. It runs at low priority, the match
+never waits for it, and it ends when its standard input does: with the match.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import json
+import logging
+import os
+import pathlib
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import structlog
+from starlette import applications, concurrency, requests, responses, routing, staticfiles, types
+
+from orchestrator import contract
+from orchestrator.arbiter import live_picture
+from orchestrator.broadcast.content import (
+    documents,
+    inflight,
+    match_games,
+    match_view,
+    messages,
+    replays,
+)
+from orchestrator.broadcast.feeds import lichess
+from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
+from orchestrator.broadcast.web import guard, hub, live, openapi, page_files, server
+from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.common import errors, logs
+from orchestrator.testmatch import match_journal
+
+log = structlog.get_logger()
+
+PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
+LOOK_SECONDS: Final = 0.1  # s: between two looks at the files while somebody listens
+IDLE_SECONDS: Final = 0.5  # s: while nobody does
+TABLES_SECONDS: Final = 1.0  # s: between two tellings of the tables: games may end faster
+NICE: Final = 19  # not the idle class: where games have every core it would never be heard
+LAST_SECONDS: Final = 1.0  # s: how long listeners have for the last state
+PGN: Final = "application/x-chess-pgn"
+API: Final = "/api/v1"
+
+
+class Running:
+    """A game that is played, read from its file."""
+
+    def __init__(self, path: pathlib.Path, now_ms: int) -> None:
+        """Read what is there; raise ``ValueError`` where not even the order is."""
+        self.path, self._file, self._rest = path, path.open("rb"), b""
+        lines = self._lines()
+        if not lines:
+            self._file.close()
+            raise ValueError(f"{path.name} holds no order yet")
+        head = lines[0]
+        self.board, self.number = int(head["board"]), int(head["number"])
+        told = contract.GameOrder.model_validate(head["order"])
+        season = match_view.board_id(self.board)
+        order = told.model_copy(
+            update={"season": season, "event": match_view.EVENT, "game": str(self.number)}
+        )
+        self.started_ms = int(head["started_ms"])
+        self.game = inflight.InFlight(order, path.stem, self.started_ms, order.site)
+        self.plies: list[contract.PlyRecord] = []
+        self.reports: dict[contract.Side, contract.EngineReport] = {}
+        self.over = False  # its file says so
+        self._picture = live_picture.LivePicture(order, path.stem, self.started_ms)
+        self._take_all(lines[1:], now_ms)
+
+    def grow(self, now_ms: int) -> list[dict[str, Any]]:
+        """Read on; return the plies that are new, as events of the stream."""
+        return self._take_all(self._lines(), now_ms)
+
+    def _take_all(self, lines: Sequence[dict[str, Any]], now_ms: int) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+        for line in lines:
+            self._take(line, told, now_ms)
+        self.game.see(copy.deepcopy(self._picture.data))
+        return told
+
+    def _take(self, line: dict[str, Any], told: list[dict[str, Any]], now_ms: int) -> None:
+        if "ply" in line:
+            ply = contract.PlyRecord.model_validate(line["ply"])
+            shown = self.game.push(ply, now_ms)
+            self.plies.append(ply)
+            self._picture.ply(ply)
+            told.append(shown.full())
+        elif "think" in line:
+            self._picture.think(json.dumps(line["think"]), int(line["at_ms"]))
+        elif "search" in line:
+            self._picture.search(line["side"], line["search"])
+        elif "ready" in line:
+            self._picture.ready(json.dumps(line["ready"]))
+            self.reports = {
+                side: contract.EngineReport.model_validate(line["ready"][side])
+                for side in inflight.SIDES
+            }
+        elif "end" in line:
+            self.over = True
+
+    def _lines(self) -> list[dict[str, Any]]:
+        data = self._rest + self._file.read()
+        *whole, self._rest = data.split(b"\n")
+        return [json.loads(line) for line in whole]
+
+    def close(self) -> None:
+        """Close the file, and remove it: nobody else reads it."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+class Watcher:
+    """Reads the match's files again and again; documents and streams are made of it."""
+
+    def __init__(self, feed: pathlib.Path, journal: pathlib.Path) -> None:
+        head = json.loads((feed / "match.json").read_bytes())
+        about = match_journal.About.model_validate(head["about"])
+        pgn = head["pgn"]
+        self.pgn = None if pgn is None else pathlib.Path(pgn)
+        self.boards = int(head["boards"])
+        self.view = match_view.MatchView(about, int(head["started_ms"]), self.boards)
+        self.games = match_games.Games(about, self.pgn)
+        self.library = documents.Library()
+        self.library.shown = match_view.SEASON
+        self.hubs = {board: hub.Hub(self.library) for board in range(1, self.boards + 1)}
+        self.running: dict[int, Running] = {}  # by board
+        self.lock = threading.Lock()
+        self._feed, self._follower = feed, match_journal.Follower(journal)
+        self._tables_due, self._changed = 0.0, True
+        self._waiting: dict[int, Running] = {}  # ended, their results not in the journal yet
+        self._told: dict[int, tuple[Any, Any]] = {}
+        self._tell: list[tuple[int, Sequence[messages.Message]]] = []
+
+    @property
+    def listeners(self) -> int:
+        """Return how many listen."""
+        return sum(one.count for one in self.hubs.values())
+
+    def results(self) -> list[match_journal.Result]:
+        """Return all results in the journal's order."""
+        return list(self.view.results.values())
+
+    def look(self, *, last: bool = False) -> list[tuple[int, Sequence[messages.Message]]]:
+        """Read what is new; return what each board's listeners are told of it."""
+        with self.lock:
+            self._tell = []
+            end = self._feed / "end.json"
+            over = last or end.exists()  # asked first: then the journal holds all games
+            self._read_games()
+            for number in [one for one in self._waiting if one in self.view.results]:
+                self._finish(self.view.results[number])  # its file was found after its result
+            results = [one for one in self._follower.read() if one.number not in self.view.results]
+            for result in results:
+                self.view.add(result)
+                self._finish(result)
+            self._changed |= bool(results)
+            if over:
+                reason = json.loads(end.read_bytes())["reason"] if end.exists() else "ended"
+                self._changed |= self.view.reason is None
+                self.view.reason = reason
+                for board in list(self.running):
+                    self._forget(board)
+            if self._changed and (last or time.monotonic() >= self._tables_due):
+                self._render()
+            return self._tell
+
+    def _read_games(self) -> None:
+        now_ms = self.library.now_ms()
+        known = {one.path for one in (*self.running.values(), *self._waiting.values())}
+        for board, running in list(self.running.items()):
+            told = running.grow(now_ms)
+            self._told_of(board, running, told)
+            if running.over:
+                self._waiting[running.number] = running
+                self._forget(board)
+        for path in sorted((self._feed / "games").glob("*.jsonl")):
+            if path in known:
+                continue
+            try:
+                begun = Running(path, now_ms)
+            except ValueError:
+                continue
+            if begun.over:  # it was quicker than a look
+                self._waiting[begun.number] = begun
+            else:
+                self._begin(begun)
+
+    def _begin(self, begun: Running) -> None:
+        before = self.running.pop(begun.board, None)
+        if before is not None:
+            self._waiting[before.number] = before
+        self.running[begun.board] = begun
+        order = begun.game.order
+        self.view.running[begun.board] = match_view.Running(
+            begun.number,
+            order.round,
+            begun.board,
+            order.white.name,
+            order.black.name,
+            begun.started_ms,
+        )
+        self._changed = True
+        self._show(begun.board, begun.game.document())
+
+    def _forget(self, board: int) -> None:
+        running = self.running.pop(board)
+        self.view.running.pop(board, None)
+        self._changed = True
+        self._show(board, running.game.interrupted() | {"details": ""})
+
+    def _told_of(self, board: int, running: Running, plies: list[dict[str, Any]]) -> None:
+        """Tell a board's listeners of plies, clock and search."""
+        game = running.game
+        head = {"season": match_view.board_id(board), "game": game.order.game}
+        named, clock, search = game.line.opening(), game.clock(), game.search()
+        opening = {"eco": named.eco, "name": named.name}
+        told = [
+            messages.Delta("ply", head | {"ply": ply, "opening": opening, "clock": clock})
+            for ply in plies
+        ]
+        before = self._told.get(board)
+        if before is None or clock != before[0]:
+            told.append(messages.Delta("clock", head | clock))
+        if search is not None and (before is None or search != before[1]):
+            told.append(messages.Delta("search", head | search))
+        if told:
+            self._told[board] = clock, search
+            self._place(board, game.document())
+            self._tell.append((board, told))
+
+    def _finish(self, result: match_journal.Result) -> None:
+        """Keep a finished game's moves, and show its end on its board until the next begins."""
+        ended = self._waiting.pop(result.number, None)
+        if ended is None:
+            for board, running in list(self.running.items()):
+                if running.number == result.number:
+                    running.grow(self.library.now_ms())
+                    ended = running
+                    self._forget(board)
+        if ended is None:
+            return
+        order = ended.game.order.model_copy(update={"season": match_view.SEASON, "seats": {}})
+        self.games.keep(order, ended.plies, result, ended.reports)
+        ended.close()
+        if ended.board not in self.running:
+            replay = self.games.replay(result, ())
+            self._show(
+                ended.board, replay.document() | {"season": match_view.board_id(ended.board)}
+            )
+
+    def _show(self, board: int, document: dict[str, Any]) -> None:
+        self._told.pop(board, None)
+        self._place(board, document)
+        self._tell.append((board, [messages.Delta("game", document)]))
+
+    def _place(self, board: int, document: dict[str, Any]) -> None:
+        place = f"seasons/{match_view.board_id(board)}/live"
+        self.library.place(place, documents.Document(lambda: documents.of_json(document).body))
+
+    def _render(self) -> None:
+        self._changed = False
+        self._tables_due = time.monotonic() + TABLES_SECONDS
+        now_ms = self.library.now_ms()
+        for place, document in self.view.made(now_ms).items():
+            self.library.place(place, document)
+        for board in self.hubs:
+            season = match_view.board_id(board)
+            tables = {"season": season, "events": [match_view.EVENT]}
+            told = [
+                messages.Delta("season", self.view.season(board, now_ms)),
+                messages.Delta("tables", tables),
+            ]
+            self._tell.append((board, told))
+
+
+class App:
+    """The answers of the page: documents, games, PGN, one stream a board."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._openapi = documents.of_json(openapi.document())
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return all routes."""
+        season = f"{API}/seasons/{{season}}"
+        return [
+            routing.Route(f"{API}/openapi.json", self.openapi),
+            routing.Route(f"{API}/live", self.live),
+            routing.Route(f"{season}/games/{{game}}", self.game),
+            routing.Route(f"{season}/games/{{game}}/plies/{{ply:int}}", self.ply),
+            routing.Route(f"{API}/{{place:path}}", self.document),
+            routing.Route("/pgn/{season}.pgn", self.all_games),
+            routing.Route("/pgn/{season}/games/{game}.pgn", self.game_pgn),
+            routing.Route("/lichess/{season}/games/{game}.pgn", self.game_pgn),
+            *page_files.PageFiles(PAGE).routes(),
+            routing.Mount("/", staticfiles.StaticFiles(directory=PAGE, html=True)),
+        ]
+
+    async def openapi(self, request: requests.Request) -> responses.Response:
+        """Return the description of this API."""
+        return web_responses.of_document(request, self._openapi)
+
+    async def document(self, request: requests.Request) -> responses.Response:
+        """Return a document by its place; the tables of all boards are the match's."""
+        place = request.path_params["place"]
+        found = self._watcher.library.get(place)
+        if found is None:
+            head, _, rest = place.partition("/")
+            season, _, rest = rest.partition("/")
+            if head == "seasons" and rest != "live" and self._board(season) is not None:
+                found = self._watcher.library.get(f"{head}/{match_view.SEASON}/{rest}")
+        return (
+            web_responses.missing(place)
+            if found is None
+            else web_responses.of_document(request, found)
+        )
+
+    async def live(self, request: requests.Request) -> responses.Response:
+        """Return a board's stream."""
+        season = request.query_params.get("season", "")
+        board = self._board(season) if season else 1
+        if board is None:
+            return web_responses.missing(f"season {season!r}")
+        center = self._watcher.hubs[board]
+        try:
+            center.check_room()
+        except hub.FullError as error:
+            return web_responses.full(str(error))
+        return live.Live(center, request, match_view.board_id(board))
+
+    def _board(self, season: str) -> int | None:
+        boards = {match_view.board_id(board): board for board in self._watcher.hubs}
+        return boards.get(season)
+
+    # -- games ---------------------------------------------------------------------------
+
+    async def game(self, request: requests.Request) -> responses.Response:
+        """Return a game with all its plies: finished, or as it stands."""
+        found = await concurrency.run_in_threadpool(self._game, request)
+        if found is None:
+            return web_responses.missing(f"game {request.path_params['game']!r}")
+        return web_responses.of_document(request, documents.of_json(found))
+
+    async def ply(self, request: requests.Request) -> responses.Response:
+        """Return one ply with the positions of its variation."""
+        number = request.path_params["ply"]
+        found = await concurrency.run_in_threadpool(self._ply, request, number)
+        if found is None:
+            return web_responses.missing(f"ply {number} of game {request.path_params['game']!r}")
+        return web_responses.of_document(request, documents.of_json(found))
+
+    async def game_pgn(self, request: requests.Request) -> responses.Response:
+        """Return the PGN of a game, finished or in flight."""
+        text = await concurrency.run_in_threadpool(self._pgn, request.path_params["game"])
+        if text is None:
+            return web_responses.missing(f"PGN of game {request.path_params['game']!r}")
+        return responses.Response(text, media_type=PGN)
+
+    async def all_games(self, _: requests.Request) -> responses.Response:
+        """Return all finished games: the match's own file where it writes one."""
+        path = self._watcher.pgn
+        if path is not None and path.exists():
+            return responses.FileResponse(path, media_type=PGN)
+        return responses.Response(await concurrency.run_in_threadpool(self._texts), media_type=PGN)
+
+    def _texts(self) -> str:
+        with self._watcher.lock:
+            results = self._watcher.results()
+            texts = (self._watcher.games.pgn(one, results) for one in results)
+            return "\n".join(text.rstrip() + "\n" for text in texts if text is not None)
+
+    def _running(self, game: str) -> Running | None:
+        running = self._watcher.running.values()
+        return next((one for one in running if str(one.number) == game), None)
+
+    def _replay(self, game: str) -> replays.Replay | None:
+        number = int(game) if game.isascii() and game.isdigit() else 0
+        result = self._watcher.view.results.get(number)
+        if result is None:
+            return None
+        return self._watcher.games.replay(result, self._watcher.results())
+
+    def _game(self, request: requests.Request) -> dict[str, Any] | None:
+        season, game = request.path_params["season"], request.path_params["game"]
+        if self._board(season) is None:
+            return None
+        with self._watcher.lock:
+            running = self._running(game)
+            if running is not None:
+                return running.game.document() | {"season": season}
+            replay = self._replay(game)
+            return None if replay is None else replay.document() | {"season": season}
+
+    def _ply(self, request: requests.Request, number: int) -> dict[str, Any] | None:
+        with self._watcher.lock:
+            game = request.path_params["game"]
+            running, replay = self._running(game), self._replay(game)
+            line = running.game.line if running else replay.line if replay else None
+            if line is None or not 1 <= number <= line.last:
+                return None
+            return line.shown[number - 1].full() if running or not replay else replay.ply(number)
+
+    def _pgn(self, game: str) -> str | None:
+        with self._watcher.lock:
+            running = self._running(game)
+            if running is not None:
+                line = running.game.line
+                tags = tcec_pgn.tags(line, running.started_ms, running.game.hall)
+                text = lichess.text(line, tags)
+                return text.head + text.body
+            number = int(game) if game.isascii() and game.isdigit() else 0
+            result = self._watcher.view.results.get(number)
+            if result is None:
+                return None
+            return self._watcher.games.pgn(result, self._watcher.results())
+
+
+def create(watcher: Watcher, ended: threading.Event, close: threading.Event) -> types.ASGIApp:
+    """Return the application; it looks until ``ended``, looks once more, and sets ``close``."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def tell(told: Sequence[tuple[int, Sequence[messages.Message]]]) -> None:
+            for board, what in told:
+                watcher.hubs[board].take(what)
+
+        def look(*, last: bool = False) -> None:
+            try:
+                told = watcher.look(last=last)
+            except Exception:  # the top of a thread: the next look tries again
+                log.exception("match_page.failed")
+                return
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(tell, told)
+
+        def run() -> None:
+            while not ended.wait(LOOK_SECONDS if watcher.listeners else IDLE_SECONDS):
+                look()
+            look(last=True)
+            time.sleep(LAST_SECONDS if watcher.listeners else 0)
+            close.set()
+
+        await asyncio.to_thread(look)  # who comes first finds what is there
+        threading.Thread(target=run, daemon=True).start()
+        beats = [asyncio.create_task(one.beat()) for one in watcher.hubs.values()]
+        try:
+            yield
+        finally:
+            for beat in beats:
+                beat.cancel()
+
+    app = applications.Starlette(routes=App(watcher).routes(), lifespan=lifespan)
+    return guard.Guard(app)
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the match's
+    logs.configure()
+    feed, journal, fd = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    ended, close = threading.Event(), threading.Event()
+
+    def listen() -> None:
+        while os.read(0, 64):
+            pass
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    with socket.socket(fileno=fd) as listening:
+        made = server.make(create(Watcher(feed, journal), ended, close), "", 0)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # the terminal is the match's
+        with contextlib.suppress(OSError):  # the match has not waited that long
+            os.write(1, b"ready\n")
+        with contextlib.suppress(OSError):
+            os.nice(NICE)
+
+        def stop() -> None:
+            close.wait()
+            made.should_exit = True
+
+        threading.Thread(target=stop, daemon=True).start()
+        made.run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except errors.FarmError as error:
+        sys.exit(f"farm: live page: {error}")
