@@ -121,7 +121,7 @@ def test_resuming_reads_each_game_once_however_many_there_are(
     made: list[int] = []
 
     class Counted(match_journal.Past):
-        def __init__(self, arguments: tuple[str, ...], seed: int, results: tuple[object, ...]):
+        def __init__(self, results: tuple[object, ...], **_: object):
             made.append(len(results))
 
     monkeypatch.setattr(match_journal, "Past", Counted)
