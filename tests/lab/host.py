@@ -65,6 +65,7 @@ class Network:
         """Make the namespace; the desk is its first address."""
         self.tag, self.name = tag, f"lab-{tag}"
         self.addresses = {f"desk.{DOMAIN}": "10.20.0.1"}
+        self._given = 1
         base.run("ip", "netns", "add", self.name)
         for words in (
             ("link", "add", "br0", "type", "bridge"),
@@ -76,7 +77,7 @@ class Network:
 
     def join(self, name: str) -> str:
         """Give a host a namespace with an address on the bridge; return the namespace's name."""
-        number = len(self.addresses) + 1
+        self._given = number = self._given + 1  # a host that is replaced has another address
         namespace, cable = f"{self.name}-{name}", f"to{number}"
         base.run("ip", "netns", "add", namespace)
         words = ("type", "veth", "peer", "name", "eth0", "netns", namespace)
