@@ -37,6 +37,7 @@ class HallSettings:
     lane: str = WHOLE
     lane_memory_mb: int | None = None
     lane_gpus: int = 0
+    lane_gpu_ids: tuple[str, ...] = ()  # those that its engines see, by number or UUID
     beat_seconds: float = BEAT_SECONDS
     dead_man_seconds: float = DEAD_MAN_SECONDS
     lease_seconds: float = LEASE_SECONDS
@@ -94,6 +95,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
             "neither FARM_REDIS_URL nor FARM_REDIS_URL_FILE is set: the hall needs the farm's"
             " Redis; `farm up` sets it"
         )
+    gpu_ids = tuple(filter(None, env.get("FARM_LANE_GPU_IDS", "").split(",")))
     return HallSettings(
         hall=hall,
         directory=pathlib.Path(env.get("FARM_HALL_DIR", str(data / "halls" / hall))),
@@ -102,7 +104,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         worker=env.get("FARM_WORKER", host),
         lane=env.get("FARM_LANE") or WHOLE,
         lane_memory_mb=_count(env, "FARM_LANE_MEMORY_MB"),
-        lane_gpus=_count(env, "FARM_LANE_GPUS") or 0,
+        lane_gpus=_count(env, "FARM_LANE_GPUS") or len(gpu_ids),
+        lane_gpu_ids=gpu_ids,
         beat_seconds=_seconds(env, "FARM_BEAT_SECONDS", BEAT_SECONDS),
         dead_man_seconds=_seconds(env, "FARM_DEAD_MAN_SECONDS", DEAD_MAN_SECONDS),
         lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),

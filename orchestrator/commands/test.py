@@ -48,6 +48,7 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option(
     "--tc", "control", default="10+0.1", show_default=True, help="In seconds, or with units."
 )
+@click.option("--tc-against", metavar="TC", help="Time odds: the opponents' clock, as --tc.")
 @click.option("--book", type=click.Path(path_type=pathlib.Path), help="Openings, PGN or EPD.")
 @click.option("--plies", type=int, help="Cut the lines of a PGN book.")
 @click.option("--variant", type=click.Choice(["standard", "fischerandom"]), default="standard")
@@ -137,9 +138,19 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
     missing = [one for one in names if one not in engines]
     if missing:
         raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
+    specs = [orders.engine_in(engines[one], "") for one in names]
+    elsewhere = next((one for one in specs if one.box), None)
+    if elsewhere is not None:
+        raise errors.UsageError(
+            f"{elsewhere.name}: its box is {elsewhere.box}, and lanes start engines on their own"
+            " host alone; farm match plays it there with host=, a season with box ="
+        )
+    if told["tc_against"]:
+        odds = {"time_control": test_games.control(told["tc_against"])}
+        specs[1:] = [one.model_copy(update=odds) for one in specs[1:]]
     return testmatch_orders.Spec(
         id=name,
-        engines=tuple(orders.engine_in(engines[one], "") for one in names),
+        engines=tuple(specs),
         remote=told["remote"],
         reference_nps=told["scale_nps"],
         time_control=control,
@@ -254,9 +265,15 @@ def _announce(
     if not spec.remote and not keeper.able():
         click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
     if not quiet:
-        names = ", ".join(one.name for one in spec.engines[1:])
+        names = ", ".join(map(_paced, spec.engines[1:]))
         games = f"{spec.games} games at {spec.time_control.spoken}"
         click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {games}")
+
+
+def _paced(engine: contract.EngineSpec) -> str:
+    """Return an engine's name, with its clock where it has one of its own."""
+    own = engine.time_control
+    return engine.name if own is None else f"{engine.name} (at {own.spoken})"
 
 
 @contextlib.contextmanager

@@ -34,6 +34,14 @@ id = "broken"
 name = "Broken"
 command = {broken}
 """
+AWAY = """
+[[engine]]
+id = "away"
+name = "Away"
+command = ["/opt/lc0"]
+competition = "gpu"
+box = "gpu-1"
+"""
 
 
 def roster(folder: pathlib.Path) -> pathlib.Path:
@@ -55,17 +63,27 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
     """The games are played and counted, a gauntlet too; a crash fails the self-check."""
     file = roster(tmp_path)
     with harness.running(tmp_path) as farm:
-        lane = supervisor.lane("a=0", farm.worker, harness.HALL)
+        seen = farm.worker.environment | {"FARM_LANE_GPU_IDS": "0,2"}
+        worker = dataclasses.replace(farm.worker, environment=seen)
+        lane = supervisor.lane("a=0", worker, harness.HALL)
         lane.start()
         try:
             words = ("dev", "--against", "base", "--file", str(file), "--games", "4")
-            told = _run(farm, *words, "--maxmoves", "8")
+            odds = ("--tc-against", "40s+1s", "--gpus", "2")
+            told = _run(farm, *words, "--maxmoves", "8", *odds)
             assert told.exit_code == 0, told.output
             facts = json.loads(told.stdout)
             assert (facts["games"], facts["wins"] + facts["draws"] + facts["losses"]) == (4, 4)
             assert sum(facts["pairs"]) == 2
             games = pathlib.Path(facts["pgn"]).read_text()
             assert games.count("[Event ") == 4
+            clocks = (
+                games.count('[WhiteTimeControl "40+1"]'),
+                games.count('[WhiteTimeControl "20+1"]'),
+            )
+            assert clocks == (2, 2), "time odds are the opponent's, of either colour"
+            beats = (tmp_path / "life.jsonl").read_text().splitlines()
+            assert {json.loads(beat)["gpus"] for beat in beats} == {"0,2"}
             assert games.count("max moves rule} 1/2-1/2") == 4, (
                 "the limit of --maxmoves ends each game"
             )
@@ -155,6 +173,8 @@ class Wrong:
         Wrong(("dev", "--against", "base", "elo0=0", "elo1=5"), "--sprt"),
         Wrong(("dev", "--against", "nobody"), "nobody"),
         Wrong(("dev", "--against", "base", "--tc", "soon"), "--tc"),
+        Wrong(("dev", "--against", "base", "--tc-against", "never"), "never"),
+        Wrong(("dev", "--against", "away"), "its box is gpu-1, and lanes start engines"),
         Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
         Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),
         Wrong(("dev", "--against", "base", "--draw", "score=1,score=2"), "each once"),
@@ -164,7 +184,9 @@ class Wrong:
 )
 def test_a_wrong_command_line_is_refused_by_name(tmp_path: pathlib.Path, wrong: Wrong) -> None:
     """Exit code 2, and the message says which word is wrong; nothing is opened."""
-    file = ("--file", str(roster(tmp_path))) if wrong.words else ()
+    with roster(tmp_path).open("a", encoding="utf-8") as engines:
+        engines.write(AWAY)
+    file = ("--file", engines.name) if wrong.words else ()
     environment = {"FARM_REDIS_URL": f"unix://{tmp_path}/no.sock", "FARM_DATA": str(tmp_path)}
     words = ["test", *wrong.words, *file]
     told = testing.CliRunner().invoke(commands.farm, words, env=environment)

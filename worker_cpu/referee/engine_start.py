@@ -26,7 +26,10 @@ from worker_cpu.referee import engine_reuse, io_loop
 from worker_cpu.wire import errors
 
 SIDES = io_loop.SIDES
-_HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
+_HANDED_ON = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ"),
+    *("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES"),  # the GPUs of a lane
+)
 _OWN = ("FARM_", "CREDENTIALS_DIRECTORY")  # what the farm's own programs are told
 
 

@@ -19,7 +19,7 @@ import pathlib
 import secrets
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import structlog
@@ -56,6 +56,7 @@ class LaneKeeper:
         self._lanes = lane_store.connect(configured.redis_url)
         self.lane = measured(configured)
         self._confinement = _confinement(configured)
+        os.environ.update(visible(configured.lane_gpu_ids))  # engines get it of their referee
         self._fork_server = handles.ForkServer(self._confinement)
         self._kept: _Seats | None = None
         self._pins = checksums.Pins()
@@ -330,6 +331,13 @@ def measured(configured: settings.HallSettings) -> lanes.Lane:
         node=numa_node(cpus),
         nps=speed.nps(cpus),
     )
+
+
+def visible(gpus: Sequence[str]) -> dict[str, str]:
+    """Return the environment that shows engines these GPUs alone; nothing where none is named."""
+    if not gpus:
+        return {}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpus)}
 
 
 def numa_node(cpus: frozenset[int], nodes: pathlib.Path = NODES) -> int:
