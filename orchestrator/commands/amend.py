@@ -127,7 +127,7 @@ _POLICIES = {"wait": "the season waits for it", "others": "other ready games are
 def host(host: str, engines: Sequence[str], act: season_change.Act, *, away: bool) -> None:
     """Tell the season that HOST is away, with the engines that run there, or back.
 
-    The hall itself is no such host: without it nothing can be played (farm pause).
+    The hall itself is no such host: without it nothing can be played (farm season pause).
 
     Example: farm amend host gpu-box --away --reason "power supply, back on Friday"
     """

@@ -1,4 +1,4 @@
-"""``farm check engine``: a good engine passes, each broken rule is named with its talk."""
+"""``farm engine check``: a good engine passes, each broken rule is named with its talk."""
 
 from __future__ import annotations
 

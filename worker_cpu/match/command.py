@@ -75,7 +75,7 @@ farm match -engine cmd=new name=New -engine cmd=old name=Old \\
            -resign movecount=3 score=600 -draw movenumber=34 movecount=8 score=20 \\
            -sprt elo0=0 elo1=5 alpha=0.05 beta=0.05
 farm match -resume -pgnout games.pgn         goes on with what is missing
-farm match --compliance ./new                the same as farm check engine ./new:
+farm match --compliance ./new                the same as farm engine check ./new:
                                              does it keep its protocol (--help: how)
 
 \b

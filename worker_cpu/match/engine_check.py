@@ -1,4 +1,4 @@
-"""``farm check engine``: does an engine keep its protocol, one check after the other.
+"""``farm engine check``: does an engine keep its protocol, one check after the other.
 
 Sources: the UCI protocol text of April 2006; CECP's specification, version 2. The engine runs
 unconfined and is talked to by pipes; what was sent and said is kept for each check. An engine

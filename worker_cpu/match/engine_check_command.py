@@ -1,4 +1,4 @@
-"""``farm check engine``: the command, its table, JSON and JUnit file."""
+"""``farm engine check``: the command, its table, JSON and JUnit file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_engine(
     and what the engine said where something failed. Exit code 3 when a check failed;
     warnings are what programs can live with and users will not like.
 
-    Example: farm check engine ./my-engine --option Hash=16 --junit engine.xml
+    Example: farm engine check ./my-engine --option Hash=16 --junit engine.xml
     """
     settings = dict(_setting(text) for text in given)
     found = programs.command(command, home.absolute(), "check engine")
