@@ -22,6 +22,12 @@ def white_view(score: contract.Score, mover: contract.Side) -> contract.Score:
     return contract.Score(cp=cp, mate=mate)
 
 
+def white_wdl(wdl: contract.Wdl, mover: contract.Side) -> contract.Wdl:
+    """Turn a mover's wins, draws and losses (per mille) into White's."""
+    wins, draws, losses = wdl
+    return wdl if mover == "white" else (losses, draws, wins)
+
+
 def favours(score: contract.Score, mover: contract.Side) -> contract.Side | None:
     """Return the side a score prefers, ``None`` for an even or empty score."""
     if score.mate is not None:

@@ -37,6 +37,7 @@ from orchestrator.contract.played import (
     PlyRecord,
     Progress,
     Score,
+    Wdl,
 )
 from orchestrator.contract.records import (
     Ending,
@@ -106,6 +107,7 @@ __all__ = [
     "TimeControl",
     "Timeouts",
     "Token",
+    "Wdl",
     "dumps",
     "is_name",
     "loads",

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
+
+import pydantic
 
 from orchestrator.contract import codec
+
+Wdl: TypeAlias = tuple[int, int, int]  # wins, draws, losses that an engine expects, per mille
+
+
+def _shares(wdl: Wdl | None) -> Wdl | None:
+    """Refuse what cannot be shares of one game: the numbers come from strangers."""
+    if wdl is not None and not all(0 <= share <= 1000 for share in wdl):
+        raise ValueError("wins, draws and losses are from 0 to 1000")
+    return wdl
 
 
 class Score(codec.Message):
@@ -41,7 +52,8 @@ class PlyRecord(codec.Message):
     of the engine's search in its opponent's turn, which took ``pondered_ns`` and is never
     charged: the move it expected was played (``hit``), another was (``miss``), or it broke the
     search off by itself (``early``). ``pv`` is in the engine's
-    notation (XBoard engines may write SAN), ``said`` what it said beside its move.
+    notation (XBoard engines may write SAN), ``said`` what it said beside its move, ``wdl`` the
+    mover's wins, draws and losses per mille beside the score (``UCI_ShowWDL``).
     """
 
     schema_version: int = codec.SCHEMA
@@ -69,6 +81,9 @@ class PlyRecord(codec.Message):
     network_ns: int | None = None  # of a remote engine: what was not charged
     pondered: Literal["", "hit", "miss", "early"] = ""
     pondered_ns: int | None = None
+    wdl: Wdl | None = None
+
+    _check_wdl = pydantic.field_validator("wdl")(_shares)
 
 
 class Evaluation(codec.Message):
@@ -91,7 +106,9 @@ class Evaluation(codec.Message):
     tbhits: int | None = None
     hashfull: int | None = None
     pv: tuple[str, ...] = ()
-    wdl: tuple[int, int, int] | None = None
+    wdl: Wdl | None = None
+
+    _check_wdl = pydantic.field_validator("wdl")(_shares)
 
 
 class Interruption(codec.Message):

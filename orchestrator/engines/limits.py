@@ -37,6 +37,7 @@ class Role(enum.Enum):
     LARGE_PAGES = "large pages"  # off (N1 Large Pages)
     KEEP_HASH = "keep hash tables"  # on, unless the author says otherwise
     CHESS960 = "Chess960"  # as the game is
+    SHOW_WDL = "wins, draws and losses"  # on, unless the author says otherwise: for spectators
     OPPONENT = "opponent"  # whom it plays, where the event tells it; never the author's
     CONTEMPT = "contempt"  # as it is, unless the author says otherwise (N1 Contempt: never)
     SPLIT_DEPTH = "split depth"  # as it is, unless the author says otherwise (N1 Split Depth)
@@ -61,6 +62,7 @@ _NAMES: Final[Mapping[Role, str]] = {
     Role.LARGE_PAGES: r"(use|try|enable)?(large|huge)(memory)?pages?",
     Role.KEEP_HASH: r"(neverclear|keep|preserve|persistent)(the)?hash(tables?)?|preserveanalysis",
     Role.CHESS960: r"ucichess960",
+    Role.SHOW_WDL: r"ucishowwdl",
     Role.OPPONENT: r"uci(opponent|ratingadv)",
     Role.CONTEMPT: r".*contempt.*|draw(score|penalty)",
     Role.SPLIT_DEPTH: r"(min(imum)?)?split(point)?depth",
@@ -69,6 +71,7 @@ _PATTERNS: Final = tuple((role, re.compile(pattern)) for role, pattern in _NAMES
 
 PATHS: Final = (Role.NALIMOV, Role.GAVIOTA, Role.SCORPIO, Role.SYZYGY)  # N1 Endgame Tablebases
 SIZES: Final = frozenset({Role.HASH, Role.MINOR_HASH, Role.TABLEBASE_CACHE})
+ON: Final = (Role.KEEP_HASH, Role.SHOW_WDL)
 OFF: Final = (Role.OWN_BOOK, Role.PONDER, Role.LARGE_PAGES)
 # N1 Other Settings: nothing else is adjusted there.
 ALWAYS_OPEN: Final = frozenset({Role.SPLIT_DEPTH, Role.KEEP_HASH})

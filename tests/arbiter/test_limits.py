@@ -24,6 +24,7 @@ NAMES = {
     limits.Role.SCORPIO: ["Bitbases Path", "EGBB Path"],
     limits.Role.OWN_BOOK: ["OwnBook", "UseBook", "Fallback to Internal Book", "Use Own Book"],
     limits.Role.OPPONENT: ["UCI_Opponent", "UCI_RatingAdv"],
+    limits.Role.SHOW_WDL: ["UCI_ShowWDL"],
     limits.Role.PONDER: ["Ponder"],
     limits.Role.LARGE_PAGES: ["Use Large Pages", "LargePages"],
     limits.Role.KEEP_HASH: ["Never Clear Hash", "Keep Hash Tables", "Preserve Analysis"],

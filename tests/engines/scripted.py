@@ -190,7 +190,7 @@ class Engine:
         self.options = options
         self.faults: list[Fault] = options.fault
         self.end = b"\r\n" if self.has("crlf") else b"\n"
-        self.chess960 = False
+        self.chess960, self.shows_wdl = False, False
         self.board: chess.Board | None = None
         self.ply = 1
         self.chosen: tuple[str, int] | None = None
@@ -241,6 +241,8 @@ class Engine:
         self.say("option name Hash type spin default 16 min 1 max 1024")
         self.say("option name Threads type spin default 1 min 1 max 4")
         self.say("option name UCI_Chess960 type check default false")
+        if self.options.wdl:
+            self.say("option name UCI_ShowWDL type check default false")
         self.say("uciok")
 
     def setoption(self, words: list[str]) -> None:
@@ -248,6 +250,8 @@ class Engine:
         text = " ".join(words).lower()
         if "uci_chess960" in text:
             self.chess960 = text.endswith("true")
+        if "uci_showwdl" in text:
+            self.shows_wdl = text.endswith("true")
 
     def isready(self, _words: list[str]) -> None:
         """Load what the game needs, and say so, or not."""
@@ -303,7 +307,9 @@ class Engine:
         """Print one info line with an exact score."""
         move, value = self.choice()
         stats = "nodes 1000 nps 1000000 time 1 hashfull 0 tbhits 0"
-        self.say(f"info depth 2 seldepth 3 score cp {value} {stats} pv {move}")
+        wins = 100 + max(-50, min(800, value))
+        wdl = f" wdl {wins} {950 - wins} 50" if self.shows_wdl else ""
+        self.say(f"info depth 2 seldepth 3 score cp {value}{wdl} {stats} pv {move}")
 
 
 class XboardEngine(Engine):
@@ -747,6 +753,7 @@ def main() -> None:
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--burn-ms", type=float, default=0.0, help="of processor time, a move")
     parser.add_argument("--claim-cp", type=int, help="every eval, White's view")
+    parser.add_argument("--wdl", action="store_true", help="offers UCI_ShowWDL")
     parser.add_argument("--fault", type=Fault.parse, action="append", default=[])
     parser.add_argument("--life")
     parser.add_argument("--game", default=os.environ.get("FARM_GAME"))

@@ -75,7 +75,7 @@ def test_wins_draws_and_losses_are_read() -> None:
     with analyst.Analyst(toy()) as engine:
         engine.analyse(place())
         said = heard(engine)
-    assert said.wdl == (300, 600, 100)
+    assert said.search.wdl == (300, 600, 100)
     assert (said.search.depth, said.search.seldepth) == (3, 5)
 
 

@@ -309,6 +309,16 @@ def test_chess960_is_off_in_standard_games() -> None:
     assert command not in options.plan(offered, free, engine).commands
 
 
+@pytest.mark.parametrize(("asked", "said"), [(None, [b"true"]), (False, [b"false"])])
+def test_wins_draws_and_losses_are_asked_for(asked: bool | None, said: list[bytes]) -> None:
+    """Spectators see them; an author who says otherwise, and ``farm match``, are left alone."""
+    offered = (uci.Option("UCI_ShowWDL", "check", "false"),)
+    author = {} if asked is None else {"UCI_ShowWDL": asked}
+    plan = plan_of(offered, author=author)
+    assert plan.commands == tuple(b"setoption name UCI_ShowWDL value %s\n" % v for v in said)
+    assert plan_of(offered, limits=contract.Limits(free=True)).commands == ()
+
+
 ASKING = (
     uci.Option("UCI_Opponent", "string", ""),
     uci.Option("UCI_RatingAdv", "spin", "0", -400, 400),

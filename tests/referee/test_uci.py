@@ -92,6 +92,22 @@ def test_scores(line: bytes, score: contract.Score | None) -> None:
     assert uci.last_search(line).score == score
 
 
+@pytest.mark.parametrize(
+    ("words", "wdl"),
+    [
+        (b"wdl 40 950 10", (40, 950, 10)),
+        (b"wdl 333 333 333", (333, 333, 333)),  # rounded one by one
+        *((b"wdl " + bad, None) for bad in (b"40 950", b"-40 950 90", b"9 9 9", b"x 1 999", b"")),
+        (b"wdl 1000 1000 -1000", None),
+    ],
+)
+def test_wins_draws_and_losses(words: bytes, wdl: tuple[int, int, int] | None) -> None:
+    """They are those of the score's own line; what cannot be shares of one game is none."""
+    score, later = b"info depth 5 score cp 13 ", b"info depth 6 score cp 900 lowerbound wdl 999 1 0"
+    heard = uci.last_search(score + words + b" nodes 7 pv e2e4\n" + later)
+    assert (heard.wdl, heard.nodes, heard.pv) == (wdl, 7, ("e2e4",))
+
+
 def test_the_line_of_play_ends_at_its_first_word_that_is_no_move() -> None:
     """A principal variation with something else behind it is cut there."""
     search = uci.last_search(b"info score cp 1 pv e2e4 e7e8q bmc 0.5 depth 9")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import re
 import select
 import signal
 import subprocess
@@ -37,7 +36,6 @@ SLICE_SECONDS: Final = 0.2  # s: how soon a wish to end is heard during the hand
 HEARD_BYTES: Final = 1 << 16  # bytes kept of a search: the last lines count
 OPTION_LIMIT: Final = 1000  # options kept of one engine: more is a flood, not an offer
 GAME: Final = "kibitzer"  # what the engine's environment says it plays
-_WDL: Final = re.compile(rb"\bwdl (\d{1,4}) (\d{1,4}) (\d{1,4})\b")
 _ON: Final = ("UCI_ShowWDL", "UCI_AnalyseMode")  # set where an engine offers them
 
 
@@ -80,7 +78,6 @@ class Heard:
 
     place: Place
     search: base.Search
-    wdl: tuple[int, int, int] | None
     final: bool
 
 
@@ -246,9 +243,7 @@ class Analyst:
         search = uci.last_search(self._output)
         if self._place is None or search.score is None:
             return None
-        found = _WDL.findall(self._output)
-        wdl = (int(found[-1][0]), int(found[-1][1]), int(found[-1][2])) if found else None
-        return Heard(self._place, search, wdl, final)
+        return Heard(self._place, search, final)
 
     def _check_stopping(self) -> None:
         if self._stop_by is not None and time.monotonic() > self._stop_by:

@@ -219,5 +219,5 @@ class Kibitzer:
             tbhits=search.tbhits,
             hashfull=search.hashfull,
             pv=search.pv[:PV_PLIES],
-            wdl=heard.wdl,
+            wdl=search.wdl,
         )

@@ -45,6 +45,7 @@ class Search:
     nps: int | None = None
     tbhits: int | None = None
     hashfull: int | None = None
+    wdl: contract.Wdl | None = None
     pv: tuple[str, ...] = ()
 
 

@@ -89,9 +89,10 @@ def _events(offer: Offer, event: contract.Limits) -> Iterator[Wish]:
     yield from _paths(offer, event)
     for role in limits.OFF:
         yield from (Wish(o.name, o, "false", "false") for o in offer.of(role, "check"))
-    for option in offer.of(limits.Role.KEEP_HASH, "check"):
-        if offer.asked(option) is None:
-            yield Wish(option.name, option, "true", "true")
+    for role in limits.ON:
+        for option in offer.of(role, "check"):
+            if offer.asked(option) is None:
+                yield Wish(option.name, option, "true", "true")
     for option in offer.of(limits.Role.CONTEMPT, "spin", "check", "combo", "string"):
         if offer.asked(option) is None:
             yield Wish(option.name, option, DEFAULT, None, "left at its default")

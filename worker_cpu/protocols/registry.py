@@ -34,5 +34,7 @@ def public(search: base.Search) -> dict[str, Any]:
         "nodes": search.nodes,
         "nps": search.nps,
         "tbhits": search.tbhits,
+        "hashfull": search.hashfull,
+        "wdl": search.wdl,
         "pv": list(search.pv),
     }

@@ -33,6 +33,8 @@ _TYPES: Mapping[str, OptionType] = {
 _OPTION_WORDS = frozenset({"name", "type", "default", "min", "max", "var"})
 _COUNTERS = frozenset({"nodes", "nps", "tbhits", "hashfull"})
 _NUMBERS = _COUNTERS | {"depth", "seldepth", "multipv"}
+# What wins, draws and losses add up to: engines round each of the three by itself.
+_PERMILLE = range(990, 1011)
 _SPACE = b" \t\r\v\f"
 _AFTER = frozenset({b"", b" ", b"\t", b"\r", b"\n", b"\0"})  # what may follow a whole word
 
@@ -181,8 +183,8 @@ def best_move(line: bytes) -> BestMove:
 def last_search(output: bytes) -> Search:
     """Read the last exact score in an engine's output, and the newest counters.
 
-    Depth, selective depth and line of play are those of the score; nodes, speed, table
-    base hits and hash use are the last ones written.
+    Depth, selective depth, line of play and wins, draws and losses are those of the score;
+    nodes, speed, table base hits and hash use are the last ones written.
     """
     counters: dict[str, int] = {}
     for line in _lines_backwards(output):
@@ -208,6 +210,7 @@ def _search(info: _Info, counters: Mapping[str, int]) -> Search:
         nps=counters.get("nps"),
         tbhits=counters.get("tbhits"),
         hashfull=counters.get("hashfull"),
+        wdl=info.wdl,
         pv=info.pv,
     )
 
@@ -217,6 +220,7 @@ class _Info:
     numbers: dict[str, int]
     score: contract.Score | None = None
     exact: bool = True
+    wdl: contract.Wdl | None = None
     pv: tuple[str, ...] = ()
 
 
@@ -231,6 +235,8 @@ def _info(text: list[str]) -> _Info:
         if word == "pv":
             info.pv = tuple(_moves(text[at + 1 :]))
             at += len(info.pv)
+        elif word == "wdl":
+            info.wdl = _wdl(text[at + 1 : at + 4])
         elif word in ("lowerbound", "upperbound"):
             info.exact = False
         elif word in ("cp", "mate"):
@@ -248,6 +254,14 @@ def _score(kind: str, value: str) -> contract.Score | None:
     if kind == "cp":
         return contract.Score(cp=points)
     return contract.Score(mate=points)
+
+
+def _wdl(text: list[str]) -> contract.Wdl | None:
+    """Read wins, draws and losses per mille, the mover's; what cannot be such a share is none."""
+    counts = [count for word in text if (count := number(word)) is not None and 0 <= count <= 1000]
+    if len(counts) != 3 or sum(counts) not in _PERMILLE:
+        return None
+    return counts[0], counts[1], counts[2]
 
 
 def _moves(text: list[str]) -> Iterator[str]:

@@ -52,11 +52,12 @@ class Played(NamedTuple):
 def search(
     player: base.Player, output: bytes, side: contract.Side, spec: contract.EngineSpec
 ) -> base.Search:
-    """Read what an engine said of its search, its score from the mover's side."""
+    """Read what an engine said of its search, its score and chances from the mover's side."""
     found = player.search(output)
     if found.score is None or side == "white" or not spec.white_pov:
         return found
-    return dataclasses.replace(found, score=scores.white_view(found.score, "black"))
+    wdl = found.wdl and scores.white_wdl(found.wdl, "black")
+    return dataclasses.replace(found, score=scores.white_view(found.score, "black"), wdl=wdl)
 
 
 def record(played: Played, found: base.Search) -> contract.PlyRecord:
@@ -78,6 +79,7 @@ def record(played: Played, found: base.Search) -> contract.PlyRecord:
         nps=found.nps,
         tbhits=found.tbhits,
         hashfull=found.hashfull,
+        wdl=found.wdl,
         pv=found.pv,
         ponder=played.reply.ponder,
         counters=played.counters,
@@ -107,6 +109,7 @@ def payload(played: Played, san: str, found: base.Search) -> bytes:
         "nps": found.nps,
         "tbhits": found.tbhits,
         "hashfull": found.hashfull,
+        "wdl": found.wdl,
         "pv": found.pv,
         "ponder": played.reply.ponder,
         "counters": played.counters.model_dump(),

@@ -8,7 +8,7 @@ written down here. A field with a default may be absent. Times of day are millis
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pydantic
 
@@ -584,6 +584,9 @@ class Counters(Answer):
     rr: int | None
 
 
+Wdl: TypeAlias = tuple[int, int, int]
+
+
 class Ply(Answer):
     """A move; all from `eval` on is absent for a book move, null where it is not known."""
 
@@ -610,6 +613,8 @@ class Ply(Answer):
     nps: int | None = None
     tbhits: int | None = None
     hashfull: int | None = None
+    wdl: Wdl | None = None
+    """White's wins, draws and losses per mille by the engine itself; null where it says none."""
     move_ms: int | None = None
     white_clock_ms: int | None = None
     black_clock_ms: int | None = None
@@ -666,6 +671,8 @@ class Search(Answer):
     nps: int | None
     tbhits: int | None
     hashfull: int | None
+    wdl: Wdl | None
+    """White's wins, draws and losses per mille by the engine itself; null where it says none."""
     line: tuple[Step, ...]
 
 
@@ -684,6 +691,8 @@ class Kibitzer(Answer):
     nodes: int | None
     nps: int | None
     tbhits: int | None
+    wdl: Wdl | None
+    """White's wins, draws and losses per mille by the kibitzer; null where it says none."""
     line: tuple[Step, ...]
 
 

@@ -82,6 +82,7 @@ def _said(ply: contract.PlyRecord) -> dict[str, Any]:
         "nps": pgn_comments.speed(ply),
         "tbhits": ply.tbhits,
         "hashfull": ply.hashfull,
+        "wdl": None if ply.wdl is None else score.white_wdl(ply.wdl, ply.side),
         "move_ms": pgn_comments.move_time_ms(ply),
         "white_clock_ms": clock.whole_ms(ply.white_clock_ns),
         "black_clock_ms": clock.whole_ms(ply.black_clock_ns),

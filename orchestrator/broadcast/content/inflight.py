@@ -114,6 +114,7 @@ class InFlight:
             "mate": seen.mate,
             **{key: said.get(key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")},
             "hashfull": said.get("hashfull"),
+            "wdl": _white_wdl(said.get("wdl"), side),
             "line": [step.data() for step in steps],
         }
 
@@ -158,3 +159,10 @@ class InFlight:
             "started_ms": self.started_ms,
             "ended_ms": None,
         }
+
+
+def _white_wdl(told: Any, side: contract.Side) -> contract.Wdl | None:
+    """Return wins, draws and losses (per mille) in White's view, as the hall's picture has them."""
+    if not isinstance(told, list) or len(told) != 3:
+        return None
+    return score.white_wdl((told[0], told[1], told[2]), side)

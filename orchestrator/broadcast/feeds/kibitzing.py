@@ -196,6 +196,7 @@ def card(line: games.GameLine, desk: int, found: contract.Evaluation) -> dict[st
         "cp": seen.cp,
         "mate": seen.mate,
         **{key: getattr(found, key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")},
+        "wdl": None if found.wdl is None else score.white_wdl(found.wdl, side),
         "line": [step.data() for step in steps],
     }
 
