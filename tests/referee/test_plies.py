@@ -22,7 +22,8 @@ RULES = contract.Adjudication(
 def told(directory: pathlib.Path, protocol: contract.ProtocolName, **fields: object) -> hall.Played:
     """Play one short game of deterministic engines."""
     directory.mkdir()
-    white = hall.scripted("--seed", "1", protocol=protocol)
+    asked = ("--wdl",) if protocol == "uci" else ()
+    white = hall.scripted("--seed", "1", *asked, protocol=protocol)
     order = hall.order(white, hall.scripted("--seed", "2"), adjudication=RULES, **fields)
     return hall.play(directory, order)
 
@@ -39,6 +40,8 @@ def test_a_ply_tells_the_same_whenever_it_is_written(
     ]
     assert len(kept) == 8
     assert all(ply.score is not None and ply.counters is not None for ply in kept)
+    own = {ply.side for ply in kept if ply.wdl is not None and sum(ply.wdl) == 1000}
+    assert own == ({"white"} if protocol == "uci" else set())
 
 
 def test_an_order_without_record_and_traffic_gets_neither(tmp_path: pathlib.Path) -> None:

@@ -6,7 +6,7 @@ import { get, now } from "./feed.js"
 import * as format from "./format.js"
 import { Graphs } from "./graphs.js"
 import { pin } from "./pinned.js"
-import { analysis, material, parting } from "./position.js"
+import { analysis, chances, material, parting } from "./position.js"
 import * as sound from "./sound.js"
 import { number, t } from "./texts.js"
 
@@ -246,9 +246,22 @@ export class GameView {
   #bar() {
     const search = this.following && this.game.search?.eval ? this.game.search : null
     const ply = search ?? this.plies.slice(0, this.cursor).findLast((one) => one.eval)
-    const value = !ply ? 0 : ply.mate !== null ? (ply.eval.startsWith("-") ? -10 : 10) : ply.cp / 100
+    const told = chances(ply)
+    const [white, draw] = byId("eval-bar").children
     byId("eval-bar").classList.toggle("turned", this.board.turned)
-    byId("eval-bar").firstElementChild.style.height = `${50 + 50 * Math.tanh(value / 4)}%`
+    white.style.height = `${told?.white ?? 50}%`
+    draw.style.height = `${(told?.white ?? 50) + (told?.draw ?? 0)}%`
+    this.#chances(told, ply)
+  }
+
+  /** Say in words what the bar shows, and whose figures they are. */
+  #chances(told, ply) {
+    const line = byId("chances")
+    line.hidden = !told
+    if (!told) return
+    const [white, drawn, black] = format.shares([told.white, told.draw, told.black])
+    const engine = this.game[ply.side].name
+    line.textContent = told.own ? t("chances.own", { white, draw: drawn, black, engine }) : t("chances.eval", { white, engine })
   }
 
   #thinking() {

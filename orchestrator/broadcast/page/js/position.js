@@ -34,6 +34,24 @@ export function parting(variations, plies) {
   return null
 }
 
+const STEEPNESS = 0.00368208 // a centipawn: Lichess' curve (lichess.org/page/accuracy), fitted to games of people
+
+/**
+ * What White may expect, in per cent: wins, draws and losses by the engine itself, else the score that the eval is
+ * worth, which knows no draws.
+ * @param {{wdl?: ?number[], cp?: ?number, mate?: ?number, eval?: ?string}} said   in White's view
+ * @returns {?{white: number, draw: number, black: number, own: boolean}}   null without an eval
+ */
+export function chances(said) {
+  const [wins, draws, losses] = said?.wdl ?? [0, 0, 0]
+  const sum = wins + draws + losses
+  if (sum) return { white: (100 * wins) / sum, draw: (100 * draws) / sum, black: (100 * losses) / sum, own: true }
+  if (!said?.eval) return null
+  const mate = said.mate !== null && said.mate !== undefined
+  const white = mate ? (said.eval.startsWith("-") ? 0 : 100) : 100 / (1 + Math.exp(-STEEPNESS * (said.cp ?? 0)))
+  return { white, draw: 0, black: 100 - white, own: false }
+}
+
 /** The address at which Lichess analyses a position. */
 export const analysis = (fen, chess960) => `https://lichess.org/analysis/${chess960 ? "chess960" : "standard"}/${fen.replaceAll(" ", "_")}`
 
