@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import pathlib
 import zoneinfo
 from collections.abc import Iterator
 from typing import Any
@@ -119,6 +120,32 @@ def test_a_visit_costs_few_requests_and_bytes(browser: sync_api.Browser, url: st
             assert len(asked) <= 12, asked
             assert sum(size for _, size in sizes) <= (140_000 if visit == 1 else 20_000), sizes
             assert any(static) is (visit == 1), sizes
+
+
+def test_the_page_speaks_the_readers_language(browser: sync_api.Browser, url: str) -> None:
+    """The address names it, else what was chosen here, else the browser; one language is loaded."""
+    asked: list[str] = []
+    with page_faults.silent(browser, locale="de-AT") as opened:
+        opened.on("request", lambda one: asked.append(one.url))
+
+        def shows(language: str, tab: str) -> None:
+            sync_api.expect(opened.locator("html")).to_have_attribute("lang", language)
+            sync_api.expect(opened.locator("#tab-standings")).to_have_text(tab)
+            sync_api.expect(opened.locator("#language")).to_have_value(language)
+            texts = [one for one in asked if "/texts/" in one]
+            assert [pathlib.PurePosixPath(one).name for one in texts] == [f"{language}.json"]
+            asked.clear()
+
+        opened.goto(url)
+        shows("de", "Tabelle")
+        opened.locator("#tab-statistics").click()
+        sync_api.expect(opened.locator("#panel h3").first).to_contain_text("Partien")
+        opened.goto(f"{url}/?lang=es")
+        shows("es", "Clasificaci\N{LATIN SMALL LETTER O WITH ACUTE}n")
+        opened.locator("#language").select_option("en")
+        shows("en", "Standings")
+        opened.goto(url)
+        shows("en", "Standings")
 
 
 INSIDE = """() => [...document.querySelectorAll("#board, .clock, .controls, #beside tbody tr")]

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { clock, duration, evaluation, moment, percent, points, rivals } from "../../../orchestrator/broadcast/page/js/format.js"
-import { LANGUAGES, number, parts, pick, t, use } from "../../../orchestrator/broadcast/page/js/texts.js"
+import { LANGUAGES, number, parts, pick, said, t, use } from "../../../orchestrator/broadcast/page/js/texts.js"
 
 const PAGE = new URL("../../../orchestrator/broadcast/page/", import.meta.url)
 const read = (place) => readFileSync(new URL(place, PAGE), "utf8")
@@ -88,7 +88,7 @@ test("each text is used, and each that is used is there", () => {
   const all = sources.flatMap(literals)
   const html = read("index.html")
   const named = new Set([...all.map(({ text }) => text), ...[...html.matchAll(/data-t(?:-\w+)?="([^"]+)"/g)].map(([, key]) => key)])
-  const begun = new Set(all.filter(({ text, template }) => template && /^[a-z.-]+\.$/.test(text)).map(({ text }) => text))
+  const begun = new Set(all.filter(({ text }) => /^[a-z.-]+\.$/.test(text)).map(({ text }) => text))
   const unused = Object.keys(TEXTS.en).filter((key) => !named.has(key) && ![...begun].some((head) => key.startsWith(head)))
   assert.deepEqual(unused, [])
   const asked = sources.flatMap((source) => [...source.matchAll(/\b(?:t|parts)\("([^"]+)"/g)].map(([, key]) => key))
@@ -133,4 +133,19 @@ test("chances of the title are 100 % together; what may still happen is never to
   use("en", TEXTS.en)
   const told = [[0.965, 0.035], [0.985, 0.0075, 0.0075], [0.998, 0.002], [1, 0], []].map(rivals)
   assert.deepEqual(told, [["97 %", "3 %"], ["98 %", "1 %", "1 %"], [">99 %", "<1 %"], ["100 %", ""], []])
+})
+
+const SERVER = ["arbiter/verdict.py", "season/graph.py", "broadcast/forecast/documents.py", "broadcast/content/rank_odds.py", "broadcast/content/inflight.py", "broadcast/content/games.py", "broadcast/content/replays.py"]
+
+test("what the server says is known as it says it, in English unchanged; what is not known stays", () => {
+  const source = SERVER.map((place) => readFileSync(new URL(`../${place}`, new URL("../", PAGE)), "utf8")).join("\n")
+  const all = Object.entries(TEXTS.en).filter(([key]) => key.startsWith("said."))
+  assert.ok(all.length > 40)
+  for (const [key, text] of all) {
+    assert.equal(`said.${text}`, key)
+    const [longest] = text.replace(/^(White|Black)/, "").split(/\{\w+\}/).sort((one, other) => other.length - one.length)
+    assert.ok(source.includes(longest.trim()), `nobody says ${text}`)
+  }
+  use("de", TEXTS.de)
+  assert.deepEqual(["Black mates", "Round 3: 4/16 games", "Liga (A+): ranking", "kernel panic", "", null].map(said), ["Schwarz setzt matt", "Runde 3: 4/16 Partien", "Liga (A+): Endstand", "kernel panic", "", ""])
 })

@@ -8,7 +8,7 @@ import { Graphs } from "./graphs.js"
 import { pin } from "./pinned.js"
 import { analysis, chances, material, parting } from "./position.js"
 import * as sound from "./sound.js"
-import { number, t } from "./texts.js"
+import { number, said, t } from "./texts.js"
 
 const SIDES = ["white", "black"]
 const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
@@ -75,7 +75,7 @@ export class GameView {
     }
     if (made.length && this.following) sound.ofMove(made.at(-1).san)
     if (game.status === "finished" && before.status === "running") sound.play("end")
-    if (made.length && this.following) byId("said").textContent = t("said.move", { move: `${numbered(made.at(-1))} ${made.at(-1).san}`, eval: format.evaluation(made.at(-1).eval) })
+    if (made.length && this.following) byId("said").textContent = t("aloud.move", { move: `${numbered(made.at(-1))} ${made.at(-1).san}`, eval: format.evaluation(made.at(-1).eval) })
     if (game.white !== before.white || game.black !== before.black) this.#cards()
     if (game.status !== before.status || game.result !== before.result || game.details !== before.details) this.#end()
     const { plies, clock, search, kibitzers, ...head } = game
@@ -163,7 +163,7 @@ export class GameView {
       [game.opening.eco, game.opening.name].filter(Boolean).join(" "),
       game.start_number === null ? "" : t("game.chess960", { number: String(game.start_number) }),
       this.#starting() ? t("game.starting") : "",
-      game.details,
+      said(game.details),
     ]
     byId("game-facts").textContent = [...new Set(facts.filter(Boolean))].join(" · ") // a drawn start position is the opening's name
     byId("game-pgn").hidden = game.status === "interrupted" // it has a PGN while it is played, and afterwards
@@ -183,7 +183,7 @@ export class GameView {
     const why = t(game.recorded === false ? "game.unrecorded" : "game.unplayed")
     byId("graphs").hidden = none
     byId("unplayed").hidden = !none
-    byId("unplayed").textContent = none ? [why, game.details, game.note].filter(Boolean).join(": ") : ""
+    byId("unplayed").textContent = none ? [why, said(game.details), game.note].filter(Boolean).join(": ") : ""
   }
 
   #options({ options }) {
@@ -411,7 +411,7 @@ export class GameView {
     this.list.querySelector(".end")?.remove()
     if (this.game.status === "running" || !this.game.result) return
     const judged = this.game.adjudicated ? `${t("game.adjudicated")}: ` : ""
-    const why = [this.game.details, this.game.note].filter(Boolean).join(": ")
+    const why = [said(this.game.details), this.game.note].filter(Boolean).join(": ")
     this.list.append(h("li", { class: "end" }, h("span", { class: "end" }, `${this.game.result} – ${judged}${why}`)))
   }
 

@@ -3,7 +3,7 @@
 import { empty, h, table } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
-import { number, t } from "./texts.js"
+import { number, said, t } from "./texts.js"
 
 const FAVOURITES = 8 // of the title: more are hardly any
 const BOUND = { ">": "ratings.won", "<": "ratings.lost" }
@@ -15,7 +15,7 @@ const cell = (name, text) => h("td", { class: "num", "data-x": name }, text)
 export async function ratings() {
   const told = await get("ratings")
   const title = h("h3", {}, t("tab.ratings"))
-  if (!told || told.absent) return [title, empty(told?.absent ?? t("ratings.none"))]
+  if (!told || told.absent) return [title, empty(told?.absent ? said(told.absent) : t("ratings.none"))]
   const head = [["#", true], [t("engine")], [t("rating"), true], ["±", true], [t("points"), true], [t("games"), true], [t("score"), true], [t("ratings.standing")]]
   return [title, table(t("tab.ratings"), head, told.ratings.map(rated), { class: "ratings" }),
     h("p", { class: "quiet note" }, [t("ratings.basis", { count: told.games, moment: format.moment(told.made_ms) }), scale(told), ...figures(told), t("ratings.terms")].join(" "))]
@@ -46,7 +46,7 @@ function rated(row) {
 
 export async function forecast({ season, event: id }) {
   const told = await get(`seasons/${season.season}/forecast`)
-  if (!told || told.absent) return [h("h3", {}, t("tab.forecast")), empty(told?.absent ?? t("forecast.none"))]
+  if (!told || told.absent) return [h("h3", {}, t("tab.forecast")), empty(told?.absent ? said(told.absent) : t("forecast.none"))]
   const event = told.events.find((one) => one.event === id)
   return [
     h("h3", {}, t("forecast.of", { name: event?.name ?? season.name })),

@@ -8,7 +8,7 @@ import { isMatch, test } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
 import { WINDOW, windowed } from "./rows.js"
-import { knows, number, t } from "./texts.js"
+import { knows, number, said, t } from "./texts.js"
 import { connect } from "./wires.js"
 
 /** The name of a tiebreak, or of what else gave a row its place. */
@@ -111,7 +111,7 @@ async function schedule(context) {
 let searched = { place: "", words: "", from: null }
 let typing = null
 
-const searchText = (row) => [row.round, row.white, row.black, row.result, row.details, row.eco, row.opening, row.game].filter(Boolean).join(" ")
+const searchText = (row) => [row.round, row.white, row.black, row.result, said(row.details), row.eco, row.opening, row.game].filter(Boolean).join(" ")
 
 function search({ found, from, shown }, all, again) {
   const oninput = ({ currentTarget }) => {
@@ -131,7 +131,7 @@ function game(season, row) {
   const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? t("about", { moment: format.moment(row.estimated_start_ms) }) : ""
   return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
     h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, row.white), h("td", {}, result), h("td", { class: "name" }, row.black),
-    h("td", {}, start), h("td", {}, row.details ?? "", row.annulled && row.result ? ` (${t("annulled")})` : ""), h("td", { class: "num" }, row.plies ?? ""),
+    h("td", {}, start), h("td", {}, said(row.details), row.annulled && row.result ? ` (${t("annulled")})` : ""), h("td", { class: "num" }, row.plies ?? ""),
     h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
     h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": t("pgn.game", { number: row.number }) }, "PGN") : ""))
 }
@@ -208,8 +208,8 @@ function eventBox(name, event, nodes, leads) {
   return h("article", { class: event?.colour ?? "orange", "data-event": event?.event, "data-leads": leads.join(" ") }, h("h4", {}, name),
     total ? h("progress", { value: played, max: total, "aria-label": t("games.of", { name }) }) : null,
     h("p", {}, [total ? t("events.games", { played, count: total }) : t("events.waits"), event?.entrants.length ? t("events.engines", { count: event.entrants.length }) : ""].filter(Boolean).join(", ")),
-    now ? h("p", { class: "to" }, now.label) : null,
-    h("details", {}, h("summary", {}, t("events.steps", { count: nodes.length })), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${node.label} (${knows(`step.${node.state}`) ? t(`step.${node.state}`) : node.state})`)))))
+    now ? h("p", { class: "to" }, said(now.label)) : null,
+    h("details", {}, h("summary", {}, t("events.steps", { count: nodes.length })), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${said(node.label)} (${knows(`step.${node.state}`) ? t(`step.${node.state}`) : node.state})`)))))
 }
 
 /** Draw what leads where, with how many engines have gone that way. */
@@ -253,7 +253,7 @@ function figures(title, told) {
   const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "num" }, value))
   return [h("h3", {}, t("statistics.games", { title, count: told.games })),
     h("div", { class: "bars" }, parts.map(bar)),
-    table(t("endings"), [[t("ending")], [t("games"), true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(name, count))),
+    table(t("endings"), [[t("ending")], [t("games"), true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(said(name), count))),
     h("p", {}, [t("statistics.plies", told.plies), t("statistics.time", Object.fromEntries(Object.entries(told.seconds).map(([name, value]) => [name, format.duration(value)])))].join(" "))]
 }
 

@@ -13,6 +13,7 @@ export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español" }
 let texts = {}
 let locale = "en"
 let plurals = new Intl.PluralRules(locale)
+let known = new Map() // what the server said, and how it is said here
 let formatters = new Map() // of numbers by digits, of dates by options
 
 /**
@@ -35,6 +36,7 @@ export function use(language, all, wishes = []) {
   locale = wishes.find((wish) => wish.toLowerCase().split("-")[0] === language) ?? language
   plurals = new Intl.PluralRules(locale)
   formatters = new Map()
+  known = new Map()
 }
 
 /** The text of a key as its parts, some of which may be elements: what a reader sees in the place of a value. */
@@ -46,6 +48,30 @@ export function parts(key, values = {}) {
 
 /** The text of a key. */
 export const t = (key, values) => parts(key, values).join("")
+
+const SAID_BY_SERVER = "said."
+
+/**
+ * A text of the server, as far as this page knows it: keys that begin with "said." go on with what it says in English,
+ * with {name} for what changes. What it does not know (people's words, an engine's) stands as it is.
+ */
+export function said(text) {
+  if (!text) return text ?? ""
+  if (!known.has(text)) known.set(text, translated(text))
+  return known.get(text)
+}
+
+function translated(text) {
+  if (knows(SAID_BY_SERVER + text)) return t(SAID_BY_SERVER + text)
+  for (const key of Object.keys(texts)) {
+    if (!key.startsWith(SAID_BY_SERVER) || !key.includes("{")) continue
+    const [names, literals] = [[], []]
+    key.slice(SAID_BY_SERVER.length).split(/\{(\w+)\}/).forEach((part, at) => (at % 2 ? names : literals).push(part))
+    const found = new RegExp(`^${literals.map((part) => part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("(.+)")}$`).exec(text)
+    if (found) return t(key, Object.fromEntries(names.map((name, at) => [name, found[at + 1]])))
+  }
+  return text
+}
 
 /** Whether there is a text of a key: the server may name what this page does not know. */
 export const knows = (key) => Object.hasOwn(texts, key)
@@ -69,11 +95,11 @@ function formatter(key, make) {
 /** Compare two names as the language orders them. */
 export const inOrder = (one, other) => one.localeCompare(other, locale)
 
-const SAID = { t: "textContent", "t-label": "ariaLabel", "t-title": "title" }
+const PROPERTIES = { t: "textContent", "t-label": "ariaLabel", "t-title": "title" }
 
 /** Say the texts of a document's own elements: `data-t` is what an element says, `data-t-label` its name, `data-t-title` its title. */
 export function translate(root) {
-  for (const [attribute, property] of Object.entries(SAID)) {
+  for (const [attribute, property] of Object.entries(PROPERTIES)) {
     for (const element of root.querySelectorAll(`[data-${attribute}]`)) element[property] = t(element.getAttribute(`data-${attribute}`))
   }
 }
