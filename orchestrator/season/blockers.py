@@ -61,13 +61,13 @@ def _between_games(state: State) -> Iterator[dict[str, Any]]:
 
 
 def coming(state: State) -> dict[str, Any] | None:
-    """Return the game that comes next, else the event; None when a game is in flight.
+    """Return the game that comes next, behind the one in flight, else the event; None without one.
 
     ``engines`` are names: the players of the game, White first, or the two of a match to come.
     """
-    if state.over or state.running is not None:
+    if state.over:
         return None
-    name = state.next_game()
+    name = state.next_game() if state.running is None else _behind(state, state.running.game)
     if name is not None:
         game = state.games[name]
         event = state.events[game.event]
@@ -75,6 +75,13 @@ def coming(state: State) -> dict[str, Any] | None:
         return _coming(event, game.id, game.round, players)
     coming = _coming_event(state)
     return None if coming is None else _coming(coming, "", "", _players(state, coming))
+
+
+def _behind(state: State, running: str) -> str | None:
+    """Return the first open game that is paired behind the one in flight, of its event."""
+    event = state.events[state.games[running].event]
+    waiting = (state.games[name] for name in event.order[event.cursor :])
+    return next((one.id for one in waiting if one.open and one.id != running), None)
 
 
 def _coming(event: events.EventState, game: str, round_: str, engines: list[str]) -> dict[str, Any]:

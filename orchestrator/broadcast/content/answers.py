@@ -90,7 +90,7 @@ class Wait(Answer):
 
 
 class Next(Answer):
-    """The game that comes next, or the event."""
+    """The game that comes next, behind the one in flight, or the event."""
 
     event: str
     event_name: str
