@@ -24,21 +24,39 @@ _EVERY = 50  # games: so often is told how far it is
     metavar="DIR",
     help="An empty folder, or one of an earlier export.",
 )
+@click.option(
+    "--pgn",
+    type=click.Path(path_type=pathlib.Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Of a match: its games; default: the journal's name without .jsonl, where that is there.",
+)
 @paths.archive
 @common.json_option
-def export_site(season: str, folder: pathlib.Path, archive: pathlib.Path, *, as_json: bool) -> None:
+def export_site(
+    season: str,
+    folder: pathlib.Path,
+    pgn: pathlib.Path | None,
+    archive: pathlib.Path,
+    *,
+    as_json: bool,
+) -> None:
     """Write a season as files that any web host can serve, without the farm.
 
     The live page with all tables and replays, PGN, and TCEC's files. SEASON is a season of the
     archive; a journal is named by its path, such as one that `farm simulate --journal` wrote.
-    Needs no Redis. A season that still goes on is written as it stands.
+    Needs no Redis. A season that still goes on is written as it stands. The journal of a
+    `farm match` is written likewise: table, Elo, sequential test, and the games of its PGN.
 
     Example: farm export-site season16 --to /srv/www/season16
     """
     from orchestrator.broadcast.web import site  # noqa: PLC0415 - the web's libraries
 
     try:
-        journal = mirror.read(_journal(season, archive))
+        path = _journal(season, archive)
+        if site.is_match(path):
+            _export_match(path, folder, pgn, as_json=as_json)
+            return
+        journal = mirror.read(path)
     except OSError as error:
         raise errors.HostError(f"the journal cannot be read: {error}") from error
     if not journal:
@@ -50,18 +68,28 @@ def export_site(season: str, folder: pathlib.Path, archive: pathlib.Path, *, as_
         raise errors.HostError(f"{folder} cannot be written: {error}") from error
     state = made.season.state
     games = sum(event.tally.games for event in state.events.values())
+    told = {"season": state.launched.id, "games": games, "replays": replayed}
+    _say(state.launched.season.name, told, folder, as_json=as_json)
+
+
+def _export_match(
+    journal: pathlib.Path, folder: pathlib.Path, pgn: pathlib.Path | None, *, as_json: bool
+) -> None:
+    """Write a match; its games stand in the PGN file that its journal lies beside."""
+    from orchestrator.broadcast.web import site  # noqa: PLC0415 - the web's libraries
+
+    beside = journal.with_suffix("")
+    made = site.MatchSite(journal, pgn or (beside if beside.is_file() else None), folder)
+    told = {"season": "match", "games": made.games, "replays": made.write(_tell)}
+    _say(made.name, told, folder, as_json=as_json)
+
+
+def _say(name: str, told: dict[str, object], folder: pathlib.Path, *, as_json: bool) -> None:
     if as_json:
-        common.print_json(
-            {
-                "season": state.launched.id,
-                "games": games,
-                "replays": replayed,
-                "folder": str(folder),
-            }
-        )
+        common.print_json(told | {"folder": str(folder)})
     else:
         click.echo(
-            f"{state.launched.season.name}: {games} games, {replayed} of them with moves, are in"
+            f"{name}: {told['games']} games, {told['replays']} of them with moves, are in"
             f" {folder}; serve it as it is, index.html is the page"
         )
 

@@ -14,7 +14,7 @@ import theatre
 from click import testing
 from test_between_games import Scene
 
-from orchestrator import commands
+from orchestrator import commands, contract
 from orchestrator.arbiter import game_zip
 from orchestrator.broadcast.content import answers
 from orchestrator.forecast import season_simulation
@@ -120,3 +120,85 @@ def test_what_is_not_there_is_refused(tmp_path: pathlib.Path, name: str) -> None
     refused = export("test", "--to", str(other), "--archive", str(archive))
     assert "holds other files" in str(refused.exception) + refused.output
     assert [path.name for path in other.iterdir()] == ["index.html"]
+
+
+PGN = """[Event "Gauntlet"]
+[Site "Here"]
+[Round "1"]
+[White "{white}"]
+[Black "{black}"]
+[Result "{result}"]
+
+1. e4 {{ d=9, mt=120, wv=0.25, }} e5 {{ d=8, mt=90, wv=0.10, }} {result}
+
+"""
+
+
+def match_files(folder: pathlib.Path, *, about: bool = True) -> pathlib.Path:
+    """Write a match of two games, and its PGN with an older game; return its journal."""
+    engines = [{"id": name, "name": name, "command": ["x"]} for name in "AB"]
+    told = {
+        "event": "Gauntlet",
+        "site": "Here",
+        "engines": engines,
+        "time_control": {"base_ms": 1000},
+        "clocks": "1 s",
+        "games": 2,
+    }
+    head = {"kind": "match", "v": 1, "arguments": [], "seed": 1} | (
+        {"about": told} if about else {}
+    )
+    lines, texts = [head], [PGN.format(white="X", black="Y", result="1-0")]
+    for number, (white, black, result) in enumerate([("A", "B", "1-0"), ("B", "A", "1/2-1/2")], 1):
+        lines.append(
+            {
+                "kind": "game",
+                "number": number,
+                "round": 1,
+                "white": white,
+                "black": black,
+                "opening": 0,
+                "result": result,
+                "ending": "checkmate",
+                "loser": None,
+                "details": "",
+                "note": "",
+                "plies": 2,
+                "started_ms": 1,
+                "ended_ms": 2001,
+                "pair": 0,
+            }
+        )
+        texts.append(PGN.format(white=white, black=black, result=result))
+    (folder / "g.pgn").write_text("".join(texts))
+    journal = folder / "g.pgn.jsonl"
+    journal.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return journal
+
+
+def test_a_match_is_written_with_the_moves_of_its_pgn(tmp_path: pathlib.Path) -> None:
+    """A journal of ``farm match``: documents of their types, and the match's own games alone."""
+    journal = match_files(tmp_path)
+    done = export(str(journal), "--to", str(tmp_path / "site"), "--json")
+    assert done.exit_code == 0, done.output
+    assert (json.loads(done.output)["games"], json.loads(done.output)["replays"]) == (2, 2)
+    api = tmp_path / "site" / "api" / "v1"
+    for path in api.rglob("*.json"):
+        place = str(path.relative_to(api).with_suffix(""))
+        if place != "snapshot":
+            described.check(described.typed(place), path.read_bytes(), place)
+    told = json.loads((api / "snapshot.json").read_bytes())
+    described.check_event("snapshot", told | {"now_ms": 1, "viewers": 0})
+    game = json.loads((api / "seasons/match/games/1.json").read_bytes())
+    assert [(ply["san"], ply["eval"]) for ply in game["plies"]] == [("e4", "0.25"), ("e5", "0.10")]
+    assert (tmp_path / "site/pgn/match.pgn").read_text().count("[Event ") == 2
+
+
+def test_journals_that_are_no_seasons_say_so(tmp_path: pathlib.Path) -> None:
+    """One of a match before journals told of engines, one of ``farm test``: each is refused."""
+    old = export(str(match_files(tmp_path, about=False)), "--to", str(tmp_path / "a"))
+    assert "before journals said what was played" in str(old.exception) + old.output
+    other = tmp_path / "test.jsonl"
+    other.write_text(f"{contract.Entry(1, 1, 'test_game', 'lane', {'game': 1}).line()}\n")
+    refused = export(str(other), "--to", str(tmp_path / "b"))
+    assert "no season's journal" in str(refused.exception) + refused.output

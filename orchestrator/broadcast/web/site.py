@@ -15,7 +15,13 @@ from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.broadcast import projector
-from orchestrator.broadcast.content import documents, replays, season_view
+from orchestrator.broadcast.content import (
+    documents,
+    match_games,
+    match_view,
+    replays,
+    season_view,
+)
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.forecast import documents as forecasts
 from orchestrator.broadcast.forecast import settings
@@ -24,6 +30,7 @@ from orchestrator.common import errors
 from orchestrator.contract import ids
 from orchestrator.forecast import season_simulation
 from orchestrator.season.fold import events
+from orchestrator.testmatch import match_journal
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
 MARK: Final = "farm-site.json"  # says that a folder is an export, and may be written again
@@ -46,6 +53,39 @@ _ABSENT: Final = re.compile(  # what the page refers to, and only a server answe
 Progress = Callable[[int, int], None]  # games written, of how many
 
 
+class _Folder:
+    """A folder that the files of a site are written below."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        _claim(root)
+        self._root = root
+
+    def write_page(self, season: str) -> None:
+        """Write the live page, which reads files."""
+        made = page_files.PageFiles(PAGE)
+        for place, document in made.static_files().items():
+            self.put(place, document.body)
+        page = _ABSENT.sub("", made.index).replace("<head>", _HEAD, 1)
+        page = page.replace("lichess/live.pgn", f"pgn/{season}.pgn")
+        self.put("index.html", page.encode())
+        self.put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
+        self.put("favicon.ico", (PAGE / "favicon.ico").read_bytes())
+
+    def write_game(self, season: str, game: str, replay: replays.Replay) -> None:
+        """Write a finished game: its document, and all of its plies with their variations."""
+        place = _API / "seasons" / season / "games" / game
+        self.put(f"{place}.json", documents.of_json(replay.document()).body)
+        plies = [replay.ply(ply) for ply in range(1, replay.line.last + 1)]
+        packed = gzip.compress(documents.of_json(plies).body, mtime=0)
+        self.put(str(place / "plies.bin"), packed)
+
+    def put(self, place: str, body: bytes) -> None:
+        """Write a file."""
+        path = self._root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+
+
 class Site:
     """Writes one season below a folder."""
 
@@ -53,9 +93,13 @@ class Site:
         self, journal: Sequence[contract.Entry], archive: pathlib.Path, root: pathlib.Path
     ) -> None:
         """Fold a journal; raise ``LedgerDamagedError`` or ``RefusedError`` where that fails."""
-        _claim(root)
-        self._root = root
+        self._folder = _Folder(root)
         self._shelf = documents.Library()
+        if "id" not in journal[0].data:
+            raise errors.LedgerDamagedError(
+                f"its first entry is {journal[0].kind}, not a season's launch: it is no season's"
+                " journal; those of seasons are in the archive (SEASON/journal.jsonl)"
+            )
         source = season_simulation.Playback(journal)
         (season,) = source.seasons()
         if not ids.is_name(season):  # files are named by it, and the journal may be anybody's
@@ -83,12 +127,12 @@ class Site:
 
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""
-        self._write_page()
+        self._folder.write_page(self._season.id)
         for place in self._shelf.places():
             found = self._shelf.get(place)
             assert found is not None
-            self._put(str(_API / f"{place}.json"), found.body)
-        self._put(str(_API / "snapshot.json"), documents.of_json(self._snapshot()).body)
+            self._folder.put(str(_API / f"{place}.json"), found.body)
+        self._folder.put(str(_API / "snapshot.json"), documents.of_json(self._snapshot()).body)
         return self._write_games(progress)
 
     def _snapshot(self) -> dict[str, Any]:
@@ -96,16 +140,6 @@ class Site:
         parts = {"season": place, "game": f"{place}/live", "seasons": "seasons"}
         found = {name: self._shelf.get(where) for name, where in parts.items()}
         return {name: one and contract.loads(one.body) for name, one in found.items()}
-
-    def _write_page(self) -> None:
-        made = page_files.PageFiles(PAGE)
-        for place, document in made.static_files().items():
-            self._put(place, document.body)
-        page = _ABSENT.sub("", made.index).replace("<head>", _HEAD, 1)
-        page = page.replace("lichess/live.pgn", f"pgn/{self._season.id}.pgn")
-        self._put("index.html", page.encode())
-        self._put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
-        self._put("favicon.ico", (PAGE / "favicon.ico").read_bytes())
 
     def _write_games(self, progress: Progress) -> int:
         finished = list(self._finished())
@@ -115,21 +149,17 @@ class Site:
             replay = replays.of_game(self._season.state, game, self._album)
             assert replay is not None
             recorded += replay.recorded
-            place = _API / "seasons" / self._season.id / "games" / game.id
-            self._put(f"{place}.json", documents.of_json(replay.document()).body)
-            plies = [replay.ply(ply) for ply in range(1, replay.line.last + 1)]
-            packed = gzip.compress(documents.of_json(plies).body, mtime=0)
-            self._put(str(place / "plies.bin"), packed)
+            self._folder.write_game(self._season.id, game.id, replay)
             attempt = game.finished.attempt if game.finished else ""
             text = self._album.pgn(self._season.id, game.id, attempt)
             if text is not None:
                 texts.setdefault(game.event, []).append(text.rstrip(b"\n") + b"\n\n")
-                self._put(f"pgn/{self._season.id}/games/{game.id}.pgn", text)
+                self._folder.put(f"pgn/{self._season.id}/games/{game.id}.pgn", text)
             progress(number, len(finished))
         for event, of_event in texts.items():
-            self._put(f"pgn/{self._season.id}/{event}.pgn", b"".join(of_event))
+            self._folder.put(f"pgn/{self._season.id}/{event}.pgn", b"".join(of_event))
         whole = b"".join(b"".join(of_event) for of_event in texts.values())
-        self._put(f"pgn/{self._season.id}.pgn", whole)
+        self._folder.put(f"pgn/{self._season.id}.pgn", whole)
         return recorded
 
     def _finished(self) -> Iterator[events.Game]:
@@ -138,10 +168,70 @@ class Site:
                 if game.finished is not None:
                     yield game
 
-    def _put(self, place: str, body: bytes) -> None:
-        path = self._root / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+
+class MatchSite:
+    """Writes a match of ``farm match`` below a folder, by its journal and its PGN."""
+
+    def __init__(self, journal: pathlib.Path, pgn: pathlib.Path | None, root: pathlib.Path) -> None:
+        """Read the journal's last match; raise ``UsageError`` or ``RefusedError``."""
+        past = match_journal.past(journal)
+        if past.about is None:
+            raise errors.UsageError(
+                f"{journal}: its match was played before journals said what was played; play it"
+                " again, or go on with it (farm match -resume)"
+            )
+        self.name, self._results = past.about.event, past.results
+        self._folder = _Folder(root)
+        launched_ms = min((one.started_ms for one in past.results), default=0)
+        self._view = match_view.MatchView(past.about, launched_ms)
+        for result in past.results:
+            self._view.add(result)
+        self._view.reason = ""
+        self._games = match_games.Games(past.about, pgn)
+
+    @property
+    def games(self) -> int:
+        """Return how many games the journal tells of."""
+        return len(self._results)
+
+    def write(self, progress: Progress) -> int:
+        """Write all files; return how many games can be replayed."""
+        season = match_view.SEASON
+        self._folder.write_page(season)
+        ended_ms = max((one.ended_ms for one in self._results), default=0)
+        made = self._view.made(ended_ms)
+        recorded, live, texts = 0, None, []
+        for number, result in enumerate(self._results, start=1):
+            replay = self._games.replay(result, self._results)
+            recorded += replay.recorded
+            self._folder.write_game(season, str(result.number), replay)
+            live = documents.of_json(replay.document())
+            text = self._games.pgn(result, self._results)
+            if text is not None:
+                texts.append(text.rstrip() + "\n\n")
+                self._folder.put(f"pgn/{season}/games/{result.number}.pgn", text.encode())
+            progress(number, len(self._results))
+        if live is not None:
+            made[f"seasons/{season}/live"] = live
+        for place, document in made.items():
+            self._folder.put(str(_API / f"{place}.json"), document.body)
+        parts = {"season": f"seasons/{season}", "game": f"seasons/{season}/live"}
+        found = {name: made.get(place) for name, place in (parts | {"seasons": "seasons"}).items()}
+        snapshot = {name: one and contract.loads(one.body) for name, one in found.items()}
+        self._folder.put(str(_API / "snapshot.json"), documents.of_json(snapshot).body)
+        self._folder.put(f"pgn/{season}.pgn", "".join(texts).encode())
+        return recorded
+
+
+def is_match(journal: pathlib.Path) -> bool:
+    """Say whether a file is a journal of ``farm match``, by its first line."""
+    with journal.open("rb") as file:
+        line = file.readline()
+    try:
+        told = contract.loads(line)
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("kind") == "match"
 
 
 def _claim(root: pathlib.Path) -> None:
