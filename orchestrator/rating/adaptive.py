@@ -1,16 +1,16 @@
 """Whom to let play next so that a rating list is in order after few games.
 
-What is believed of a field is Ordo's curve (``likelihood_of_superiority``) over a common first guess:
-all engines are drawn from one normal distribution, whose width the results tell (empirical Bayes).
-A first guess makes the list honest although each choice rests on the results before it: the
-likeliest ratings alone are too sure then, and engines that won all have no error at all.
-Two games of a pair share their opening, so the variance of pairs is measured beside that of two
-independent games (as ``field`` does), towards 1 while pairs are few.
+What is believed of a field is Ordo's curve (``likelihood_of_superiority``) over one first guess for
+all: engines are drawn from a normal distribution, whose width the results tell (empirical
+Bayes). The first guess keeps the list honest although each choice rests on the results before
+it: the likeliest ratings alone are too sure then, and engines that won all have no error at
+all. Two games of a pair share their opening, so the variance of pairs is measured beside that
+of two independent games, towards 1 while pairs are few.
 
-``next_couple`` takes, of all couples, the one whose next pair of games lowers the uncertainty of the order most:
-the covariance after that pair is known before it is played (a rank-one change), and what it
-takes off the variance of each lead is weighed with what that lead still lacks. Pairs
-that are being played count as if their results were in, since their information does not hang on them.
+``next_couple`` takes, of all couples, the one whose next pair of games lowers the uncertainty of
+the order most: the covariance after that pair is known before it is played (a rank-one change),
+and what it takes off the variance of each lead is weighed with what that lead still lacks. Pairs
+that are being played count as if their results were in: their information does not hang on them.
 
 Invariants: a belief is a function of the results alone, not of the way to it; choices differ only
 where gains do by more than rounding, and the caller's number decides between equals.
@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from orchestrator.rating import field, likelihood_of_superiority, logistic, pairings
+from orchestrator.rating import field, likelihood_of_superiority, logistic, pairings, results
 
 CONFIDENCE = statistics.NormalDist().inv_cdf(0.975)  # standard errors in a 95 % interval
 WIDTH = 150.0  # Elo: the standard deviation of a field before there are games
@@ -36,7 +36,9 @@ _ROUNDS = 3  # of width and ratings in turn; the width moves by less than 1 % af
 _WIDTHS = 60  # steps of the width for given results
 _NO_WHITE = 1e-3  # points: colours change within each pair, so White's advantage says nothing
 _SAME = 1e-7  # share of a gain below which two are equal
+_WHOLE = 0.8  # of the variance: more is not taken for the openings' part
 _SPARE = 0.25  # of a lead's variance: so uncertain is how much surer it has to become
+_LONGEST = 1e6  # rounds of a round robin: beyond, it never ends
 _SURE = 0.02  # weight of leads that are sure already, beside 1 of one that is not
 
 
@@ -71,7 +73,7 @@ class Results:
         """Count a pair; half points (0, 1, 2) are those of ``one`` in its two games."""
         if one > other:
             one, other, half_points = other, one, [2 - half for half in half_points]
-        row = one * self.engines - one * (one + 1) // 2 + other - one - 1
+        row = self._row(one, other)
         for half in half_points:
             self.games[row, half] += 1
         points = sum(half_points)
@@ -80,65 +82,96 @@ class Results:
         self.squares[row] += points**2
         self.total += 1
 
-    def counted(self) -> pairings.Pairings:
-        """Return the games of the couples that have met."""
-        met = self.pairs > 0
-        losses, draws, wins = self.games[met].T
+    def take(self, one: int, other: int, counts: results.Counts) -> None:
+        """Count all games of two engines, from the first one's side."""
+        if one > other:
+            one, other, counts = other, one, counts.reversed()
+        row = self._row(one, other)
+        points = np.arange(results.PAIR_SCORES)
+        self.games[row] += counts.losses, counts.draws, counts.wins
+        self.pairs[row] += sum(counts.pairs)
+        self.sums[row] += points @ counts.pairs
+        self.squares[row] += points**2 @ counts.pairs
+        self.total += sum(counts.pairs)
+
+    def _row(self, first: int, second: int) -> int:
+        return first * self.engines - first * (first + 1) // 2 + second - first - 1
+
+    def counted(self, weights: logistic.Floats | None = None) -> pairings.Pairings:
+        """Return the games of the couples that have met, each couple's times its weight."""
+        met = self.games.any(axis=1)
+        games = self.games if weights is None else self.games * weights[:, None]
+        losses, draws, wins = games[met].T
         names = tuple(map(str, range(self.engines)))
         return pairings.Pairings(names, self.first[met], self.second[met], wins, draws, losses)
 
-    def spread(self, ratings: logistic.Floats, even: float) -> float:
-        """Return the variance of pairs in that of two independent games of these ratings."""
-        several = self.pairs >= 2
-        pairs, sums, squares = self.pairs[several], self.sums[several], self.squares[several]
-        score = logistic.expected(
-            ratings[self.first[several]] - ratings[self.second[several]]
-        )
-        game = score * (1 - score) - logistic.draws(score, even) / 4
-        expected = float(((pairs - 1) * 2 * game).sum())
-        seen = float((squares - sums**2 / pairs).sum()) / 4
-        worth = SPREAD_WORTH * expected / max(1.0, float((pairs - 1).sum()))
-        return (seen + worth) / (expected + worth) if expected > 0 else 1.0
+    def spread(self, ratings: logistic.Floats, even: float) -> logistic.Floats:
+        """Return, for each couple, the variance of its pairs in that of two independent games.
+
+        What the openings take off it is one number for the field, and the less the more unequal
+        the engines are: 4 p (1 - p) of it, because the stronger one wins with either colour.
+        """
+        score = logistic.expected(ratings[self.first] - ratings[self.second])
+        game = 2 * (score * (1 - score) - logistic.draws(score, even) / 4)
+        level = 4 * score * (1 - score)
+        free = np.maximum(self.pairs - 1, 0.0)
+        seen = float((self.squares - self.sums**2 / np.maximum(self.pairs, 1.0)).sum()) / 4
+        expected, affected = float(free @ game), float(free @ (game * level))
+        worth = SPREAD_WORTH * float(game.max())
+        share = (expected - seen) / (affected + worth)
+        spread: logistic.Floats = 1 - np.clip(share, -1.0, _WHOLE) * level
+        return spread
 
 
 class Belief:
-    """What results say of a field: ratings with mean 0, and how sure they are (in Ordo's points)."""
+    """What results say of a field: ratings with mean 0 in Ordo's points, and how sure they are."""
 
     def __init__(self, results: Results, before: Belief | None = None) -> None:
         """Fit the results; from ``before``, an earlier belief, fewer steps lead there."""
         self.results = results
-        size, counted = results.engines, results.counted()
-        width, spread, start = WIDTH / field.UNIT, 1.0, None if before is None else before._place
-        first = np.zeros(size + 1)
+        size = results.engines
+        width, place = WIDTH / field.UNIT, np.zeros(size + 1) if before is None else before.place
+        first, spread = np.zeros(size + 1), np.ones(len(results.first))
         for _ in range(_ROUNDS):
             errors = np.append(np.full(size, width), _NO_WHITE)
-            found = likelihood_of_superiority.correct(counted, first, errors, start, spread)
-            start = found.place
-            table, place = found.covariance[:-1, :-1], found.place[:-1]
-            spread, width = results.spread(place, found.draws), _width(place, table, width)
-        self._place, self._covariance = found.place, table
-        self.ratings = place - place.mean()
+            counted = results.counted(1 / spread)
+            found = likelihood_of_superiority.correct(counted, first, errors, place)
+            place, table = found.place, found.covariance[:-1, :-1]
+            spread = results.spread(place[:-1], found.draws)
+            width = _width(place[:-1], table, width)
+        self.place: logistic.Floats = place
+        self._covariance: logistic.Floats = table
+        self.ratings: logistic.Floats = place[:-1] - place[:-1].mean()
         self.width = width
-        score = logistic.expected(place[:, None] - place[None, :])
+        score = logistic.expected(place[results.first] - place[results.second])
         slope = score * (1 - score)
         game = np.maximum(slope - logistic.draws(score, found.draws) / 4, logistic.TINY)
-        self._information = 2 * (logistic.BETA * slope) ** 2 / game / spread  # of a pair of games
-        np.fill_diagonal(self._information, 0.0)
+        told = 2 * (logistic.BETA * slope) ** 2 / game / spread  # of a pair of games
+        self._information = np.zeros((size, size))
+        self._information[results.first, results.second] = told
+        self._information += self._information.T
 
     def elo(self, engine: int) -> float:
         """Return a rating in logistic Elo around the field's mean."""
         return float(self.ratings[engine]) * field.UNIT
 
     def error(self, engine: int) -> float:
-        """Return half the 95 % interval of a rating in Elo."""
+        """Return half the 95 % interval of a rating in Elo.
+
+        Student's, with a degree of freedom for each engine but one: the field's width is known
+        from them alone.
+        """
         table = self._covariance
         variance = table[engine, engine] - 2 * table[engine].mean() + table.mean()
-        return CONFIDENCE * math.sqrt(max(0.0, float(variance))) * field.UNIT
+        reach = _student(self.results.engines - 1) * math.sqrt(max(0.0, float(variance)))
+        return reach * field.UNIT
 
     def superiority(self, one: int, other: int) -> float:
         """Return the probability that the first engine is the stronger one."""
         lead = float(self.ratings[one] - self.ratings[other])
-        return statistics.NormalDist().cdf(lead / math.sqrt(_variances(self._covariance)[one, other]))
+        return statistics.NormalDist().cdf(
+            lead / math.sqrt(_variances(self._covariance)[one, other])
+        )
 
     def ranked(self) -> list[int]:
         """Return the engines, best first."""
@@ -147,7 +180,9 @@ class Belief:
     def unsure(self, target: Target) -> int:
         """Return how many neighbours of the list are not in order yet."""
         lead, variance = self._neighbours(self._covariance)
-        return int((lead + target.within / field.UNIT < target.deviations * np.sqrt(variance)).sum())
+        return int(
+            (lead + target.within / field.UNIT < target.deviations * np.sqrt(variance)).sum()
+        )
 
     def next_couple(
         self, playing: Iterable[tuple[int, int]], target: Target | None, number: int
@@ -163,19 +198,45 @@ class Belief:
         variances = _variances(table)
         weights = self._weights(variances) if target is None else self._lacks(table, target)
         table = table @ (np.diag(weights.sum(axis=1)) - weights) @ table
-        gains = (_variances(table) * self._shrinking(variances))[self.results.first, self.results.second]
+        gains = (_variances(table) * self._shrinking(variances))[
+            self.results.first, self.results.second
+        ]
         best = np.flatnonzero(gains >= gains.max() * (1 - _SAME))
         row = best[number % len(best)]
         return int(self.results.first[row]), int(self.results.second[row])
 
-    def round_robin_pairs(self, target: Target) -> int:
-        """Return after how many pairs a round robin of these ratings would be in order."""
+    def wrong(self) -> float:
+        """Return the share of all couples that stand in the wrong order, by expectation."""
+        return self._wrong(_variances(self._covariance))
+
+    def round_robin_pairs(self, target: Target | None) -> int:
+        """Return after how many pairs a round robin of these ratings would be in order.
+
+        Without a target, as much in order as the list is now.
+        """
         weight = self._information
-        table = np.diag(weight.sum(axis=1)) - weight + weight.max()  # any gauge: leads have none
-        lead, variance = self._neighbours(np.linalg.inv(table))
-        within = np.maximum(lead + target.within / field.UNIT, logistic.TINY)
-        times = float((target.deviations**2 * variance / within**2).max())
-        return math.ceil(times) * len(self.results.first)
+        table = np.linalg.inv(np.diag(weight.sum(axis=1)) - weight + weight.max())  # any gauge
+        if target is None:
+            wanted = self.wrong()
+            low, high = 0.0, _LONGEST
+            while high - low > 0.01 * high:
+                times = math.sqrt(max(1.0, low) * high)
+                low, high = (
+                    (low, times)
+                    if self._wrong(_variances(table) / times) <= wanted
+                    else (times, high)
+                )
+            times = high
+        else:
+            lead, variance = self._neighbours(table)
+            within = np.maximum(lead + target.within / field.UNIT, logistic.TINY)
+            times = min(_LONGEST, float((target.deviations**2 * variance / within**2).max()))
+        return math.ceil(times * len(self.results.first))
+
+    def _wrong(self, variances: logistic.Floats) -> float:
+        z = np.abs(self.ratings[:, None] - self.ratings[None, :]) / np.sqrt(2 * variances)
+        upside_down = (1 - _erf(z)) / 2
+        return float(upside_down[self.results.first, self.results.second].mean())
 
     def _neighbours(self, table: logistic.Floats) -> tuple[logistic.Floats, logistic.Floats]:
         order = np.argsort(-self.ratings, kind="stable")
@@ -186,7 +247,9 @@ class Belief:
         """Return the covariance after one more pair of two engines."""
         shift = table[:, one] - table[:, other]
         share = self._information[one, other]
-        lost: logistic.Floats = np.outer(shift, shift) * share / (1 + share * (shift[one] - shift[other]))
+        lost: logistic.Floats = (
+            np.outer(shift, shift) * share / (1 + share * (shift[one] - shift[other]))
+        )
         return table - lost
 
     def _shrinking(self, variances: logistic.Floats) -> logistic.Floats:
@@ -226,12 +289,19 @@ def _variances(table: logistic.Floats) -> logistic.Floats:
     return variances
 
 
+def _student(free: int) -> float:
+    """Return the 97.5 % point of Student's distribution (Abramowitz and Stegun 26.7.5)."""
+    z = CONFIDENCE
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    return z + (z**3 + z) / (4 * free) + second
+
+
 def _width(place: logistic.Floats, table: logistic.Floats, width: float) -> float:
     """Return the likeliest standard deviation of the field, for what the games alone say of it.
 
-    Expectation and maximization on the eigenvectors of the games' information; a common shift of
-    all ratings is no part of it, and one engine's worth less is divided by than there is, so that few
-    engines do not seem closer than they are.
+    Expectation and maximization on the eigenvectors of the games' information. A common shift of
+    all ratings is no part of it, and the divisor is smaller by one, so that few engines do not
+    seem closer than they are.
     """
     values, vectors = np.linalg.eigh(table)
     known = np.maximum(1 / values - 1 / width**2, 0.0)  # the games' information

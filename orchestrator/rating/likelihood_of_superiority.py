@@ -65,20 +65,18 @@ def correct(
     first: logistic.Floats,
     errors: logistic.Floats,
     start: logistic.Floats | None = None,
-    spread: float = 1.0,
 ) -> Posterior:
     """Correct first guesses and their errors, the white advantage last, by games.
 
-    From ``start``, an earlier place, fewer steps lead there. ``spread`` is the variance of what was
-    seen in that of independent games: below 1 the games tell more.
+    From ``start``, an earlier place, fewer steps lead there.
     """
     sure = 1 / errors**2
     place = (first if start is None else start).copy()
     curvature = np.diag(sure)
     for _ in range(_STEPS):
         gradient, information = _slopes(counted, place)
-        curvature = information / spread + np.diag(sure)
-        move = np.linalg.solve(curvature, gradient / spread - sure * (place - first))
+        curvature = information + np.diag(sure)
+        move = np.linalg.solve(curvature, gradient - sure * (place - first))
         longest = float(np.abs(move).max())
         place = place + move * min(1.0, 200.0 / longest if longest else 1.0)
         if longest < _CLOSE:

@@ -98,9 +98,11 @@ class _Tally:
 class Standings:
     """The results so far; engines by their position in the match."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+    def __init__(self, names: Sequence[str], *, adaptive: bool = False) -> None:
+        """Begin; ``adaptive`` is a match whose couples are chosen by the results before them."""
+        self.names, self.adaptive = tuple(names), adaptive
         self.played = 0
+        self.white_points: dict[int, int] = {}  # half points of White by the game's number
         self._tallies: dict[tuple[int, int], _Tally] = collections.defaultdict(_Tally)
         self._whites: dict[tuple[int, int], _Tally] = collections.defaultdict(_Tally)
         self._faults: collections.Counter[tuple[int, str]] = collections.Counter()
@@ -108,7 +110,7 @@ class Standings:
     def add(self, slot: Game, result: match_journal.Result) -> None:
         """Count a finished game."""
         self.played += 1
-        white = HALF_POINTS[result.result]
+        white = self.white_points[result.number] = HALF_POINTS[result.result]
         key = slot.engines
         self._tallies[key].add(white if slot.white == key[0] else 2 - white, slot.pair)
         self._whites[slot.white, slot.black].add(white, None)
@@ -173,6 +175,8 @@ def ranks(table: Standings) -> list[Rank]:
 
     LOS is that of the score, in a list that over the next engine.
     """
+    if table.adaptive:
+        return _believed(table)
     if len(table.names) > 2:
         return _rated(table)
     listed = []
@@ -200,6 +204,32 @@ def _rated(table: Standings) -> list[Rank]:
         )
         for engine, below in zip(order, [*order[1:], None], strict=True)
     ]
+
+
+def _believed(table: Standings) -> list[Rank]:
+    """Return the list of an adaptive match: errors hold although each choice rests on results."""
+    belief = believed(table)
+    order = belief.ranked()
+    return [
+        Rank(
+            engine,
+            belief.elo(engine),
+            belief.error(engine),
+            None if below is None else belief.superiority(engine, below),
+        )
+        for engine, below in zip(order, [*order[1:], None], strict=True)
+    ]
+
+
+def believed(table: Standings) -> Any:
+    """Return what all games of a table say of the field's order."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a small table needs no threads
+    from orchestrator.rating import adaptive  # noqa: PLC0415 - numpy takes 0.25 s, few need it
+
+    results = adaptive.Results(len(table.names))
+    for one, other in itertools.combinations(range(len(table.names)), 2):
+        results.take(one, other, table.between(one, other))
+    return adaptive.Belief(results)
 
 
 def numbers(counts: rating.Counts) -> dict[str, Any]:

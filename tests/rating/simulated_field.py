@@ -1,13 +1,14 @@
 """Simulated engines that play pairs of games: for the tests of adaptive matches and round robins.
 
-``python tests/rating/simulated_field.py ENGINES [RUNS] [WIDTH] [WITHIN]`` prints how many games lists of such
-fields need until they are in order, by adaptive choice and by a round robin, and how often error
-bars hold. The table of ``docs/match.md`` is made by it.
+``python tests/rating/simulated_field.py ENGINES RUNS WIDTH WITHIN [adaptive,round-robin]`` prints
+how many games lists of such fields need until they are in order, by adaptive choice and by a
+round robin, and how often error bars hold. The table of ``docs/match.md`` is made by it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import statistics
 import sys
@@ -76,7 +77,7 @@ def _outcome(world: World, belief: adaptive.Belief, target: adaptive.Target) -> 
     engines = range(len(world.true))
     inside = [abs(belief.elo(e) - world.true[e]) < belief.error(e) for e in engines]
     order = belief.ranked()
-    leads = [world.true[a] - world.true[b] for a, b in zip(order, order[1:], strict=False)]
+    leads = [world.true[a] - world.true[b] for a, b in itertools.pairwise(order)]
     return Outcome(
         belief.results.total,
         belief.round_robin_pairs(target),
@@ -93,15 +94,24 @@ def main() -> None:
     target = adaptive.Target(0.95, within)
     for kind in kinds:
         found = [
-            play(World(engines, width, seed), target, choose=kind == "adaptive", at_once=max(2, engines // 3))
+            play(
+                World(engines, width, seed),
+                target,
+                choose=kind == "adaptive",
+                at_once=max(2, engines // 2),
+            )
             for seed in range(runs)
         ]
         games = [2 * one.pairs for one in found]
+        foretold = statistics.fmean(2 * one.expected_pairs for one in found)
+        inside = 100 * statistics.fmean(one.inside for one in found)
+        ordered = 100 * statistics.fmean(one.ordered for one in found)
         print(
-            f"{engines} engines, {width:g} Elo wide, within {within:g}: {kind}: {statistics.fmean(games):.0f} games"
-            f" (median {statistics.median(games):.0f}), foretold round robin {statistics.fmean(2 * one.expected_pairs for one in found):.0f}, error bars hold"
-            f" {100 * statistics.fmean(one.inside for one in found):.2f} %, neighbours ordered"
-            f" {100 * statistics.fmean(one.ordered for one in found):.2f} %, {runs} runs", flush=True
+            f"{kind}: {statistics.fmean(games):.0f} games (median {statistics.median(games):.0f};"
+            f" a round robin as foretold {foretold:.0f}), error bars hold {inside:.1f} %,"
+            f" neighbours ordered {ordered:.1f} %; {runs} fields of {engines}, {width:g} Elo wide,"
+            f" within {within:g} Elo",
+            flush=True,
         )
 
 

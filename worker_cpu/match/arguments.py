@@ -25,6 +25,7 @@ PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is res
 SEVERAL = frozenset({"engine", "each", "dialect"})  # these say more each time
 SEVERAL_KEYS = frozenset({"arg", "args", "initstr", "match_line"})
 OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
+PLENTY = 1_000  # games an engine that an adaptive match without a budget has
 NO_RULES = contract.Adjudication()
 PATIENCE = contract.Timeouts()
 
@@ -235,11 +236,41 @@ def _journal(match: Mapping[str, Any]) -> dict[str, Any]:
 def _plan(draft: switches.Draft, count: int) -> schedule.Plan:
     """Settle what scripts leave open, as the dialect has it; say what it decided."""
     wishes = dict(draft.plan)
+    if wishes.get("kind") == "adaptive":
+        return schedule.Plan(engines=count, **_adaptive(draft, wishes, count))
+    if "confidence" in wishes:
+        raise cli_values.refuse("-until", "another tournament", "-tournament adaptive beside it")
     decided = {"farm": _as_farm, "fastchess": _as_fastchess, "cutechess": _as_cutechess}
     remark = decided[draft.dialect](draft.plan, wishes)
     if remark:
         draft.remarks.append(remark)
     return schedule.Plan(engines=count, **wishes)
+
+
+def _adaptive(draft: switches.Draft, given: dict[str, Any], count: int) -> dict[str, Any]:
+    """Settle the budget: ``-games`` altogether, or as many as ``-rounds`` of all couples' pairs."""
+    if count < 3:
+        raise cli_values.refuse("-tournament adaptive", "2 engines", "three or more; -sprt for two")
+    games, rounds = given.pop("games", None), given.pop("rounds", None)
+    pairs_alone = {"swap": True, "reverse": False, "policy": "default", "seeds": 1, "repeat": 2}
+    for name, default in pairs_alone.items():
+        if given.pop(name, default) != default:
+            word = {"swap": "-noswap", "policy": "-openings policy="}.get(name, f"-{name}")
+            allowed = "pairs of games with colours exchanged, each pair with its own opening"
+            raise cli_values.refuse("-tournament adaptive", word, allowed)
+    if rounds is not None and games not in (None, 2):
+        found = f"-games {games} and -rounds {rounds}"
+        raise cli_values.refuse("-tournament adaptive", found, "-games: all games, or -rounds")
+    given.setdefault("confidence", 0.95 if rounds is None and games is None else 0.0)
+    if rounds is not None:
+        games = rounds * count * (count - 1)
+    elif games is not None and games < count:
+        raise cli_values.refuse("-games", str(games), f"all games of {count} engines: more of them")
+    elif games is None:
+        games = count * PLENTY
+    if rounds is None and games % 2:
+        draft.remarks.append(f"-games {games}: games come in pairs, so {games - 1} are played")
+    return {**given, "games": 2, "repeat": 2, "budget": games - games % 2}
 
 
 def _as_farm(given: Mapping[str, Any], wishes: dict[str, Any]) -> str:

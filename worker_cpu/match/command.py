@@ -14,7 +14,8 @@ import secrets
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import click
 
@@ -22,6 +23,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import (
+    adaptive_schedule,
     arguments,
     cli_values,
     cores,
@@ -36,6 +38,7 @@ from worker_cpu.match import (
     schedule,
 )
 
+Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all games, or a dealer
 FAULTY = 1  # of -strict, as fastchess has it
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
 COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
@@ -83,7 +86,8 @@ engines     -engine KEY=VALUE ... (two or more), -each KEY=VALUE ...
             keys: conf name cmd dir arg args proto tc st nodes depth timemargin
             restart stderr initstr whitepov ponder book bookdepth host gpus
             option.NAME; -boxes FILE: how host=NAME is reached
-schedule    -tournament round-robin|gauntlet -seeds N -games N -rounds N
+schedule    -tournament round-robin|gauntlet|adaptive -seeds N -games N -rounds N
+            -until ordered=0.95 within=ELO (adaptive: until the list is in order)
             -repeat [N] -noswap -reverse -use-affinity [CPUS] -concurrency N
             -wait MS -sandbox plain|bubblewrap|auto, -dialect fastchess|cutechess
 openings    -openings file=NAME format=pgn|epd|frc|dfrc plies=N start=N
@@ -133,19 +137,26 @@ def _prepare(
 ) -> int:
     slots = schedule.slots(settings.plan)
     kept = journal.Journal(journal.Outputs(settings.journal, settings.pgn, settings.epd))
-    table = standings.Standings([engine.spec.name for engine in settings.engines])
-    telling = peer_reports.of(settings, table, len(slots))
+    adaptive = settings.plan.kind == "adaptive"
+    table = standings.Standings(
+        [engine.spec.name for engine in settings.engines], adaptive=adaptive
+    )
+    telling = peer_reports.of(settings, table, settings.plan.budget if adaptive else len(slots))
+    deals: Deals = slots
+    if adaptive:
+        lanes = settings.concurrency
+        deals = adaptive_schedule.Dealer(settings.plan, settings.seed, lanes, table)
     if quick:
         telling.say(f"farm match {shlex.join(told)}")
     match_id = f"match-{secrets.token_hex(4)}"
     with _elsewhere(settings, match_id) as elsewhere:
         written = orders.Orders(settings, match_id, elsewhere)
-        return _play(settings, slots, kept, table, telling, written, told, page)
+        return _play(settings, deals, kept, table, telling, written, told, page)
 
 
 def _play(
     settings: arguments.Settings,
-    slots: Sequence[schedule.Slot],
+    deals: Deals,
     kept: journal.Journal,
     table: standings.Standings,
     telling: report.Report,
@@ -153,9 +164,13 @@ def _play(
     told: list[str],
     page: live.Page | None,
 ) -> int:
-    about = live.about(settings, len(slots))
-    missing = _missing(settings, kept, table, slots, told, about)
-    telling.opens(len(missing), len({slot.opening for slot in slots}))
+    dealer = deals if isinstance(deals, adaptive_schedule.Dealer) else None
+    slots = deals if isinstance(deals, Sequence) else ()
+    games = settings.plan.budget if dealer else len(slots)
+    about = live.about(settings, games)
+    missing = _missing(settings, kept, table, deals, told, about)
+    openings = games // 2 if dealer else len({slot.opening for slot in slots})
+    telling.opens(games - table.played, openings)
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
     threads = max(here, default=1)
     apart = settings.ponders and len(here) > 1  # else no two think at once on this machine
@@ -171,14 +186,17 @@ def _play(
             feed = None if page is None else page.open(settings, about, scratch)
             if page is not None:
                 telling.say(f"Live page: {page.url}")
+            more = tuple if dealer is None else dealer.more
             playing = runner.Runner(
-                settings, share.lanes, written, kept, table, telling, scratch, feed=feed
+                settings, share.lanes, written, kept, table, telling, scratch, more, feed=feed
             )
             reason = playing.run(missing)
         kept.close()
         if page is not None:
             page.end(reason.value)
-        code = _end(settings, telling, reason, complete=table.played == len(slots))
+        complete = table.played == games if dealer is None else dealer.complete
+        order = adaptive_schedule.order_facts(settings.plan, table) if dealer else None
+        code = _end(settings, telling, reason, order, complete=complete)
         if page is not None and page.stays:
             telling.say(f"The live page stays at {page.url} until Ctrl-C")
             page.stay()
@@ -225,20 +243,24 @@ def _missing(
     settings: arguments.Settings,
     kept: journal.Journal,
     table: standings.Standings,
-    slots: Sequence[schedule.Slot],
+    deals: Deals,
     told: Sequence[str],
     about: match_journal.About,
 ) -> list[schedule.Slot]:
     """Open the journal and return the games that are not in it."""
     if not settings.resume:
         kept.open(told, settings.seed, about, append=settings.append)
-        return list(slots)
+        return list(deals) if isinstance(deals, Sequence) else deals.more()
     done = {result.number: result for result in kept.resume().results}
+    for result in done.values():
+        table.white_points[result.number] = standings.HALF_POINTS[result.result]
+    slots = deals if isinstance(deals, Sequence) else deals.resumed(done)
     by_number = {slot.number: slot for slot in slots}
     for number, result in sorted(done.items()):
         _agree(settings, by_number.get(number), result)
         table.add(by_number[number], result)
-    return [slot for slot in slots if slot.number not in done]
+    missing = [slot for slot in slots if slot.number not in done]
+    return missing if isinstance(deals, Sequence) else [*missing, *deals.more()]
 
 
 def _agree(
@@ -321,15 +343,24 @@ def _list(cpus: Iterable[int]) -> str:
 
 
 def _end(
-    settings: arguments.Settings, telling: report.Report, reason: runner.Reason, *, complete: bool
+    settings: arguments.Settings,
+    telling: report.Report,
+    reason: runner.Reason,
+    order: Mapping[str, Any] | None,
+    *,
+    complete: bool,
 ) -> int:
     telling.end(reason.value)
+    if order is not None:
+        neighbours = settings.plan.engines - 1
+        telling.say(adaptive_schedule.order_line(settings.plan, order, neighbours))
     stopped = reason in (runner.Reason.STOPPED, runner.Reason.DROPPED)
     if stopped and not complete:
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
-        click.echo(report.encoded(telling.facts(reason.value, complete=complete)))
+        facts = telling.facts(reason.value, complete=complete)
+        click.echo(report.encoded(facts if order is None else {**facts, "order": order}))
     if settings.strict and not telling.faultless and not stopped:
         return FAULTY
     return STOPPED if stopped else 0

@@ -54,10 +54,11 @@ def _usual(engines: int, given: Sequence[tuple[str, list[str]]]) -> Iterator[str
     own = [word for name, group in given if name in {"engine", "each"} for word in group]
     if not {word.partition("=")[0] for word in own} & LIMITS:
         yield from ("-each", TIME)
-    if not switches & {"games", "repeat"}:
+    adaptive = ("tournament", ["adaptive"]) in given  # which ends when its list is in order
+    if not switches & {"games", "repeat"} and not adaptive:
         yield from ("-games", "2", "-repeat")
     encounters = max(1, engines * (engines - 1) // 2)
-    if "rounds" not in switches:
+    if "rounds" not in switches and not adaptive:
         yield from ("-rounds", str(math.ceil(GAMES / 2 / encounters)))
     if not switches & {"openings", "variant"}:
         yield from ("-openings", f"file={data.BALANCED}", "format=pgn", "order=random")

@@ -50,7 +50,7 @@ class Report:
             return ""
         done, seconds = self._table.played, time.monotonic() - self._since
         words = f"{done} of {self._games} games, {len(self._running)} running, {_clock(seconds)}"
-        if done > self._before:
+        if done > self._before and not self._table.adaptive:
             left = seconds / (done - self._before) * (self._games - done)
             words += f", about {_clock(left)} left"
         return words[: shutil.get_terminal_size().columns - 1]
@@ -59,8 +59,9 @@ class Report:
         """Tell what is going to be played."""
         self._before = self._games - missing
         done = f", {self._before} of them played before" if self._before else ""
+        most = "at most " if self._table.adaptive else ""
         self.say(
-            f"Match of {len(self._table.names)} engines: {self._games} games{done},"
+            f"Match of {len(self._table.names)} engines: {most}{self._games} games{done},"
             f" {openings} openings, {self._settings.concurrency} at a time, {self._clocks()},"
             f" seed {self._settings.seed}, journal {self._settings.journal}"
         )

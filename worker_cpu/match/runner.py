@@ -174,9 +174,13 @@ class Runner:
     # -- starting games ----------------------------------------------------------------
 
     def _fill(self) -> None:
-        now = time.monotonic()
+        self._begin()
         if len(self._queue) < len(self._lanes) and not self._stopping:
             self._queue.extend(self._more())
+            self._begin()
+
+    def _begin(self) -> None:
+        now = time.monotonic()
         for lane in self._lanes:
             if lane.game is None and self._queue and not self._stopping and now >= lane.free_at:
                 self._start(lane, self._queue.popleft())

@@ -18,13 +18,17 @@ from typing import Literal, TypeAlias
 
 from orchestrator.testmatch import openings as testmatch_openings
 
-Kind: TypeAlias = Literal["round-robin", "gauntlet"]
+Kind: TypeAlias = Literal["round-robin", "gauntlet", "adaptive"]
 Policy: TypeAlias = Literal["default", "encounter", "round"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The shape of a match; ``games`` are those of one encounter, ``repeat`` of an opening."""
+    """The shape of a match; ``games`` are those of one encounter, ``repeat`` of an opening.
+
+    An adaptive match has at most ``budget`` games; it ends earlier when its list is in order
+    with this ``confidence`` (0: it does not) or closer than ``within`` Elo.
+    """
 
     engines: int
     kind: Kind = "round-robin"
@@ -36,6 +40,9 @@ class Plan:
     reverse: bool = False
     policy: Policy = "default"
     listed: bool = False
+    budget: int = 0
+    confidence: float = 0.0
+    within: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +77,9 @@ class _Game:
 
 
 def slots(plan: Plan) -> tuple[Slot, ...]:
-    """Return the games of a match in their order of play."""
+    """Return the games of a match in their order of play; an adaptive one deals its own."""
+    if plan.kind == "adaptive":
+        return ()
     games = list(_games(plan))
     openings = testmatch_openings.deal([_share(plan, game) for game in games])
     pairs = _pairs(games, openings)

@@ -51,6 +51,7 @@ TOURNAMENTS = {
     "round-robin": "round-robin",
     "roundrobin": "round-robin",
     "gauntlet": "gauntlet",
+    "adaptive": "adaptive",
 }
 VARIANTS = ("standard", "fischerandom")
 TB_MODES = ("BOTH", "DRAW", "WIN_LOSS")
@@ -237,6 +238,18 @@ def _tournament(draft: Draft, where: str, group: list[str]) -> None:
     draft.plan["kind"] = (
         "round-robin" if draft.unplayed else cli_values.choice(where, wanted, TOURNAMENTS)
     )
+
+
+def _until(draft: Draft, where: str, group: list[str]) -> None:
+    """Read when the list of an adaptive match is in order."""
+    found = cli_values.pairs(where, group, ("ordered", "within"))
+    ordered = cli_values.real(f"{where} ordered", found.get("ordered", "0.95"))
+    within = cli_values.real(f"{where} within", found.get("within", "0"))
+    if not 0.5 < ordered < 1:
+        raise cli_values.refuse(f"{where} ordered", f"{ordered:g}", "a chance above 0.5, below 1")
+    if within < 0:
+        raise cli_values.refuse(f"{where} within", f"{within:g}", "0 Elo or more")
+    draft.plan |= {"confidence": ordered, "within": within}
 
 
 def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
@@ -455,6 +468,7 @@ READERS: Mapping[str, Reader] = {
     "reverse": _turn,
     "seeds": _shape("seeds"),
     "tournament": _tournament,
+    "until": _until,
     "concurrency": _concurrency,
     "use-affinity": _affinity,
     "sandbox": _sandbox,
