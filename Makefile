@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # would compile the whole farm again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats bench clock lock clean help
+.PHONY: mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against
 
 fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half an hour (FUZZ="--seconds 60 --seed 7"); finds in build/fuzz
 	PYTHONPATH=tests:tests/fuzz:tests/season $(BIN)/python tests/fuzz/run_fuzz.py $(FUZZ)
+
+mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter")
+	PYTHONPATH=tests/mutants $(BIN)/python tests/mutants/run_mutants.py $(MUTANTS)
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s

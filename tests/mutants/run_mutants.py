@@ -1,0 +1,127 @@
+"""Change the program in many small ways, one at a time, and see whether its tests notice.
+
+``make mutants`` (MUTANTS="--count 250 --seed 7"): a drawn sample of mutants of what bears rules, of
+the ledger's scripts, the worker and the agent. Each runs, in a copy of the tree, against the tests
+of its room that name its module, and if these pass, against all of the room. Survivors are listed:
+each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --least are noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import mutate
+
+ROOT = pathlib.Path(__file__).parents[2]
+ROOMS = {  # sources, and where their tests are
+    "orchestrator/arbiter/**/*.py": ("tests/arbiter",),
+    "orchestrator/rating/*.py": ("tests/rating",),
+    "orchestrator/season/**/*.py": ("tests/season",),
+    "orchestrator/ledger/scripts/*.lua": ("tests/ledger",),
+    "worker_cpu/worker/*.py": (
+        "tests/integration/test_settling.py",
+        "tests/integration/test_worker_start.py",
+        "tests/integration/test_leases.py",
+        "tests/integration/test_recovery.py",
+    ),
+    "worker_gpu/agent.py": ("tests/gpu/test_agent.py", "tests/gpu/test_cheats.py"),
+}
+LEFT = shutil.ignore_patterns(".git", ".venv", ".farm", "build", "dist", "__pycache__", ".*_cache")
+PATIENCE = 600.0  # s: a mutant that hangs has been noticed
+PASSED, FAILED, NOTHING = 0, 1, 5  # pytest's exit codes
+
+
+def sample(count: int, seed: int) -> list[tuple[str, tuple[str, ...], mutate.Mutant]]:
+    """Return so many mutants, drawn by a seed: file, tests, mutant; every room has its share."""
+    dice = random.Random(seed)
+    drawn = []
+    for number, (pattern, tests) in enumerate(ROOMS.items()):
+        share = count * (number + 1) // len(ROOMS) - count * number // len(ROOMS)
+        made = []
+        for path in sorted(ROOT.glob(pattern)):
+            of = mutate.of_lua if path.suffix == ".lua" else mutate.of_python
+            name = str(path.relative_to(ROOT))
+            made += [(name, tests, one) for one in of(path.read_text(encoding="utf-8"))]
+        drawn += dice.sample(made, min(share, len(made)))
+    dice.shuffle(drawn)
+    return drawn
+
+
+def named(tree: pathlib.Path, file: str, tests: tuple[str, ...]) -> list[str]:
+    """Return the test files of a room that name a module."""
+    word = re.compile(rf"\b{re.escape(pathlib.PurePath(file).stem)}\b")
+    places = [tree / place for place in tests]
+    every = [
+        test
+        for path in places
+        for test in (sorted(path.glob("test_*.py")) if path.is_dir() else [path])
+    ]
+    return [str(one.relative_to(tree)) for one in every if word.search(one.read_text("utf-8"))]
+
+
+def run(tree: pathlib.Path, tests: list[str]) -> bool:
+    """Say whether tests pass on a tree."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, check=False, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode in {PASSED, NOTHING}
+
+
+def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: mutate.Mutant) -> bool:
+    """Say whether no test notices a mutant; the tree is afterwards as it was."""
+    path = tree / file
+    whole = path.read_bytes()
+    path.write_text(mutant.text, encoding="utf-8")
+    try:
+        near = named(tree, file, tests)
+        return (not near or run(tree, near)) and run(tree, list(tests))
+    finally:
+        path.write_bytes(whole)
+
+
+def main() -> int:
+    """Run a sample; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--count", type=int, default=250, help="mutants")
+    parser.add_argument("--seed", type=int, default=7, help="which are drawn")
+    parser.add_argument("--least", type=float, default=0.0, help="per cent that must be noticed")
+    parser.add_argument("--match", default="", help="only files with this in their path")
+    told = parser.parse_args()
+    drawn = [one for one in sample(told.count, told.seed) if told.match in one[0]]
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = pathlib.Path(folder) / "farm"
+        shutil.copytree(ROOT, tree, ignore=LEFT)
+        for tests in sorted({tests for _, tests, _ in drawn}):
+            if not run(tree, list(tests)):
+                print(f"{' '.join(tests)}: fails without a mutant; nothing can be said")
+                return 2
+        for number, (file, tests, mutant) in enumerate(drawn, start=1):
+            began = time.monotonic()
+            alive = survives(tree, file, tests, mutant)
+            survivors += alive
+            word = "SURVIVES" if alive else "noticed"
+            told_of = f"{file}:{mutant.line} {mutant.change}"
+            spent = time.monotonic() - began
+            print(f"{number}/{len(drawn)} {word} {told_of} ({spent:.0f} s)", flush=True)
+    noticed = 100 * (1 - survivors / max(1, len(drawn)))
+    print(f"{len(drawn)} mutants, {survivors} survive: {noticed:.1f} % noticed (seed {told.seed})")
+    return 0 if noticed >= told.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
