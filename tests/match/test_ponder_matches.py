@@ -12,6 +12,11 @@ import chess.pgn
 import pytest
 import table
 
+from orchestrator import contract
+from orchestrator.broadcast.content import games
+from worker_cpu.match import live, schedule
+from worker_cpu.wire import frames
+
 DANCER = table.ENGINES / "dancer.py"
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "match.md"
 CPUS = sorted(os.sched_getaffinity(0))
@@ -61,16 +66,61 @@ def test_who_has_no_cores_of_its_own_does_not_ponder(tmp_path: pathlib.Path) -> 
 
 
 def test_the_manuals_example_is_played(tmp_path: pathlib.Path) -> None:
-    """The line of docs/match.md, shortened: real engines ponder, and hit."""
+    """The line of docs/match.md, shortened: a real engine ponders."""
     (line,) = re.findall(r"^farm match (.* ponder .*)$", DOCS.read_text(), re.MULTILINE)
     for name in ("stockfish", "ethereal-chess"):
         if not pathlib.Path("/usr/games", name).exists():
             pytest.skip(f"package {name} is not installed")
-    short = ["-each", "tc=20+0.02", "nodes=20000", "-rounds", "1", "-maxmoves", "8"]
-    table.play(tmp_path, *shlex.split(line), *short, "-force-concurrency")
+    short = ["-each", "tc=20+0.02", "nodes=500", "-rounds", "1", "-games", "1", "-maxmoves", "4"]
+    table.play(tmp_path, *shlex.split(line), *short, "-force-concurrency", "-log", "file=log.txt")
     with (tmp_path / "ponder.pgn").open() as file:
         game = chess.pgn.read_game(file)
     assert game is not None
-    comments = [node.comment for node in game.mainline()]
-    assert any(re.search(r"ponder=\d+", " ".join(text.split())) for text in comments)
+    assert game.headers["White"] == "stockfish"
+    told = [line[2:6] for line in log(tmp_path)]
+    assert ["stockfish", ">", "go", "ponder"] in told
+    assert ["ethereal-chess", ">", "go", "ponder"] not in told
     assert not table.survivors(tmp_path)
+
+
+def test_a_page_shows_the_search_of_the_side_on_move_alone(tmp_path: pathlib.Path) -> None:
+    """What an engine that ponders says is of another position; its ply says what came of it."""
+    engines = [
+        contract.EngineSpec(id=name, name=name, command=("x",), ponder=True) for name in ("w", "b")
+    ]
+    order = contract.GameOrder(
+        season="match",
+        season_name="",
+        event="match",
+        event_name="",
+        game="g",
+        number=1,
+        round="1",
+        white=engines[0],
+        black=engines[1],
+        time_control=contract.TimeControl(base_ms=1_000),
+    )
+    watch = live.Feed(tmp_path).begin(1, schedule.Slot(1, 1, 0, 0, 1, 0, None), order)
+    assert watch is not None
+    watch(frames.Frame(frames.Kind.THINK, b'{"side":"black","ply":2}'))
+    for seat, depth in (("w", 31), ("b", 32)):
+        line = f"info depth {depth} score cp 5 pv e7e5\n".encode()
+        watch(frames.Frame(frames.Kind.CHUNK, frames.chunk(seat, "<", 1, line)))
+    text = (tmp_path / "games" / "g.jsonl").read_text()
+    assert '"depth":32' in text
+    assert '"depth":31' not in text
+    ply = contract.PlyRecord(
+        ply=1,
+        side="white",
+        move="e2e4",
+        san="e4",
+        think_ns=9_000_000,
+        margin_ns=0,
+        overhead_ns=0,
+        white_clock_ns=0,
+        black_clock_ns=0,
+    )
+    hit = ply.model_copy(update={"pondered": "hit", "pondered_ns": 700_000_000})
+    shown = [games.GameLine(order).push(one).data() for one in (ply, hit)]
+    assert "pondered" not in shown[0]
+    assert (shown[1]["pondered"], shown[1]["pondered_ms"]) == ("hit", 700)

@@ -87,20 +87,21 @@ class Feed:
             os.close(file)
 
     def _watch(self, order: contract.GameOrder) -> games.Watch:
-        next_search = 0.0
+        next_search, thinks = 0.0, ""
 
         def watch(frame: frames.Frame) -> None:
-            nonlocal next_search
+            nonlocal next_search, thinks
             match frame.kind:
                 case frames.Kind.PLY:
                     self._write(order.game, b'{"ply":' + frame.payload + b"}")
                 case frames.Kind.THINK:
+                    thinks = contract.loads(frame.payload)["side"]
                     at = f',"at_ms":{_now_ms()}}}'.encode()
                     self._write(order.game, b'{"think":' + frame.payload + at)
                 case frames.Kind.READY:
                     self._write(order.game, b'{"ready":' + frame.payload + b"}")
                 case frames.Kind.CHUNK if time.monotonic() >= next_search:
-                    line = _search(order, frames.Chunk.decode(frame.payload))
+                    line = _search(order, frames.Chunk.decode(frame.payload), thinks)
                     if line is not None:
                         next_search = time.monotonic() + SEARCH_SECONDS
                         self._write(order.game, line)
@@ -120,11 +121,14 @@ class Feed:
             os.close(file)
 
 
-def _search(order: contract.GameOrder, chunk: frames.Chunk) -> bytes | None:
-    """Return what an engine said last of its search, as a line of a game's file."""
-    if chunk.direction != "<":
-        return None
+def _search(order: contract.GameOrder, chunk: frames.Chunk, thinks: str) -> bytes | None:
+    """Return what an engine said last of its search, as a line of a game's file.
+
+    What one that ponders says is of a position that is not on the board: not shown.
+    """
     side = SEATS[chunk.seat]
+    if chunk.direction != "<" or side != thinks:
+        return None
     found = registry.last_search(order.engine(side).protocol, chunk.data)
     if found.score is None:
         return None

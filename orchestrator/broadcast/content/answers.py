@@ -620,6 +620,10 @@ class Ply(Answer):
     black_clock_ms: int | None = None
     counters: Counters | None = None
     ponder: str | None = None
+    pondered: Literal["hit", "miss", "early"] | None = None
+    """What came of its search in the opponent's turn; absent where it did not ponder."""
+    pondered_ms: int | None = None
+    """How long that took, which no clock is charged for."""
     line: tuple[Step, ...] | None = None
     """The engine's variation; absent where it has to be asked for by ply."""
 

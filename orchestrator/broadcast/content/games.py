@@ -88,7 +88,15 @@ def _said(ply: contract.PlyRecord) -> dict[str, Any]:
         "black_clock_ms": clock.whole_ms(ply.black_clock_ns),
         "counters": None if counters is None else counters.model_dump(),
         "ponder": ply.ponder,
-    }
+    } | _pondered(ply)
+
+
+def _pondered(ply: contract.PlyRecord) -> dict[str, Any]:
+    """Return what came of a search in the opponent's turn; nothing where there was none."""
+    if not ply.pondered:
+        return {}
+    lasted_ms = None if ply.pondered_ns is None else clock.whole_ms(ply.pondered_ns)
+    return {"pondered": ply.pondered, "pondered_ms": lasted_ms}
 
 
 class GameLine:

@@ -233,7 +233,7 @@ export class GameView {
         ["depth", depth], ["speed", said ? format.speed(said.nps) : null],
         ["nodes", said ? format.count(said.nodes) : null], ["tbhits", said ? format.count(said.tbhits) : null],
         ["hashfull", said?.hashfull === null || said?.hashfull === undefined ? null : format.percent(said.hashfull / 10, 1)],
-        ["move", this.#elapsed(side) ?? (said && !searching ? format.moveTime(said.move_ms) : null)],
+        ["move", this.#elapsed(side) ?? (said && !searching ? `${format.moveTime(said.move_ms)}${said.pondered === "hit" ? ` (${t("figure.ponderhit")})` : ""}` : null)],
         ["hash", `${number(engine.hash_mb)} MB`], ["tablebases", engine.tablebases.join(", ") || t("tablebases.none")],
       ]
       patch(card.querySelector('[data-x="stats"]'),
