@@ -82,7 +82,7 @@ recount: $(VENV)/.dev ## Count 500 random seasons of each rule text again, by th
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s
 
-bench: system $(VENV)/.dev ## Measure all, into docs/benchmarks.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
+bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \

@@ -1,8 +1,9 @@
-"""Put the output of ``make bench`` into docs/benchmarks.md, with machine and versions.
+"""Put the output of ``make bench`` into bench/RESULTS.md, with machine and versions.
 
 Replaces the section between the two markers, and nothing else; peers that were not named
 are said to be missing, as are parts that have never been run. What the page says of a part
-that another checkout has run stays.
+that another checkout has run stays. The table of costs is copied into the manual's page
+(docs/benchmarks.md), between markers of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "bench" / "RESULTS.md"
+MANUAL = ROOT / "docs" / "benchmarks.md"
+ROWS = "rows"  # the part that is the manual's table
+COSTS, COSTS_END = "<!-- costs: begin -->", "<!-- costs: end -->"
 BEGIN, END = "<!-- make bench: begin -->", "<!-- make bench: end -->"
 PEERS = {  # environment variable to the argument that prints the version
     "FARM_FASTCHESS": "-version",
@@ -45,6 +49,21 @@ def write(parts: Mapping[str, pathlib.Path], page: pathlib.Path = PAGE) -> None:
     else:
         title = "## The last full `make bench`"
         page.write_text(f"{before.rstrip()}\n\n{title}\n\n{text}\n", encoding="utf-8")
+
+
+def cut(page: pathlib.Path = PAGE, manual: pathlib.Path = MANUAL) -> None:
+    """Copy the table of costs from the results into the manual's page."""
+    results = page.read_text(encoding="utf-8")
+    table = standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))[ROWS]
+    before, begin, rest = manual.read_text(encoding="utf-8").partition(COSTS)
+    told = table.partition("\n")[2].strip()
+    text = f"{before}{begin}\n\n{told}\n\n{COSTS_END}{rest.partition(COSTS_END)[2]}"
+    manual.write_text(text, encoding="utf-8")
+
+
+def sections(results: str) -> list[str]:
+    """Return the parts that a page has."""
+    return re.findall(r"^### ([a-z]+)$", results, flags=re.MULTILINE)
 
 
 def standing(told: str, parts: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Run the benchmarks part by part, and put what each has said into docs/benchmarks.md.
+"""Run the benchmarks part by part, and put what each has said into bench/RESULTS.md.
 
 ``python tests/benchmarks/bench_run.py [PART ...] [--short]``; ``make bench PARTS="clock gap"``.
 Each part has a time it may take; one that fails or takes longer is told of in the exit
@@ -37,6 +37,7 @@ class Part:
 
 
 PARTS = (
+    Part("rows", "test_rows.py", 10),
     Part("rating", "rating", 3),
     Part("gap", "test_gap.py", 6),
     Part("costs", "test_season_costs.py", 3),
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [part.name for part in chosen if not run(part, long=not options.short)]
     if not options.short:
         bench_report.write({name: KEPT / f"{name}.txt" for name in names})
+        bench_report.cut()
     if failed:
         sys.stderr.write(f"bench: failed: {', '.join(failed)}; see {KEPT}\n")
     return 1 if failed else 0

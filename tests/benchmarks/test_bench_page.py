@@ -27,3 +27,26 @@ def test_parts_that_were_not_run_keep_what_the_page_says(tmp_path: pathlib.Path)
     assert once.count("Not run.") == 1
     bench_report.write(parts, page)
     assert page.read_text(encoding="utf-8") == once
+
+
+def test_the_manuals_table_is_that_of_the_results(tmp_path: pathlib.Path) -> None:
+    """It is cut out of the results' page, what is around it stays; so it is in this tree."""
+    results, manual = tmp_path / "RESULTS.md", tmp_path / "manual.md"
+    rows, gap = tmp_path / "rows.txt", tmp_path / "gap.txt"
+    results.write_text("# Results\n", encoding="utf-8")
+    rows.write_text("rows: monday, load 1\n| row | what |\n|---|---|\n| 1 | a |\n")
+    gap.write_text("gap: monday, load 1\nwords\n")
+    bench_report.write({"rows": rows, "gap": gap}, results)
+    manual.write_text(f"Before.\n\n{bench_report.COSTS}\nold\n{bench_report.COSTS_END}\nBehind.\n")
+    bench_report.cut(results, manual)
+    told = manual.read_text(encoding="utf-8")
+    assert "| 1 | a |" in told
+    assert "monday" in told
+    for word in ("old", "words"):
+        assert word not in told
+    assert told.startswith("Before.\n")
+    assert told.endswith("Behind.\n")
+    own = tmp_path / "own.md"
+    own.write_bytes(bench_report.MANUAL.read_bytes())
+    bench_report.cut(manual=own)
+    assert own.read_bytes() == bench_report.MANUAL.read_bytes(), "make bench PARTS=rows"

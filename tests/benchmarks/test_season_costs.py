@@ -1,16 +1,13 @@
-"""What a season's core and its page cost, by size. Prints figures, judges none."""
+"""What a decision of a season's core costs. Prints figures, judges none."""
 
 from __future__ import annotations
 
-import math
 import os
-import pathlib
 import statistics
 import time
 from collections.abc import Sequence
 
 import pytest
-import theatre
 
 from orchestrator import contract
 from orchestrator.commands import launch
@@ -56,26 +53,3 @@ def test_cost_of_a_decision_and_of_a_season(monkeypatch: pytest.MonkeyPatch) -> 
     )
     middle = statistics.median(seasons)
     print(f"simulator, {SEASON}: {middle:.2f} s a season, {games / middle:.0f} games/s")
-
-
-@pytest.mark.benchmark
-def test_cost_of_an_entry_on_the_page(tmp_path: pathlib.Path) -> None:
-    """CPU of the projector for the two entries of a game, in round robins of several sizes."""
-    sizes = (11, 32, 100) if LONG else (4, 8)
-    spent: dict[int, float] = {}
-    for engines in sizes:
-        tape = theatre.round_robin(tmp_path, engines)
-        made = theatre.projected(tape, tmp_path / str(engines))
-        tape.shown = len(tape.journal) * 9 // 10
-        made.projector.look()
-        entries = min(100, len(tape.journal) - tape.shown)
-        begun = time.process_time()
-        for _ in range(entries):
-            tape.shown += 1
-            made.projector.look()
-        games = engines * (engines - 1)
-        spent[games] = (time.process_time() - begun) / entries * 1e3
-        print(f"\npage, {games} games: {spent[games]:.1f} ms of CPU an entry")
-    (few, least), *_, (many, most) = spent.items()
-    exponent = math.log(most / least) / math.log(many / few)
-    print(f"page, exponent from {few} to {many} games: {exponent:.2f}")

@@ -15,7 +15,7 @@ from orchestrator.metrics import collector
 from orchestrator.notify import outbox, runner, settings
 
 JOURNAL = theatre.simulated("demo").journal
-FEW, MANY = 6, 18  # seasons; the exporter shows the latest five
+FEW, MANY = 6, 9  # seasons; the exporter shows the latest five
 
 
 def commands_of_a_pass(ledger: store.RedisLedger, root: pathlib.Path) -> dict[str, int]:

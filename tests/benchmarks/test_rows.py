@@ -1,0 +1,415 @@
+"""What each part costs, at several sizes, with the exponent, the peer and the goal: one table.
+
+CPU seconds and counts, so that other programs on the machine matter little. Each row names the
+test that guards it by counting work. Prints the table, asserts no figure. ``FARM_BENCH=long``
+takes the sizes that the goals are told for; peers are those that are named (``FARM_ORDO`` …).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import clock_runners
+import clock_script
+import pytest
+import theatre
+
+from orchestrator import contract
+from orchestrator.ledger import embedded_redis, lane_store, lanes, restoring, store
+from orchestrator.season.formats import base, swiss
+from orchestrator.testmatch import match_journal
+from worker_cpu.match import books
+
+LONG = os.environ.get("FARM_BENCH") == "long"
+FARM = (sys.executable, "-c", "from orchestrator import commands; commands.main()")
+HEAD = "| row | what | sizes | ours | exponent | peer | ours / peer | goal | guarded by |"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of the table: figures by size, ours and a peer's."""
+
+    number: str
+    what: str
+    unit: str
+    ours: Mapping[int, float]
+    goal: str
+    guard: str
+    peer: str = ""
+    theirs: Mapping[int, float] = dataclasses.field(default_factory=dict)
+
+    def line(self) -> str:
+        """Return the row as Markdown; the exponent is that from the first to the last size."""
+        sizes = " / ".join(f"{size:,}" for size in self.ours)
+        cells = [self.number, self.what, sizes, self._figures(self.ours), self._exponent()]
+        cells.append(f"{self.peer} {self._figures(self.theirs)}" if self.theirs else "")
+        ratios = [f"{self.ours[size] / theirs:.2f}" for size, theirs in self.theirs.items()]
+        cells += [" / ".join(ratios), self.goal, f"`{self.guard}`" if self.guard else ""]
+        return f"| {' | '.join(cells)} |"
+
+    def _figures(self, figures: Mapping[int, float]) -> str:
+        return " / ".join(f"{_figure(value)}" for value in figures.values()) + f" {self.unit}"
+
+    def _exponent(self) -> str:
+        few, many = next(iter(self.ours)), list(self.ours)[-1]
+        least, most = self.ours[few], self.ours[many]
+        if few == many or least <= 0 or most <= 0:
+            return ""
+        return f"{math.log(most / least) / math.log(many / few):.2f}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def sizes(*long: int, short: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes of this form."""
+    return tuple(long) if LONG else tuple(short)
+
+
+# A small process starts the program: of one that starts it by itself, the peak would be ours.
+WAITS = """import json, os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, used = os.wait4(pid, 0)
+sys.stderr.write(json.dumps([status, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
+def spent(command: Sequence[str], folder: pathlib.Path, **environment: str) -> tuple[float, float]:
+    """Run a program; return its CPU seconds, those of its children included, and its peak MB."""
+    with (folder / "said.txt").open("wb") as said:
+        done = subprocess.run(
+            [sys.executable, "-c", WAITS, *command],
+            env=os.environ | environment,
+            stdout=said,
+            stderr=subprocess.PIPE,
+            check=True,
+        )
+    status, cpu, peak = json.loads(done.stderr.splitlines()[-1])
+    assert status == 0, (command, (folder / "said.txt").read_text()[-2000:], done.stderr)
+    return cpu, peak
+
+
+def spent_by_all(command: Sequence[str], folder: pathlib.Path) -> float:
+    """Run a program; return the CPU seconds of all processes that it is the ancestor of.
+
+    Nobody tells those of a process whose parent does not wait for it: they are looked at, by a
+    mark in their environment, until they are gone. What they take after the last look is missed.
+    """
+    mark = f"FARM_BENCH_RUN={folder}"
+    ticks: dict[str, int] = {}
+    with (folder / "said.txt").open("wb") as said:
+        running = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"QT_QPA_PLATFORM": "offscreen"} | dict([mark.split("=", 1)]),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+        others = {path.name for path in pathlib.Path("/proc").iterdir()} - {str(running.pid)}
+        while running.poll() is None:
+            for path in pathlib.Path("/proc").glob("[0-9]*"):
+                if path.name not in others:
+                    with contextlib.suppress(OSError, IndexError):
+                        if path.name not in ticks and mark.encode() not in (
+                            path / "environ"
+                        ).read_bytes().split(b"\0"):
+                            continue
+                        fields = (path / "stat").read_text().rpartition(")")[2].split()
+                        ticks[path.name] = int(fields[11]) + int(fields[12])
+            time.sleep(0.05)
+    assert running.returncode == 0, (command, (folder / "said.txt").read_text()[-2000:])
+    return sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the CPU seconds of some work in this process."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+# -- commands --------------------------------------------------------------------------
+
+
+def commands(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure starts of commands, and a status beside finished seasons."""
+    runs = 3 if LONG else 1
+    started = min(spent((*FARM, "--help"), folder)[0] for _ in range(runs))
+    guard = "tests/release/test_startup.py"
+    yield Row("1", "`farm --help`, CPU", "s", {1: started}, "0.15 s", guard)
+    journal = theatre.simulated("demo").journal
+    costs: dict[int, float] = {}
+    with embedded_redis.EmbeddedRedis(folder / "redis") as server, store.connect(server.url) as own:
+        for size in sizes(1, 100, short=(1, 4)):
+            for number in range(len(own.seasons()), size):
+                name = f"s{number}"
+                launched = dataclasses.replace(journal[0], data={**journal[0].data, "id": name})
+                own.load(name, [launched, *journal[1:]])
+                own.reindex(restoring.Index(name, {}, {}, {}, {}, {}, {}, len(journal)))
+                own.set_checked(name, own.run_id(), over=len(journal))
+            told = {"FARM_REDIS_URL": server.url, "FARM_DATA": str(folder)}
+            words = (*FARM, "status", f"s{size - 1}")
+            costs[size] = min(spent(words, folder, **told)[0] for _ in range(runs))
+    what = "`farm status` beside so many finished seasons, CPU"
+    guard = "tests/integration/test_finished_seasons.py"
+    yield Row("1, 4", what, "s", costs, "0.35 s, flat", guard)
+
+
+# -- the page --------------------------------------------------------------------------
+
+
+def page(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure an entry of a season's journal in the projector, its files included."""
+    spent_ms: dict[int, float] = {}
+    tapes = [theatre.round_robin(folder, engines) for engines in sizes(11, 32, 100, short=(4, 8))]
+    named = "season17" if LONG else "demo"
+    for tape in (*tapes, theatre.simulated(named)):
+        here = folder / f"page-{len(tape.journal)}"
+        made = theatre.projected(tape, here)
+        tape.shown = len(tape.journal) * 9 // 10 if tape in tapes else len(tape.journal) // 2
+        made.projector.look()
+        entries = min(100, len(tape.journal) - tape.shown)
+
+        def looks(tape: theatre.Tape = tape, made: theatre.Projected = made) -> None:
+            for _ in range(min(100, len(tape.journal) - tape.shown)):
+                tape.shown += 1
+                made.projector.look()
+
+        games = sum(entry.kind == "game_finished" for entry in tape.journal)
+        cost = timed(looks) / entries * 1e3
+        if tape not in tapes:
+            season = Row(
+                "2", f"an entry on the page in {named}, CPU", "ms", {games: cost}, "5 ms", ""
+            )
+            yield dataclasses.replace(season, guard="tests/broadcast/test_rendering.py")
+        else:
+            spent_ms[games] = cost
+    what = "an entry on the page, round robin of so many games, CPU"
+    yield Row("2", what, "ms", spent_ms, "10 ms", "tests/broadcast/test_rendering.py")
+
+
+# -- games -----------------------------------------------------------------------------
+
+
+def games(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure a game of 120 plies with PGN, engines included, in each runner of matches."""
+    if clock_runners.compiler() is None:
+        return
+    probe = clock_runners.build(folder)
+    least, most = sizes(20, 220, short=(1, 2))
+    found: dict[str, dict[int, float]] = {}
+    pgn = {"fastchess": ["-pgnout", "file=games.pgn"], "c-chess-cli": ["-pgn", "games.pgn"]}
+    for at_a_time in sizes(1, 2, short=(1,)):
+        for runner in clock_runners.available():
+            used = []
+            for number in (least, most):
+                here = folder / f"{runner.name.split()[0]}-{at_a_time}-{number}"
+                (here / "logs").mkdir(parents=True)
+                setting = clock_runners.Setting(0, 0, at_a_time, number)
+                words = runner.command(probe, here / "logs", setting)
+                words += pgn.get(runner.name, ["-pgnout", str(here / "games.pgn")])
+                used.append(spent_by_all(words, here))
+            cost = (used[1] - used[0]) / (most - least) * 1e3
+            found.setdefault(runner.name, {})[at_a_time] = cost
+    ours = found.pop("farm match")
+    what = f"`farm match`, a game of {clock_script.PLIES} plies with PGN, so many at once, CPU"
+    row = Row("5", what, "ms", ours, "8 ms", "")
+    for peer, theirs in found.items() or (("", {}),):
+        yield dataclasses.replace(row, peer=peer, theirs=theirs)
+
+
+# -- lanes -----------------------------------------------------------------------------
+
+
+def claims(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure claim and result of a lane beside so many lanes, matches and games to deal again."""
+    calls: dict[int, float] = {}
+    aof: dict[int, float] = {}
+    cpu: dict[int, float] = {}
+    games = 500 if LONG else 20
+    for size in sizes(10, 100, 1000, short=(4, 16)):
+        with embedded_redis.EmbeddedRedis(folder / f"lanes-{size}") as server:
+            known = lane_store.connect(server.url)
+            client = known.server.client
+            for number in range(size):
+                hall = f"h{number // 100}"
+                lane = lanes.Lane(hall, f"l{number}", hall, frozenset({number}), 64)
+                known.open_lane(lane)
+                match = lanes.Match(f"m{number}", 10_000, "{}", again=tuple(range(1, size + 1)))
+                known.open_match(dataclasses.replace(match, next=size + 1))
+                _claim(known, hall, f"l{number}", "held")
+            known.open_lane(lanes.Lane("h0", "a", "h0", frozenset({size}), 64))
+            before = client.info("all")
+            for game in range(games):
+                attempt = f"a-{game}"
+                dealt = _claim(known, "h0", "a", attempt)
+                lease = lanes.Lease(
+                    "h0", "a", attempt, dealt.token, dealt.match, dealt.games, "w", "h0", 0
+                )
+                known.complete_lane(lease, '{"game":1}')
+            after = client.info("all")
+            known.close()
+        calls[size] = (_calls(after) - _calls(before)) / games
+        aof[size] = (after["aof_current_size"] - before["aof_current_size"]) / games
+        used = sum(
+            after[f"used_cpu_{kind}"] - before[f"used_cpu_{kind}"] for kind in ("sys", "user")
+        )
+        cpu[size] = used / games * 1e6
+    what = "claim and result beside so many lanes, matches, and repeats of each match"
+    guard = "tests/ledger/test_lanes.py"
+    yield Row("8", f"{what}: Redis commands", "", calls, "flat", guard)
+    yield Row("8", f"{what}: append-only file", "B", aof, "flat", guard)
+    yield Row("8", f"{what}: Redis CPU", "µs", cpu, "flat", guard)
+
+
+def _claim(known: lane_store.RedisLanes, hall: str, lane: str, attempt: str) -> lanes.Dealt:
+    dealt = known.claim_lane(lanes.LaneClaim(hall, lane, attempt, "w", hall, 10_000_000))
+    assert isinstance(dealt, lanes.Dealt), dealt
+    return dealt
+
+
+def _calls(told: Mapping[str, dict[str, int]]) -> int:
+    return sum(each["calls"] for name, each in told.items() if name.startswith("cmdstat_"))
+
+
+# -- seasons ---------------------------------------------------------------------------
+
+
+def forecasts(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure forecasts of whole seasons, and a round of a Swiss."""
+    for name in ("season17", "ntcec1") if LONG else ("demo",):
+        words = (*FARM, "forecast", name, "--processes", "0", "--json", "--runs")
+        costs = {}
+        for runs in sizes(50, 200, short=(10,)):
+            costs[runs] = spent((*words, str(runs)), folder)[0]
+        what = f"so many forecasts of {name}, CPU"
+        guard = ""
+        yield Row("9", what, "s", costs, "1,000 in 20 s of two cores", guard)
+    rounds: dict[int, float] = {}
+    for entrants in sizes(32, 64, 128, short=(8, 16)):
+        rounds[entrants] = _longest_round(entrants)
+    guard = "tests/integration/test_serve.py"
+    yield Row("9", "the longest round of a Swiss of so many, CPU", "s", rounds, "0.3 s", guard)
+
+
+def _longest_round(entrants: int) -> float:
+    format_, results, longest = swiss.Swiss(entrants, 7), random.Random(1), 0.0
+    played: list[base.Game] = []
+    for number in range(format_.rounds):
+        history = base.History(number, lambda: tuple(played))
+        begun = time.process_time()
+        paired = format_.pair(number, history)
+        longest = max(longest, time.process_time() - begun)
+        assert paired is not None
+        for board in paired.boards:
+            half_points = results.choice([(2, 0), (1, 1), (0, 2)])
+            played.append(base.Game(board.white, board.black, number + 1, half_points))
+    return longest
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def files(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what is read before a match's first game: its book, and a journal to resume."""
+    read: dict[int, float] = {}
+    for lines in sizes(25_000, 100_000, short=(500, 2_000)):
+        book = folder / f"{lines}.epd"
+        clocks = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - hmvc 0; fmvn"
+        book.write_text("".join(f"{clocks} {number};\n" for number in range(1, lines + 1)))
+        read[lines] = timed(lambda book=book: books.read_book(book, "epd", None)[0])  # type: ignore[misc]
+    guard = "tests/match/test_openings_of_matches.py"
+    yield Row("11", "a book of so many lines, CPU", "s", read, "0.2 s", guard)
+    taken: dict[int, float] = {}
+    journal = folder / "journal.jsonl"
+    for number in sizes(10_000, 40_000, short=(100, 400)):
+        with journal.open("w") as out:
+            out.write('{"kind":"match","v":1,"arguments":[],"seed":1}\n')
+            for game in range(1, number + 1):
+                out.write(contract.dumps(_result(game)) + "\n")
+        taken[number] = timed(lambda: match_journal.past(journal))
+    guard = "tests/match/test_match_journal.py"
+    yield Row("12", "resuming after so many games, CPU", "s", taken, "linear", guard)
+
+
+def _result(number: int) -> dict[str, object]:
+    played = match_journal.Result(
+        number=number,
+        round=number,
+        white="A",
+        black="B",
+        opening=1,
+        result="1-0",
+        ending="checkmate",
+        loser="black",
+        details="White mates",
+        note="",
+        plies=120,
+        started_ms=0,
+        ended_ms=1_000,
+    )
+    return {"kind": "game", **dataclasses.asdict(played)}
+
+
+# -- ratings ---------------------------------------------------------------------------
+
+
+def ratings(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure a rating list of 200 engines beside Ordo's: CPU and memory."""
+    ordo = os.environ.get("FARM_ORDO", "")
+    cpu: dict[int, float] = {}
+    memory: dict[int, float] = {}
+    their_cpu: dict[int, float] = {}
+    their_memory: dict[int, float] = {}
+    for number in sizes(100_000, 1_000_000, short=(1_000, 4_000)):
+        archive = _archive(folder / f"{number}.pgn", number)
+        words = ("rate", str(archive), "--white-advantage", "--draw-rate", "--json")
+        cpu[number], memory[number] = spent((*FARM, *words), folder)
+        if ordo:
+            peer = (ordo, "-q", "-W", "-D", "-p", str(archive), "-o", str(folder / "peer.txt"))
+            their_cpu[number], their_memory[number] = spent(peer, folder)
+        archive.unlink()
+    guard = "tests/rating/test_pairings.py"
+    what = "rating list of so many games of 200 engines"
+    yield Row("13", f"{what}: CPU", "s", cpu, "0.7 of Ordo", guard, "Ordo", their_cpu)
+    yield Row("13", f"{what}: memory", "MB", memory, "1.5 of Ordo", guard, "Ordo", their_memory)
+
+
+def _archive(path: pathlib.Path, games: int) -> pathlib.Path:
+    numbers = random.Random(1)
+    with path.open("w") as out:
+        for number in range(games):
+            one, other = numbers.sample(range(200), 2)
+            lead = (other - one) / 200 + numbers.gauss(0, 1)
+            result = "1/2-1/2" if abs(lead) < 0.8 else "1-0" if lead > 0 else "0-1"
+            out.write(
+                f'[Event "b"]\n[Round "{number}"]\n[White "Engine {one}"]\n'
+                f'[Black "Engine {other}"]\n[Result "{result}"]\n\n{result}\n\n'
+            )
+    return path
+
+
+@pytest.mark.benchmark
+def test_the_table_of_costs(tmp_path: pathlib.Path) -> None:
+    """Every row is measured; the table is printed as the page has it."""
+    rows: list[Row] = []
+    for number, part in enumerate((commands, page, games, claims, forecasts, files, ratings)):
+        (tmp_path / str(number)).mkdir()
+        rows += part(tmp_path / str(number))
+    print(f"\n{HEAD}\n|{'---|' * (HEAD.count('|') - 1)}")
+    for row in rows:
+        print(row.line())
+    for row in rows:
+        assert not row.guard or pathlib.Path(row.guard).is_file(), row
