@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import driver
 import pytest
 
 from orchestrator.season import graph
-from orchestrator.season.fold import crosstable, pairing, progress, standings
+from orchestrator.season.fold import crosstable, events, pairing, progress, standings
 
 
 @pytest.fixture(name="season")
@@ -99,6 +100,37 @@ def test_the_crosstable_mirrors_itself(season: driver.Driver) -> None:
             if cell is not None and other is not None:
                 assert cell.games == other.games
                 assert cell.text.translate(str.maketrans("01", "10")) == other.text
+                assert (cell.pairs or ())[::-1] == (other.pairs or ())
+
+
+def test_pairs_of_games_are_counted_by_the_points_taken_of_them(season: driver.Driver) -> None:
+    """Only where both colours of one opening have been played: a lone game is no pair yet."""
+    season.play()
+    played = season.state.events["league"].order
+    game = season.state.game(played[0])
+    assert game.finished is not None
+
+    def one(white: str, result: str, opening: int | None) -> events.Game:
+        ended = game.finished and game.finished.model_copy(update={"result": result})
+        black = "b" if white == "a" else "a"
+        told = {"white": white, "black": black, "opening": opening, "finished": ended}
+        return dataclasses.replace(game, **told)  # type: ignore[arg-type]
+
+    won, lost, drawn, lone = (
+        [one("a", "1-0", 1), one("b", "0-1", 1)],
+        [one("a", "0-1", 1), one("b", "1/2-1/2", 1)],
+        [one("b", "1-0", 2), one("a", "1-0", 2)],
+        one("a", "1-0", 3),
+    )
+    cases = [
+        ([*won, *lost, *drawn, lone], (0, 1, 1, 0, 1)),
+        ([won[0], drawn[0], won[1], drawn[1]], (0, 0, 1, 0, 1)),
+        ([lone, lone], None),
+        ([one("a", "1-0", None), one("b", "1-0", None)], None),
+        ([], None),
+    ]
+    for games, pairs in cases:
+        assert crosstable.cell("a", games).pairs == pairs
 
 
 def test_standings_of_a_running_event_are_of_the_moment(season: driver.Driver) -> None:

@@ -192,6 +192,8 @@ class Cell(Answer):
     games: tuple[str, ...]
     text: str
     """A character a game: 1, 0 or =."""
+    pairs: tuple[int, int, int, int, int] | None = None
+    """Pairs of games (one opening, both colours) by points: 0, ½, 1, 1½, 2; null without one."""
 
 
 class Row(Answer):

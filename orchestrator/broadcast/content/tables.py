@@ -126,7 +126,9 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
 
 def cell(found: crosstable.Cell | None) -> dict[str, Any] | None:
     """Return a cell of a crosstable with its games; None on the diagonal."""
-    return None if found is None else {"games": list(found.games), "text": found.text}
+    if found is None:
+        return None
+    return {"games": list(found.games), "text": found.text, "pairs": found.pairs}
 
 
 def bracket(state: State, event: events.EventState) -> dict[str, Any] | None:

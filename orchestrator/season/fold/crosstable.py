@@ -18,6 +18,9 @@ class Cell:
 
     games: tuple[str, ...]
     half_points: tuple[int, ...]
+    pairs: tuple[int, int, int, int, int] | None = None
+    """Pairs of games with one opening and both colours, by the half points taken of their four
+    (pentanomial); None where no pair is complete."""
 
     @property
     def text(self) -> str:
@@ -43,13 +46,33 @@ def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ..
 
 def cell(engine: str, games: Iterable[events.Game]) -> Cell:
     """Return the results of an engine in all its games against one opponent, in that order."""
-    played, taken = [], []
-    for game in games:
-        if game.finished is not None and not game.cancelled:
-            white, black = tally.halves(game.finished.result)
-            played.append(game.id)
-            taken.append(white if game.white == engine else black)
-    return Cell(tuple(played), tuple(taken))
+    finished = [game for game in games if game.finished is not None and not game.cancelled]
+    taken = [_taken(engine, game) for game in finished]
+    return Cell(tuple(game.id for game in finished), tuple(taken), _pairs(finished, taken))
+
+
+def _taken(engine: str, game: events.Game) -> int:
+    assert game.finished is not None
+    white, black = tally.halves(game.finished.result)
+    return white if game.white == engine else black
+
+
+def _pairs(
+    games: Sequence[events.Game], taken: Sequence[int]
+) -> tuple[int, int, int, int, int] | None:
+    """Count pairs by the half points taken; a game whose counterpart is not played is none yet."""
+    single: dict[tuple[str | None, int | None, int | None, str], int] = {}
+    counts = [0] * 5
+    for game, half_points in zip(games, taken, strict=True):
+        opening = (game.book, game.opening, game.start)
+        if opening[1:] == (None, None):
+            continue
+        first = single.pop((*opening, game.black), None)  # by who had White in it
+        if first is None:
+            single[*opening, game.white] = half_points
+        else:
+            counts[first + half_points] += 1
+    return (counts[0], counts[1], counts[2], counts[3], counts[4]) if any(counts) else None
 
 
 _Played = dict[tuple[str, str], list[events.Game]]

@@ -12,6 +12,7 @@ import { number, said, t } from "./texts.js"
 
 const SIDES = ["white", "black"]
 const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
+const PLAY_MS = 1000 // a ply, when a game is gone through by itself
 const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
 
 export class GameView {
@@ -25,6 +26,7 @@ export class GameView {
     this.at = null // ply that is looked at; null follows the last one
     this.addressed = null // ply that the address names
     this.lines = new Map() // ply → its variation with positions
+    this.playing = null // the timer of a game that is gone through by itself
     this.linked = true // without a link nobody knows what the clocks do: they stand
     for (const id of ["lines", "kibitzers"]) byId(id).addEventListener("keydown", walk)
     setInterval(() => this.#tick(), 100)
@@ -55,6 +57,7 @@ export class GameView {
   #begin(same, ply) {
     const { plies } = this.game
     if (!same) {
+      this.#play(false)
       this.lines = new Map()
       this.at = ply === null ? (this.followed ? null : plies.length) : Math.min(ply, plies.length)
     }
@@ -123,8 +126,26 @@ export class GameView {
   }
 
   key(name) {
+    if (name === "play") { this.#play(!this.playing); return }
+    this.#play(false)
     const moves = { first: 0, back: this.cursor - 1, on: this.cursor + 1, last: this.last }
     if (name === "flip") { this.board.turn(); this.#cards(); this.update() } else this.go(moves[name])
+  }
+
+  /** Go through the game by itself, from its start where its end is shown. */
+  #play(on) {
+    clearInterval(this.playing)
+    this.playing = null
+    if (on) {
+      if (this.cursor >= this.last) this.go(0)
+      this.playing = setInterval(() => {
+        this.go(this.cursor + 1)
+        if (this.cursor >= this.last) this.#play(false)
+      }, PLAY_MS)
+    }
+    const button = document.querySelector('[data-go="play"]')
+    button.setAttribute("aria-pressed", String(on))
+    button.textContent = on ? "❚❚" : "▶"
   }
 
   redraw() {

@@ -3,6 +3,8 @@
 import uPlot from "../vendor/uplot/uPlot.esm.js"
 import { h } from "./dom.js"
 import * as format from "./format.js"
+import { kept } from "./kept.js"
+import { chances } from "./position.js"
 import { t } from "./texts.js"
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
@@ -18,8 +20,20 @@ const clamp = (ply) => {
   return ply.cp === null || ply.cp === undefined ? null : Math.max(-LIMIT, Math.min(LIMIT, ply.cp / 100))
 }
 
+const FAR = 100 // pawns: as far as a mate stands on the logarithmic scale
+const share = (ply) => { const told = chances(ply); return told && told.white + told.draw / 2 }
+const pawns = (ply) => (ply.mate === null || ply.mate === undefined ? (ply.cp ?? null) === null ? null : ply.cp / 100 : ply.eval?.startsWith("-") ? -FAR : FAR)
+
+/** Scales of the evals: pawns, their logarithm beyond a pawn or so, and the points that White may expect. */
+const SCALES = {
+  pawns: { value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1), range: (low, high) => [Math.min(-1, low), Math.max(1, high)] },
+  log: { value: (ply) => { const v = pawns(ply); return v === null ? null : Math.asinh(v) }, text: (v) => Math.sinh(v).toFixed(2), tick: (v) => Math.sinh(v).toFixed(1), range: (low, high) => [Math.min(-1, low), Math.max(1, high)] },
+  share: { value: share, text: (v) => `${v.toFixed(1)} %`, tick: (v) => `${v} %`, range: () => [0, 100] },
+}
+let scale = Object.hasOwn(SCALES, kept.get("farm-scale") ?? "") ? kept.get("farm-scale") : "pawns"
+
 const KINDS = [
-  { id: "eval", value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1) },
+  { id: "eval", value: (ply) => SCALES[scale].value(ply), text: (v) => SCALES[scale].text(v), tick: (v) => SCALES[scale].tick(v) },
   { id: "time", value: (ply) => ply.move_ms / 1000, text: (v) => t("unit.s", { n: v }) },
   { id: "depth", value: (ply) => ply.depth, text: String },
   { id: "speed", value: (ply) => ply.nps, text: format.count },
@@ -32,6 +46,7 @@ export class Graphs {
     this.element = element
     this.chosen = chosen
     this.plots = []
+    this.plies = []
     this.cursor = null
     new ResizeObserver(() => this.#resize()).observe(element)
   }
@@ -60,7 +75,19 @@ export class Graphs {
   #make(kind) {
     const holder = h("div", { role: "img" })
     const title = h("h3", {}, t(`graph.${kind.id}`), h("span", { class: "white" }, `● ${t("white")}`), h("span", { class: "black" }, `● ${t("black")}`), h("span", { class: "value", "aria-hidden": "true" }))
-    return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, title, holder) }
+    return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, h("div", { class: "graph-head" }, title, kind.id === "eval" ? this.#scales() : null), holder) }
+  }
+
+  /** Let the scale of the evals be chosen; the browser keeps it. */
+  #scales() {
+    this.scaler ??= h("select", { "aria-label": t("graph.scale"), onchange: () => {
+      scale = this.scaler.value
+      kept.set("farm-scale", scale)
+      this.build()
+      this.show(this.plies, this.cursor)
+      this.scaler.focus()
+    } }, Object.keys(SCALES).map((name) => h("option", { value: name, selected: name === scale }, t(`graph.scale.${name}`))))
+    return this.scaler
   }
 
   #plot({ kind, holder }) {
@@ -69,7 +96,7 @@ export class Graphs {
     return new uPlot({
       width: Math.max(220, holder.clientWidth), height: height(),
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
-      scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => [Math.min(-1, low), Math.max(1, high)] } } : {}) },
+      scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => SCALES[scale].range(low, high) } } : {}) },
       axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.tick ?? kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
       series: [{}, line("--white-side"), line("--black-side")],
       hooks: { draw: [(plot) => this.#mark(plot)], setCursor: [(plot) => this.#tell(kind, plot, holder)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
@@ -108,6 +135,7 @@ export class Graphs {
   show(plies, cursor) {
     if (!this.plots.length) this.build()
     this.cursor = cursor
+    this.plies = plies
     const engine = plies.filter((ply) => !ply.book)
     const x = engine.map((ply) => ply.n / 2)
     for (const { kind, plot, holder } of this.plots) {

@@ -74,17 +74,29 @@ async function crosstable(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty(t("event.waits"))]
   const head = [["#", true], [t("engine")], [t("points"), true], ...told.rows.map((row) => [String(row.rank)])]
+  const paired = told.rows.map((row, at) => allPairs(row.cells.filter((_, other) => other !== at && !isOut(row) && !isOut(told.rows[other]))))
+  const inPairs = paired.some(Boolean)
+  if (inPairs) head.splice(3, 0, [t("pairs")])
   const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
-    h("td", { class: "num" }, format.points(row.points)),
+    h("td", { class: "num" }, format.points(row.points)), inPairs ? h("td", { "data-x": "pairs" }, pairs(paired[at])) : null,
     row.cells.map((cell, other) => {
       if (cell === null || other === at) return h("td", { class: "self" }, "")
       const annulled = isOut(row) || isOut(told.rows[other])
-      return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled))
+      return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled), annulled || told.rows.length < 3 ? null : pairs(cell.pairs))
     })))
   const out = told.rows.filter(isOut).map((row) => row.name)
   const note = h("p", { class: "quiet note" }, t("crosstable.annulled", { names: out.join(", ") }))
   return [h("h3", {}, told.name), table(t("tab.crosstable"), head, rows), out.length ? note : null]
 }
+
+/** The pairs of several cells together, null where none is complete. */
+function allPairs(cells) {
+  const known = cells.flatMap((cell) => (cell?.pairs ? [cell.pairs] : []))
+  return known.length ? [0, 1, 2, 3, 4].map((points) => known.reduce((sum, counts) => sum + counts[points], 0)) : null
+}
+
+/** Pairs of games by the points taken of them (pentanomial). */
+const pairs = (counts) => counts && h("small", { class: "pairs", title: t("pairs.title") }, counts.join("-"))
 
 /** The results of a cell, each of them a way to its game. */
 const results = (season, { text, games }, other, annulled = false) => [...text].map((sign, k) => resultLink(season, sign, games[k], other, annulled))
