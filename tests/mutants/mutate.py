@@ -89,6 +89,8 @@ def _unrun(tree: ast.Module) -> set[int]:
             roots.append(node.annotation)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
             roots.append(node.returns)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            roots += node.decorator_list  # `frozen` keeps people from mistakes, not the program
         if isinstance(node, ast.Raise):
             roots.append(node)  # mostly the words of an error
     return {id(inner) for root in roots for inner in ast.walk(root)}

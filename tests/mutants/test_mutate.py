@@ -5,6 +5,7 @@ from __future__ import annotations
 import mutate
 
 PYTHON = '''
+@functools.lru_cache(maxsize=9, typed=True)
 def late(left: int = 3) -> bool:
     """Say 1 == 1."""
     if left < 0 and not late:
