@@ -12,7 +12,7 @@ from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.common import errors
 from orchestrator.testmatch import match_journal
-from worker_cpu.match import journal, schedule
+from worker_cpu.match import command, journal, schedule
 from worker_cpu.referee import result
 
 SLOTS = schedule.slots(schedule.Plan(2, rounds=3))
@@ -132,3 +132,35 @@ def test_resuming_reads_each_game_once_however_many_there_are(
         (tmp_path / "j.jsonl").write_text(head + line * games)
         match_journal.past(tmp_path / "j.jsonl")
         assert sum(made) == games
+
+
+def test_a_journal_is_one_matchs_alone_while_it_runs(tmp_path: pathlib.Path) -> None:
+    """A second match is refused with what to do, and touches no file; after the first it begins."""
+    first = played(tmp_path, 1)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for begin in (
+        lambda: journal.Journal(outputs(tmp_path)).open(["-y"], 8, append=False),
+        lambda: journal.Journal(outputs(tmp_path)).resume(),
+    ):
+        with pytest.raises(errors.RefusedError, match=r"another match is writing.*-journal FILE"):
+            begin()
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    first.close()
+    journal.Journal(outputs(tmp_path)).open(["-y"], 8)
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["-dialect cutechess", "-openings file=b.epd order=random start=2", "-variant fischerandom"],
+)
+def test_a_match_is_not_resumed_with_other_openings(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """Games' numbers and engines would agree, the positions would not: refused, not dealt anew."""
+    monkeypatch.chdir(tmp_path)
+    engines = [word for name in "AB" for word in ("-engine", "cmd=sh", f"name={name}", "tc=1")]
+    words = [*engines, "-openings", "file=b.epd", "order=random"]
+    journal.Journal(journal.Outputs(tmp_path / "farm-match.jsonl")).open(words, 7)
+    assert command._settings([*words, "-rounds", "9", "-resume"]).seed == 7
+    with pytest.raises(errors.RefusedError, match="its openings are dealt from"):
+        command._settings([*words, *other.split(), "-resume"])

@@ -143,6 +143,27 @@ def journal_of(arguments: Sequence[str]) -> pathlib.Path | None:
     return pathlib.Path(_journal(draft.match).get("journal", Settings.journal))
 
 
+def dealt_from(arguments: Sequence[str]) -> str:
+    """Say what the openings of a command line are dealt from: book, part, order, variant."""
+    draft = switches.Draft(dialect=_dialect(arguments))
+    for name, group in cli_values.grouped(arguments):
+        if name in ("openings", "variant", "quick"):
+            switches.READERS[name](draft, f"-{name}", group)
+    variant, openings = draft.match.get("variant", "standard"), draft.match.get("openings")
+    random_order = variant != "standard" if openings is None else openings.order == "random"
+    words = [f"-variant {variant}"]
+    if openings is not None:
+        file = "" if openings.file is None else f"file={openings.file.absolute()} "
+        words.append(f"-openings {file}format={openings.kind} order={openings.order}")
+        words.append(f"start={openings.start} plies={openings.plies}")
+        words += [f"positions={openings.positions}"] if openings.positions else []
+    if random_order:
+        words.append(
+            "shuffled as " + ("cutechess" if draft.dialect == "cutechess" else "fastchess")
+        )
+    return " ".join(words)
+
+
 def beside_journal(arguments: Sequence[str]) -> list[str]:
     """Return a command line without the switches that only say where the journal is."""
     groups = cli_values.grouped(arguments)

@@ -225,6 +225,8 @@ def _settings(told: list[str]) -> arguments.Settings:
     """Read the arguments; a resumed match takes what is not given from its journal."""
     if arguments.names_engines(told):
         settings = arguments.read(told)
+        if settings.resume:
+            _check_openings(settings, told)
         return _seeded(settings) if settings.resume else settings
     place = arguments.journal_of(told)
     if place is None:
@@ -232,6 +234,17 @@ def _settings(told: list[str]) -> arguments.Settings:
     past = match_journal.past(place)
     told[:] = [*past.arguments, *arguments.beside_journal(told), "-resume", "-journal", str(place)]
     return _seeded(arguments.read(told))
+
+
+def _check_openings(settings: arguments.Settings, told: Sequence[str]) -> None:
+    """Refuse to resume a match with openings from elsewhere: the numbers of games would agree."""
+    past = match_journal.past(settings.journal)
+    played, wanted = (arguments.dealt_from(words) for words in (past.arguments, told))
+    if played != wanted:
+        raise errors.RefusedError(
+            f"-resume: {settings.journal}: its openings are dealt from {played}; here from"
+            f" {wanted}; resume with the arguments of the match, or with -resume and -journal alone"
+        )
 
 
 def _seeded(settings: arguments.Settings) -> arguments.Settings:

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import os
 import pathlib
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator import contract
-from orchestrator.common import files
+from orchestrator.common import errors, files
 from orchestrator.testmatch import match_journal
 from worker_cpu.match import schedule
 from worker_cpu.referee import result as referee_result
@@ -68,6 +70,7 @@ class Journal:
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
+        self._lock: _Lock | None = None
 
     def open(
         self,
@@ -77,10 +80,14 @@ class Journal:
         *,
         append: bool = True,
     ) -> None:
-        """Begin a match; ``append`` keeps what the PGN file holds already."""
+        """Begin a match; ``append`` keeps what the PGN file holds already.
+
+        Raise ``RefusedError`` when another match writes this journal; no file is touched then.
+        """
         for path in (self._outputs.journal, self._outputs.pgn, self._outputs.epd):
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = self._lock or _Lock(self._outputs.journal)
         self._outputs.last.unlink(missing_ok=True)
         if not append and self._outputs.pgn is not None:
             self._outputs.pgn.unlink(missing_ok=True)
@@ -90,7 +97,11 @@ class Journal:
         _append(self._outputs.journal, _line(head))
 
     def resume(self) -> match_journal.Past:
-        """Complete what a kill interrupted, and return what the match has so far."""
+        """Complete what a kill interrupted, and return what the match has so far.
+
+        Raise ``RefusedError`` when the match still runs.
+        """
+        self._lock = self._lock or _Lock(self._outputs.journal)
         _drop_torn_line(self._outputs.journal)
         found = match_journal.past(self._outputs.journal)
         with contextlib.suppress(FileNotFoundError):
@@ -124,12 +135,36 @@ class Journal:
     def close(self) -> None:
         """Tidy up after a run that ended by itself: every game is in its files."""
         self._outputs.last.unlink(missing_ok=True)
+        self._lock = None
 
     def _complete(self, kept: Mapping[str, Any]) -> None:
         """Bring the last game into the PGN and EPD files unless it is there, whole."""
         for name, path in (("pgn", self._outputs.pgn), ("epd", self._outputs.epd)):
             if path is not None and name in kept["texts"]:
                 _append_at(path, int(kept["sizes"][name]), kept["texts"][name].encode())
+
+
+class _Lock:
+    """A journal that is one match's alone until this object is gone, or its process is."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._descriptor = os.open(
+            path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666
+        )
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            return  # /dev/null is everybody's
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise errors.RefusedError(
+                f"{path}: another match is writing this journal; wait for its end, or name"
+                " another: -journal FILE, or -pgnout FILE, which has its journal beside it"
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
 
 
 def _line(facts: Mapping[str, Any]) -> bytes:
