@@ -6,6 +6,7 @@ cutechess-cli's documentation and of the parsers that read them.
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 
@@ -241,6 +242,22 @@ def test_cutechess_prints_scores_ranking_and_outcomes(capsys: pytest.CaptureFixt
     assert re.fullmatch(r"SPRT: llr \S+ \(\S+%\), lbound -2\.94, ubound 2\.94", lines[begin + 4])
     assert lines[begin + 5 : begin + 8] == ["", "Player: A", '   "Draw by 3-fold repetition": 4']
     assert lines[-1] == "Finished match"
+
+
+def test_tuners_read_each_games_result_from_cutechess_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As chess-tuning-tools does: what the score grew by is the result of the game told before."""
+    words = (*TWO, "-games", "2", "-repeat", "-rounds", "2", "-recover", "-dialect", "cutechess")
+    text = "\n".join(told(words, "WDBD", capsys))
+    scores = re.findall(r"Score of.*:\s*([0-9]+)\s-\s([0-9]+)\s-\s([0-9]+)", text)
+    counts = [(0, 0, 0), *(tuple(map(int, score)) for score in scores)]
+    grown = [tuple(b - a for a, b in itertools.pairwise(one)) for one in zip(*counts, strict=True)]
+    games = re.findall(r"Finished game ([0-9]+)", text)
+    assert games == ["1", "2", "3", "4"]
+    found = list(zip(*grown, strict=True))
+    assert found[: len(games)] == [(1, 0, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1)]
+    assert set(found[len(games) :]) <= {(0, 0, 0)}  # the score at the end once more
 
 
 def test_fields_of_three_engines_have_the_peers_tables(capsys: pytest.CaptureFixture[str]) -> None:
