@@ -42,7 +42,7 @@ PARTS = (
     Part("gap", "test_gap.py", 6),
     Part("costs", "test_season_costs.py", 3),
     Part("remote", "test_remote.py", 3),
-    Part("spectators", "spectators", 12),
+    Part("spectators", "spectators", 16),
     Part("clock", "clock_error", 25),
     Part("scale", "scale", 30),
 )

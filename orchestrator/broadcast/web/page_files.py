@@ -27,6 +27,15 @@ from orchestrator.broadcast.web import responses as web_responses
 
 PAGES: Final = ("index.html", "api.html")
 PARTS: Final = ("game", "board", "clocks", "standings")
+_AHEAD: Final = '<link rel="preload" href="{}" as="fetch" crossorigin="anonymous">'
+_NEEDED: Final = (  # before the first piece stands on the board
+    *(
+        f"vendor/cm-chessboard/assets/{name}.svg"
+        for name in ("pieces/standard", "extensions/markers/markers")
+    ),
+    "vendor/cm-chessboard/assets/extensions/arrows/arrows.svg",
+    "texts/en.json",
+)
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _TYPES: Final = {
     ".svg": "image/svg+xml",
@@ -97,6 +106,9 @@ class PageFiles:
             "</head>", f'  <link rel="stylesheet" href="{stem}.css">\n</head>'
         )
         text = _SCRIPT.sub(f'<script type="module" src="{stem}.js"></script>', text)
+        if name == PAGES[0]:  # asked for beside the script, not one way to and fro after it
+            ahead = "".join(f"  {_AHEAD.format(base + place)}\n" for place in _NEEDED)
+            text = text.replace("</head>", f"{ahead}</head>")
         if self._public:
             text = text.replace(f'"{preview.PLACE}"', f'"{self._public}/{preview.PLACE}"')
         text = text.replace('"icon.svg"', f'"{base}icon.svg"')

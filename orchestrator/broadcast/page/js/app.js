@@ -16,6 +16,7 @@ import { choose as chooseLanguage, LANGUAGES, load, t } from "./texts.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
 const STAYS_MS = 400
+const PATIENCE_MS = 2000 // so long the page waits for its first news before it is shown without
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const STATES = { orange: "state.waiting", green: "state.running", red: "state.finished", grey: "state.abandoned" }
 
@@ -77,6 +78,7 @@ async function fetchReplay(season, name) {
 // -- the views: each is told of the state before and the new one -------------------------
 
 function showGame(state, before) {
+  if (state.season || state.lost) reveal()
   const { game, followed } = shownGame(state)
   view.show(game, followed, state.ply)
   byId("to-live").hidden = !state.asked
@@ -337,6 +339,10 @@ function arrange() {
   byId("whole").hidden = false
   byId("whole").href = `${root.dataset.root}${location.hash}`
 }
+
+/** Show the page once something is known, or has been waited for. */
+function reveal() { delete byId("main").dataset.waits }
+setTimeout(reveal, PATIENCE_MS)
 
 addEventListener("hashchange", route)
 setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)
