@@ -74,6 +74,12 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
             assert answer.status_code == 200, name
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert len(answer.content) < 1_000 or answer.headers["content-encoding"] == "gzip"
+        assert '<link rel="manifest" href="manifest.webmanifest">' in page.text
+        manifest = client.get("/manifest.webmanifest")
+        assert manifest.headers["content-type"].startswith("application/manifest+json")
+        assert manifest.json()["start_url"] == manifest.json()["scope"] == "./"
+        assert client.get(f"/{manifest.json()['icons'][0]['src']}").status_code == 200
+        assert "manifest" not in client.get("/embed/board").text
         again = client.get("/", headers={"If-None-Match": page.headers["etag"]})
         assert again.status_code == 304
         digest = named[0].split("/")[1]

@@ -57,6 +57,7 @@ _COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n", re.MULTILINE | re.DOTA
 _LINE_COMMENT: Final = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 _LEFT: Final = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
 _SHEET: Final = re.compile(r'^[ \t]*<link rel="stylesheet" href="([^"]+)">\n', re.MULTILINE)
+_APP: Final = re.compile(r'^[ \t]*<link rel="manifest" [^>]*>\n', re.MULTILINE)
 _SCRIPT: Final = re.compile(r'<script type="module" src="([^"]+)"></script>')
 
 
@@ -87,7 +88,7 @@ class PageFiles:
             name: documents.Document(self._refer(name, text).encode(), "text/html; charset=utf-8")
             for name, text in pages.items()
         }
-        whole = pages[PAGES[0]]
+        whole = _APP.sub("", pages[PAGES[0]])  # a part of it is no app
         self._parts = {
             part: documents.Document(
                 self._refer(PAGES[0], whole, above="../")

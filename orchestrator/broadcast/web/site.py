@@ -38,7 +38,7 @@ _API: Final = pathlib.PurePosixPath("api/v1")
 # As the server's own, but for what a page cannot say of itself (frames).
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-    " connect-src 'self'; base-uri 'none'; form-action 'none'"
+    " connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'"
 )
 _HEAD: Final = (
     f'<head>\n  <meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -69,6 +69,8 @@ class _Folder:
         page = page.replace("lichess/live.pgn", f"pgn/{season}.pgn")
         self.put("index.html", page.encode())
         self.put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
+        for name in ("manifest.webmanifest", "icon.svg"):  # an exported page is an app, too
+            self.put(name, (PAGE / name).read_bytes())
         self.put("favicon.ico", (PAGE / "favicon.ico").read_bytes())
 
     def write_game(self, season: str, game: str, replay: replays.Replay) -> None:
