@@ -412,3 +412,10 @@ def counted(counts: dict[str, int], name: str) -> Callable[..., object]:
         return method(*arguments, **more)
 
     return call
+
+
+@pytest.mark.parametrize(("mate", "said"), [(3, "+M5"), (1, "+M1"), (-3, "-M6"), (-1, "-M2")])
+def test_a_mate_is_said_in_plies(mate: int, said: str) -> None:
+    """The mover mates at its own ply; it is mated at its opponent's."""
+    ply = made.ply(1, "e2e4", "e4", score=contract.Score(mate=mate))
+    assert pgn_comments._own_score(ply) == said
