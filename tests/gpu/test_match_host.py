@@ -8,13 +8,15 @@ import re
 import shlex
 import subprocess
 import sys
+import unittest.mock
 from collections.abc import Iterator
 
 import bed
 import pytest
 
 from orchestrator.common import errors
-from worker_cpu.match import command, hosts
+from worker_cpu.engines import ssh
+from worker_cpu.match import command, engines, hosts
 
 ENGINES = pathlib.Path(__file__).parents[1] / "engines"
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "match.md"
@@ -82,6 +84,22 @@ def test_an_engine_elsewhere_plays_ponders_and_leaves_nothing(
     assert bed.gone(box.root)
 
 
+@pytest.mark.parametrize("said", ["42", "[]", "Welcome!", ""])
+def test_a_shell_that_talks_is_no_answer(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a login there says instead of Python's answer is shown, JSON or not."""
+    channel = unittest.mock.MagicMock()
+    channel.recv.side_effect = [said.encode(), b""]
+    channel.recv_stderr.return_value = b""
+    transport = unittest.mock.MagicMock()
+    transport.return_value.__enter__.return_value.open_session.return_value = channel
+    monkeypatch.setattr(ssh, "transport", transport)
+    far = engines.wishes("engine", [f"host={NAMED}", "cmd=far", "tc=9"])
+    known = hosts.gpu_hosts.BoxAddress(address="far", key="key", host_key=OTHER_KEY)
+    monkeypatch.setattr(hosts, "address", lambda _: known)
+    with pytest.raises(errors.HostError, match=f"no answer of python3 .*: {re.escape(said)}"):
+        hosts.Hosts(engines.engines(engines.Wishes(), [far]), None, "match-a").__enter__()
+
+
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -92,6 +110,8 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
         (["dir=/none"], "login", {}, "there is no directory /none there"),
         ([], "play", {}, "needs a key that logs in"),
         ([], "host", {}, "is not let in: .*ssh-copy-id"),
+        ([], "locked", {}, "locked is no private key .* without a passphrase: .*ssh-copy-id"),
+        ([], "login.pub", {}, r"login\.pub is no private key that can be used"),
         ([], "login", {"host_key": OTHER_KEY}, "the host key is not the pinned one"),
         ([], "login", {"address": "127.0.0.1.invalid"}, "is not reached: .*; try `ssh -p"),
     ],
@@ -105,13 +125,38 @@ def test_what_is_missing_there_is_said_before_the_first_game(
     more: dict[str, str],
     said: str,
 ) -> None:
-    """Each with what to do; no file of a match is made."""
+    """Each with what to do; no file of a match is made, here or there."""
     monkeypatch.chdir(tmp_path)
+    keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "word", "-f", str(box.root / "locked")]
+    if key == "locked":
+        subprocess.run(keygen, check=True)
+    good = dancer("Good", "none", f"host={NAMED}")
     engine = ["-engine", f"host={NAMED}", "name=Far", "cmd=/no/such/engine", *words]
     places = ["-boxes", str(boxes(box, tmp_path, key, **more))]
     with pytest.raises(errors.FarmError, match=f"(?s){said}"):
-        command.play([*engine, *dancer("Near", "none"), "-each", "tc=9", *places])
+        command.play([*good, *engine, "-each", "tc=9", *places])
     assert not (tmp_path / "farm-match.jsonl").exists()
+    assert not [*(box.home / hosts.ROOT / "orders").glob("*")]
+
+
+def test_matches_that_share_a_machine_do_not_meet(tmp_path: pathlib.Path) -> None:
+    """What another match puts there or takes away meanwhile stops none."""
+    run = tmp_path / hosts.ROOT / "run"
+    run.mkdir(parents=True)
+    (run / "match-b-1").symlink_to(run / "taken-away")  # listed, and not there when it is asked
+    (run.parent / "agent-x.py.part").mkdir()
+    told = {"root": hosts.ROOT, "agent_file": "agent-x.py", "agent": "#", "engines": []}
+    told |= {"match": "match-a", "over": False, "stale_days": hosts.STALE_DAYS}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-"],
+        input=f"import json\ntold = json.loads({json.dumps(told)!r})\n{hosts.PREPARE}",
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert json.loads(done.stdout or "{}") == {"root": str(run.parent)}, done.stderr
+    assert (run.parent / "agent-x.py").read_text() == "#"
 
 
 def test_a_machine_is_found_as_ssh_finds_it(box: bed.Box, tmp_path: pathlib.Path) -> None:

@@ -115,13 +115,24 @@ def _let_in(
             f"{seat.box}: the host key is not the pinned one: found"
             f" {shown.get_name()} {shown.get_base64()}"
         )
+    key = _private_key(seat, path)
     try:
-        key = paramiko.PKey.from_path(path)
         transport.auth_publickey(seat.user, key)
-    except (OSError, paramiko.AuthenticationException, paramiko.UnknownKeyType) as error:
+    except (OSError, paramiko.AuthenticationException) as error:
         if isinstance(error, ConnectionError | EOFError) or not transport.is_active():
             raise ConnectionError(str(error)) from error
         raise RefusedHostError(f"{seat.box}: {seat.user} is not let in: {error}") from error
+
+
+def _private_key(seat: contract.SeatAddress, path: str) -> paramiko.PKey:
+    """Read the own key; a bad file is told apart by no error of its own (``TypeError`` too)."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except (OSError, TypeError, ValueError, paramiko.UnknownKeyType) as error:
+        raise RefusedHostError(
+            f"{seat.box}: {seat.user} is not let in: {path} is no private key that can be used"
+            f" here, in OpenSSH's or PEM form and without a passphrase: {error}"
+        ) from error
 
 
 def _left(deadline: float) -> float:

@@ -58,16 +58,20 @@ def main():
         os.makedirs(os.path.join(root, folder), mode=0o700, exist_ok=True)
         for name in os.listdir(os.path.join(root, folder)):
             path = os.path.join(root, folder, name)
-            old = os.stat(path).st_mtime < time.time() - told["stale_days"] * 86400
-            if old or told["over"] and name.startswith(told["match"] + "-"):
-                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+            try:
+                old = os.lstat(path).st_mtime < time.time() - told["stale_days"] * 86400
+                if old or told["over"] and name.startswith(told["match"] + "-"):
+                    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+            except FileNotFoundError:
+                pass  # another match has taken it away
     if told["over"]:
         return {}
     agent = os.path.join(root, told["agent_file"])
     if not os.path.exists(agent):
-        with open(agent + ".part", "w", encoding="utf-8") as file:
+        part = "%s.%d" % (agent, os.getpid())  # another match may be at the same
+        with open(part, "w", encoding="utf-8") as file:
             file.write(told["agent"])
-        os.replace(agent + ".part", agent)
+        os.replace(part, agent)
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/bin:/usr/games:/usr/local/games"
     for one in told["engines"]:
         place = os.path.join(home, os.path.expanduser(one["dir"]))
@@ -132,6 +136,7 @@ class Hosts:
             for engine in self._engines
         }
         self._prepared: dict[str, Prepared] = {}
+        self._reached: set[str] = set()  # machines where something may lie
 
     def _prepare(self) -> None:
         """Put agent and orders where engines will run."""
@@ -144,6 +149,7 @@ class Hosts:
                 engines=[self._order(one, box, named, words) for one in own],
             )
             answer = _ask(label, box, told)
+            self._reached.add(label)
             if problem := answer.get("problem"):
                 raise errors.UsageError(f"host={label}: {problem}")
             for engine in own:
@@ -211,10 +217,11 @@ class Hosts:
 
     def __exit__(self, *_: object) -> None:
         """Take away what was put there; a machine that is away keeps it until a later match."""
-        for label in {one.spec.box for one in self._engines if one.spec.id in self._prepared}:
+        for label in self._reached:
             with contextlib.suppress(errors.FarmError):
                 _ask(label, self._boxes[label], self._told(over=True))
         self._prepared.clear()
+        self._reached.clear()
 
 
 def agent_file() -> str:
@@ -302,11 +309,11 @@ def _ask(label: str, box: gpu_hosts.BoxAddress, told: Any) -> dict[str, Any]:
             f"host={label}: {where} is not reached: {error or type(error).__name__}; try"
             f" `ssh -p {box.port} {box.user}@{box.address} true`"
         ) from error
-    try:
+    with contextlib.suppress(ValueError):
         answer = json.loads(said)
-    except ValueError:
-        raise errors.HostError(_unheard(label, said, wrong)) from None
-    return dict(answer)
+        if isinstance(answer, dict):
+            return answer
+    raise errors.HostError(_unheard(label, said, wrong))
 
 
 def _unheard(label: str, said: bytes, wrong: bytes) -> str:
