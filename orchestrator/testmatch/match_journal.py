@@ -28,6 +28,7 @@ class About(contract.Message):
     variant: Literal["standard", "fischerandom"] = "standard"
     games: int
     test: sprt.Test | None = None
+    adaptive: bool = False  # couples are chosen by the results before them
 
 
 @dataclasses.dataclass(frozen=True)

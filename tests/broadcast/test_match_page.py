@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
 import math
 import pathlib
@@ -22,9 +24,11 @@ import table
 
 from orchestrator import contract
 from orchestrator.broadcast.content import answers, match_view
+from orchestrator.broadcast.web import match_page
 from orchestrator.rating import sprt
-from orchestrator.testmatch import match_journal
-from worker_cpu.match import arguments, switches
+from orchestrator.testmatch import match_journal, standings
+from worker_cpu.match import arguments, live, schedule, stopping, switches
+from worker_cpu.wire import frames
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "match.md"
 PLACES = (
@@ -115,6 +119,54 @@ def check_documents(page: str, folder: pathlib.Path) -> None:
     assert b"Tournament Farm" in get(page)
 
 
+class Served:
+    """A page's process that runs until this signal comes."""
+
+    stdin = io.BytesIO()
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def wait(self, seconds: float | None = None) -> int:
+        """Let the signal come unless only the end is waited for."""
+        if seconds is None:
+            signal.raise_signal(self._number)
+        return 0
+
+
+def unheard(number: int, _: object) -> None:
+    """Stand where the signal would end this process."""
+    raise AssertionError(f"signal {number} ends the match, and its folder stays")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_every_signal_ends_a_page_that_stays(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A closed terminal lets the match tidy up as Ctrl-C does."""
+    page = live.Page(socket.create_server(("127.0.0.1", 0)), switches.Live(stays=True))
+    monkeypatch.setattr(page, "_process", Served(number))
+    before = {one: signal.signal(one, unheard) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        assert page.stay()
+        assert signal.getsignal(signal.SIGHUP) is unheard
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def test_nohup_is_heeded() -> None:
+    """A match that is to outlive its terminal does not hear it close."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = stopping.Stop()
+    try:
+        with stop.heard():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not stop.urgency
+
+
 def test_a_port_that_is_taken_is_refused_before_any_game(tmp_path: pathlib.Path) -> None:
     """The refusal says what to do, and nothing is written."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -147,6 +199,73 @@ def test_the_page_is_on_loopback_unless_a_host_is_named(place: str, host: str, p
     read = arguments.read([*both, "-live", place])
     assert read.live == switches.Live(host, port)
     assert any("no password" in one for one in read.remarks) == (host == "box")
+
+
+def test_a_game_played_again_shows_its_last_attempt(tmp_path: pathlib.Path) -> None:
+    """The moves of an attempt that a host spoiled are nobody's, however late its files are read."""
+    about = long_match(0).about
+    head = {"about": about.model_dump(mode="json"), "boards": 1, "started_ms": 0, "pgn": None}
+    (tmp_path / "match.json").write_text(contract.dumps(head))
+    journal = tmp_path / "j.jsonl"
+    journal.write_text('{"kind":"match","v":1,"arguments":[],"seed":1}\n')
+    feed, watcher = live.Feed(tmp_path), match_page.Watcher(tmp_path, journal)
+    (white, black), (result,) = about.engines, long_match(1).results.values()
+    slot = schedule.Slot(1, 1, 0, 0, 1, 0, 0)
+    for attempt, move in enumerate(("e2e4", "d2d4"), start=1):
+        order = contract.GameOrder(
+            season="s",
+            season_name="",
+            site="",
+            event="e",
+            event_name="",
+            game=f"m-1-{attempt}",
+            number=1,
+            round="1",
+            white=white,
+            black=black,
+            time_control=about.time_control,
+        )
+        watch = feed.begin(1, slot, order)
+        assert watch is not None
+        watcher.look()
+        ply = contract.PlyRecord(
+            ply=1,
+            side="white",
+            move=move,
+            san=move[2:],
+            think_ns=1,
+            margin_ns=1,
+            overhead_ns=1,
+            white_clock_ns=1,
+            black_clock_ns=1,
+        )
+        watch(frames.Frame(frames.Kind.PLY, ply.encode().encode()))
+        feed.end(order)
+        if attempt == 2:
+            with journal.open("a") as file:
+                file.write(contract.dumps(result.facts()) + "\n")
+        watcher.look()
+    assert watcher.games.replay(result, ()).document()["plies"][0]["uci"] == "d2d4"
+    assert not list((tmp_path / "games").iterdir()), "files that nobody reads are gone"
+
+
+def test_an_adaptive_match_has_one_list() -> None:
+    """The page ranks as the terminal does: choices that rest on results widen the errors."""
+    words = [
+        word
+        for name in "ABC"
+        for word in ("-engine", f"cmd={sys.executable}", f"name={name}", "tc=1")
+    ]
+    about = live.about(arguments.read([*words, "-tournament", "adaptive", "-games", "20"]), 20)
+    view, table_of = match_view.MatchView(about, 0), standings.Standings("ABC", adaptive=True)
+    won = next(iter(long_match(1).results.values()))
+    for number, (white, black) in enumerate(("AB", "BA", "BC", "CB"), start=1):
+        slot = schedule.Slot(number, 1, 0, "ABC".index(white), "ABC".index(black), 0, number // 2)
+        view.add(result := dataclasses.replace(won, number=number, white=white, black=black))
+        table_of.add(slot, result)
+    shown = [(one["name"], one["elo"], one["elo_error"]) for one in view.test()["engines"]]
+    ranks = standings.ranks(table_of)
+    assert shown == [("ABC"[one.engine], one.elo, one.error) for one in ranks]
 
 
 def long_match(games: int) -> match_view.MatchView:

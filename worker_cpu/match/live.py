@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.testmatch import match_journal
-from worker_cpu.match import arguments, schedule, switches
+from worker_cpu.match import arguments, schedule, stopping, switches
 from worker_cpu.match import game as games
 from worker_cpu.protocols import registry
 from worker_cpu.wire import frames
@@ -51,6 +51,7 @@ def about(settings: arguments.Settings, total: int) -> match_journal.About:
         variant=settings.variant,
         games=total,
         test=settings.test,
+        adaptive=settings.plan.kind == "adaptive",
     )
 
 
@@ -194,13 +195,15 @@ class Page:
         """Wait until Ctrl-C where the page is to stay; say whether it did."""
         if self._process is None or not self._wanted.stays:
             return False
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        ends = stopping.heeded(signal.SIGTERM, signal.SIGHUP)  # else the match's folder stays
+        before = {number: signal.signal(number, signal.default_int_handler) for number in ends}
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 self._process.wait()
             self.close()
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
         return True
 
     @property

@@ -16,6 +16,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FINISH, DROP = 1, 2  # how often the match was asked to stop: running games end, or are dropped
 
 
+def heeded(*numbers: signal.Signals) -> list[signal.Signals]:
+    """Return these signals without a hangup that ``nohup`` has this process ignore."""
+    deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in numbers if number != signal.SIGHUP or not deaf]
+
+
 class Stop:
     """How urgently a match was asked to stop: the first Ctrl-C is 1, any other word is more."""
 
@@ -27,7 +33,7 @@ class Stop:
         """Count signals; yield the descriptor that becomes readable with each."""
         reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        before = {number: signal.signal(number, self._count) for number in SIGNALS}
+        before = {number: signal.signal(number, self._count) for number in heeded(*SIGNALS)}
         try:
             yield reader
         finally:

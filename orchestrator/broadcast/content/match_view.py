@@ -113,7 +113,7 @@ class MatchView:
         self.reason: str | None = None  # why it is over; None while it is played
         self.running: dict[int, Running] = {}  # by board
         self.results: dict[int, match_journal.Result] = {}
-        self._table = standings.Standings(self.names)
+        self._table = standings.Standings(self.names, adaptive=about.adaptive)
         self._counts = statistics.Counts()
         self._rows: deque[bytes] = deque(maxlen=ROWS)
         self._cells: dict[tuple[str, str], deque[tuple[int, float]]] = defaultdict(

@@ -184,7 +184,7 @@ class Watcher:
             told = running.grow(now_ms)
             self._told_of(board, running, told)
             if running.over:
-                self._waiting[running.number] = running
+                self._wait(running)
                 self._forget(board)
         for path in sorted((self._feed / "games").glob("*.jsonl")):
             if path in known:
@@ -194,14 +194,25 @@ class Watcher:
             except ValueError:
                 continue
             if begun.over:  # it was quicker than a look
-                self._waiting[begun.number] = begun
+                self._wait(begun)
             else:
                 self._begin(begun)
+
+    def _wait(self, ended: Running) -> None:
+        """Let a game wait for its result; of its attempts the last one has it."""
+        before = self._waiting.get(ended.number, ended)
+        earlier, later = sorted((before, ended), key=lambda one: one.started_ms)
+        if earlier is not later:
+            earlier.close()
+        self._waiting[ended.number] = later
 
     def _begin(self, begun: Running) -> None:
         before = self.running.pop(begun.board, None)
         if before is not None:
-            self._waiting[before.number] = before
+            self._wait(before)
+        interrupted = self._waiting.pop(begun.number, None)
+        if interrupted is not None:
+            interrupted.close()
         self.running[begun.board] = begun
         order = begun.game.order
         self.view.running[begun.board] = match_view.Running(
