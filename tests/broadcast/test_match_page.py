@@ -24,7 +24,8 @@ import table
 
 from orchestrator import contract
 from orchestrator.broadcast.content import answers, match_view
-from orchestrator.broadcast.web import match_page
+from orchestrator.broadcast.web import match_page, site
+from orchestrator.common import errors
 from orchestrator.rating import sprt
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import arguments, live, schedule, stopping, switches
@@ -266,6 +267,23 @@ def test_an_adaptive_match_has_one_list() -> None:
     shown = [(one["name"], one["elo"], one["elo_error"]) for one in view.test()["engines"]]
     ranks = standings.ranks(table_of)
     assert shown == [("ABC"[one.engine], one.elo, one.error) for one in ranks]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"number": "../../evil"}, {"white": "C"}, {"result": "x"}, {"started_ms": None}]
+)
+def test_a_journal_that_was_edited_is_refused_in_words(
+    wrong: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    """What no match has written is named with its file, and nothing is written by it."""
+    view = long_match(1)
+    about = json.loads(contract.dumps(view.about.model_dump(mode="json")))
+    head = {"kind": "match", "v": 1, "arguments": [], "seed": 1, "about": about}
+    game = json.loads(contract.dumps(next(iter(view.results.values())).facts())) | wrong
+    journal = tmp_path / "j.jsonl"
+    journal.write_text("".join(json.dumps(line) + "\n" for line in (head, game)))
+    with pytest.raises(errors.UsageError, match=r"j\.jsonl: a game is none of this match's"):
+        site.MatchSite(journal, None, tmp_path / "out")
 
 
 def long_match(games: int) -> match_view.MatchView:

@@ -44,13 +44,15 @@ def start(directory: pathlib.Path, *words: str) -> subprocess.Popen[str]:
     """Start ``farm match``."""
     (directory / LOCKS).mkdir(exist_ok=True)
     (directory / LOCKS).chmod(0o1777)
+    scratch = directory / ".tmp"  # a match that a test kills leaves its folder there
+    scratch.mkdir(exist_ok=True)
     return subprocess.Popen(
         [*FARM, "match", *words],
         cwd=directory,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONWARNINGS": "default"},
+        env=os.environ | {"PYTHONWARNINGS": "default", "TMPDIR": str(scratch)},
     )
 
 

@@ -184,10 +184,16 @@ class MatchSite:
             )
         self.name, self._results = past.about.event, past.results
         self._folder = _Folder(root)
-        launched_ms = min((one.started_ms for one in past.results), default=0)
-        self._view = match_view.MatchView(past.about, launched_ms)
-        for result in past.results:
-            self._view.add(result)
+        try:
+            launched_ms = min((one.started_ms for one in past.results), default=0)
+            self._view = match_view.MatchView(past.about, launched_ms)
+            for result in past.results:
+                self._view.add(result)
+        except (ValueError, KeyError, TypeError) as error:  # the journal may be anybody's
+            raise errors.UsageError(
+                f"{journal}: a game is none of this match's ({error!r}); a journal is only"
+                " appended to by farm match, take it from where the match was played"
+            ) from None
         self._view.reason = ""
         self._games = match_games.Games(past.about, pgn)
 
