@@ -164,7 +164,8 @@ class MoveFinder:
                 if end >= 0:
                     return text[at:end]
                 break
-            at = text.find(b"bestmove", at + 8)
+            end = text.find(b"\n", at)  # what else is on this line does not stand at its start
+            at = text.find(b"bestmove", end) if end >= 0 else -1
         self._line = text[text.rfind(b"\n") + 1 :][: self.LINE_LIMIT]
         return None
 
