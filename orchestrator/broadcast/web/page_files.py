@@ -34,7 +34,6 @@ _NEEDED: Final = (  # before the first piece stands on the board
         for name in ("pieces/standard", "extensions/markers/markers")
     ),
     "vendor/cm-chessboard/assets/extensions/arrows/arrows.svg",
-    "texts/en.json",
 )
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _TYPES: Final = {
