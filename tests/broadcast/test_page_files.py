@@ -68,7 +68,7 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
     ):
         page = client.get("/")
         named = sorted({*re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)})
-        assert len(named) == 3 + 4  # script, style, icon; pictures and texts ahead of the script
+        assert len(named) == 3 + 3  # script, style, icon; pictures ahead of the script
         for name in named:
             answer = client.get(f"/{name}")
             assert answer.status_code == 200, name
