@@ -12,6 +12,7 @@ from typing import Any
 ENGINES = pathlib.Path(__file__).parents[1] / "engines"
 # A match locks cores in its own directory: beside other tests' matches it would find none.
 LOCKS = ".locks"
+SCRATCH = ".tmp"
 MAIN = (
     "import pathlib; from worker_cpu.match import cores;"
     f" cores.LOCKS = (pathlib.Path({LOCKS!r}),);"
@@ -44,7 +45,7 @@ def start(directory: pathlib.Path, *words: str) -> subprocess.Popen[str]:
     """Start ``farm match``."""
     (directory / LOCKS).mkdir(exist_ok=True)
     (directory / LOCKS).chmod(0o1777)
-    scratch = directory / ".tmp"  # a match that a test kills leaves its folder there
+    scratch = directory / SCRATCH  # a match that a test kills leaves its folder there
     scratch.mkdir(exist_ok=True)
     return subprocess.Popen(
         [*FARM, "match", *words],

@@ -149,7 +149,8 @@ def test_a_misspelt_program_ends_the_match_before_its_first_game(tmp_path: pathl
     engines = [*table.mating("good", "Good"), "-engine", "cmd=./missing", "-each", "tc=5"]
     err = table.play(tmp_path, *engines, *MANY, code=2).stderr
     assert f"no file {tmp_path}/missing" in err
-    assert [path.name for path in tmp_path.iterdir()] == [table.LOCKS]
+    assert {path.name for path in tmp_path.iterdir()} == {table.LOCKS, table.SCRATCH}
+    assert not list((tmp_path / table.SCRATCH).iterdir())
 
 
 def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> None:
