@@ -10,7 +10,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.commands import common, programs
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from orchestrator.season.file import load, roster
 from orchestrator.season.spec import model
 
@@ -56,7 +56,7 @@ def _checksum(listed: model.EngineEntry, name: str) -> str:
     bare = "/" not in name and name != listed.network
     found = shutil.which(name, path=programs.search_path()) if bare else None
     path = pathlib.Path(found or pathlib.Path(listed.directory or ".") / name)
-    if not path.is_file():
+    if not files.is_file(path):
         return ""
     try:
         with path.open("rb") as file:

@@ -27,6 +27,14 @@ def write(path: pathlib.Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def is_file(path: pathlib.Path) -> bool:
+    """Say whether a file is there; none is behind a name that is too long or a closed directory."""
+    try:
+        return path.is_file()
+    except OSError:  # pathlib answers False for some of these errors alone
+        return False
+
+
 def lines(path: pathlib.Path) -> list[str]:
     """Return a file's lines; only a line feed ends one.
 

@@ -134,6 +134,7 @@ def test_a_program_of_the_directory_goes_before_one_in_the_path(tmp_path: pathli
         ("cmd={home}", "no file {home}"),
         ("cmd=it's", "No closing quotation"),
         ("cmd=", "no file"),
+        (f"cmd={'x' * 300}", f"no file {{home}}/{'x' * 300}"),
         ("cmd=~nobody-of-this-name/engine", "no file {home}/~nobody"),
     ],
 )
@@ -150,6 +151,8 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> Non
     """No engine can start in it."""
     with pytest.raises(errors.UsageError, match=rf"dir=.*no directory {tmp_path}/none"):
         first("cmd=true", f"dir={tmp_path}/none", "tc=1")
+    with pytest.raises(errors.UsageError, match="no directory"):
+        first("cmd=true", f"dir={tmp_path}/{'x' * 300}", "tc=1")
 
 
 # -- engines.json ----------------------------------------------------------------------

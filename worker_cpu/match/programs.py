@@ -12,6 +12,7 @@ import shlex
 import shutil
 from typing import Final
 
+from orchestrator.common import files
 from worker_cpu.match import cli_values
 
 GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
@@ -24,7 +25,7 @@ _ALLOWED: Final = (
 def directory(text: str, where: str) -> pathlib.Path:
     """Return the directory of ``dir=``, absolute; raise ``UsageError`` if there is none."""
     found = _path(text).absolute()
-    if not found.is_dir():
+    if not os.path.isdir(found):  # noqa: PTH112 - False where pathlib fails: a name too long
         raise cli_values.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
     return found
 
@@ -60,12 +61,12 @@ def shell_words(text: str, where: str) -> list[str]:
 def _program(text: str, home: pathlib.Path) -> str | None:
     """Return the path of the file that is meant, executable or not."""
     path = _path(text)
-    if "/" not in text and home != pathlib.Path.cwd() and (home / path).is_file():
+    if "/" not in text and home != pathlib.Path.cwd() and files.is_file(home / path):
         return str(home / path)  # dir= was written for it
     if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
         return str(pathlib.Path(found).absolute())
     places = (home / path, path.absolute())
-    return next((str(place) for place in places if place.is_file()), None)
+    return next((str(place) for place in places if files.is_file(place)), None)
 
 
 def _path(text: str) -> pathlib.Path:
