@@ -116,6 +116,12 @@ def check_documents(page: str, folder: pathlib.Path) -> None:
         shown = json.loads(get(f"{api}seasons/match/games/{game['number']}"))
         assert (len(shown["plies"]), shown["result"]) == (game["plies"], game["result"])
         assert shown["recorded"]
+    for none in (
+        f"{api}seasons/match/games/{'9' * 5000}",
+        f"{page}pgn/match/games/{'9' * 5000}.pgn",
+    ):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(none)
     assert get(f"{page}pgn/match.pgn").count(b'[Result "') == len(journal)
     assert b"Tournament Farm" in get(page)
 

@@ -52,6 +52,7 @@ TABLES_SECONDS: Final = 1.0  # s: between two tellings of the tables: games may 
 NICE: Final = 19  # not the idle class: where games have every core it would never be heard
 LAST_SECONDS: Final = 1.0  # s: how long listeners have for the last state
 PGN: Final = "application/x-chess-pgn"
+DIGITS: Final = 9  # of a game's number; Python reads no number of thousands of digits
 API: Final = "/api/v1"
 
 
@@ -397,9 +398,13 @@ class App:
         running = self._watcher.running.values()
         return next((one for one in running if str(one.number) == game), None)
 
+    def _result(self, game: str) -> match_journal.Result | None:
+        """Return a finished game's result; a name that is no game's number has none."""
+        number = int(game) if game.isascii() and game.isdigit() and len(game) <= DIGITS else 0
+        return self._watcher.view.results.get(number)
+
     def _replay(self, game: str) -> replays.Replay | None:
-        number = int(game) if game.isascii() and game.isdigit() else 0
-        result = self._watcher.view.results.get(number)
+        result = self._result(game)
         if result is None:
             return None
         return self._watcher.games.replay(result, self._watcher.results())
@@ -432,8 +437,7 @@ class App:
                 tags = tcec_pgn.tags(line, running.started_ms, running.game.hall)
                 text = lichess.text(line, tags)
                 return text.head + text.body
-            number = int(game) if game.isascii() and game.isdigit() else 0
-            result = self._watcher.view.results.get(number)
+            result = self._result(game)
             if result is None:
                 return None
             return self._watcher.games.pgn(result, self._watcher.results())
