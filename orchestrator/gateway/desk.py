@@ -9,6 +9,7 @@ ledger, their orders from the match's specification, and each result is played a
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -113,10 +114,10 @@ class Desk:
         and never plays would keep its games from all others.
         """
         batch = self._batches.batch(_name(token, named.batch))
-        if batch is not None and self._stalled(batch):
+        silent_ms = 0 if batch is None else self._batches.now_ms() - batch.heard_ms
+        if batch is not None and silent_ms > self._patience_ms(batch):
             self.give_back(token, named)
-            minutes = (self._batches.now_ms() - batch.heard_ms) // 60_000
-            raise RefusedBatchError(SILENT.format(minutes))
+            raise RefusedBatchError(SILENT.format(silent_ms // 60_000))
         reply = self._batches.renew(_name(token, named.batch), token.id, named.token)
         if isinstance(reply, api.Fenced):
             raise RefusedBatchError(OVER)
@@ -175,16 +176,17 @@ class Desk:
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
         return reply
 
-    def _stalled(self, batch: batches.Batch) -> bool:
+    def _patience_ms(self, batch: batches.Batch) -> float:
+        """Return how long a batch may go without a result."""
         match = self._match(batch.match, batch.run)
         if match is None or not batch.games:
-            return False
+            return math.inf
         order = match.spec.order(batch.games[0], batch.nps)
         controls = (order.control("white"), order.control("black"))
         longest = sum(control.nominal_ms(MOVES) for control in controls)
         if not all(control.clocked for control in controls):
             longest = UNCLOCKED_MS
-        return self._batches.now_ms() - batch.heard_ms > max(STALLED_MS, LONG_GAMES * longest)
+        return max(STALLED_MS, LONG_GAMES * longest)
 
     # -- matches -------------------------------------------------------------------------
 
