@@ -35,6 +35,14 @@ def is_file(path: pathlib.Path) -> bool:
         return False
 
 
+def is_directory(path: pathlib.Path) -> bool:
+    """Say whether a directory is there, as ``is_file`` does for files."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def lines(path: pathlib.Path) -> list[str]:
     """Return a file's lines; only a line feed ends one.
 

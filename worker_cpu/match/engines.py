@@ -17,7 +17,7 @@ from typing import get_args
 import pydantic
 
 from orchestrator import contract
-from orchestrator.common import bounds
+from orchestrator.common import bounds, files
 from orchestrator.engines import cutechess
 from worker_cpu.match import cli_values, programs
 
@@ -133,7 +133,7 @@ def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
 def configured(name: str, places: Iterable[pathlib.Path] | None = None) -> Wishes:
     """Return the wishes of an engine in the first ``engines.json`` that there is."""
     paths = list(_places() if places is None else places)
-    path = next((path for path in paths if path.is_file()), None)
+    path = next(filter(files.is_file, paths), None)
     if path is None:
         allowed = "a file " + " or ".join(map(str, paths))
         raise cli_values.refuse(f"-engine conf={name}", f"no {CONFIGURATION}", allowed)

@@ -31,7 +31,7 @@ from typing import Any, Self
 import paramiko
 
 from orchestrator import contract
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from worker_cpu.engines import ssh
 from worker_cpu.hall import gpu_hosts
 from worker_cpu.match import cli_values, engines
@@ -244,8 +244,8 @@ def address(host: str, home: pathlib.Path | None = None) -> gpu_hosts.BoxAddress
     told = _configured(place / "config", name)
     number = cli_values.number(f"host={host}", port or told.get("port", "22"), 1, 65535)
     target = str(told.get("hostname", name))
-    files = [pathlib.Path(one).expanduser() for one in told.get("identityfile", ())]
-    key = next(filter(pathlib.Path.is_file, [*files, *(place / one for one in KEYS)]), None)
+    named = [pathlib.Path(one).expanduser() for one in told.get("identityfile", ())]
+    key = next(filter(files.is_file, [*named, *(place / one for one in KEYS)]), None)
     if key is None:
         raise cli_values.refuse(
             f"host={host}",
@@ -263,7 +263,7 @@ def address(host: str, home: pathlib.Path | None = None) -> gpu_hosts.BoxAddress
 
 
 def _configured(path: pathlib.Path, name: str) -> Mapping[str, Any]:
-    if not path.is_file():
+    if not files.is_file(path):
         return {}
     try:
         return dict(paramiko.SSHConfig.from_path(str(path)).lookup(name))
@@ -274,7 +274,7 @@ def _configured(path: pathlib.Path, name: str) -> Mapping[str, Any]:
 def _known_key(host: str, target: str, port: int, path: pathlib.Path) -> str:
     listed = target if port == 22 else f"[{target}]:{port}"
     known: Mapping[str, paramiko.PKey] = {}
-    if path.is_file():
+    if files.is_file(path):
         with contextlib.suppress(OSError, paramiko.SSHException):
             known = paramiko.HostKeys(str(path)).lookup(listed) or {}
     kind = next((kind for kind in (*KINDS, *known) if kind in known), None)

@@ -25,7 +25,7 @@ _ALLOWED: Final = (
 def directory(text: str, where: str) -> pathlib.Path:
     """Return the directory of ``dir=``, absolute; raise ``UsageError`` if there is none."""
     found = _path(text).absolute()
-    if not os.path.isdir(found):  # noqa: PTH112 - False where pathlib fails: a name too long
+    if not files.is_directory(found):
         raise cli_values.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
     return found
 
