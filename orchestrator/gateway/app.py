@@ -20,7 +20,7 @@ import structlog
 from starlette import applications, concurrency, requests, responses, routing
 
 from orchestrator import contract
-from orchestrator.common import allowance, errors
+from orchestrator.common import allowance, errors, text
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
 from orchestrator.ledger import worker_tokens
@@ -220,8 +220,8 @@ def _site(host: str) -> str:
 async def _body(request: requests.Request) -> bytes:
     """Read a body within its bounds; raise ``AnsweredError``."""
     too_large = AnsweredError(413, f"a request has at most {BODY_BYTES} bytes; send fewer games")
-    length = request.headers.get("Content-Length", "0")
-    if not length.isdecimal() or int(length) > BODY_BYTES:
+    length = text.whole(request.headers.get("Content-Length", "0"))
+    if length is None or length > BODY_BYTES:
         raise too_large
     pieces, size = [], 0
     try:

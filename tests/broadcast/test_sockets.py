@@ -150,6 +150,12 @@ def test_a_viewer_that_floods_is_disconnected(wire: tcecwire.Wire, message: str 
     assert viewer.others >= sockets.MESSAGES_AT_ONCE
 
 
+def test_a_packet_without_a_length_ends_what_was_posted() -> None:
+    """No digits of other scripts, none beside the ASCII ones, no number of thousands of digits."""
+    for length in ("\u00b2", "\u0661", "x", "", "-1", "9" * 5_000):
+        assert sockets._packets(f"1:2{length}:40") == ["2"], length[:10]
+
+
 def test_what_a_viewer_of_tcecs_page_says_is_answered() -> None:
     """Pings, the number of viewers and the last moves, in one breath."""
     (viewer,) = watched(["2", '42["getusers"]', REFRESH])

@@ -46,7 +46,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[theatre.Web]:
 
 def listen(web: theatre.Web, last: str = "") -> contextlib.AbstractContextManager[httpx.Response]:
     """Open the stream."""
-    headers = {"Last-Event-ID": last} if last else {}
+    headers = httpx.Headers({"Last-Event-ID": last} if last else {}, encoding="latin-1")
     return httpx.stream("GET", f"{web.url}/api/v1/live", headers=headers, timeout=SECONDS)
 
 
@@ -97,6 +97,14 @@ def _missed(web: theatre.Web, numbered: list[theatre.Event], back: int) -> list[
             if len(missed) == back:
                 return missed
     raise AssertionError("the stream ended")
+
+
+def test_who_names_no_event_is_told_where_things_stand(web: theatre.Web, heard: Heard) -> None:
+    """A number of thousands of digits, or one that is none to Python, is not one of ours."""
+    boot = next(event.id for event in heard.told if event.id).partition("-")[0]
+    for number in ("9" * 5_000, "\u00b2", "", "-1"):
+        with listen(web, f"{boot}-{number}") as answer:
+            assert next(theatre.events(answer)).kind == "snapshot", number[:10]
 
 
 def test_the_stream_tells_every_ply_of_a_game_as_it_was_recorded(

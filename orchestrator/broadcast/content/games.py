@@ -19,6 +19,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import clock, eco, pgn_comments, redact, score, verdict
 from orchestrator.broadcast.content import variations
+from orchestrator.common import text
 from orchestrator.engines import limits
 
 
@@ -228,15 +229,11 @@ def card(
         "country": spec.country,
         "rating": spec.rating,
         "protocol": spec.protocol,
-        "threads": _whole(named.get("threads") or named.get("cores")) or allowed.threads,
-        "hash_mb": _whole(named.get("hash") or named.get("memory")) or allowed.hash_mb,
+        "threads": text.whole(named.get("threads") or named.get("cores")) or allowed.threads,
+        "hash_mb": text.whole(named.get("hash") or named.get("memory")) or allowed.hash_mb,
         "tablebases": tablebases(options),
         "options": [{"name": name, "value": value} for name, value in options],
     }
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
 
 
 def tablebases(options: Sequence[tuple[str, str]]) -> list[str]:

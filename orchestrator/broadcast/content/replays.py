@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from orchestrator import contract
 from orchestrator.audit import reading, remarks
 from orchestrator.broadcast.content import game_store, games
-from orchestrator.common import errors
+from orchestrator.common import errors, text
 from orchestrator.season.fold import events, orders
 from orchestrator.season.fold import state as season_state
 
@@ -58,9 +58,9 @@ def of_game(
             if record is None
             else Replay(record, games.of_record(record))
         )
-    text = album.pgn(state.launched.id, game.id, finished.attempt)
+    pgn = album.pgn(state.launched.id, game.id, finished.attempt)
     try:
-        found = None if text is None else _imported(state, game, finished, text.decode())
+        found = None if pgn is None else _imported(state, game, finished, pgn.decode())
     except (ValueError, errors.BookError):
         found = None  # it does not fit what its event plays now
     return found or _bare(state, game, finished)
@@ -81,10 +81,10 @@ def _imported(
     state: season_state.SeasonState,
     game: events.Game,
     finished: contract.GameFinished,
-    text: str,
+    pgn: str,
 ) -> Replay | None:
     """Read an imported game; raise ``ValueError`` or ``BookError`` where it cannot be."""
-    read = next(reading.games(text), None)
+    read = next(reading.games(pgn), None)
     if read is None:
         return None
     update = {"progress": None, "opening": read.opening, "variant": read.variant}
@@ -143,22 +143,19 @@ def _left(told: reading.Told) -> int | None:
     return _ms(clock[1] if clock else told.fields.get("tl", ""))
 
 
-def _ms(text: str) -> int | None:
+def _ms(word: str) -> int | None:
     """Read a time: milliseconds, or hours, minutes and seconds."""
-    parts = text.strip().split(":")
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        return None
-    if len(parts) == 1:
-        return int(parts[0])
-    seconds = 0
+    seconds, parts = 0, word.strip().split(":")
     for part in parts:
-        seconds = 60 * seconds + int(part)
-    return 1000 * seconds
+        number = text.whole(part)
+        if number is None:
+            return None
+        seconds = 60 * seconds + number
+    return seconds if len(parts) == 1 else 1000 * seconds
 
 
 def _count(fields: Mapping[str, str], name: str) -> int | None:
-    word = fields.get(name, "").strip()
-    return int(word) if word.isascii() and word.isdigit() else None
+    return text.whole(fields.get(name, "").strip())
 
 
 def record_of(

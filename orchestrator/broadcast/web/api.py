@@ -15,6 +15,7 @@ from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, games, replays
 from orchestrator.broadcast.web import hub, live, openapi
 from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.common import text
 
 _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
 _ROOT: Final = "/api/v1"
@@ -173,9 +174,10 @@ def _page(request: requests.Request, document: documents.Document) -> responses.
 def _number(asked: Mapping[str, str], name: str) -> int:
     """Read a number of the query; raise ``ValueError`` for what is none."""
     least, default = _NUMBERS[name]
-    text = asked.get(name)
-    if text is None:
+    word = asked.get(name)
+    if word is None:
         return default
-    if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= _MOST:
-        raise ValueError(f"{name}: found {text[:40]!r}; allowed: a whole number from {least} on")
-    return int(text)
+    number = text.whole(word)
+    if number is None or not least <= number <= _MOST:
+        raise ValueError(f"{name}: found {word[:40]!r}; allowed: a whole number from {least} on")
+    return number

@@ -106,13 +106,14 @@ class Hub:
         self.pages.discard(stream)
 
     def _missed(self, last_event_id: str) -> streams.Piece | None:
-        boot, _, number = last_event_id.partition("-")
-        if boot != self._boot or not number.isdigit():
+        boot, _, named = last_event_id.partition("-")
+        number = text.whole(named)
+        if boot != self._boot or number is None:
             return None
         first = self._kept[0][0] if self._kept else self._number + 1
-        if not first - 1 <= int(number) <= self._number:
+        if not first - 1 <= number <= self._number:
             return None
-        missed = b"".join(frame for n, frame in self._kept if n > int(number))
+        missed = b"".join(frame for n, frame in self._kept if n > number)
         return streams.Piece(_RETRY + (missed or b": nothing\n\n"))
 
     def _snapshot(self, season: str) -> streams.Piece:

@@ -40,7 +40,7 @@ from orchestrator.broadcast.feeds import lichess
 from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
 from orchestrator.broadcast.web import guard, hub, live, openapi, page_files, server
 from orchestrator.broadcast.web import responses as web_responses
-from orchestrator.common import errors, logs
+from orchestrator.common import errors, logs, text
 from orchestrator.testmatch import match_journal
 
 log = structlog.get_logger()
@@ -52,7 +52,6 @@ TABLES_SECONDS: Final = 1.0  # s: between two tellings of the tables: games may 
 NICE: Final = 19  # not the idle class: where games have every core it would never be heard
 LAST_SECONDS: Final = 1.0  # s: how long listeners have for the last state
 PGN: Final = "application/x-chess-pgn"
-DIGITS: Final = 9  # of a game's number; Python reads no number of thousands of digits
 API: Final = "/api/v1"
 
 
@@ -376,10 +375,10 @@ class App:
 
     async def game_pgn(self, request: requests.Request) -> responses.Response:
         """Return the PGN of a game, finished or in flight."""
-        text = await concurrency.run_in_threadpool(self._pgn, request.path_params["game"])
-        if text is None:
+        pgn = await concurrency.run_in_threadpool(self._pgn, request.path_params["game"])
+        if pgn is None:
             return web_responses.missing(f"PGN of game {request.path_params['game']!r}")
-        return responses.Response(text, media_type=PGN)
+        return responses.Response(pgn, media_type=PGN)
 
     async def all_games(self, _: requests.Request) -> responses.Response:
         """Return all finished games: the match's own file where it writes one."""
@@ -391,8 +390,8 @@ class App:
     def _texts(self) -> str:
         with self._watcher.lock:
             results = self._watcher.results()
-            texts = (self._watcher.games.pgn(one, results) for one in results)
-            return "\n".join(text.rstrip() + "\n" for text in texts if text is not None)
+            pgns = (self._watcher.games.pgn(one, results) for one in results)
+            return "\n".join(pgn.rstrip() + "\n" for pgn in pgns if pgn is not None)
 
     def _running(self, game: str) -> Running | None:
         running = self._watcher.running.values()
@@ -400,8 +399,7 @@ class App:
 
     def _result(self, game: str) -> match_journal.Result | None:
         """Return a finished game's result; a name that is no game's number has none."""
-        number = int(game) if game.isascii() and game.isdigit() and len(game) <= DIGITS else 0
-        return self._watcher.view.results.get(number)
+        return self._watcher.view.results.get(text.whole(game) or 0)
 
     def _replay(self, game: str) -> replays.Replay | None:
         result = self._result(game)
@@ -435,8 +433,8 @@ class App:
             if running is not None:
                 line = running.game.line
                 tags = tcec_pgn.tags(line, running.started_ms, running.game.hall)
-                text = lichess.text(line, tags)
-                return text.head + text.body
+                pgn = lichess.text(line, tags)
+                return pgn.head + pgn.body
             result = self._result(game)
             if result is None:
                 return None

@@ -19,11 +19,13 @@ from starlette import requests, responses, websockets
 from orchestrator import contract
 from orchestrator.broadcast.web import hub, tcecwire
 from orchestrator.common import allowance as allowances
+from orchestrator.common import text as texts
 
 PING_MS: Final = 25_000  # ms: the client pings this often
 SILENCE_SECONDS: Final = 60.0  # s: a session without any request for so long is over
 POLL_SECONDS: Final = 20.0  # s: a poll without news is answered after that
 SESSIONS: Final = 1_000  # long-polling sessions at once
+_LENGTH_DIGITS: Final = 6  # of a packet's length
 _TOO_LONG: Final = 4_096  # bytes: viewers say little
 POST_SECONDS: Final = 10.0  # s: what a viewer posts has come by then
 POLLING_EACH: Final = 64  # long-polling sessions of one address
@@ -289,9 +291,10 @@ def _packets(text: str) -> list[str]:
     """Read a polling request's packets; what is not well formed is left out."""
     found = []
     while text:
-        length, _, rest = text.partition(":")
-        if not length.isdigit() or len(length) > 6:
+        head, _, rest = text.partition(":")
+        length = texts.whole(head, _LENGTH_DIGITS)
+        if length is None:
             break
-        found.append(rest[: int(length)])
-        text = rest[int(length) :]
+        found.append(rest[:length])
+        text = rest[length:]
     return found

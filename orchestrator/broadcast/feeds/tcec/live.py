@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from orchestrator.broadcast.content import games, variations
+from orchestrator.common import text
 
 _PIECES: Final = "pnbrq"
 _STRINGS: Final = ("d", "sd", "mt", "tl", "s", "n", "tb", "h", "ph", "wv", "pd")
@@ -35,11 +36,10 @@ def document(
     }
 
 
-def _round(text: str) -> int:
+def _round(name: str) -> int:
     """Return the number that tells a round from another: 8.1 is 810."""
-    first, _, second = text.partition(".")
-    digits = (first if first.isdigit() else "0", second if second.isdigit() else "0")
-    return int(digits[0]) * 100 + int(digits[1]) * 10
+    first, _, second = name.partition(".")
+    return (text.whole(first) or 0) * 100 + (text.whole(second) or 0) * 10
 
 
 def move(one: games.Shown) -> dict[str, Any]:
