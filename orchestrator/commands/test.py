@@ -13,7 +13,7 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -31,9 +31,14 @@ from orchestrator.testmatch import orders as testmatch_orders
 from orchestrator.testmatch import sprt_match
 
 WAIT_MS = 1_000  # ms: a look at the lanes at least this often
+AWAY_SECONDS = 1.0  # s: between two tries while Redis is away
 TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
 CHECK_GAMES = 4  # of a self-check: both colours twice
 ENDS = (signal.SIGTERM, signal.SIGHUP)  # heard as Ctrl-C: nobody would be left to close the match
+LOST = (
+    "Redis has lost what it knew of this match; it goes on from the results that are kept here, and"
+    " games that were being played are dealt again"
+)
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 
@@ -44,7 +49,9 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.option("--against", multiple=True, help="An opponent's id; several make a gauntlet.")
 @click.option("--self-check", is_flag=True, help="Against itself; any fault is an error.")
 @click.option("--sprt", "tested", is_flag=True, help="Stop by elo0= elo1= [alpha= beta= model=].")
-@click.option("--games", type=click.IntRange(1, 10_000_000), help="Default: 1000; self-check: 4.")
+@click.option(
+    "--games", type=click.IntRange(1, sprt_match.MOST), help="Default: 1000; self-check: 4."
+)
 @click.option(
     "--tc", "control", default="10+0.1", show_default=True, help="In seconds, or with units."
 )
@@ -239,19 +246,62 @@ def _run(
     try:
         keeper.open(common.author(ledger, "farm test"))
         _announce(ledger, keeper, spec, quiet=quiet)
-        while True:
-            remote.lapse()
-            standing = keeper.step(ring, WAIT_MS)
+        for standing in _standings(keeper, remote, ring, spec.id):
             due = time.monotonic() - told > TELL_SECONDS and standing.games != shown
             if not quiet and (due or standing.over):
                 click.echo(_line(standing, terms))
                 told, shown = time.monotonic(), standing.games
             if standing.over:
-                return standing, False
+                break
     except KeyboardInterrupt:
-        return keeper.step(lambda _: None, 1), True
+        with contextlib.suppress(errors.LedgerAwayError):  # what it has is kept by the next keeper
+            keeper.step(lambda _: None, 1)
+        return keeper.standing(), True
+    else:
+        return standing, False
     finally:
+        _finish(keeper, spec.id)
+
+
+def _standings(
+    keeper: sprt_match.Keeper,
+    remote: batches.RedisBatches,
+    ring: Callable[[str], None],
+    match: str,
+) -> Iterator[sprt_match.Standing]:
+    """Yield where the match stands after each look, for ever: Redis may be started again."""
+    away, reopened = False, 0
+    while True:
+        try:
+            remote.lapse()
+            standing = keeper.step(ring, WAIT_MS)
+        except errors.LedgerForeignError:
+            raise
+        except errors.LedgerAwayError as error:
+            if not away:
+                click.echo(f"{match}: {error}; the match goes on when it answers", err=True)
+            away = True
+            time.sleep(AWAY_SECONDS)
+            continue
+        if keeper.reopened > reopened:
+            reopened = keeper.reopened
+            click.echo(f"{match}: {LOST}", err=True)
+        elif away:
+            click.echo(f"{match}: Redis answers again", err=True)
+        away = False
+        yield standing
+
+
+def _finish(keeper: sprt_match.Keeper, match: str) -> None:
+    """Close the match; where Redis is away say that it stays open."""
+    try:
         keeper.finish()
+    except errors.LedgerAwayError:
+        click.echo(
+            f"{match} stays open, for Redis is away: `farm match test --id {match}` keeps it"
+            " again, and Ctrl-C there ends it",
+            err=True,
+        )
 
 
 def _announce(

@@ -20,6 +20,7 @@ class _Open:
     next: int
     again: list[int]
     served: int
+    run: str
     last: int = 0
     mirrored: int = 0
 
@@ -48,6 +49,7 @@ class MemoryLanes:
         self._ttl_ms: dict[str, int] = {}
         self._dealt_by: dict[str, _Open] = {}
         self._open: dict[str, _Open] = {}
+        self._runs = 0
 
     # -- lanes -------------------------------------------------------------------------
 
@@ -85,10 +87,14 @@ class MemoryLanes:
 
     # -- matches -----------------------------------------------------------------------
 
-    def open_match(self, match: lanes.Match, by: str = api.FARM, seq: int = 0) -> None:  # noqa: ARG002 - no mirror outlives this twin
+    def open_match(
+        self, match: lanes.Match, by: str = api.FARM, seq: int = 0
+    ) -> api.Opened | lanes.Elsewhere:
         """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
         with self._ledger.grown:
             known = self._open.get(match.id)
+            if known is not None and (known.match.spec != match.spec or known.mirrored > seq):
+                return lanes.Elsewhere()
             if known is None:
                 peers = [
                     one.served / one.match.share
@@ -96,12 +102,14 @@ class MemoryLanes:
                     if one.match.priority == match.priority
                 ]
                 served = int(min(peers, default=0) * match.share)
-                known = _Open(match, match.next, sorted(match.again), served)
+                self._runs += 1
+                known = _Open(match, match.next, sorted(match.again), served, str(self._runs))
                 self._open[match.id] = known
             known.match = match
             if self._last(match.id) == 0:
                 data: dict[str, object] = {"match": match.id, "next": match.next}
-                known.last = self._journal(match.id, contract.Draft("test_opened", data), by)
+                known.last = self._journal(match.id, contract.Draft(lanes.OPENED, data), by)
+            return api.Opened()
 
     def _last(self, match: str) -> int:
         return self._ledger.last(lanes.journal(match))
@@ -141,7 +149,7 @@ class MemoryLanes:
             held = self._ledger.lane_leases[claim.hall]
             for lease in list(held.values()):
                 if lease.attempt == claim.attempt and lease.token.epoch == self._ledger.epoch:
-                    return lanes.Dealt(lease.token, lease.match, lease.games)
+                    return lanes.Dealt(lease.token, lease.match, lease.games, lease.run)
                 self._drop_if_over(lease)
             refused = self._refusal(claim)
             if refused is not None:
@@ -213,8 +221,9 @@ class MemoryLanes:
             worker=claim.worker,
             host=claim.host,
             deadline_ms=self._ledger.now_ms() + claim.ttl_ms,
+            run=turn.run,
         )
-        return lanes.Dealt(token, turn.match.id, games)
+        return lanes.Dealt(token, turn.match.id, games, turn.run)
 
     def _held(
         self, hall: str, lane: str, token: contract.Token, attempt: str

@@ -61,7 +61,9 @@ class RedisLanes:
 
     # -- matches -----------------------------------------------------------------------
 
-    def open_match(self, match: lanes.Match, by: str = api.FARM, seq: int = 0) -> None:
+    def open_match(
+        self, match: lanes.Match, by: str = api.FARM, seq: int = 0
+    ) -> api.Opened | lanes.Elsewhere:
         """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
         names = self._tests("", "specs", "next", "repeats", "served", "last")
         names.append(self._keys.journal(lanes.journal(match.id)))
@@ -69,7 +71,8 @@ class RedisLanes:
         again = " ".join(map(str, match.again))
         told: list[str | int] = [contract.dumps(match.facts()), match.spec, match.next, again, seq]
         opened = contract.dumps({"match": match.id, "next": match.next})
-        self.server.run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
+        raw = self.server.run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
+        return lanes.Elsewhere() if replies.word(raw) == "elsewhere" else api.Opened()
 
     def _tests(self, *tables: str) -> list[str]:
         return [self._keys.tests(what) for what in tables]
@@ -142,7 +145,8 @@ class RedisLanes:
         answer = replies.word(raw)
         if answer == "dealt":
             token = contract.Token.parse(replies.text(raw[1]))
-            return lanes.Dealt(token, replies.text(raw[2]), _games(raw[3]))
+            match, run = replies.text(raw[2]), replies.text(raw[4])
+            return lanes.Dealt(token, match, _games(raw[3]), run)
         if answer == "not-ready":
             return api.NotReady()
         detail = replies.text(raw[1])
@@ -227,6 +231,7 @@ def _lease(hall: str, lane: str, raw: dict[str, Any]) -> lanes.Lease:
         worker=raw["worker"],
         host=raw["host"],
         deadline_ms=int(raw["deadline"]),
+        run=raw["run"],
     )
 
 

@@ -30,6 +30,7 @@ STOPPED = "the test match is over"
 LEAD = 1_000  # games: results that may wait for the mirror; bounds what Redis keeps of a match
 LAPSED_AT_ONCE = 100  # leases that have run out: Redis does nothing else while a claim ends them
 GAME, LOST, ASIDE = "test_game", "test_game_lost", "test_games_set_aside"  # kinds of entries
+OPENED = "test_opened"  # of the entry that each opening of a match begins with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,11 +132,15 @@ class LaneClaim:
 
 @dataclasses.dataclass(frozen=True)
 class Dealt:
-    """The lane holds these games of a match under ``token``, to be played in this order."""
+    """The lane holds these games of a match under ``token``, to be played in this order.
+
+    ``run`` changes with each opening of the match: only within one is its specification the same.
+    """
 
     token: contract.Token
     match: str
     games: tuple[int, ...]
+    run: str = ""
 
     @property
     def game(self) -> int:
@@ -148,6 +153,11 @@ class Counted(api.Recorded):
     """A lane's game is journaled; it goes on with ``left`` under a renewed lease, () when free."""
 
     left: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Elsewhere:
+    """A match of this name is open already, and is another one, or another process keeps it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +180,7 @@ class Lease:
     worker: str
     host: str
     deadline_ms: int
+    run: str = ""  # of the match: which of its openings the games are of
 
     @property
     def game(self) -> int:
@@ -192,10 +203,11 @@ class Lanes(Protocol):
     def leases(self, hall: str) -> list[Lease]:
         """Return the games that run in a hall's lanes."""
 
-    def open_match(self, match: Match, by: str = api.FARM, seq: int = 0) -> None:
+    def open_match(self, match: Match, by: str = api.FARM, seq: int = 0) -> api.Opened | Elsewhere:
         """Let a match be dealt, or change how; one that is open keeps what was dealt.
 
-        ``seq`` is the last entry of its mirror, where it was played before.
+        ``seq`` is the last entry of its mirror, where it was played before. ``Elsewhere`` where it
+        is open with another specification, or a mirror that is not this one has more of it.
         """
 
     def close_match(self, match: str) -> None:

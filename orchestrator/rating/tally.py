@@ -1,7 +1,7 @@
 """Results of a test match by game number, and what they say at this moment.
 
 Games 2p-1 and 2p are a pair. Results may come in any order, be set aside and come again.
-Memory is four bytes a game, and a result costs the same whatever has been played, so
+Memory is five bytes a game, and a result costs the same whatever has been played, so
 that a match of a million games is told about as cheaply as one of ten.
 """
 
@@ -21,8 +21,8 @@ class Tally:
     def __init__(self, opponents: int = 1) -> None:
         """Start with nothing played."""
         self._results = bytearray()
-        self._hosts = array.array("H")
-        self._names: list[str] = []
+        self._hosts = array.array("I")
+        self._names: dict[str, int] = {}  # hosts, in the order of their first results
         self._single = [[0, 0, 0] for _ in range(opponents)]
         self._pairs = [[0] * results.PAIR_SCORES for _ in range(opponents)]
         self.games = 0
@@ -50,7 +50,7 @@ class Tally:
         """Return the games whose counted results came from a host."""
         if host not in self._names:
             return []
-        index = self._names.index(host)
+        index = self._names[host]
         return [game for game in self._played() if self._hosts[game] == index]
 
     def missing(self) -> list[int]:
@@ -65,10 +65,11 @@ class Tally:
 
     def hosts(self) -> dict[str, results.Counts]:
         """Return what each host's games have brought, as single games."""
-        seen = {name: [0, 0, 0] for name in self._names}
+        seen = [[0, 0, 0] for _ in self._names]
         for game in self._played():
-            seen[self._names[self._hosts[game]]][self._results[game] - LOSS] += 1
-        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in seen.items()}
+            seen[self._hosts[game]][self._results[game] - LOSS] += 1
+        told = zip(self._names, seen, strict=True)
+        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in told}
 
     def counts(self, opponent: int | None = None) -> results.Counts:
         """Return results against one opponent (from 0), or against all."""
@@ -88,9 +89,7 @@ class Tally:
             self._hosts.extend([0] * lacking)
 
     def _index(self, host: str) -> int:
-        if host not in self._names:
-            self._names.append(host)
-        return self._names.index(host)
+        return self._names.setdefault(host, len(self._names))
 
     def _count(self, game: int, by: int) -> None:
         opponent = (game - 1) // 2 % len(self._single)

@@ -6,7 +6,10 @@ may wait (``lanes.LEAD``), and a keeper started again goes on where its mirror e
 
 Invariants: a result counts when it is in the mirror; results set aside stay in the mirror
 and in ``set-aside.pgn``, never in ``games.pgn``; a game that is lost ``LOSSES`` times ends
-the match with its reason, for something is wrong that playing does not repair.
+the match with its reason, for something is wrong that playing does not repair;
+what is read begins with the entry that the mirror ends with, so that a Redis that came back without
+its last entries, emptied or grown again, is seen by the first look, and the match is opened again
+where its mirror ends; an entry that cannot be counted is never mirrored, and ends the match.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ import dataclasses
 import pathlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import pydantic
 
 from orchestrator import contract
 from orchestrator.common import errors, files
@@ -27,6 +32,7 @@ from orchestrator.testmatch import orders
 RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
 LOOK_SECONDS = 1.0  # s: between two looks at all lanes; results come many times as often
 LOSSES = 3  # times one game may be lost before the match is given up
+MOST = 10_000_000  # games of a match
 BATCH = 500  # entries read at once: bounds memory, not work
 FAULTS = frozenset(  # endings that are the loser's own doing: what a self-check looks for
     {
@@ -38,6 +44,41 @@ FAULTS = frozenset(  # endings that are the loser's own doing: what a self-check
     }
 )
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of White
+_Number = Annotated[int, pydantic.Field(ge=1, strict=True)]
+
+
+class _Counted(pydantic.BaseModel):
+    """What is read of an entry that tells a result; the rest is nobody's business here."""
+
+    game: _Number
+    host: str
+    result: contract.Result
+    ending: contract.Ending
+    loser: contract.Side | None
+    details: str
+    note: str
+    pgn: str
+
+
+class _Lost(pydantic.BaseModel):
+    """What is read of an entry that tells of a lost game."""
+
+    game: _Number
+    cause: str
+    evidence: str = ""
+
+
+class _Aside(pydantic.BaseModel):
+    """What is read of an entry that sets results aside."""
+
+    games: tuple[_Number, ...]
+
+
+_READ: Mapping[str, type[_Counted | _Lost | _Aside]] = {
+    lanes.GAME: _Counted,
+    lanes.LOST: _Lost,
+    lanes.ASIDE: _Aside,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +168,10 @@ class Keeper:
         self._why = ""
         self._faults: list[str] = []
         self._mirror = mirror.Mirror(directory / "journal.jsonl")
+        self._end = ""  # the mirror's last line
+        self._by = api.FARM
+        self._keeps = False  # the match is open, and nobody else keeps it
+        self.reopened = 0  # times that Redis came back with another past than the mirror's
         self._rung: dict[tuple[str, str], float] = {}
         self._looked = float("-inf")  # s, monotonic: at the lanes
         self._pgn = directory / "games.pgn"
@@ -134,7 +179,13 @@ class Keeper:
         (directory / "set-aside.pgn").unlink(missing_ok=True)
         self._unsorted = False  # the PGN files hold results that were set aside since
         for entry in mirror.entries(self._mirror.path):
+            if why := _wrong(entry, MOST):
+                raise errors.LedgerDamagedError(
+                    f"{self._mirror.path}: line {entry.seq} ({entry.kind}) cannot be counted:"
+                    f" {why}; move the folder away, and the match begins anew"
+                )
             self._fold(entry)
+            self._end = entry.line()
         self._sort_games()
 
     def close(self) -> None:
@@ -142,13 +193,19 @@ class Keeper:
         self._mirror.close()
 
     def open(self, by: str) -> None:
-        """Let the match be dealt from where its mirror ends; keep how it was ordered."""
-        told = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
-        files.write(self._directory / "match.json", contract.dumps(told).encode())
+        """Let the match be dealt from where its mirror ends; keep how it was ordered.
+
+        Raise ``RefusedError`` where another match of this name was played here, or is open.
+        """
+        self._by = by
+        self._require_same()
+        spec = self._spec.encode()
+        if self._mirror.last and self._lanes.spec(self._spec.id) not in {None, spec}:
+            self._lanes.close_match(self._spec.id)  # its other games are dealt again
         match = lanes.Match(
             id=self._spec.id,
             games=self._spec.games,
-            spec=self._spec.encode(),
+            spec=spec,
             halls=self._terms.halls,
             priority=self._terms.priority,
             share=self._terms.share,
@@ -156,7 +213,37 @@ class Keeper:
             next=self._tally.next,
             again=tuple(self._tally.missing()),
         )
-        self._lanes.open_match(match, by, self._mirror.last)
+        if isinstance(self._lanes.open_match(match, by, self._mirror.last), lanes.Elsewhere):
+            raise errors.RefusedError(
+                f"a test match {self._spec.id} is open already, and is not kept in"
+                f" {self._directory}: end it with Ctrl-C where it is, or give this one another --id"
+            )
+        self._keeps = True
+        told = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
+        files.write(self._directory / "match.json", contract.dumps(told).encode())
+
+    def _require_same(self) -> None:
+        """Raise ``RefusedError`` where the results kept here are of another match.
+
+        One that was opened with other engines, clocks or openings is; more games are no difference.
+        """
+        try:
+            before, _ = load(self._directory)
+        except errors.RefusedError:
+            return
+        fields = [name for name, value in before if value != getattr(self._spec, name)]
+        others = [name for name in fields if name not in {"games", "remote"}]
+        if others and self._mirror.last:
+            raise errors.RefusedError(
+                f"{self._directory} holds games of another match {self._spec.id} ({others[0]} was"
+                f" another); `farm match test --id {self._spec.id}` goes on with that one, another"
+                " --id begins this one"
+            )
+        if self._tally.next > self._spec.games + 1:
+            raise errors.RefusedError(
+                f"{self._spec.id} has played {self._tally.next - 1} games: it cannot have"
+                f" {self._spec.games}"
+            )
 
     def needs(self) -> lanes.Needs:
         """Return what a lane must have for this match."""
@@ -172,17 +259,55 @@ class Keeper:
         """Ring idle lanes, wait for results and fold them; return where the match stands."""
         self._ring(ring)
         self._ledger.wait({self._journal: self._mirror.last}, wait_ms)
-        while entries := self._ledger.read(self._journal, self._mirror.last, BATCH):
-            self._mirror.extend(entries)
-            for entry in entries:
-                self._fold(entry)
-            self._sort_games()
-            self._lanes.forget(self._spec.id, self._mirror.last)
+        while entries := self._new_entries():
+            games = self._spec.games
+            wrong = next((at for at, one in enumerate(entries) if _wrong(one, games)), len(entries))
+            self._keep(entries[:wrong])
+            for entry in entries[wrong:]:
+                raise errors.LedgerDamagedError(
+                    f"{self._spec.id}: entry {entry.seq} ({entry.kind}, by {entry.by[:80]!r})"
+                    f" cannot be counted: {_wrong(entry, games)}; look at that worker, then"
+                    f" `farm match test --id {self._spec.id}` goes on without the entry"
+                )
         return self.standing()
+
+    def _keep(self, entries: Sequence[contract.Entry]) -> None:
+        """Mirror and count what may be counted."""
+        self._mirror.extend(entries)
+        for entry in entries:
+            self._fold(entry)
+            self._end = entry.line()
+        self._sort_games()
+        self._lanes.forget(self._spec.id, self._mirror.last)
+
+    def _new_entries(self) -> Sequence[contract.Entry]:
+        """Return what follows the mirror's end; open the match again where nothing can.
+
+        The journal holds the mirror's last entry (``forget`` leaves it), or begins behind it.
+        """
+        last = self._mirror.last
+        entries = self._ledger.read(self._journal, max(0, last - 1), BATCH)
+        if not last:
+            return entries
+        if entries and entries[0].line() == self._end:
+            return entries[1:]
+        if entries and (entries[0].seq, entries[0].kind) == (last + 1, lanes.OPENED):
+            return entries
+        if entries and entries[0].seq > last:
+            self._keeps = False
+            raise errors.RefusedError(
+                f"test match {self._spec.id} is kept by another process, too, which has read on:"
+                f" end that one, then `farm match test --id {self._spec.id}`"
+            )
+        self.reopened += 1
+        self._lanes.close_match(self._spec.id)
+        self.open(self._by)
+        return ()
 
     def finish(self) -> None:
         """End the match: nothing more is dealt; what still runs is told to stop."""
-        self._lanes.close_match(self._spec.id)
+        if self._keeps:
+            self._lanes.close_match(self._spec.id)
 
     def standing(self) -> Standing:
         """Return where the match stands; raise ``HostError`` for a game that keeps being lost."""
@@ -283,6 +408,20 @@ class Keeper:
             for lane in self._lanes.lanes_of(hall)
             if not self.needs().unmet(lane)
         ]
+
+
+def _wrong(entry: contract.Entry, games: int) -> str:
+    """Say why an entry of a match of so many games cannot be counted, '' where it can."""
+    kind = _READ.get(entry.kind)
+    if kind is None:
+        return ""
+    try:
+        told = kind.model_validate(entry.data)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    last = max(told.games, default=0) if isinstance(told, _Aside) else told.game
+    return f"there is no game {last}" if last > games else ""
 
 
 def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:

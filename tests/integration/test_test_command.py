@@ -97,20 +97,31 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
 
 
 def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> None:
-    """SIGTERM closes it as Ctrl-C does; what kill -9 leaves is told with the way out of it."""
+    """SIGTERM closes it as Ctrl-C does; what kill -9 leaves is told with the way out of it.
+
+    A Redis that is started again ends it not.
+    """
     words = ("dev", "--against", "base", "--file", str(roster(tmp_path)), "--games", "2")
     with harness.Redis(tmp_path / "redis") as redis:
         environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR), "FARM_DATA": str(tmp_path)}
         assert _ended(environment, signal.SIGKILL, *words) == -signal.SIGKILL
         assert "farm match test --id NAME" in harness.farm("lanes", env=environment)
-        assert _ended(environment, signal.SIGTERM) == 130
+        assert _ended(environment, signal.SIGTERM, restarted=redis) == 130
         shown = harness.farm("lanes", "--json", env=environment)
         assert json.loads(shown)["matches"] == []
         assert "farm match test" not in harness.farm("lanes", env=environment)
 
 
-def _ended(environment: dict[str, str], number: signal.Signals, *words: str) -> int:
-    """Start the match ``m`` where no lane is, end it while it waits; return how it ended."""
+def _ended(
+    environment: dict[str, str],
+    number: signal.Signals,
+    *words: str,
+    restarted: harness.Redis | None = None,
+) -> int:
+    """Start the match ``m`` where no lane is, end it while it waits; return how it ended.
+
+    It outlives a Redis that is away for a while.
+    """
     farm = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm"]
     command = [*farm, "test", *words, "--id", "m"]
     with subprocess.Popen(
@@ -118,6 +129,11 @@ def _ended(environment: dict[str, str], number: signal.Signals, *words: str) -> 
     ) as process:
         assert process.stderr is not None
         assert "no lane can play this yet" in process.stderr.readline()
+        if restarted is not None:
+            restarted.stop()
+            assert "the match goes on when it answers" in process.stderr.readline()
+            restarted.start()
+            assert "Redis answers again" in process.stderr.readline()
         process.send_signal(number)
         process.communicate()
     return process.returncode

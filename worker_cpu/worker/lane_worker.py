@@ -60,7 +60,7 @@ class LaneKeeper:
         self._fork_server = handles.ForkServer(self._confinement)
         self._kept: _Seats | None = None
         self._pins = checksums.Pins()
-        self._specs: dict[str, orders.Spec] = {}
+        self._specs: dict[tuple[str, str], orders.Spec] = {}  # by match and opening
         self._game_seconds = BATCH_SECONDS  # of the last game
         self._asked_ns = 0  # when the lease's last renewal was sent (CLOCK_BOOTTIME)
 
@@ -149,7 +149,7 @@ class LaneKeeper:
     # -- one game ----------------------------------------------------------------------
 
     def _play(self, lease: lanes.Lease, lock: int) -> game.End:
-        spec = self._spec(lease.match)
+        spec = self._spec(lease)
         if spec is None:
             return game.Interrupted("closed", lanes.STOPPED)
         try:
@@ -184,7 +184,7 @@ class LaneKeeper:
     def _seats(self, spec: orders.Spec, lease: lanes.Lease, lock: int) -> game.Seated:
         """Return referee and dead man of the game before where they can play on, else new ones."""
         kept = self._kept
-        if kept is not None and kept.match == lease.match and kept.seated.waits:
+        if kept is not None and kept.match == (lease.match, lease.run) and kept.seated.waits:
             kept.seated.keeps = False
             return kept.seated
         self._leave()
@@ -192,7 +192,7 @@ class LaneKeeper:
         scratch = self._directory.scratch_of(lease.attempt)
         limit = self._settings.dead_man_seconds
         seated = game.Seated(self._fork_server, own, scratch, lock, limit)
-        self._kept = _Seats(lease.match, lease.attempt, seated)
+        self._kept = _Seats((lease.match, lease.run), lease.attempt, seated)
         return seated
 
     def _leave(self) -> None:
@@ -202,9 +202,10 @@ class LaneKeeper:
             self._directory.forget_scratch(self._kept.attempt)
             self._kept = None
 
-    def _spec(self, match: str) -> orders.Spec | None:
+    def _spec(self, lease: lanes.Lease) -> orders.Spec | None:
+        match = (lease.match, lease.run)
         if match not in self._specs:
-            text = self._lanes.spec(match)
+            text = self._lanes.spec(lease.match)
             if text is None:
                 return None
             if len(self._specs) == SPECS:
@@ -234,7 +235,7 @@ class LaneKeeper:
 class _Seats(NamedTuple):
     """A referee and a dead man, and the match and the first attempt that they were started for."""
 
-    match: str
+    match: tuple[str, str]  # and its opening
     attempt: str
     seated: game.Seated
 
@@ -376,6 +377,7 @@ def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
         worker=claim.worker,
         host=claim.host,
         deadline_ms=0,
+        run=dealt.run,
     )
 
 

@@ -23,7 +23,7 @@
 -- ARGV 1 hall  2 lane  3 attempt  4 worker  5 host  6 ttl (ms)
 --      7 lead: entries that may wait for the mirror  8 reason while an official game waits
 --      9 most games; more than one keep pairs whole  10 most leases of others to end
--- Reply {'dealt', token, match, games}  now, or earlier by the same attempt
+-- Reply {'dealt', token, match, games, run}  now, or earlier by the same attempt
 --       {'busy', attempt}  {'held', reason}  {'not-ready'}
 
 local hall, lane, attempt = ARGV[1], ARGV[2], ARGV[3]
@@ -44,7 +44,7 @@ if own then
   local lease = cjson.decode(own)
   local current = epoch_of(lease.token) == epoch
   if lease.attempt == attempt and current then
-    return {'dealt', lease.token, lease.match, lease.games}
+    return {'dealt', lease.token, lease.match, lease.games, lease.run}
   end
   if tonumber(lease.deadline) < now or not current then lapse(lane, lease) end
 end
@@ -110,4 +110,4 @@ redis.call('HSET', KEYS[6], lane, cjson.encode({attempt = attempt, token = token
   games = dealt, run = chosen.run, worker = ARGV[4], host = ARGV[5], ttl = ARGV[6],
   deadline = deadline}))
 redis.call('ZADD', KEYS[7], deadline, lane)
-return {'dealt', token, turn, dealt}
+return {'dealt', token, turn, dealt, chosen.run}

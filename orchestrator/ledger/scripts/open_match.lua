@@ -13,8 +13,16 @@
 -- ARGV 1 match  2 what claims look at (JSON)  3 specification  4 next  5 games to deal again  6 entry that
 --      its mirror ends at  7 test_opened (JSON)  8 schema version  9 by
 -- Reply {'opened'}
+--       {'elsewhere'}  it is open with another specification, or a mirror elsewhere has more of it
 
 local match = ARGV[1]
+local before = redis.call('HGET', KEYS[1], match)
+if before then
+  local mirrored = tonumber(redis.call('HGET', KEYS[9], match) or '0')
+  if redis.call('HGET', KEYS[2], match) ~= ARGV[3] or mirrored > tonumber(ARGV[6]) then
+    return {'elsewhere'}
+  end
+end
 -- A newcomer begins beside the others of its priority: what they had before is no debt.
 local facts, least = cjson.decode(ARGV[2]), nil
 for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
@@ -24,9 +32,9 @@ for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
     least = turns
   end
 end
-local before = redis.call('HGET', KEYS[1], match)
 local known = before and cjson.decode(before)
-facts.run = known and known.run or text(redis.call('INCR', KEYS[8]))
+-- The counter alone would name two openings alike in a Redis that came back with less than it had.
+facts.run = known and known.run or text(redis.call('INCR', KEYS[8])) .. '.' .. text(now_ms())
 facts.kind = table.concat({string.gsub(facts.halls, ' ', ',') .. '', text(facts.threads),
   text(facts.memory_mb), text(facts.gpus), text(facts.nps), facts.one_node and '1' or '0'}, '/')
 if known then
