@@ -182,7 +182,7 @@ class Keeper:
             if why := _wrong(entry, MOST):
                 raise errors.LedgerDamagedError(
                     f"{self._mirror.path}: line {entry.seq} ({entry.kind}) cannot be counted:"
-                    f" {why}; move the folder away, and the match begins anew"
+                    f" {why}; move the folder away, and the match begins again from game 1"
                 )
             self._fold(entry)
             self._end = entry.line()
