@@ -71,17 +71,17 @@ def _launch(entry: contract.Entry) -> dict[str, Any]:
 
 
 def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: data[key] for key in _TELLING if data.get(key)}
+    details = {key: data[key] for key in _TELLING if data.get(key)}
     if kind == amendments.ENGINE_REPLACED:
-        told |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
+        details |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
     if kind in {submissions.ENGINE_UPDATED, submissions.ENGINE_ADDED} and data["engine"]["version"]:
-        told["version"] = data["engine"]["version"]
+        details["version"] = data["engine"]["version"]
     if kind == amendments.BOOK_MENDED:
-        told["exits"] = len(data["exits"])
+        details["exits"] = len(data["exits"])
     if kind == amendments.GAMES_IMPORTED:
-        told["games"] = len(data["games"])
+        details["games"] = len(data["games"])
     if kind == entries.GAME_ADJUDICATED:
-        told["result"] = data["finished"]["result"]
+        details["result"] = data["finished"]["result"]
     for key in ("at_ms", "opens_at_ms"):
-        told |= {key: data[key]} if key in data else {}
-    return told
+        details |= {key: data[key]} if key in data else {}
+    return details

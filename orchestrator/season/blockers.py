@@ -27,7 +27,7 @@ def waits(state: State) -> list[dict[str, Any]]:
     """
     if state.over or state.running is not None:
         return []
-    return [_EMPTY | {"since_ms": state.at_ms} | told for told in _told(state)]
+    return [_EMPTY | {"since_ms": state.at_ms} | blocker for blocker in _told(state)]
 
 
 _EMPTY = {"event": "", "game": "", "reason": "", "until_ms": None}
@@ -71,7 +71,7 @@ def coming(state: State) -> dict[str, Any] | None:
     if name is not None:
         game = state.games[name]
         event = state.events[game.event]
-        players = [orders.pinned(state, event, one).name for one in (game.white, game.black)]
+        players = [orders.pinned(state, event, engine).name for engine in (game.white, game.black)]
         return _coming(event, game.id, game.round, players)
     coming = _coming_event(state)
     return None if coming is None else _coming(coming, "", "", _players(state, coming))
@@ -81,12 +81,12 @@ def _behind(state: State, running: str) -> str | None:
     """Return the first open game that is paired behind the one in flight, of its event."""
     event = state.events[state.games[running].event]
     waiting = (state.games[name] for name in event.order[event.cursor :])
-    return next((one.id for one in waiting if one.open and one.id != running), None)
+    return next((game.id for game in waiting if game.open and game.id != running), None)
 
 
 def _coming(event: events.EventState, game: str, round_: str, engines: list[str]) -> dict[str, Any]:
-    told = {"event": event.id, "event_name": event.spec.name, "game": game, "round": round_}
-    return told | {"engines": engines}
+    next_game = {"event": event.id, "event_name": event.spec.name, "game": game, "round": round_}
+    return next_game | {"engines": engines}
 
 
 def _coming_event(state: State) -> events.EventState | None:

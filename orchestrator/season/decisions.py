@@ -71,8 +71,8 @@ def _leads(
     first, size = tied[0].rank, len(event.rows)
     places = range(first, first + len(tied))
     if event.parts is not None:  # a playoff: its places are those of the tie
-        return [event.leads[place - 1] for place in places]
-    leads = [destinations(season, event.spec, place, size) for place in places]
+        return [event.leads[rank - 1] for rank in places]
+    leads = [destinations(season, event.spec, rank, size) for rank in places]
     if tied[0].engine in event.excluded and vacancies.may_be_empty(event):
         # Who is disqualified has no claim to a promoted place: that is a question of its own.
         ways = frozenset(f"to {promotion.to}" for promotion in event.spec.promote)
@@ -88,11 +88,11 @@ def _needed(leads: Sequence[frozenset[str]]) -> int:
 def _about(first: int, leads: Sequence[frozenset[str]]) -> str:
     """Name the places and what they lead to, such as ``place 4: to l1; place 5: …``."""
     rest = _without(frozenset().union(*leads))
-    told = []
-    for place, lead in enumerate(leads, start=first):
-        words = sorted("its seed" if way == f"place {place}" else way for way in lead)
-        told.append(f"place {place}: {', '.join(words) or rest}")
-    return "; ".join(told)
+    clauses = []
+    for rank, lead in enumerate(leads, start=first):
+        outcomes = sorted("its seed" if way == f"place {rank}" else way for way in lead)
+        clauses.append(f"place {rank}: {', '.join(outcomes) or rest}")
+    return "; ".join(clauses)
 
 
 def _without(leads: frozenset[str]) -> str:
@@ -112,7 +112,7 @@ def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
                 return True
             continue
         places = range(asked.place, asked.place + len(asked.engines))
-        taken = [place for place in places if place in promotion.places]
+        taken = [rank for rank in places if rank in promotion.places]
         asks = event.spec.seeding_ties == "organizers"
         ordered = asks and asked.place <= event.spec.seeding_places
         if taken and (len(taken) < len(places) or ordered):
@@ -148,10 +148,10 @@ def decide(
     asked about, too few of them, or an answer without a reason.
     """
     state.require_unfinished()
-    asked = next((one for one in outstanding(state) if one.decision == decision), None)
+    asked = next((needed for needed in outstanding(state) if needed.decision == decision), None)
     if asked is None:
-        known = ", ".join(one.decision for one in outstanding(state)) or "none"
-        raise errors.RefusedError(f"no decision {decision!r} is awaited; awaited: {known}")
+        awaited = ", ".join(needed.decision for needed in outstanding(state)) or "none"
+        raise errors.RefusedError(f"no decision {decision!r} is awaited; awaited: {awaited}")
     if asked.to:
         return vacancy_answer.decide(state, asked, choose, name, reason)
     _check_answer(asked, choose, reason)

@@ -67,9 +67,9 @@ def final_standings(
                 best.setdefault(row.engine, (rank, event_id))
         for _, same in itertools.groupby(best, key=lambda engine: best[engine][0]):
             tied = list(same)
-            told = [engine for engine in order if engine in tied]
-            rest = [engine for engine in tied if engine not in told]
-            for engine in (*told, *rest):
+            ordered = [engine for engine in order if engine in tied]
+            rest = [engine for engine in tied if engine not in ordered]
+            for engine in (*ordered, *rest):
                 level = tuple(other for other in rest if other != engine and engine in rest)
                 rank, event_id = best[engine]
                 placings.append(Placing(len(placings) + 1, engine, event_id, rank, level))
@@ -86,7 +86,10 @@ def require_parted(placings: Sequence[Placing], top: int, placed: int) -> None:
     for first, *others in _ties(placings):
         last = others[-1].place
         if first.place <= placed or first.place <= top < last:
-            level = ", ".join(f"{one.engine} ({one.event}, {one.rank})" for one in (first, *others))
+            level = ", ".join(
+                f"{placing.engine} ({placing.event}, {placing.rank})"
+                for placing in (first, *others)
+            )
             count = (
                 min(last, max(top if first.place <= top < last else 0, placed)) - first.place + 1
             )
@@ -100,7 +103,9 @@ def require_parted(placings: Sequence[Placing], top: int, placed: int) -> None:
 
 def _ties(placings: Sequence[Placing]) -> Iterator[list[Placing]]:
     """Yield those who are level with each other, where there are any."""
-    for _, same in itertools.groupby(placings, key=lambda one: {one.engine, *one.level}):
+    for _, same in itertools.groupby(
+        placings, key=lambda placing: {placing.engine, *placing.level}
+    ):
         tied = list(same)
         if len(tied) > 1:
             yield tied
@@ -118,12 +123,12 @@ def _tiers(state: season_state.SeasonState) -> list[list[events.EventState]]:
 
 def relegations(state: season_state.SeasonState) -> dict[str, tuple[str, str]]:
     """Return for each relegated engine the event it leaves and the one it goes to, or ''."""
-    found = {}
+    moves = {}
     for event in state.events.values():
         if event.spec.relegate:
             for row in event.rows[-event.spec.relegate :]:
-                found[row.engine] = (event.id, _below(state, event.spec, row.engine))
-    return found
+                moves[row.engine] = (event.id, _below(state, event.spec, row.engine))
+    return moves
 
 
 def _below(state: season_state.SeasonState, event: model.Event, engine: str) -> str:

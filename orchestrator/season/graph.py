@@ -247,7 +247,7 @@ def _node_state(state: season_state.SeasonState, game: events.Game, passing: _Pa
 
 def _game(state: season_state.SeasonState, game: events.Game, passing: _Passing) -> Node:
     event = state.events[game.event]
-    white, black = (orders.pinned(state, event, one).name for one in (game.white, game.black))
+    white, black = (orders.pinned(state, event, engine).name for engine in (game.white, game.black))
     label = f"{game.round} {white} - {black}"
     if state.dropped(game):
         label = f"{label} cancelled"

@@ -58,17 +58,19 @@ def judge(
     case = _case(state, plies)
     order = orders.game_order(state, case.game.id)
     reached = case.plies[-1].ply if case.plies else 0
-    if reached < (known := max(played, case.lost.ended.ply)):
-        unknown = f"of {known} plies {reached} are left: the others are lost, or of another version"
+    if reached < (expected := max(played, case.lost.ended.ply)):
+        unknown = (
+            f"of {expected} plies {reached} are left: the others are lost, or of another version"
+        )
         asked = interruption.Verdict(Scenario.ASK, None, unknown)
         return _drafts(state, case._replace(plies=_sound(order, case)), asked)
     try:
-        found = interruption.facts(order, case.plies, prober)
+        position = interruption.facts(order, case.plies, prober)
     except (errors.BookError, errors.LedgerDamagedError) as error:
         unreadable = f"the plies cannot be played: {error}"
         asked = interruption.Verdict(Scenario.ASK, None, unreadable)
         return _drafts(state, case._replace(plies=_sound(order, case)), asked)
-    return judged_by(state, found, plies, prober)
+    return judged_by(state, position, plies, prober)
 
 
 def judged_by(
@@ -95,8 +97,8 @@ def answer(
     state.require_unfinished()
     game = state.games.get(question.removesuffix(ASKED))
     if game is None or not question.endswith(ASKED) or not game.asks:
-        known = ", ".join(outstanding(state)) or "none"
-        raise errors.RefusedError(f"no question {question!r} is open; open: {known}")
+        questions = ", ".join(outstanding(state)) or "none"
+        raise errors.RefusedError(f"no question {question!r} is open; open: {questions}")
     if not reason:
         raise errors.UsageError("a decision of the organizers needs --reason")
     if choice not in ANSWERS:
@@ -130,8 +132,8 @@ def _case(state: season_state.SeasonState, plies: Sequence[contract.PlyRecord]) 
     assert state.lost is not None  # the callers look first
     game = state.game(state.lost.ended.game)
     before = game.progress.plies if game.progress else ()
-    known = {ply.ply: ply for ply in (*before, *plies)}
-    whole = tuple(known[number] for number in sorted(known))
+    by_ply = {ply.ply: ply for ply in (*before, *plies)}
+    whole = tuple(by_ply[number] for number in sorted(by_ply))
     return _Case(game, state.lost, whole, state.events[game.event].spec.interruptions)
 
 
@@ -170,7 +172,7 @@ def _progress(case: _Case, verdict: interruption.Verdict) -> contract.Progress:
     nothing: dict[contract.Side, int | None] = {"white": None, "black": None}
     clocks = nothing if last is None else _clocks(case, last, given)
     plies = () if scenario is Scenario.RESTARTED else case.plies
-    told = contract.Interruption(
+    interrupted = contract.Interruption(
         attempt=ended.attempt,
         ply=case.plies[-1].ply if case.plies else 0,
         cause=ended.cause,
@@ -184,7 +186,7 @@ def _progress(case: _Case, verdict: interruption.Verdict) -> contract.Progress:
         white_clock_ns=clocks["white"] if plies else None,
         black_clock_ns=clocks["black"] if plies else None,
         started_ms=before.started_ms if before else case.lost.started_ms,
-        interruptions=(*(before.interruptions if before else ()), told),
+        interruptions=(*(before.interruptions if before else ()), interrupted),
     )
 
 
@@ -215,8 +217,8 @@ def _after(state: season_state.SeasonState, case: _Case, scenario: Scenario) -> 
         wished = case.lost.then or case.rules.when
         if wished != "end-of-round":
             return ""
-        later = [one for one in later if _same_round(case.game, state.game(one))]
-    waiting = [one for one in later if state.game(one).open]
+        later = [later_id for later_id in later if _same_round(case.game, state.game(later_id))]
+    waiting = [later_id for later_id in later if state.game(later_id).open]
     return waiting[-1] if waiting else ""
 
 
@@ -231,7 +233,9 @@ def _answered(
     state: season_state.SeasonState, game: events.Game, choice: str, name: str, reason: str
 ) -> list[contract.Draft]:
     assert game.progress is not None  # a game that asks has been interrupted
-    result = next((one for one in RESULTS if one == choice), None)  # None: it is resumed
+    result = next(
+        (allowed for allowed in RESULTS if allowed == choice), None
+    )  # None: it is resumed
     last = game.progress.interruptions[-1]
     fact = entries.AttemptJudged(
         game=game.id,

@@ -94,7 +94,7 @@ def interruptions(state: season_state.SeasonState) -> list[dict[str, Any]]:
             "game": game.id,
             "asks": game.asks,
             "ply": game.progress.ply,
-            "told": [one.model_dump(mode="json") for one in game.progress.interruptions],
+            "told": [record.model_dump(mode="json") for record in game.progress.interruptions],
         }
         for game in state.interrupted()
         if game.progress is not None
@@ -123,19 +123,21 @@ def event(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
 def _event(
     state: season_state.SeasonState, event_id: str, done: progress.Progress
 ) -> dict[str, Any]:
-    found = state.events[event_id]
+    event_state = state.events[event_id]
     return {
-        "event": found.id,
-        "name": found.spec.name,
-        "status": found.status.value,
-        "format": found.spec.format.kind,
-        "time_control": str(found.spec.time_control),  # as PGN writes it
-        "time_control_words": wording.control(found.spec.time_control),
-        "opens_at_ms": found.opens_at_ms,
-        "entrants": [name(state, engine, found.id) for engine in found.entrants],
-        "substitutes": dict(found.substitutes),
-        "excused": {name(state, engine, found.id): n for engine, n in found.excused.items()},
-        "excused_allowed": found.spec.interruptions.excused_flags,
+        "event": event_state.id,
+        "name": event_state.spec.name,
+        "status": event_state.status.value,
+        "format": event_state.spec.format.kind,
+        "time_control": str(event_state.spec.time_control),  # as PGN writes it
+        "time_control_words": wording.control(event_state.spec.time_control),
+        "opens_at_ms": event_state.opens_at_ms,
+        "entrants": [name(state, engine, event_state.id) for engine in event_state.entrants],
+        "substitutes": dict(event_state.substitutes),
+        "excused": {
+            name(state, engine, event_state.id): n for engine, n in event_state.excused.items()
+        },
+        "excused_allowed": event_state.spec.interruptions.excused_flags,
         "games": {"played": done.played, "total": done.total},
         "remaining_seconds": round(done.remaining_seconds, 1),
     }
@@ -144,26 +146,26 @@ def _event(
 def standings(state: season_state.SeasonState, event_id: str) -> dict[str, Any]:
     """Return an event's table with every tiebreak number, and its crosstable's cells."""
     lines = crosstable.crosstable(state, event_id)
-    told = table(state, event_id, [line.row for line in lines])
-    for row, line in zip(told["rows"], lines, strict=True):
+    document = table(state, event_id, [line.row for line in lines])
+    for row, line in zip(document["rows"], lines, strict=True):
         row["results"] = [None if cell is None else cell.text for cell in line.cells]
-    return told
+    return document
 
 
 def table(
     state: season_state.SeasonState, event_id: str, rows: Iterable[standings_.Row]
 ) -> dict[str, Any]:
     """Return an event's table with every tiebreak number."""
-    found = state.events[event_id]
-    ranked = found.status is events.Status.RANKED
-    undecided = len(list(decisions.questions(state.launched.season, found))) if ranked else 0
+    event_state = state.events[event_id]
+    ranked = event_state.status is events.Status.RANKED
+    undecided = len(list(decisions.questions(state.launched.season, event_state))) if ranked else 0
     return {
-        "event": found.id,
-        "name": found.spec.name,
-        "status": found.status.value,
+        "event": event_state.id,
+        "name": event_state.spec.name,
+        "status": event_state.status.value,
         "final": ranked and not undecided,
         "open_decisions": undecided,
-        "chain": [criterion.value for criterion in found.spec.tiebreaks],
+        "chain": [criterion.value for criterion in event_state.spec.tiebreaks],
         "rows": [_row(state, event_id, row) for row in rows],
     }
 
@@ -201,21 +203,21 @@ def schedule(state: season_state.SeasonState, event_id: str, now_ms: int) -> lis
 
 def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
     """Return a paired game, with its result and opening once it is finished."""
-    found = state.game(game_id)
-    played = found.finished
-    running = state.running if state.running and state.running.game == found.id else None
+    paired = state.game(game_id)
+    played = paired.finished
+    running = state.running if state.running and state.running.game == paired.id else None
     row: dict[str, Any] = {
-        "game": found.id,
-        "event": found.event,
-        "number": found.number,
-        "round": found.round,
-        "white": name(state, found.white, found.event),
-        "black": name(state, found.black, found.event),
+        "game": paired.id,
+        "event": paired.event,
+        "number": paired.number,
+        "round": paired.round,
+        "white": name(state, paired.white, paired.event),
+        "black": name(state, paired.black, paired.event),
         "running": running is not None,
         "result": None,
-        "cancelled": state.dropped(found),
-        "annulled": not {found.white, found.black}.isdisjoint(
-            state.events[found.event].tally.excluded
+        "cancelled": state.dropped(paired),
+        "annulled": not {paired.white, paired.black}.isdisjoint(
+            state.events[paired.event].tally.excluded
         ),
     }
     if running is not None:
@@ -230,8 +232,8 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
             "started_ms": played.started_ms,
             "duration_seconds": round((played.ended_ms - played.started_ms) / 1000, 1),
             "attempt": played.attempt,
-            "interruptions": len(found.progress.interruptions) if found.progress else 0,
-            "opening": _opening(state, found),
+            "interruptions": len(paired.progress.interruptions) if paired.progress else 0,
+            "opening": _opening(state, paired),
         }
     return row
 

@@ -34,8 +34,8 @@ def mend_book(
     _need(reason)
     disqualification.require_still(state)
     if book not in state.books:
-        known = ", ".join(state.books) or "none"
-        raise errors.RefusedError(f"no book {book!r} in this season; there are {known}")
+        book_names = ", ".join(state.books) or "none"
+        raise errors.RefusedError(f"no book {book!r} in this season; there are {book_names}")
     numbers = _undealt(state, book, games)
     fresh = _fresh(state, book, exits, numbers)
     if len(fresh) < len(numbers):
@@ -160,10 +160,10 @@ def host_away(
         raise errors.RefusedError(f"{host} is away already ({state.away[host].reason})")
     unknown = [engine for engine in engines if engine not in state.engines]
     if unknown or not engines:
-        known = ", ".join(state.engines)
+        roster_names = ", ".join(state.engines)
         named = ", ".join(unknown) or "nobody"
         raise errors.UsageError(
-            f"--engine says who runs on {host}: found {named}; allowed: {known}"
+            f"--engine says who runs on {host}: found {named}; allowed: {roster_names}"
         )
     why = reason or f"told by {name}"
     fact = amendments.HostAway(host=host, engines=tuple(engines), reason=why, name=name)
@@ -175,8 +175,8 @@ def host_back(
 ) -> list[contract.Draft]:
     """Tell the season that a host is back: what waited for it is played next."""
     if host not in state.away:
-        known = ", ".join(state.away) or "none"
-        raise errors.RefusedError(f"{host!r} is not away; hosts that are: {known}")
+        away_hosts = ", ".join(state.away) or "none"
+        raise errors.RefusedError(f"{host!r} is not away; hosts that are: {away_hosts}")
     fact = amendments.HostBack(host=host, reason=reason, name=name)
     return [contract.Draft.of(amendments.HOST_BACK, fact)]
 

@@ -41,8 +41,8 @@ def update(
     _require_reason(state, reason)
     engine = roster.spec(entry)
     if engine.id not in state.engines:
-        known = ", ".join(state.engines)
-        raise errors.RefusedError(f"no engine {engine.id!r} in this season; there are {known}")
+        engine_ids = ", ".join(state.engines)
+        raise errors.RefusedError(f"no engine {engine.id!r} in this season; there are {engine_ids}")
     coming = windows.require_open(state, engine.id, event_id, now_ms)
     if entries_of(state).get(engine.id) == entry:
         raise errors.RefusedError(f"{engine.id} is what this entry says already")
@@ -169,8 +169,8 @@ def _not_unique(state: season_state.SeasonState, entry: model.EngineEntry, engin
         for i, other in entries_of(state).items()
         if i != engine and other.neural is not None and not other.exception
     ]
-    found = eligibility.clash(entry, others)
-    return f"{found}; allowed: {eligibility.ALLOWED}" if found else ""
+    problem = eligibility.clash(entry, others)
+    return f"{problem}; allowed: {eligibility.ALLOWED}" if problem else ""
 
 
 def _wrong_competition(entry: model.EngineEntry, coming: list[events.EventState]) -> str:

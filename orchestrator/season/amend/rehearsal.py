@@ -23,12 +23,12 @@ def field(state: season_state.SeasonState, event_id: str) -> list[str]:
     if event.entrants:
         return list(event.entrants)
     roster = [engine.id for engine in state.launched.engines]
-    found = [event.seat(name) for name in (*plan.listed(event.spec, roster), *event.added)]
+    entrants = [event.seat(name) for name in (*plan.listed(event.spec, roster), *event.added)]
     for source in plan.sources(state.launched.season, event_id):
         arrival = event.arrivals.get(source.event)
         coming = field(state, source.event) if arrival is None else arrival.engines
-        found += map(event.seat, coming)
-    return list(dict.fromkeys(found))
+        entrants += map(event.seat, coming)
+    return list(dict.fromkeys(entrants))
 
 
 def game_orders(
@@ -54,7 +54,9 @@ def _order(
     event = state.events[event_id]
     spec = event.spec
     shuffled = spec.variant == "fischerandom"
-    white, black = (orders.engine_in(orders.pinned(state, event, one), spec.id) for one in pair)
+    white, black = (
+        orders.engine_in(orders.pinned(state, event, engine), spec.id) for engine in pair
+    )
     return contract.GameOrder(
         season=state.launched.id,
         season_name=state.launched.season.name,

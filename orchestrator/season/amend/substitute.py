@@ -67,8 +67,8 @@ def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
 def _check_substitute(
     state: season_state.SeasonState, event: events.EventState, substitute: contract.EngineSpec
 ) -> None:
-    known = state.engines.get(substitute.id)
-    if known is not None and known != substitute:
+    registered = state.engines.get(substitute.id)
+    if registered is not None and registered != substitute:
         raise errors.RefusedError(
             f"{substitute.id} is in the season with other settings; name it by its id alone"
         )
@@ -106,7 +106,9 @@ def require_seat(
         require_competition(event.spec, entry)
     season = state.launched.season
     for name in _reached(season, event.id):
-        own = set(plan.listed(season.event(name), [one.id for one in state.launched.engines]))
+        own = set(
+            plan.listed(season.event(name), [entrant.id for entrant in state.launched.engines])
+        )
         coming = _coming(state, name, without=besides) if name == event.id else own
         if engine in coming:
             raise errors.RefusedError(
@@ -144,12 +146,12 @@ def _require_one_way(
 
 def _reached(season: model.Season, event_id: str) -> list[str]:
     """Return an event, and those that engines may go on to from it."""
-    found, asked = [event_id], [event_id]
+    reached, asked = [event_id], [event_id]
     while asked:
-        new = [p.to for p in season.event(asked.pop()).promote if p.to not in found]
-        found += new
+        new = [p.to for p in season.event(asked.pop()).promote if p.to not in reached]
+        reached += new
         asked += new
-    return found
+    return reached
 
 
 def _coming(state: season_state.SeasonState, event_id: str, *, without: str) -> set[str]:
@@ -158,14 +160,14 @@ def _coming(state: season_state.SeasonState, event_id: str, *, without: str) -> 
     if event.entrants:
         return set(event.entrants)
     roster = [engine.id for engine in state.launched.engines]
-    found = {*plan.listed(event.spec, roster), *event.added}
+    possible = {*plan.listed(event.spec, roster), *event.added}
     for source in plan.sources(state.launched.season, event_id):
         arrival = event.arrivals.get(source.event)
         if arrival is not None:
-            found.update(arrival.engines)
+            possible.update(arrival.engines)
         elif source.event != without:
-            found |= _coming(state, source.event, without=without)
-    return set(map(event.seat, found))
+            possible |= _coming(state, source.event, without=without)
+    return set(map(event.seat, possible))
 
 
 def _games_of(

@@ -55,8 +55,8 @@ def _require_enough(
         if source.event in to.arrivals:
             field -= source.engines - len(to.arrivals[source.event].engines)
         elif before is event:
-            (promotion,) = (one for one in event.spec.promote if one.to == to.id)
-            field -= sum(not vacancies.taker(event, to.id, place) for place in promotion.places)
+            (promotion,) = (candidate for candidate in event.spec.promote if candidate.to == to.id)
+            field -= sum(not vacancies.taker(event, to.id, rank) for rank in promotion.places)
     allowed = registry.field_error(to.spec.format, field)
     if allowed is not None:
         raise errors.RefusedError(
@@ -73,14 +73,14 @@ def _require_free(
 ) -> None:
     """Raise ``RefusedError`` for an engine that cannot take the place."""
     if engine not in state.engines:
-        known = ", ".join(state.engines)
-        raise errors.RefusedError(f"no engine {engine!r} in this season; there are {known}")
-    (promotion,) = (one for one in event.spec.promote if one.to == to.id)
+        engine_ids = ", ".join(state.engines)
+        raise errors.RefusedError(f"no engine {engine!r} in this season; there are {engine_ids}")
+    (promotion,) = (candidate for candidate in event.spec.promote if candidate.to == to.id)
     going = {
-        vacancies.taker(event, to.id, place)
-        for place in promotion.places
-        if event.rows[place - 1].engine not in event.excluded
-        or vacancies.decision_id(event, to.id, place) in event.answers
+        vacancies.taker(event, to.id, rank)
+        for rank in promotion.places
+        if event.rows[rank - 1].engine not in event.excluded
+        or vacancies.decision_id(event, to.id, rank) in event.answers
     }
     if engine in going:
         raise errors.RefusedError(f"{engine} goes on to {to.id} already, by another place")

@@ -26,8 +26,8 @@ def references(season: model.Season, engines: Sequence[str]) -> Iterator[problem
     """Yield names that lead nowhere, names used twice, and events that form a circle."""
     ids = [event.id for event in season.events]
     for event_id in sorted({event_id for event_id in ids if ids.count(event_id) > 1}):
-        found = f"{event_id!r} for {ids.count(event_id)} events"
-        yield problems.Problem(f"[event {event_id}] id", found, "one id for each event")
+        actual = f"{event_id!r} for {ids.count(event_id)} events"
+        yield problems.Problem(f"[event {event_id}] id", actual, "one id for each event")
     for event in season.events:
         yield from _promotions(event, ids)
         yield from _seeding(season, event)
@@ -57,24 +57,26 @@ def _promotions(event: model.Event, ids: Sequence[str]) -> Iterator[problems.Pro
 def _seeding(season: model.Season, event: model.Event) -> Iterator[problems.Problem]:
     where = f"[event {event.id}]"
     if event.start_position and event.book is None:
-        found = "start_position = true without a book"
-        yield problems.Problem(f"{where} start_position", found, "a book for the other openings")
+        actual = "start_position = true without a book"
+        yield problems.Problem(f"{where} start_position", actual, "a book for the other openings")
     if event.double_random and (event.variant != "fischerandom" or event.book is not None):
-        found = "double_random = true with a book or in standard chess"
-        yield problems.Problem(f"{where} double_random", found, 'variant = "fischerandom", no book')
+        actual = "double_random = true with a book or in standard chess"
+        yield problems.Problem(
+            f"{where} double_random", actual, 'variant = "fischerandom", no book'
+        )
     if not isinstance(event.seeding, tuple):
         return
     coming = [
-        f"{other.id}.{place}"
+        f"{other.id}.{rank}"
         for other in season.events
         for promotion in other.promote
         if promotion.to == event.id
-        for place in promotion.places
+        for rank in promotion.places
     ]
     if sorted(event.seeding) != sorted(coming):
-        found = ", ".join(event.seeding) or "nothing"
+        actual = ", ".join(event.seeding) or "nothing"
         allowed = f"each place that goes on to {event.id} once: {', '.join(coming) or 'none'}"
-        yield problems.Problem(f"{where} seeding", found, allowed)
+        yield problems.Problem(f"{where} seeding", actual, allowed)
 
 
 def _listed(
@@ -85,15 +87,15 @@ def _listed(
     named = event.entrants if isinstance(event.entrants, tuple) else ()
     for entrant in named:
         if entrant in dropped:
-            found = f"{entrant!r}, who is dropped: {dropped[entrant]}"
-            yield problems.Problem(where, found, "engines in development (CUP-1c, FRC-1c)")
+            actual = f"{entrant!r}, who is dropped: {dropped[entrant]}"
+            yield problems.Problem(where, actual, "engines in development (CUP-1c, FRC-1c)")
         elif entrant not in engines:
             yield problems.Problem(where, repr(entrant), ", ".join(engines))
     for entrant in named or plan.listed(event, engines):
         own = competitions.get(entrant, event.competition)
         if event.competition is not None and own != event.competition:
-            found = f"{entrant!r} of the {own} competition"
-            yield problems.Problem(where, found, f"engines of {event.competition} (S17-2)")
+            actual = f"{entrant!r} of the {own} competition"
+            yield problems.Problem(where, actual, f"engines of {event.competition} (S17-2)")
     if len(set(named)) < len(named):
         yield problems.Problem(where, "an engine twice", "each engine once")
     for engine in event.odds:
@@ -112,13 +114,13 @@ def _chain(event: model.Event) -> Iterator[problems.Problem]:
         yield problems.Problem(where, f"{last} at the end", allowed)
     for criterion in last_word:
         if criterion in event.tiebreaks[:-1]:
-            found = f'"{criterion}" before the end'
-            yield problems.Problem(where, found, "it as the last criterion")
+            actual = f'"{criterion}" before the end'
+            yield problems.Problem(where, actual, "it as the last criterion")
 
 
 def _adjudication(event: model.Event) -> Iterator[problems.Problem]:
-    for rule, found, allowed in adjudications.doubts(event.adjudication, event.limits):
-        yield problems.Problem(f"[event {event.id}] adjudication.{rule}", found, allowed)
+    for rule, actual, allowed in adjudications.doubts(event.adjudication, event.limits):
+        yield problems.Problem(f"[event {event.id}] adjudication.{rule}", actual, allowed)
 
 
 def unboxed(entry: model.EngineEntry) -> str:
@@ -135,23 +137,23 @@ def _boxes(season: model.Season) -> Iterator[problems.Problem]:
             yield problems.Problem(where, wrong, "the name of the GPU box it runs on (S17-2b)")
         if entry.box and season.sandbox:
             where = f"[roster.engine {roster.id_of(entry)}] box"
-            found = f"{entry.box!r} in a season with sandbox = {season.sandbox!r}"
-            yield problems.Problem(where, found, "no box: none gives its engines a sandbox")
+            actual = f"{entry.box!r} in a season with sandbox = {season.sandbox!r}"
+            yield problems.Problem(where, actual, "no box: none gives its engines a sandbox")
 
 
 def _circle(season: model.Season) -> Iterator[problems.Problem]:
-    known = {event.id for event in season.events}
+    event_ids = {event.id for event in season.events}
     arrows = {
-        event.id: {p.to for p in event.promote if p.to in known and p.to != event.id}
+        event.id: {p.to for p in event.promote if p.to in event_ids and p.to != event.id}
         for event in season.events
     }
     try:
         graphlib.TopologicalSorter(arrows).prepare()
     except graphlib.CycleError as error:
         circle = list(reversed(error.args[1]))
-        found = "a circle: " + " → ".join(circle)
+        actual = "a circle: " + " → ".join(circle)
         where = f"[event {circle[0]}] promote"
-        yield problems.Problem(where, found, "promotions that never lead back")
+        yield problems.Problem(where, actual, "promotions that never lead back")
 
 
 def size(season: model.Season, engines: int) -> Iterator[problems.Problem]:
@@ -175,20 +177,20 @@ def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Pr
         allowed = registry.field_error(event.format, size)
         if allowed is not None:
             where = f"[event {event.id}] entrants"
-            found = f"a field of {size}" if size else "nobody"
-            yield problems.Problem(where, found, allowed if size else _WAYS_IN)
+            actual = f"a field of {size}" if size else "nobody"
+            yield problems.Problem(where, actual, allowed if size else _WAYS_IN)
         for promotion in event.promote:
             if max(promotion.places) > size > 0:
                 key = "ranks" if promotion.ranks else "top"
-                found = f"{key} = {max(promotion.places)} in a field of {size}"
+                actual = f"{key} = {max(promotion.places)} in a field of {size}"
                 where = f"[event {event.id}] promote.{key}"
-                yield problems.Problem(where, found, f"{size} or less")
+                yield problems.Problem(where, actual, f"{size} or less")
         yield from winners(season, event, size)
         clash = ways.clash(event.id)
         if clash is not None:
-            found = f"{clash.engine!r}, who may also come from {clash.source}"
+            actual = f"{clash.engine!r}, who may also come from {clash.source}"
             allowed = "ways into the event that no engine can take twice"
-            yield problems.Problem(f"[event {event.id}] entrants", found, allowed)
+            yield problems.Problem(f"[event {event.id}] entrants", actual, allowed)
         yield from _relegated(event, size)
 
 
@@ -203,10 +205,10 @@ def winners(season: model.Season, event: model.Event, size: int) -> Iterator[pro
         best, last = min(promotion.places), max(promotion.places)
         wrong = best <= wins < last or promotion.top not in {0, wins}
         if wrong and promotion.to in rounds and last <= size:
-            found = str(promotion.top) if promotion.top else f"ranks {list(promotion.ranks)}"
+            actual = str(promotion.top) if promotion.top else f"ranks {list(promotion.ranks)}"
             yield problems.Problem(
                 f"[event {event.id}] promote.{'top' if promotion.top else 'ranks'}",
-                f"{found} to {promotion.to}, of a field of {size}",
+                f"{actual} to {promotion.to}, of a field of {size}",
                 f"the {wins} winners, or losers alone (CUP-2b, CUP-2e)",
             )
 
@@ -215,9 +217,9 @@ def _relegated(event: model.Event, size: int) -> Iterator[problems.Problem]:
     """Yield a field too small for those who leave it above and below."""
     above = max((max(promotion.places) for promotion in event.promote), default=0)
     if event.relegate and above + event.relegate > size:
-        found = f"{event.relegate} below place {above} in a field of {size}"
+        actual = f"{event.relegate} below place {above} in a field of {size}"
         where = f"[event {event.id}] relegate"
-        yield problems.Problem(where, found, f"{max(0, size - above)} or less")
+        yield problems.Problem(where, actual, f"{max(0, size - above)} or less")
 
 
 def openings(season: model.Season, engines: int, books: Books) -> Iterator[problems.Problem]:
@@ -233,9 +235,9 @@ def openings(season: model.Season, engines: int, books: Books) -> Iterator[probl
         if there == 0 or (needed > there and not season.books[name].repeat):
             every = len(books[name])
             same = f" ({every} with their repetitions)" if there < every else ""
-            found = f"{there} different lines{same} in {season.books[name].file}"
+            actual = f"{there} different lines{same} in {season.books[name].file}"
             allowed = f"{needed} or more for event {event_id}, or repeat = true"
-            yield problems.Problem(f"[books.{name}] file", found, allowed)
+            yield problems.Problem(f"[books.{name}] file", actual, allowed)
         elif (start := season.books[name].start) > there:
             yield problems.Problem(f"[books.{name}] start", str(start), f"1 to {there}, its lines")
         yield from _unplayable(season, season.event(event_id), name, books[name])
@@ -287,14 +289,14 @@ def _not_different(
     where = f"[books.{name}] file"
     for number, exit_ in enumerate(exits, start=1):
         if event.start_position and exit_.line == (None, ()):
-            found = f"the start position, which event {event.id} has already"
+            actual = f"the start position, which event {event.id} has already"
             allowed = "other openings: it is played once (start_position, S16-8a)"
-            yield problems.Problem(f"{where}, {named(number, exit_)}", found, allowed)
+            yield problems.Problem(f"{where}, {named(number, exit_)}", actual, allowed)
     if event.format.kind == "match" and not season.books[name].repeat:
         for number, before in repeated(exits):
-            found = f"the same as opening {before}"
+            actual = f"the same as opening {before}"
             allowed = f"different openings for event {event.id} (S16-8a), or repeat = true"
-            yield problems.Problem(f"{where}, {named(number, exits[number - 1])}", found, allowed)
+            yield problems.Problem(f"{where}, {named(number, exits[number - 1])}", actual, allowed)
 
 
 def _unplayable(
@@ -308,8 +310,8 @@ def _unplayable(
             boards.start_board(exit_, event.variant)
         except errors.BookError as error:
             where = f"[event {event.id}] variant"
-            found = f"{event.variant!r} with {season.books[name].file} ({error})"
-            yield problems.Problem(where, found, 'variant = "fischerandom", or another book')
+            actual = f"{event.variant!r} with {season.books[name].file} ({error})"
+            yield problems.Problem(where, actual, 'variant = "fischerandom", or another book')
             return
 
 
@@ -339,10 +341,10 @@ def frozen(
         for source, engine in itertools.product(plan.sources(season, event.id), engines):
             if _asked(engine, event.id) != _asked(engine, source.event):
                 where = f"[roster.engine {engine.id}] settings.{event.id}"
-                found = f"other settings than in {source.event}"
+                actual = f"other settings than in {source.event}"
                 clause = f" ({updates.clause})" if updates.clause else ""
                 allowed = f"the same as settings.{source.event}: nothing changes between them"
-                yield problems.Problem(where, found, allowed + clause)
+                yield problems.Problem(where, actual, allowed + clause)
 
 
 def _asked(engine: contract.EngineSpec, event: str) -> dict[str, str]:
@@ -366,9 +368,9 @@ def limits(
                 options = orders.engine_in(engine, event.id).options
                 for breach in rules.breaches(options, event.limits):
                     where = f"[roster.engine {engine.id}] option {breach.name}"
-                    found = f"{breach.value} in event {event.id}"
+                    actual = f"{breach.value} in event {event.id}"
                     allowed = f"{breach.limit} ({limits_clause(event)})"
-                    yield problems.Problem(where, found, allowed)
+                    yield problems.Problem(where, actual, allowed)
 
 
 def limits_clause(event: model.Event) -> str:

@@ -177,9 +177,9 @@ def _book_warnings(loaded: load.Loaded) -> Iterator[str]:
         for number, before in checks.repeated(exits):
             line = checks.named(number, exits[number - 1])
             yield f"[books.{name}] {line} is the same as opening {before}"
-    for one, other in itertools.combinations(lines, 2):
-        if lines[one] == lines[other]:
-            yield f"[books.{other}] holds the same openings as [books.{one}]"
+    for book, other in itertools.combinations(lines, 2):
+        if lines[book] == lines[other]:
+            yield f"[books.{other}] holds the same openings as [books.{book}]"
 
 
 def _ids(loaded: load.Loaded) -> tuple[str, ...]:

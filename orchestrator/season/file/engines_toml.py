@@ -26,9 +26,9 @@ def text(entries: Sequence[model.EngineEntry]) -> str:
 
 
 def _lines(entry: model.EngineEntry) -> Iterator[str]:
-    told = entry.model_dump(mode="json", exclude_defaults=True)
-    builds = told.pop("builds", None)
-    for key, value in told.items():
+    table = entry.model_dump(mode="json", exclude_defaults=True)
+    builds = table.pop("builds", None)
+    for key, value in table.items():
         yield f"{key} = {_value(builds if key == 'command' and builds else value)}"
 
 

@@ -54,8 +54,8 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     engines, wrong = roster.assemble(season.roster, find)
     engines = titles.seeded(season.title, engines)
     ids = [engine.id for engine in engines]
-    known = [*checks.references(season, ids), *checks.settings(season, engines)]
-    problems.refuse(file, [*wrong, *known])
+    contradictions = [*checks.references(season, ids), *checks.settings(season, engines)]
+    problems.refuse(file, [*wrong, *contradictions])
     settings = [*checks.limits(season, engines), *checks.frozen(season, engines)]
     problems.refuse(file, list(checks.size(season, len(ids))))
     problems.refuse(file, [*checks.fields(season, ids), *settings])
@@ -90,8 +90,8 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
     except OSError as error:
         raise errors.SeasonFileError(file, "the file", str(error), "a TOML file") from error
     except UnicodeDecodeError as error:
-        found = f"a letter that is not UTF-8 (byte {error.start + 1})"
-        raise errors.SeasonFileError(file, "the file", found, "TOML, saved as UTF-8") from error
+        actual = f"a letter that is not UTF-8 (byte {error.start + 1})"
+        raise errors.SeasonFileError(file, "the file", actual, "TOML, saved as UTF-8") from error
     except bounds.TooLargeError as error:
         limit = f"a TOML file of at most {bounds.SETTINGS_BYTES >> 20} MiB"
         raise errors.SeasonFileError(file, "the file", str(error), limit) from error
@@ -104,10 +104,10 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
 
 def _require_kind(file: str, raw: Mapping[str, Any], wanted: str) -> None:
     """Raise ``WrongFileError`` for a roster file in a season file's place, or the reverse."""
-    found = "a season file" if {"event", "roster"} & raw.keys() else "a roster file"
-    if found != wanted and raw.keys() & {"event", "roster", "engine"}:
-        message = f"this is {found}; {wanted} is wanted ({_KINDS[wanted]})"
-        raise errors.WrongFileError(file, "the file", found, wanted, message)
+    actual = "a season file" if {"event", "roster"} & raw.keys() else "a roster file"
+    if actual != wanted and raw.keys() & {"event", "roster", "engine"}:
+        message = f"this is {actual}; {wanted} is wanted ({_KINDS[wanted]})"
+        raise errors.WrongFileError(file, "the file", actual, wanted, message)
 
 
 def _validate(file: str, raw: dict[str, Any], shape: type[Shape]) -> Shape:
@@ -136,8 +136,8 @@ def _read_builds(entry: dict[str, Any]) -> None:
     """Read a command by host class: the build that asks least of a host is the command."""
     table = entry.get("command")
     if isinstance(table, dict) and table:
-        known = [name for name in builds.CLASSES if name in table] or list(table)
-        entry["builds"], entry["command"] = table, table[known[-1]]
+        host_classes = [name for name in builds.CLASSES if name in table] or list(table)
+        entry["builds"], entry["command"] = table, table[host_classes[-1]]
 
 
 def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.Opening, ...]:
@@ -147,8 +147,8 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
         content = bounds.content(source, bounds.BOOK_BYTES)
     except bounds.DAMAGED as error:  # ValueError: too large, or a NUL in the name
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        found = f"{book.file!r} ({why}; looked for in {path.parent.absolute()})"
-        raise errors.SeasonFileError(file, where, found, "a PGN or EPD file") from error
+        actual = f"{book.file!r} ({why}; looked for in {path.parent.absolute()})"
+        raise errors.SeasonFileError(file, where, actual, "a PGN or EPD file") from error
     kind = _kind(book)
     if kind is None:
         allowed = "a name ending in .pgn or .epd, or kind"

@@ -24,12 +24,12 @@ Finder: TypeAlias = Callable[[Sequence[str]], list[contract.EngineSpec]]
 
 def find_installed(names: Sequence[str]) -> list[contract.EngineSpec]:
     """Return those of the named programs that this machine has, by absolute path."""
-    found = []
+    installed = []
     for name in names:
         path = next(filter(None, (shutil.which(name, path=where) for where in _SEARCH)), None)
         if path is not None:
-            found.append(contract.EngineSpec(id=_slug(name), name=name, command=(path,)))
-    return found
+            installed.append(contract.EngineSpec(id=_slug(name), name=name, command=(path,)))
+    return installed
 
 
 def assemble(
@@ -41,8 +41,8 @@ def assemble(
     listed = {id_of(entry) for entry in roster.engines}
     wanted = len(engines) if roster.size is None else roster.size
     if roster.find and (roster.size is None or len(engines) < wanted):
-        found = [engine for engine in find(roster.find) if engine.id not in listed]
-        engines += found if roster.size is None else found[: wanted - len(engines)]
+        installed = [engine for engine in find(roster.find) if engine.id not in listed]
+        engines += installed if roster.size is None else installed[: wanted - len(engines)]
     fillers = [entry for entry in roster.fill if not entry.dropped]
     engines += [spec(entry) for entry in fillers[: max(0, wanted - len(engines))]]
     return tuple(engines), list(_problems(roster, engines))
@@ -154,11 +154,11 @@ def _size_problems(
             allowed = "size, which says how far to fill up"
             yield problems.Problem("[roster] fill", "fillers but no size", allowed)
     elif len(engines) > roster.size:
-        found = f"{roster.size}, but {len(engines)} engines are listed"
-        yield problems.Problem("[roster] size", found, f"{len(engines)} or more")
+        actual = f"{roster.size}, but {len(engines)} engines are listed"
+        yield problems.Problem("[roster] size", actual, f"{len(engines)} or more")
     elif len(engines) < roster.size:
-        found = f"{roster.size}, but only {len(engines)} engines are listed, found or fill in"
-        yield problems.Problem("[roster] size", found, f"{len(engines)}, or more engines")
+        actual = f"{roster.size}, but only {len(engines)} engines are listed, found or fill in"
+        yield problems.Problem("[roster] size", actual, f"{len(engines)}, or more engines")
     if not engines:
         yield problems.Problem("[roster] engine", "no engine", "two engines or more")
 

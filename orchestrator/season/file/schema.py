@@ -20,8 +20,8 @@ _NULL = {"type": "null"}
 
 def season() -> dict[str, Any]:
     """Return the JSON Schema of a season file."""
-    found = _of(model.Season)
-    tables = found["$defs"]
+    schema = _of(model.Season)
+    tables = schema["$defs"]
     rules = tables["Adjudication"]["properties"].keys() - {"rules"}
     for rule in rules:
         _lay_over(tables, tables["Adjudication"]["properties"][rule])
@@ -29,7 +29,7 @@ def season() -> dict[str, Any]:
     tables["Interruptions"] = _named(
         tables["Interruptions"], interruption.PRESETS, interruption_rules.BOUNDS
     )
-    return found
+    return schema
 
 
 def roster() -> dict[str, Any]:
@@ -38,8 +38,8 @@ def roster() -> dict[str, Any]:
 
 
 def _of(shape: type[contract.Message]) -> dict[str, Any]:
-    found = shape.model_json_schema(by_alias=True, mode="validation")
-    return {"$schema": DIALECT} | {key: _without_null(value) for key, value in found.items()}
+    schema = shape.model_json_schema(by_alias=True, mode="validation")
+    return {"$schema": DIALECT} | {key: _without_null(value) for key, value in schema.items()}
 
 
 def _without_null(value: Any) -> Any:
@@ -48,10 +48,10 @@ def _without_null(value: Any) -> Any:
         return [_without_null(item) for item in value if item != _NULL]
     if not isinstance(value, dict):
         return value
-    told = {key: _without_null(item) for key, item in value.items() if item is not None}
-    if len(told.get("anyOf", ())) == 1:
-        told |= told.pop("anyOf")[0]
-    return told
+    cleaned = {key: _without_null(item) for key, item in value.items() if item is not None}
+    if len(cleaned.get("anyOf", ())) == 1:
+        cleaned |= cleaned.pop("anyOf")[0]
+    return cleaned
 
 
 def _lay_over(tables: dict[str, Any], rule: dict[str, Any]) -> None:

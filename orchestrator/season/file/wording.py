@@ -47,8 +47,8 @@ def control(clock: contract.TimeControl) -> str:
     Less than a minute, or no number of half minutes, is written with units, as ``10s+200ms``.
     """
     limits = {"nodes": clock.nodes, "depth": clock.depth}
-    told = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
-    return " ".join([*_clock(clock), *told])
+    limit_texts = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+    return " ".join([*_clock(clock), *limit_texts])
 
 
 def _clock(control: contract.TimeControl) -> Iterator[str]:
@@ -105,13 +105,13 @@ def _extension(extension: model.Extension) -> str:
 
 def openings(event: model.Event, book: model.Book | None) -> str:
     """Say what an event's games begin with, and in which order: its exits, or start positions."""
-    told = f"book {event.book}, {_order(book)}" if book is not None else ""
+    book_text = f"book {event.book}, {_order(book)}" if book is not None else ""
     if event.variant == "fischerandom":
         kind = "double Chess960" if event.double_random else "Chess960"
-        return f"{kind}, {told or 'start positions by lot'}"
-    if not told:
+        return f"{kind}, {book_text or 'start positions by lot'}"
+    if not book_text:
         return "none, all games begin at the start position"
-    return f"{told}, the start position once" if event.start_position else told
+    return f"{book_text}, the start position once" if event.start_position else book_text
 
 
 def _order(book: model.Book) -> str:

@@ -130,8 +130,8 @@ def _crash_stays(game: events.Game, uncrashed: str) -> bool:
     """Say whether the crash in a game stays counted; raise ``RefusedError`` for one it has not."""
     crashed = crasher(game)
     if uncrashed and uncrashed != crashed:
-        found = f"{crashed} crashed in it" if crashed else "nobody crashed in it"
-        raise errors.RefusedError(f"{game.id} has no crash of {uncrashed!r} to take back: {found}")
+        actual = f"{crashed} crashed in it" if crashed else "nobody crashed in it"
+        raise errors.RefusedError(f"{game.id} has no crash of {uncrashed!r} to take back: {actual}")
     return bool(crashed) and not uncrashed
 
 
@@ -139,17 +139,17 @@ def hanging(state: season_state.SeasonState, event_id: str) -> list[str]:
     """Return the events built on an event's results: itself when ranked, then all it reached."""
     if state.events[event_id].status is not events.Status.RANKED:
         return []
-    found = {event_id}
+    affected = {event_id}
     while True:  # a file may list an event before the one that leads to it
         new = {
             e.id
             for e in state.events.values()
-            if not e.arrivals.keys().isdisjoint(found)
-            or (e.parts is not None and e.parts.event in found)
+            if not e.arrivals.keys().isdisjoint(affected)
+            or (e.parts is not None and e.parts.event in affected)
         }
-        if new <= found:
-            return [event_id, *(name for name in state.events if name in found - {event_id})]
-        found |= new
+        if new <= affected:
+            return [event_id, *(name for name in state.events if name in affected - {event_id})]
+        affected |= new
 
 
 def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> events.Game:
@@ -235,8 +235,8 @@ def _verdict(
     outcome = verdict.organizers(result)
     nowhere = {"hall": state.hall, "started_ms": state.at_ms, "ended_ms": state.at_ms}
     played = game.finished or verdict.untold(outcome, game.id).model_copy(update=nowhere)
-    told = {name: getattr(outcome, name) for name in ("result", "ending", "loser", "details")}
+    changes = {name: getattr(outcome, name) for name in ("result", "ending", "loser", "details")}
     crashed = tally.crashed(played) if crash_stays else None
     return played.model_copy(
-        update=told | {"r_mobility": None, "crashed": crashed, "refused": False}
+        update=changes | {"r_mobility": None, "crashed": crashed, "refused": False}
     )

@@ -161,11 +161,11 @@ def _replace(command: str, engine: str, event_id: str) -> str:
 
 def _next(state: season_state.SeasonState, event: events.EventState, engine: str) -> str:
     """Name who is next in the event that an engine comes from, and goes nowhere else (CUP-1c)."""
-    gone = {one for other in state.events.values() for one in _arrived(other)}
+    gone = {arrived for other in state.events.values() for arrived in _arrived(other)}
     for source, arrival in event.arrivals.items():
         before = state.events[source]
         left = (row.engine for row in before.rows if row.engine not in before.tally.excluded)
-        following = next((one for one in left if one not in gone), None)
+        following = next((candidate for candidate in left if candidate not in gone), None)
         if engine in arrival.engines and following is not None:
             return f"; next in {source} is {following}"
     return ""

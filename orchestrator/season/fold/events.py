@@ -146,8 +146,8 @@ class EventState:
 
     def note_unsearched(self, game: Game, fact: contract.GameFinished) -> None:
         """Note how many moves each engine played without a search, where it did."""
-        told = ((game.white, fact.white_unsearched), (game.black, fact.black_unsearched))
-        for engine, plies in told:
+        by_engine = ((game.white, fact.white_unsearched), (game.black, fact.black_unsearched))
+        for engine, plies in by_engine:
             if plies:
                 self.unsearched.setdefault(engine, {})[game.id] = plies
 

@@ -118,14 +118,14 @@ class Lot:
         """Return the openings of all games played before this match, or else in it."""
         state, spec = self._state, self._spec
         earlier = [other for other in state.events.values() if other.id != spec.id]
-        found = dict.fromkeys(
+        played = dict.fromkeys(
             _opening_of(other.spec, state.games[game])
             for other in earlier
             if other.spec.variant == spec.variant
             for game in other.order
             if state.games[game].finished is not None
         )
-        return list(found) or list(dict.fromkeys(self._own(0, 2 * self._format.openings)))
+        return list(played) or list(dict.fromkeys(self._own(0, 2 * self._format.openings)))
 
     @property
     def _used(self) -> list[Choice]:

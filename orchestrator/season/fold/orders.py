@@ -56,9 +56,9 @@ def _seated(
 
     A set of a match with a time control of its own is played without odds.
     """
-    found = engine_in(pinned(state, event, engine), event.id)
+    entrant = engine_in(pinned(state, event, engine), event.id)
     control = event.spec.odds.get(engine) if game.time_control is None else None
-    return found if control is None else found.model_copy(update={"time_control": control})
+    return entrant if control is None else entrant.model_copy(update={"time_control": control})
 
 
 def pinned(

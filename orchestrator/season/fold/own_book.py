@@ -48,9 +48,9 @@ def dismiss(
     """Let a flagged engine play on; raise ``RefusedError``, ``UsageError``."""
     if not reason:
         raise errors.UsageError("to dismiss a flag needs --reason")
-    known = [(flag.event, flag.engine) for flag in standing(state)]
-    if (event_id, engine) not in known:
-        flags = ", ".join(f"{flag} in {event}" for event, flag in known) or "nobody"
+    flagged_pairs = [(flag.event, flag.engine) for flag in standing(state)]
+    if (event_id, engine) not in flagged_pairs:
+        flags = ", ".join(f"{flag} in {event}" for event, flag in flagged_pairs) or "nobody"
         raise errors.RefusedError(f"{engine!r} is not flagged in {event_id!r}; flagged: {flags}")
     fact = amendments.FlagDismissed(event=event_id, engine=engine, reason=reason, name=name)
     return [contract.Draft.of(amendments.FLAG_DISMISSED, fact)]

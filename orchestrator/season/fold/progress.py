@@ -51,11 +51,11 @@ def of_events(
     Gates are waited for from ``from_ms`` on, which is the last journaled moment if not given.
     """
     pace, at_ms = _pace(state), float(state.at_ms if from_ms is None else from_ms)
-    found = {}
+    by_event = {}
     for event_id, event in state.events.items():
-        found[event_id] = _progress(state, event, pace, at_ms)
-        at_ms += found[event_id].remaining_seconds * 1000
-    return found
+        by_event[event_id] = _progress(state, event, pace, at_ms)
+        at_ms += by_event[event_id].remaining_seconds * 1000
+    return by_event
 
 
 def of_season(state: season_state.SeasonState) -> Progress:

@@ -74,7 +74,7 @@ def _seeded(
         case model.Groups(groups=groups):
             return by_groups(field, groups)
         case places:
-            takers = (_at(state, event, place) for place in places)
+            takers = (_at(state, event, rank) for rank in places)
             by_place = [engine for engine in takers if engine]
             return [*by_place, *(engine for engine in field if engine not in by_place)]
 
@@ -133,12 +133,12 @@ def _ranks(
     before = [state.events[source] for source in event.arrivals]
     if not before or any(source.spec.format.kind != "knockout" for source in before):
         return ()
-    known: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     for source in before:
-        known |= dict(
+        ranks |= dict(
             zip(source.entrants, source.ranks or range(len(source.entrants)), strict=True)
         )
-    return tuple(known.get(engine, len(known)) for engine in entrants)
+    return tuple(ranks.get(engine, len(ranks)) for engine in entrants)
 
 
 def _bracket(

@@ -57,12 +57,12 @@ def rank(played: tally.Tally, chain: Sequence[model.Criterion]) -> tuple[Row, ..
     numbers = {engine: tiebreaks.numbers(played, engine, seeds[engine]) for engine in seeds}
     for tied in _levels(counting, lambda engine: played.scores[engine].half_points):
         for level, decided_by in _split(played, tied, chain, POINTS, numbers):
-            place = len(rows) + 1
-            rows += [_row(place, e, played.scores[e], numbers[e], decided_by) for e in level]
+            position = len(rows) + 1
+            rows += [_row(position, e, played.scores[e], numbers[e], decided_by) for e in level]
     last = [engine for engine in played.engines if engine in played.excluded]
     for level, _ in _split(played, last, chain, EXCLUDED, numbers) if last else ():
-        place = len(rows) + 1
-        rows += [_row(place, e, played.scores[e], numbers[e], EXCLUDED) for e in level]
+        position = len(rows) + 1
+        rows += [_row(position, e, played.scores[e], numbers[e], EXCLUDED) for e in level]
     return tuple(rows)
 
 
@@ -71,10 +71,10 @@ def by_matches(played: tally.Tally, levels: Sequence[Sequence[str]]) -> tuple[Ro
     seeds = {engine: number for number, engine in enumerate(played.engines, start=1)}
     rows: list[Row] = []
     for level in levels:
-        place = len(rows) + 1
+        position = len(rows) + 1
         for engine in level:
             numbers = tiebreaks.numbers(played, engine, seeds[engine])
-            rows.append(_row(place, engine, played.scores[engine], numbers, MATCHES))
+            rows.append(_row(position, engine, played.scores[engine], numbers, MATCHES))
     return tuple(rows)
 
 

@@ -159,9 +159,9 @@ class SeasonState:
     def event(self, event_id: str) -> events.EventState:
         """Return an event; raise ``RefusedError`` where there is none."""
         if event_id not in self.events:
-            known = ", ".join(self.events)
+            event_ids = ", ".join(self.events)
             season = self.launched.id
-            raise errors.RefusedError(f"no event {event_id!r} in {season}; there are {known}")
+            raise errors.RefusedError(f"no event {event_id!r} in {season}; there are {event_ids}")
         return self.events[event_id]
 
     def require_unfinished(self) -> None:
@@ -268,11 +268,11 @@ class SeasonState:
         event = self.events[fact.event]
         _require(event.status in {events.Status.WAITING, events.Status.OPEN}, "cannot start")
         _require(self.current is None, "another event is being played")
-        known = set(fact.entrants)
-        _require(len(known) == len(fact.entrants) > 1, "an engine twice, or fewer than two")
-        _require(known <= self.engines.keys(), "an engine that is not in the roster")
-        _require(known >= {engine for engine in fact.bracket if engine}, "no entrant")
-        _require(len(fact.engines) in {0, len(known)}, "not each of them is pinned")
+        entrants = set(fact.entrants)
+        _require(len(entrants) == len(fact.entrants) > 1, "an engine twice, or fewer than two")
+        _require(entrants <= self.engines.keys(), "an engine that is not in the roster")
+        _require(entrants >= {engine for engine in fact.bracket if engine}, "no entrant")
+        _require(len(fact.engines) in {0, len(entrants)}, "not each of them is pinned")
         event.status = events.Status.RUNNING
         event.entrants, event.ranks, event.bracket = fact.entrants, fact.ranks, fact.bracket
         event.tally = tally.Tally(fact.entrants)
@@ -341,8 +341,8 @@ class SeasonState:
         order = event.order
         if fact.after or fact.before:
             order.remove(game.id)
-            place = order.index(fact.after or fact.before) + bool(fact.after)
-            order.insert(place, game.id)
+            index = order.index(fact.after or fact.before) + bool(fact.after)
+            order.insert(index, game.id)
             self._move_cursor(event)  # what came next may be cancelled
 
     def _game_finished(self, fact: contract.GameFinished, _at_ms: int) -> None:
@@ -475,12 +475,12 @@ class SeasonState:
         playoff.leads = tuple(map(frozenset, fact.leads))
         tied.asked[fact.asked.decision] = fact.asked
         order = list(self.events.items())
-        place = 1 + max(
+        index = 1 + max(
             number
             for number, (name, event) in enumerate(order)
             if fact.event in {name, event.parts and event.parts.event}
         )
-        self.events = dict([*order[:place], (added, playoff), *order[place:]])
+        self.events = dict([*order[:index], (added, playoff), *order[index:]])
 
     def _decided(self, fact: entries.Decided, _at_ms: int) -> None:
         event = self.events[fact.event]

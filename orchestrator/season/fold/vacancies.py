@@ -28,18 +28,18 @@ def questions(event: events.EventState) -> Iterator[entries.DecisionNeeded]:
     if not may_be_empty(event):
         return
     for promotion in event.spec.promote:
-        for place in promotion.places if promotion.to not in event.promoted else ():
-            engine = event.rows[place - 1].engine
-            decision = decision_id(event, promotion.to, place)
+        for rank in promotion.places if promotion.to not in event.promoted else ():
+            engine = event.rows[rank - 1].engine
+            decision = decision_id(event, promotion.to, rank)
             if engine in event.excluded and decision not in event.answers:
                 why = event.excluded[engine].reason or event.excluded[engine].cause
                 yield entries.DecisionNeeded(
                     decision=decision,
                     event=event.id,
-                    place=place,
+                    place=rank,
                     engines=(engine,),
                     choose=1,
-                    about=f"place {place}: to {promotion.to}; {engine} has left ({why})",
+                    about=f"place {rank}: to {promotion.to}; {engine} has left ({why})",
                     to=promotion.to,
                 )
 
@@ -59,5 +59,5 @@ def taker(event: events.EventState, to: str, place: int) -> str:
 
 def promoted(event: events.EventState, promotion: model.Promotion) -> tuple[str, ...]:
     """Return who goes on to another event, best first, without the places left empty."""
-    takers = (taker(event, promotion.to, place) for place in promotion.places)
+    takers = (taker(event, promotion.to, rank) for rank in promotion.places)
     return tuple(engine for engine in takers if engine)

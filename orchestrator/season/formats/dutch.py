@@ -42,13 +42,13 @@ def pair(
     """
     chair = len(ranked)
     top = {
-        place
-        for place, player in enumerate(ranked)
+        number
+        for number, player in enumerate(ranked)
         if last_round_of and player.score > last_round_of - 1
     }
-    found = next(filter(None, (_Round(ranked, top, force).pairs() for force in _Force)), [])
-    bye = next((a for a, b in found if b == chair), None)
-    pairs = sorted((a, b) for a, b in found if b != chair)
+    pairing = next(filter(None, (_Round(ranked, top, force).pairs() for force in _Force)), [])
+    bye = next((a for a, b in pairing if b == chair), None)
+    pairs = sorted((a, b) for a, b in pairing if b != chair)
     pairs.sort(key=lambda ab: (-ranked[ab[0]].score, -ranked[ab[1]].score, ab[0]))
     return [_coloured(ranked, a, b) for a, b in pairs], bye
 
@@ -110,8 +110,11 @@ class _Round:
         """Say whether both must have the same colour ([C3]); topscorers need not."""
         if b == self.chair or a in self.topscorers or b in self.topscorers:
             return False
-        one, two = self.ranked[a], self.ranked[b]
-        return one.strength == two.strength == colours.ABSOLUTE and one.preference == two.preference
+        first, second = self.ranked[a], self.ranked[b]
+        return (
+            first.strength == second.strength == colours.ABSOLUTE
+            and first.preference == second.preference
+        )
 
 
 class _Bracket:
@@ -162,9 +165,9 @@ class _Bracket:
         fits = all(self.round.may_meet(a, b) for a, b in pairs)
         if not fits or any(self._criteria.within(a, b) for a, b in pairs):
             return None
-        for place in bye:
-            again = any(self._criteria.falls_again(place, ago) for ago in (1, 2))
-            if again or not self.rest or not self.round.may_meet(place, self.round.chair):
+        for player in bye:
+            again = any(self._criteria.falls_again(player, ago) for ago in (1, 2))
+            if again or not self.rest or not self.round.may_meet(player, self.round.chair):
                 return None
         return pairs
 
@@ -172,7 +175,7 @@ class _Bracket:
         """Pair the residents that no floater meets, the upper half against the lower."""
         taken = {b for _, b in kept}
         left = [p for p in self.residents if p not in taken]
-        number = {place: at for at, place in enumerate(left)}
+        number = {player: at for at, player in enumerate(left)}
 
         def order(a: int, b: int) -> Iterator[tuple[int, int]]:
             yield from _by_halves(number, halves, a, b)
@@ -193,7 +196,7 @@ class _Bracket:
         if len(nodes) < 2:
             return None if nodes else []
         weights: list[list[int | None]] = [[None] * len(nodes) for _ in nodes]
-        known, quality, may_meet = self._known, self._criteria.quality, self.round.may_meet
+        qualities, quality, may_meet = self._known, self._criteria.quality, self.round.may_meet
         inside = sum(node in self.inside for node in nodes)
         units = math.prod(base for _, base in order(nodes[0], nodes[1]))
         for i, a in enumerate(nodes):
@@ -202,9 +205,9 @@ class _Bracket:
                 b = nodes[j]
                 if not may_meet(a, b) or (b in self.moved and a in self.moved):
                     continue
-                weight = known.get((a, b))
+                weight = qualities.get((a, b))
                 if weight is None:
-                    weight = known[a, b] = quality(a, b)
+                    weight = qualities[a, b] = quality(a, b)
                 weight *= units
                 if i < inside:
                     weight += _packed(order(a, b))
@@ -212,8 +215,8 @@ class _Bracket:
         partners = matching.perfect(weights)
         if partners is None:
             return None
-        found = [(nodes[i], nodes[j]) for i, j in enumerate(partners) if i < j]
-        return [(a, b) for a, b in found if b in self.inside]
+        matched = [(nodes[i], nodes[j]) for i, j in enumerate(partners) if i < j]
+        return [(a, b) for a, b in matched if b in self.inside]
 
     # -- the order of equals -----------------------------------------------------------
 
@@ -244,7 +247,7 @@ class _Criteria:
         self._lowest_next = min(map(score, self.next), default=0)
         self._lowest_resident = score(bracket.residents[0])
         levels = {score(p) for p in self.inside}
-        gaps = {one - two for one in levels for two in levels}
+        gaps = {high - low for high in levels for low in levels}
         gaps |= {level - self._lowest + 2 for level in levels}
         both = levels | {score(p) for p in self.next}
         reach = {level - self._lowest_next for level in both}
@@ -253,8 +256,8 @@ class _Criteria:
         falls = {level - self._lowest_resident for level in floated}
         falls |= {level - self._lowest_resident + 2 for level in floated}
         self._floated = {
-            (place, direction, ago): self.round.ranked[place].floated(direction, ago)
-            for place in self.inside
+            (player, direction, ago): self.round.ranked[player].floated(direction, ago)
+            for player in self.inside
             for direction in (colours.DOWN, colours.UP)
             for ago in (1, 2)
         }
@@ -311,10 +314,10 @@ class _Criteria:
 
     def within(self, a: int, b: int) -> int:
         """Return the shares of a pair inside the bracket that colours and floats have."""
-        known, unit = self.round.qualities, self._unit
-        if (a, b) not in known:
-            known[a, b] = (*self._topscorers(a, b), *self._colours(a, b))
-        wide, thrice, clash, strong = known[a, b]
+        qualities, unit = self.round.qualities, self._unit
+        if (a, b) not in qualities:
+            qualities[a, b] = (*self._topscorers(a, b), *self._colours(a, b))
+        wide, thrice, clash, strong = qualities[a, b]
         total = wide * unit["wide"] + thrice * unit["thrice"]
         total += clash * unit["colour"] + strong * unit["strong"]
         if a in self.moved:
@@ -326,17 +329,17 @@ class _Criteria:
         """Count topscorers and their opponents with a wide difference, or a third colour."""
         if not {a, b} & self.round.topscorers:
             return 0, 0
-        one, two = self.round.ranked[a], self.round.ranked[b]
-        first, second = ("w", "b") if colours.white_is_first(one, two) else ("b", "w")
-        after = (one.played + first, two.played + second)
+        player, opponent = self.round.ranked[a], self.round.ranked[b]
+        first, second = ("w", "b") if colours.white_is_first(player, opponent) else ("b", "w")
+        after = (player.played + first, opponent.played + second)
         wide = sum(abs(c.count("w") - c.count("b")) > 2 for c in after)
         thrice = sum(c[-3:] in {"www", "bbb"} for c in after)
         return wide, thrice
 
     def _colours(self, a: int, b: int) -> tuple[int, int]:
-        one, two = self.round.ranked[a], self.round.ranked[b]
-        clash = bool(one.preference) and one.preference == two.preference
-        strong = min(one.strength, two.strength) >= colours.STRONG
+        player, opponent = self.round.ranked[a], self.round.ranked[b]
+        clash = bool(player.preference) and player.preference == opponent.preference
+        strong = min(player.strength, opponent.strength) >= colours.STRONG
         return int(clash), int(clash and strong)
 
     def _float_differences(self, a: int, b: int) -> int:

@@ -52,8 +52,8 @@ def bracket(entrants: int, placed: int, lot: Sequence[int]) -> tuple[int | None,
     empty = set(_byes(taken, size, size - entrants))
     drawn = iter([engine for engine in lot if len(seeds) <= engine < entrants])
     return tuple(
-        taken[place] if place in taken else None if place in empty else next(drawn)
-        for place in range(size)
+        taken[slot] if slot in taken else None if slot in empty else next(drawn)
+        for slot in range(size)
     )
 
 
@@ -64,7 +64,7 @@ def _byes(taken: dict[int, int], size: int, count: int) -> Iterator[int]:
     """
     favoured = sorted(taken, key=taken.__getitem__)
     spread = equal_distance(size // 2)
-    others = sorted(set(range(0, size, 2)) - set(taken), key=lambda place: spread[place // 2])
+    others = sorted(set(range(0, size, 2)) - set(taken), key=lambda slot: spread[slot // 2])
     for first in [*favoured, *others][:count]:
         yield first + 1
 

@@ -140,10 +140,10 @@ class _Search:
     def _find_near(self, x: int) -> None:
         self.slack[x] = _NONE
         for u in range(self.n):
-            found = self.edge[u][x]
-            if found is None or self.top[u] == x or self.kind[self.top[u]] != _EVEN:
+            edge = self.edge[u][x]
+            if edge is None or self.top[u] == x or self.kind[self.top[u]] != _EVEN:
                 continue
-            gap = self._reduced(*found)
+            gap = self._reduced(*edge)
             if self.slack[x] == _NONE or gap < self.gap[x]:
                 self.slack[x], self.gap[x] = u, gap
 
@@ -176,8 +176,8 @@ class _Search:
                 continue
             if self.gap[x] != 0 or self.kind[x] == _ODD:
                 continue
-            found = self.edge[u][x]
-            if found is not None and self._use(*found):
+            edge = self.edge[u][x]
+            if edge is not None and self._use(*edge):
                 return True
         for b in range(self.n, self.size):
             if self.top[b] == b and self.kind[b] == _ODD and self.dual[b] == 0:
@@ -292,18 +292,18 @@ class _Search:
         gaps: list[int | None] = [None] * self.size
         for part in self.inside[b]:
             for y in range(self.size):
-                found = self.edge[part][y]
-                if found is None or (y >= self.n and self.top[y] == _NONE):
+                edge = self.edge[part][y]
+                if edge is None or (y >= self.n and self.top[y] == _NONE):
                     continue
-                gap, old = self._reduced(*found), gaps[y]
+                gap, old = self._reduced(*edge), gaps[y]
                 if old is None or gap < old:
-                    best[y], gaps[y] = found, gap
+                    best[y], gaps[y] = edge, gap
             for u in range(self.n):
                 if self.holder[part][u] != _NONE:
                     self.holder[b][u] = part
         self.edge[b] = best
-        for y, found in enumerate(best):
-            self.edge[y][b] = None if found is None else (found[1], found[0])
+        for y, edge in enumerate(best):
+            self.edge[y][b] = None if edge is None else (edge[1], edge[0])
 
     def _expand(self, b: int) -> None:
         """Open an odd blossom: one way round it stays in the tree, the rest goes free."""
@@ -328,7 +328,7 @@ class _Search:
 
     def _end(self, x: int, y: int) -> int:
         """Return the vertex in x of the tightest edge to y."""
-        found = self.edge[x][y]
-        if found is None:
+        edge = self.edge[x][y]
+        if edge is None:
             raise ValueError("no edge where the search has one")
-        return found[0]
+        return edge[0]

@@ -117,7 +117,7 @@ class RoundRobin:
         """Yield a round of the first cycle, White first; the last number never moves."""
         last = self._even - 1
         if self.table == "cutechess":
-            ring = [1 + (place - row) % last for place in range(last)]
+            ring = [1 + (seat - row) % last for seat in range(last)]
             yield from zip((0, *ring), ring[::-1][: self._even // 2], strict=False)
             return
         turn = row * self._even // 2 % last if self.table == "berger" else row

@@ -174,15 +174,15 @@ def _pairs(staying: list[int], standing: _Standing, forgotten: int) -> list[tupl
 def _all_paired(staying: Sequence[int], standing: _Standing, forgotten: int) -> _Partners | None:
     """Return a partner for everybody, None where no complete pairing is possible."""
     weights = [
-        [int(standing.may_meet(one, other, forgotten)) or None for other in staying]
-        for one in staying
+        [int(standing.may_meet(engine, other, forgotten)) or None for other in staying]
+        for engine in staying
     ]
     for number in range(len(staying)):
         weights[number][number] = None
-    found = matching.perfect(weights)
-    if found is None:
+    partners = matching.perfect(weights)
+    if partners is None:
         return None
-    return {staying[one]: staying[other] for one, other in enumerate(found)}
+    return {staying[engine]: staying[other] for engine, other in enumerate(partners)}
 
 
 def _without(
@@ -198,15 +198,16 @@ def _without(
     Mostly a pairing from before needs a new partner for two engines, or for four.
     """
     kept = {engine: partners[engine] for engine in left}
-    one, other = partners[first], partners[second]
-    if one == second:
+    opponent, other = partners[first], partners[second]
+    if opponent == second:
         return kept
-    if standing.may_meet(one, other, forgotten):
-        return kept | {one: other, other: one}
+    if standing.may_meet(opponent, other, forgotten):
+        return kept | {opponent: other, other: opponent}
     for third in left:
         fourth = partners[third]
-        if {third, fourth}.isdisjoint((one, other)) and (
-            standing.may_meet(one, third, forgotten) and standing.may_meet(other, fourth, forgotten)
+        if {third, fourth}.isdisjoint((opponent, other)) and (
+            standing.may_meet(opponent, third, forgotten)
+            and standing.may_meet(other, fourth, forgotten)
         ):
-            return kept | {one: third, third: one, other: fourth, fourth: other}
+            return kept | {opponent: third, third: opponent, other: fourth, fourth: other}
     return _all_paired(left, standing, forgotten)

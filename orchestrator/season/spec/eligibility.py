@@ -18,13 +18,17 @@ ALLOWED = "two of three parts unlike every other entry's, or an exception (S16-1
 
 def uniqueness(entries: Sequence[model.EngineEntry]) -> Iterator[problems.Problem]:
     """Yield each NN entry that shares two or three of its parts with others."""
-    neural = [one for one in entries if one.neural and not one.exception and not one.dropped]
+    neural = [
+        candidate
+        for candidate in entries
+        if candidate.neural and not candidate.exception and not candidate.dropped
+    ]
     for entry in neural:
         others = [other for other in neural if other is not entry]
-        found = clash(entry, others)
-        if found:
+        problem = clash(entry, others)
+        if problem:
             where = f"[roster.engine {_name(entry, by='id')}] neural"
-            yield problems.Problem(where, found, ALLOWED)
+            yield problems.Problem(where, problem, ALLOWED)
 
 
 def clash(entry: model.EngineEntry, others: Sequence[model.EngineEntry]) -> str:

@@ -33,9 +33,9 @@ def _entrants(value: Any) -> Any:
 
 def _command_by_class(schema: dict[str, Any]) -> None:
     """Say in the JSON Schema that a command may be a table."""
-    one = schema["properties"].pop("command")
+    command = schema["properties"].pop("command")
     table = {"type": "object", "propertyNames": {"enum": list(builds.CLASSES)}}
-    either = {"anyOf": [one, table | {"additionalProperties": one, "minProperties": 1}]}
+    either = {"anyOf": [command, table | {"additionalProperties": command, "minProperties": 1}]}
     schema["properties"]["command"] = either
 
 

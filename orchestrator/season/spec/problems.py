@@ -69,10 +69,10 @@ def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Prob
     where = place(loc, raw)
     if kind == "extra_forbidden":
         return Problem(where, "an unknown key", known_keys.allowed(loc, raw))
-    found = "nothing" if kind == "missing" else shown(detail["input"])
+    actual = "nothing" if kind == "missing" else shown(detail["input"])
     if kind == "union_tag_not_found":
-        where, found = f"{where}.kind", "nothing"
-    return Problem(where, found, _allowed(kind, context, detail["msg"]))
+        where, actual = f"{where}.kind", "nothing"
+    return Problem(where, actual, _allowed(kind, context, detail["msg"]))
 
 
 def shown(value: Any) -> str:
