@@ -23,4 +23,8 @@ def protocol(program: str) -> str:
 def found(places: Sequence[str | None]) -> list[str]:
     """Return the names that are programs in one of the search paths (``None``: PATH)."""
     every = (*UCI, *XBOARD)
-    return [name for name in every if any(shutil.which(name, path=place) for place in places)]
+    return [
+        name
+        for name in every
+        if any(shutil.which(name, path=search_path) for search_path in places)
+    ]

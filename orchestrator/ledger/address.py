@@ -33,12 +33,12 @@ _TLS = {
 def url(environment: Mapping[str, str] | None = None) -> str:
     """Return the whole address, '' where none is set; raise ``UsageError`` for a bad file."""
     env = os.environ if environment is None else environment
-    found = env.get("FARM_REDIS_URL") or _file(env, "FARM_REDIS_URL_FILE")
-    if not found:
+    address = env.get("FARM_REDIS_URL") or _file(env, "FARM_REDIS_URL_FILE")
+    if not address:
         return ""
-    if problem := wrong(found):
-        raise errors.UsageError(f"FARM_REDIS_URL: {masked(found)}: {problem}")
-    return _with_tls(_with_user(found, env), env)
+    if problem := wrong(address):
+        raise errors.UsageError(f"FARM_REDIS_URL: {masked(address)}: {problem}")
+    return _with_tls(_with_user(address, env), env)
 
 
 def masked(url: str) -> str:
@@ -58,10 +58,10 @@ def wrong(address: str) -> str:
     escaped = "a password's # / ? @ : % [ ] are written %23 %2F %3F %40 %3A %25 %5B %5D"
     try:
         parts = urllib.parse.urlsplit(address)
-        found = parts.port, parts.hostname
+        port_and_host = parts.port, parts.hostname
     except ValueError:
         return f"host or port cannot be read; {escaped}"
-    del found
+    del port_and_host
     behind = address.partition("://")[2]
     if parts.scheme in {"redis", "rediss"} and "@" in behind and "@" not in parts.netloc:
         return f"the part before the @ cannot be read; {escaped}"
@@ -73,8 +73,8 @@ def tls(address: str) -> dict[str, Any] | None:
     parts = urllib.parse.urlsplit(address)
     if parts.scheme != "rediss":
         return None
-    told = dict(urllib.parse.parse_qsl(parts.query))
-    files = {name: told[name] for name in _TLS.values() if name in told}
+    query = dict(urllib.parse.parse_qsl(parts.query))
+    files = {name: query[name] for name in _TLS.values() if name in query}
     return {"ssl_cert_reqs": ssl.CERT_REQUIRED, **files}
 
 
@@ -116,8 +116,8 @@ def _with_user(address: str, env: Mapping[str, str]) -> str:
     if not (user or password) or parts.password:
         return address
     if parts.scheme == "unix":
-        told = {"username": user or parts.username or "", "password": password}
-        query = urllib.parse.urlencode({key: value for key, value in told.items() if value})
+        credentials = {"username": user or parts.username or "", "password": password}
+        query = urllib.parse.urlencode({key: value for key, value in credentials.items() if value})
         return f"{address}{'&' if parts.query else '?'}{query}"
     host = parts.netloc.rpartition("@")[2]
     name = urllib.parse.quote(user or parts.username or "", safe="")

@@ -85,8 +85,8 @@ class RedisBatches:
 
     def open_matches(self) -> list[OpenMatch]:
         """Return the open matches, without their specifications."""
-        told = self.server.table(self._keys.tests())
-        return [_open_match(name, contract.loads(told[name])) for name in sorted(told)]
+        matches = self.server.table(self._keys.tests())
+        return [_open_match(name, contract.loads(matches[name])) for name in sorted(matches)]
 
     def spec(self, match: str) -> str | None:
         """Return the specification of an open match."""
@@ -109,10 +109,10 @@ class RedisBatches:
             self._keys.batches("tokens"),
             *(self._keys.tests(what) for what in tables),
         ]
-        words: list[str | int] = [claim.batch, claim.owner, claim.worker, claim.ttl_ms]
-        words += [claim.games, lanes.LEAD, claim.most_batches]
-        words += [word for pair in claim.matches.items() for word in pair]
-        raw = self.server.run("claim_batch", names, *words)
+        arguments: list[str | int] = [claim.batch, claim.owner, claim.worker, claim.ttl_ms]
+        arguments += [claim.games, lanes.LEAD, claim.most_batches]
+        arguments += [word for pair in claim.matches.items() for word in pair]
+        raw = self.server.run("claim_batch", names, *arguments)
         answer = replies.word(raw)
         if answer == "dealt":
             dealt = _dealt(raw[1:])
@@ -125,18 +125,18 @@ class RedisBatches:
             raw: Any = self.server.client.hget(self._keys.batches(), batch)
         if raw is None:
             return None
-        told = contract.loads(raw)
-        words = [told[name] for name in ("token", "match", "run", "begun")]
-        words += [told.get("nps", "0"), told["games"]]
-        heard = int(told.get("heard", told["begun"]))
-        return Batch(batch, told["owner"], told["worker"], *_dealt(words), heard)
+        stored = contract.loads(raw)
+        fields = [stored[name] for name in ("token", "match", "run", "begun")]
+        fields += [stored.get("nps", "0"), stored["games"]]
+        heard = int(stored.get("heard", stored["begun"]))
+        return Batch(batch, stored["owner"], stored["worker"], *_dealt(fields), heard)
 
     def renew(self, batch: str, owner: str, token: str) -> api.Renewed | api.Fenced:
         """Extend a lease by its ttl; ``abort`` tells that the match is over."""
         batches, due, _ = self._leases()
         names = [batches, due, self._keys.epoch, self._keys.tests()]
-        words = (batch, owner, token, lanes.STOPPED)
-        return replies.renewed(self.server.run("renew_batch", names, *words))
+        arguments = (batch, owner, token, lanes.STOPPED)
+        return replies.renewed(self.server.run("renew_batch", names, *arguments))
 
     def record(
         self, leased: Batch, game: int, data: str, kind: str = lanes.GAME
@@ -150,8 +150,8 @@ class RedisBatches:
             self._keys.batches("counted"),
             self._keys.journal(lanes.journal(leased.match)),
         ]
-        words = (leased.id, leased.owner, str(leased.token), game, kind, data, contract.SCHEMA)
-        raw = self.server.run("record_batch_game", names, *words)
+        arguments = (leased.id, leased.owner, str(leased.token), game, kind, data, contract.SCHEMA)
+        raw = self.server.run("record_batch_game", names, *arguments)
         return ForeignGame() if replies.word(raw) == "foreign" else replies.given_up(raw)
 
     def give_back(

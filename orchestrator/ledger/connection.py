@@ -79,19 +79,19 @@ def with_fresh_credentials(options: dict[str, Any]) -> dict[str, Any]:
 
     An address that somebody gave by hand keeps its own.
     """
-    told = options.get("username") or "", options.get("password") or ""
+    credentials = options.get("username") or "", options.get("password") or ""
     try:
         environment = _user_and_password(address.url())
     except (errors.UsageError, ValueError):
         return options
-    if not told[1] or told != environment:
+    if not credentials[1] or credentials != environment:
         return options
     kept = {name: value for name, value in options.items() if name not in ("username", "password")}
-    return kept | {"credential_provider": _Credentials(told)}
+    return kept | {"credential_provider": _Credentials(credentials)}
 
 
 def _client(url: str, socket_timeout: float) -> redis.Redis:
-    found = redis.Redis.from_url(
+    client = redis.Redis.from_url(
         url,
         socket_timeout=socket_timeout,
         socket_connect_timeout=SOCKET_TIMEOUT,
@@ -99,9 +99,9 @@ def _client(url: str, socket_timeout: float) -> redis.Redis:
         retry=redis_retry.Retry(backoff.NoBackoff(), 0),
         protocol=2,  # one shape of replies for every server and client version we allow
     )
-    pool = found.connection_pool
+    pool = client.connection_pool
     pool.connection_kwargs = with_fresh_credentials(pool.connection_kwargs)
-    return found
+    return client
 
 
 class Server:
@@ -192,13 +192,13 @@ def check_durability(client: redis.Redis) -> list[str]:
     tell is a complaint too. Raise redis-py's own errors when the server is away.
     """
     try:
-        found = {name: client.config_get(name).get(name) for name in DURABLE}
+        settings = {name: client.config_get(name).get(name) for name in DURABLE}
     except redis_exceptions.ResponseError:
         return _durability_by_info(client)
     complaints = [
-        f"{name} is {found[name] or 'unknown'}, and should be {wanted}"
+        f"{name} is {settings[name] or 'unknown'}, and should be {wanted}"
         for name, wanted in DURABLE.items()
-        if found[name] != wanted
+        if settings[name] != wanted
     ]
     return complaints + _reload_complaints(client)
 
@@ -212,10 +212,10 @@ def _reload_complaints(client: redis.Redis) -> list[str]:
     """
     server: Any = client  # its commands are not typed
     try:
-        for words in REPLAYED:
-            answer = server.execute_command("ACL", "DRYRUN", "default", *words)
+        for command in REPLAYED:
+            answer = server.execute_command("ACL", "DRYRUN", "default", *command)
             if replies.text(answer) != "OK":
-                return [f"default-user may not run {words[0]}, {RELOADING}"]
+                return [f"default-user may not run {command[0]}, {RELOADING}"]
     except redis_exceptions.NoPermissionError:
         return [f"default-user cannot be checked (ACL DRYRUN is forbidden), {RELOADING}"]
     except redis_exceptions.ResponseError:
@@ -239,15 +239,15 @@ def _reload_complaints_6(client: redis.Redis) -> list[str]:
 
 
 def _durability_by_info(client: redis.Redis) -> list[str]:
-    told: dict[str, Any] = {}
+    info: dict[str, Any] = {}
     with contextlib.suppress(redis_exceptions.ResponseError):
-        told = {**client.info("persistence"), **client.info("memory")}
+        info = {**client.info("persistence"), **client.info("memory")}
     complaints = []
-    if told.get("aof_enabled") != 1:
-        complaints.append(f"appendonly is {'no' if told else 'unknown'}, and should be yes")
+    if info.get("aof_enabled") != 1:
+        complaints.append(f"appendonly is {'no' if info else 'unknown'}, and should be yes")
     complaints.append("appendfsync cannot be seen (CONFIG GET is forbidden); it should be always")
-    policy = told.get("maxmemory_policy", "unknown")
+    policy = info.get("maxmemory_policy", "unknown")
     if policy != DURABLE["maxmemory-policy"]:
         complaints.append(f"maxmemory-policy is {policy}, and should be noeviction")
     reloading = _reload_complaints(client)
-    return complaints + [one.replace("checked (", "seen (") for one in reloading]
+    return complaints + [complaint.replace("checked (", "seen (") for complaint in reloading]

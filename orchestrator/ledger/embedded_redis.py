@@ -73,9 +73,9 @@ def find_server() -> tuple[pathlib.Path, Kind]:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *EXTRA_DIRECTORIES])
     names: tuple[tuple[str, Kind], ...] = (("redis-server", "redis"), ("valkey-server", "valkey"))
     for name, kind in names:
-        found = shutil.which(name, path=path)
-        if found:
-            return pathlib.Path(found), kind
+        server = shutil.which(name, path=path)
+        if server:
+            return pathlib.Path(server), kind
     wheel = wheel_server()
     if wheel is None:
         raise errors.HostError(

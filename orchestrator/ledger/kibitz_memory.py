@@ -19,11 +19,11 @@ class MemoryKibitzing:
 
     def take_desk(self, desk: int, holder: str) -> str:
         """Sit down at a desk, or stay there; return who has it now."""
-        found = self.kibitzers().get(desk, holder)
-        if found == holder:
+        present = self.kibitzers().get(desk, holder)
+        if present == holder:
             self._left.pop(desk, None)
             self._desks[desk] = holder, self._ledger.now_ms() + kibitzing.HOLD_MS
-        return found
+        return present
 
     def leave_desk(self, desk: int, holder: str) -> None:
         """Free a desk on purpose; no error where it is somebody else's."""

@@ -28,10 +28,10 @@ class RedisKibitzing:
                 client.delete(self._left(desk))
                 return holder
             raw: Any = client.get(name)
-            found = "" if raw is None else replies.text(raw)
-            if found == holder:
+            present = "" if raw is None else replies.text(raw)
+            if present == holder:
                 client.pexpire(name, kibitzing.HOLD_MS)
-            return found
+            return present
 
     def leave_desk(self, desk: int, holder: str) -> None:
         """Free a desk on purpose; no error where it is somebody else's."""
@@ -47,14 +47,14 @@ class RedisKibitzing:
         desks = range(kibitzing.DESKS)
         with self._server.asked():
             raw: Any = self._server.client.mget([self._left(desk) for desk in desks])
-        return frozenset(desk for desk, one in zip(desks, raw, strict=True) if one is not None)
+        return frozenset(desk for desk, freed in zip(desks, raw, strict=True) if freed is not None)
 
     def kibitzers(self) -> dict[int, str]:
         """Return who sits at which desk."""
         names = [self._keys.kibitz(str(desk)) for desk in range(kibitzing.DESKS)]
         with self._server.asked():
             raw: Any = self._server.client.mget(names)
-        return {desk: replies.text(one) for desk, one in enumerate(raw) if one is not None}
+        return {desk: replies.text(sitter) for desk, sitter in enumerate(raw) if sitter is not None}
 
     def tell(self, desk: int, attempt: str, ply: int, payload: str) -> None:
         """Write what was found in a position, in place of what was found there before."""
@@ -76,8 +76,8 @@ class RedisKibitzing:
         """Return what was told of an attempt: ply to payload."""
         with self._server.asked():
             raw: Any = self._server.client.hgetall(self._table(desk, attempt))
-        told = {replies.text(name): replies.text(value) for name, value in raw.items()}
-        return {int(name): value for name, value in told.items() if name.isdigit()}
+        payloads = {replies.text(name): replies.text(value) for name, value in raw.items()}
+        return {int(name): value for name, value in payloads.items() if name.isdigit()}
 
     def _left(self, desk: int) -> str:
         return self._keys.kibitz(f"left:{desk}")

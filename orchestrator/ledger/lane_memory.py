@@ -59,14 +59,14 @@ class MemoryLanes:
             reply = self._ledger.open_hall(lane.hall, lane.host, self._ledger.worker(lane.hall))
             if isinstance(reply, api.Foreign):
                 return reply
-            known = self._lanes[lane.hall]
+            lanes_here = self._lanes[lane.hall]
             plays = lane.name in self._ledger.lane_leases[lane.hall]
-            if plays and known.get(lane.name, lane) != lane:
+            if plays and lanes_here.get(lane.name, lane) != lane:
                 return lanes.Overlap(lane.name)
-            for name in sorted(known.keys() - {lane.name}):
-                if known[name].cpus & lane.cpus:
+            for name in sorted(lanes_here.keys() - {lane.name}):
+                if lanes_here[name].cpus & lane.cpus:
                     return lanes.Overlap(name)
-            known[lane.name] = lane
+            lanes_here[lane.name] = lane
             return api.Opened()
 
     def close_lane(self, hall: str, lane: str) -> None:
@@ -92,23 +92,23 @@ class MemoryLanes:
     ) -> api.Opened | lanes.Elsewhere:
         """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
         with self._ledger.grown:
-            known = self._open.get(match.id)
-            if known is not None and (known.match.spec != match.spec or known.mirrored > seq):
+            entry = self._open.get(match.id)
+            if entry is not None and (entry.match.spec != match.spec or entry.mirrored > seq):
                 return lanes.Elsewhere()
-            if known is None:
+            if entry is None:
                 peers = [
-                    one.served / one.match.share
-                    for one in self._open.values()
-                    if one.match.priority == match.priority
+                    peer.served / peer.match.share
+                    for peer in self._open.values()
+                    if peer.match.priority == match.priority
                 ]
                 served = int(min(peers, default=0) * match.share)
                 self._runs += 1
-                known = _Open(match, match.next, sorted(match.again), served, str(self._runs))
-                self._open[match.id] = known
-            known.match = match
+                entry = _Open(match, match.next, sorted(match.again), served, str(self._runs))
+                self._open[match.id] = entry
+            entry.match = match
             if self._last(match.id) == 0:
                 data: dict[str, object] = {"match": match.id, "next": match.next}
-                known.last = self._journal(match.id, contract.Draft(lanes.OPENED, data), by)
+                entry.last = self._journal(match.id, contract.Draft(lanes.OPENED, data), by)
             return api.Opened()
 
     def _last(self, match: str) -> int:
@@ -129,15 +129,15 @@ class MemoryLanes:
         """Return the open matches, their progress included."""
         with self._ledger.grown:
             return {
-                name: dataclasses.replace(one.match, next=one.next, again=tuple(one.again))
-                for name, one in sorted(self._open.items())
+                name: dataclasses.replace(entry.match, next=entry.next, again=tuple(entry.again))
+                for name, entry in sorted(self._open.items())
             }
 
     def spec(self, match: str) -> str | None:
         """Return the specification of an open match."""
         with self._ledger.grown:
-            known = self._open.get(match)
-            return None if known is None else known.match.spec
+            entry = self._open.get(match)
+            return None if entry is None else entry.match.spec
 
     # -- games -------------------------------------------------------------------------
 
@@ -165,14 +165,14 @@ class MemoryLanes:
         old = lease.token.epoch != self._ledger.epoch
         if old or lease.deadline_ms < self._ledger.now_ms():
             del self._ledger.lane_leases[lease.hall][lease.lane]
-            known = self._still_open(lease)
-            if known is not None:
-                known.deal_again(lease.games)
+            entry = self._still_open(lease)
+            if entry is not None:
+                entry.deal_again(lease.games)
 
     def _still_open(self, lease: lanes.Lease) -> _Open | None:
         """Return the match of a lease; a match opened again has dealt its game again."""
-        known = self._open.get(lease.match)
-        return known if known is self._dealt_by.get(lease.attempt) else None
+        entry = self._open.get(lease.match)
+        return entry if entry is self._dealt_by.get(lease.attempt) else None
 
     def _refusal(self, claim: lanes.LaneClaim) -> api.Busy | api.Held | None:
         slot = self._ledger.slot(claim.hall)
@@ -190,10 +190,10 @@ class MemoryLanes:
         return None if running is None else api.Busy(running.attempt)
 
     def _turn(self, lane: lanes.Lane) -> _Open | None:
-        able = [one for one in self._open.values() if self._may_play(one, lane)]
+        able = [entry for entry in self._open.values() if self._may_play(entry, lane)]
 
-        def rank(one: _Open) -> tuple[int, float, str]:
-            return -one.match.priority, one.served / one.match.share, one.match.id
+        def rank(entry: _Open) -> tuple[int, float, str]:
+            return -entry.match.priority, entry.served / entry.match.share, entry.match.id
 
         return min(able, key=rank, default=None)
 
@@ -229,8 +229,8 @@ class MemoryLanes:
         self, hall: str, lane: str, token: contract.Token, attempt: str
     ) -> lanes.Lease | None:
         lease = self._ledger.lane_leases[hall].get(lane)
-        known = lease is not None and (lease.attempt, lease.token) == (attempt, token)
-        return lease if known and token.epoch == self._ledger.epoch else None
+        matches = lease is not None and (lease.attempt, lease.token) == (attempt, token)
+        return lease if matches and token.epoch == self._ledger.epoch else None
 
     def renew_lane(
         self, hall: str, lane: str, token: contract.Token, attempt: str
@@ -251,21 +251,21 @@ class MemoryLanes:
     ) -> lanes.Counted | api.Fenced:
         """Journal the result of a lease's first game; see ``lanes``."""
         with self._ledger.grown:
-            place = (lease.hall, lease.lane)
-            attempt, game, seq = self._ended.get(place, ("", 0, 0))
-            held = self._held(*place, lease.token, lease.attempt)
+            lane_key = (lease.hall, lease.lane)
+            attempt, game, seq = self._ended.get(lane_key, ("", 0, 0))
+            held = self._held(*lane_key, lease.token, lease.attempt)
             if (attempt, game) == (lease.attempt, lease.game):
                 return lanes.Counted(seq, () if held is None else held.games)
             if held is None or (held.match, held.game) != (lease.match, lease.game):
                 return api.Fenced()
-            known = self._still_open(held)
-            if known is None:
+            entry = self._still_open(held)
+            if entry is None:
                 del self._ledger.lane_leases[lease.hall][lease.lane]
                 return api.Fenced()
             draft = contract.Draft(kind, contract.loads(data))
-            known.last = self._journal(lease.match, draft, lease.worker, str(lease.token))
-            self._ended[place] = (lease.attempt, lease.game, known.last)
-            return lanes.Counted(known.last, self._left(held, known, kind, goes_on=goes_on))
+            entry.last = self._journal(lease.match, draft, lease.worker, str(lease.token))
+            self._ended[lane_key] = (lease.attempt, lease.game, entry.last)
+            return lanes.Counted(entry.last, self._left(held, entry, kind, goes_on=goes_on))
 
     def _left(
         self, held: lanes.Lease, known: _Open, kind: str, *, goes_on: bool
@@ -287,11 +287,11 @@ class MemoryLanes:
     def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
         """Journal that results are set aside and deal their games again; False: not open."""
         with self._ledger.grown:
-            known = self._open.get(match)
-            if known is None:
+            entry = self._open.get(match)
+            if entry is None:
                 return False
-            known.last = self._journal(match, draft, by)
-            known.deal_again(games)
+            entry.last = self._journal(match, draft, by)
+            entry.deal_again(games)
             return True
 
     def forget(self, match: str, upto: int) -> None:

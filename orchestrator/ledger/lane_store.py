@@ -38,8 +38,8 @@ class RedisLanes:
             self._keys.lanes(hall),
             self._keys.leases(hall),
         ]
-        facts = contract.dumps(lane.facts())
-        raw = self.server.run("open_lane", names, hall, lane.name, lane.host, facts)
+        payload = contract.dumps(lane.facts())
+        raw = self.server.run("open_lane", names, hall, lane.name, lane.host, payload)
         if replies.word(raw) == "overlap":
             return lanes.Overlap(replies.text(raw[1]))
         return replies.opened(raw)
@@ -51,13 +51,13 @@ class RedisLanes:
 
     def lanes_of(self, hall: str) -> list[lanes.Lane]:
         """Return the lanes of a hall by name."""
-        told = self.server.table(self._keys.lanes(hall))
-        return [_lane(contract.loads(told[name])) for name in sorted(told)]
+        payloads = self.server.table(self._keys.lanes(hall))
+        return [_lane(contract.loads(payloads[name])) for name in sorted(payloads)]
 
     def leases(self, hall: str) -> list[lanes.Lease]:
         """Return the games that run in a hall's lanes."""
-        told = self.server.table(self._keys.leases(hall))
-        return [_lease(hall, name, contract.loads(told[name])) for name in sorted(told)]
+        payloads = self.server.table(self._keys.leases(hall))
+        return [_lease(hall, name, contract.loads(payloads[name])) for name in sorted(payloads)]
 
     # -- matches -----------------------------------------------------------------------
 
@@ -69,9 +69,17 @@ class RedisLanes:
         names.append(self._keys.journal(lanes.journal(match.id)))
         names += self._tests("runs", "mirrored", "queue")
         again = " ".join(map(str, match.again))
-        told: list[str | int] = [contract.dumps(match.facts()), match.spec, match.next, again, seq]
+        arguments: list[str | int] = [
+            contract.dumps(match.facts()),
+            match.spec,
+            match.next,
+            again,
+            seq,
+        ]
         opened = contract.dumps({"match": match.id, "next": match.next})
-        raw = self.server.run("open_match", names, match.id, *told, opened, contract.SCHEMA, by)
+        raw = self.server.run(
+            "open_match", names, match.id, *arguments, opened, contract.SCHEMA, by
+        )
         return lanes.Elsewhere() if replies.word(raw) == "elsewhere" else api.Opened()
 
     def _tests(self, *tables: str) -> list[str]:
@@ -129,7 +137,7 @@ class RedisLanes:
             self._keys.epoch,
             *self._tests("", "queue", "next", "repeats", "served", "last", "mirrored"),
         ]
-        words: list[str | int] = [
+        arguments: list[str | int] = [
             hall,
             claim.lane,
             claim.attempt,
@@ -141,7 +149,7 @@ class RedisLanes:
             claim.most,
             lanes.LAPSED_AT_ONCE,
         ]
-        raw = self.server.run("claim_lane", names, *words)
+        raw = self.server.run("claim_lane", names, *arguments)
         answer = replies.word(raw)
         if answer == "dealt":
             token = contract.Token.parse(replies.text(raw[1]))
@@ -184,7 +192,7 @@ class RedisLanes:
             *self._tests(*DEALT, "last"),
             self._keys.journal(lanes.journal(lease.match)),
         ]
-        words: list[str | int] = [
+        arguments: list[str | int] = [
             lease.lane,
             lease.attempt,
             str(lease.token),
@@ -192,8 +200,8 @@ class RedisLanes:
             lease.game,
         ]
         lost = int(kind == lanes.LOST)
-        words += [kind, data, contract.SCHEMA, lost, lease.worker, int(goes_on and not lost)]
-        raw = self.server.run("complete_lane", names, *words)
+        arguments += [kind, data, contract.SCHEMA, lost, lease.worker, int(goes_on and not lost)]
+        raw = self.server.run("complete_lane", names, *arguments)
         reply = replies.given_up(raw)
         return reply if isinstance(reply, api.Fenced) else lanes.Counted(reply.seq, _games(raw[2]))
 

@@ -160,13 +160,13 @@ class MemoryLedger:
         """Append drafts and effects if the journal still ends at ``expected``."""
         requests.check_append(expected, drafts)
         op = requests.operation_id(journal, expected, drafts, by, effects)
-        facts = self._journals[journal]
+        entries = self._journals[journal]
         if expected and journal in self._checked:
             self._require_checked(journal)
-        if len(facts) != expected:
-            if len(facts) > expected and facts[expected].op == op:
+        if len(entries) != expected:
+            if len(entries) > expected and entries[expected].op == op:
                 return api.Appended(expected + len(drafts))
-            return api.Stale(len(facts))
+            return api.Stale(len(entries))
         for draft in drafts:
             self._journalize(journal, draft.kind, contract.dumps(draft.data), by, op=op)
         if expected == 0 and journal != api.FARM:
@@ -174,7 +174,7 @@ class MemoryLedger:
             self._checked[journal] = self.server_run
         for effect in effects:
             self._apply(effect)
-        return api.Appended(len(facts))
+        return api.Appended(len(entries))
 
     def _journalize(
         self,
@@ -185,12 +185,12 @@ class MemoryLedger:
         token: contract.Token | None = None,
         op: str = "",
     ) -> int:
-        facts = self._journals[journal]
+        entries = self._journals[journal]
         self._over.pop(journal, None)
-        at_ms = max(self._clock(), facts[-1].entry.at_ms if facts else 0)
-        seq = len(facts) + 1
+        at_ms = max(self._clock(), entries[-1].entry.at_ms if entries else 0)
+        seq = len(entries) + 1
         entry = contract.Entry(seq, at_ms, kind, by, {}, "" if token is None else str(token))
-        facts.append(_Fact(entry, data, op))
+        entries.append(_Fact(entry, data, op))
         self.grown.notify_all()
         return seq
 
@@ -527,21 +527,21 @@ class MemoryLedger:
     ) -> api.Recorded | api.Refused:
         """Journal ``game_finished``, keep the record for the archive, free the slot."""
         game, attempt = finished.game, finished.attempt
-        known, room = self._season[season], self._hall[hall]
+        kept, room = self._season[season], self._hall[hall]
         self._require_checked(season)
-        if game in known.results:
-            seq, winner = known.results[game]
+        if game in kept.results:
+            seq, winner = kept.results[game]
             return api.Recorded(seq) if winner == attempt else requests.refusal("result", winner)
         if token.epoch != self.epoch:
             return requests.refusal("epoch", str(self.epoch))
-        given, worker = known.attempts.get(attempt, (None, ""))
-        newest = known.latest.get(game)
+        given, worker = kept.attempts.get(attempt, (None, ""))
+        newest = kept.latest.get(game)
         if given != token or newest is None:
             return requests.refusal("unknown", attempt)
         if newest != attempt:
             return requests.refusal("newer", newest)
         seq = self._journalize(season, "game_finished", finished.encode(), worker, token=token)
-        known.results[game] = (seq, attempt)
+        kept.results[game] = (seq, attempt)
         self._records[attempt] = record
         if room.offers.get(season, ("", ""))[0] == game:
             del room.offers[season]
@@ -639,24 +639,24 @@ class MemoryLedger:
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
         """Write entries of a mirror to the end of a journal that they follow."""
         requests.check_entries(entries)
-        facts = self._journals[journal]
-        if len(facts) != entries[0].seq - 1:
-            return api.Stale(len(facts))
+        stored = self._journals[journal]
+        if len(stored) != entries[0].seq - 1:
+            return api.Stale(len(stored))
         for entry in entries:
             bare = dataclasses.replace(entry, data={})
-            facts.append(_Fact(bare, contract.dumps(entry.data), ""))
+            stored.append(_Fact(bare, contract.dumps(entry.data), ""))
         self.grown.notify_all()
-        return api.Appended(len(facts))
+        return api.Appended(len(stored))
 
     @_atomic
     def reindex(self, index: restoring.Index) -> None:
         """Replace what is kept of a season beside its journal."""
         kept = _Season(latest=dict(index.latest))
-        for game, told in index.results.items():
-            seq, _, attempt = told.partition(" ")
+        for game, packed in index.results.items():
+            seq, _, attempt = packed.partition(" ")
             kept.results[game] = (int(seq), attempt)
-        for attempt, told in index.attempts.items():
-            token, _, worker = told.partition(" ")
+        for attempt, packed in index.attempts.items():
+            token, _, worker = packed.partition(" ")
             kept.attempts[attempt] = (contract.Token.parse(token), worker)
         self._season[index.season] = kept
         self._holds[index.season] = dict(index.holds)

@@ -116,5 +116,5 @@ def next_epoch(present: int, now_ms: int, journals: Iterable[Sequence[contract.E
     The seconds of Redis' clock keep two restores from the same old copy apart.
     """
     entries = itertools.chain.from_iterable(journals)
-    told = (contract.Token.parse(entry.token).epoch for entry in entries if entry.token)
-    return max(present + 1, max(told, default=0) + 1, now_ms // 1000)
+    epochs = (contract.Token.parse(entry.token).epoch for entry in entries if entry.token)
+    return max(present + 1, max(epochs, default=0) + 1, now_ms // 1000)

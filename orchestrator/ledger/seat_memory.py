@@ -53,10 +53,10 @@ class MemorySeats:
     def tell_seats(self, seating: seats.Seating, answer: str) -> api.Written | api.Fenced:
         """Put another answer in the place of one that was not freed."""
         with self._ledger.grown:
-            told = (seating.box, seating.attempt)
-            if not self._may(seating) or told not in self._answers:
+            key = (seating.box, seating.attempt)
+            if not self._may(seating) or key not in self._answers:
                 return api.Fenced()
-            self._answers[told] = answer
+            self._answers[key] = answer
             return api.Written()
 
     def seat_answer(self, box: str, attempt: str) -> str | None:

@@ -36,14 +36,14 @@ class RedisSeats:
         for _ in range(TRIES):
             halls = sorted({holder.hall for holder in self.gpu_holders().values()})
             names = [*self._names(seating), self._keys.gpus, *map(self._keys.slot, halls)]
-            words: list[str | int] = [
+            arguments: list[str | int] = [
                 seating.attempt,
                 seating.word,
                 seating.hall,
                 answer,
                 seats.TRIAL_MS,
             ]
-            raw = self._server.run("take_seats", names, *words, len(gpus), *gpus, *halls)
+            raw = self._server.run("take_seats", names, *arguments, len(gpus), *gpus, *halls)
             match replies.word(raw):
                 case "seated":
                     return api.Written()
@@ -55,8 +55,8 @@ class RedisSeats:
 
     def tell_seats(self, seating: seats.Seating, answer: str) -> api.Written | api.Fenced:
         """Put another answer in the place of one that was not freed."""
-        slot, epoch, _, told = self._names(seating)
-        names = [slot, epoch, told]
+        slot, epoch, _, answers = self._names(seating)
+        names = [slot, epoch, answers]
         raw = self._server.run("tell_seats", names, seating.attempt, seating.word, answer)
         return api.Written() if replies.word(raw) == "told" else api.Fenced()
 

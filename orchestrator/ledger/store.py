@@ -91,16 +91,16 @@ class RedisLedger:
         """
         requests.check_append(expected, drafts)
         names = [self._keys.journal(journal), self._keys.seasons, self._keys.checked]
-        words: list[str | int] = [expected, by]
-        words.append(requests.operation_id(journal, expected, drafts, by, effects))
-        words += ["" if journal == api.FARM else journal, contract.SCHEMA, len(drafts)]
+        arguments: list[str | int] = [expected, by]
+        arguments.append(requests.operation_id(journal, expected, drafts, by, effects))
+        arguments += ["" if journal == api.FARM else journal, contract.SCHEMA, len(drafts)]
         for draft in drafts:
-            words += [draft.kind, contract.dumps(draft.data)]
+            arguments += [draft.kind, contract.dumps(draft.data)]
         for effect in effects:
             name, *rest = self._effect(effect)
             names.append(name)
-            words += rest
-        return replies.appended(self.server.run("append", names, *words))
+            arguments += rest
+        return replies.appended(self.server.run("append", names, *arguments))
 
     def _effect(self, effect: api.Effect) -> tuple[str, str, str, str]:
         match effect:
@@ -165,8 +165,8 @@ class RedisLedger:
     def run_id(self) -> str:
         """Return the name of the server process that answers; see ``api``."""
         with self.server.asked():
-            told: Any = self.server.client.info("server")
-        return str(told["run_id"])
+            info: Any = self.server.client.info("server")
+        return str(info["run_id"])
 
     def set_checked(self, journal: str, run_id: str, over: int = 0) -> bool:
         """Let halls write to a journal that was compared with its mirror; see ``api``."""
@@ -264,15 +264,15 @@ class RedisLedger:
             return api.Alive()
         names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
         names += [self._keys.offers(hall), self._keys.orders(hall), self._keys.checked]
-        words = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
-        return replies.revoked(self.server.run("revoke", names, *words, contract.SCHEMA))
+        arguments = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
+        return replies.revoked(self.server.run("revoke", names, *arguments, contract.SCHEMA))
 
     def _season_of(self, hall: str, token: str) -> str | None:
         # Which journal the script will need; the script itself checks it once more.
         for key in (self._keys.slot(hall), self._keys.ended(hall)):
-            known = self.server.table(key)
-            if known.get("token") == token:
-                return known["season"]
+            slot = self.server.table(key)
+            if slot.get("token") == token:
+                return slot["season"]
         return None
 
     # -- halls, from the worker's side -------------------------------------------------
@@ -318,9 +318,9 @@ class RedisLedger:
             self._keys.checked,
             self._keys.due(hall),
         ]
-        words = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
+        arguments = [hall, season, claim.game, claim.attempt, claim.worker, claim.host, claim.lane]
         fact = requests.started(claim).encode()
-        raw = self.server.run("claim", names, *words, claim.ttl_ms, fact, contract.SCHEMA)
+        raw = self.server.run("claim", names, *arguments, claim.ttl_ms, fact, contract.SCHEMA)
         return replies.claimed(raw)
 
     def write_ply(
@@ -369,8 +369,8 @@ class RedisLedger:
             self._keys.record(finished.attempt),
             self._keys.checked,
         ]
-        words = [season, finished.game, finished.attempt, str(token), finished.encode()]
-        raw = self.server.run("complete", names, *words, record, contract.SCHEMA)
+        arguments = [season, finished.game, finished.attempt, str(token), finished.encode()]
+        raw = self.server.run("complete", names, *arguments, record, contract.SCHEMA)
         return replies.completed(raw)
 
     def give_up(
@@ -386,8 +386,8 @@ class RedisLedger:
             self._keys.orders(hall),
             self._keys.checked,
         ]
-        words = [season, end.attempt, str(token), end.encode()]
-        return replies.given_up(self.server.run("give_up", names, *words, contract.SCHEMA))
+        arguments = [season, end.attempt, str(token), end.encode()]
+        return replies.given_up(self.server.run("give_up", names, *arguments, contract.SCHEMA))
 
     # -- what is shown of the game in flight -------------------------------------------
 
@@ -460,12 +460,12 @@ class RedisLedger:
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
         """Write entries of a mirror to the end of a journal that they follow."""
         requests.check_entries(entries)
-        words: list[str | int] = [entries[0].seq - 1, len(entries)]
+        arguments: list[str | int] = [entries[0].seq - 1, len(entries)]
         for entry in entries:
-            words += [entry.schema_version, entry.kind, entry.at_ms, entry.by, entry.token]
-            words.append(contract.dumps(entry.data))
+            arguments += [entry.schema_version, entry.kind, entry.at_ms, entry.by, entry.token]
+            arguments.append(contract.dumps(entry.data))
         self._forget_end(journal, entries[0].seq - 1)
-        return replies.appended(self.server.run("load", [self._keys.journal(journal)], *words))
+        return replies.appended(self.server.run("load", [self._keys.journal(journal)], *arguments))
 
     def _forget_end(self, journal: str, last: int) -> None:
         """Let a stream that ends at ``last`` forget later entries that somebody has deleted.
@@ -498,11 +498,11 @@ class RedisLedger:
             "attempts": index.attempts,
             "holds": index.holds,
         }
-        words: list[str | int] = [index.season, index.mirrored, contract.dumps(tables)]
+        arguments: list[str | int] = [index.season, index.mirrored, contract.dumps(tables)]
         for hall, host in index.hosts.items():
             names += [self._keys.hall(hall), self._keys.tokens(hall)]
-            words += [hall, host, index.tokens[hall]]
-        self.server.run("reindex", names, *words)
+            arguments += [hall, host, index.tokens[hall]]
+        self.server.run("reindex", names, *arguments)
 
     def give_back(
         self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]

@@ -108,10 +108,10 @@ class Source(Protocol):
 
 def read(ledger: Source) -> Mapping[str, Vitals]:
     """Return each host's last word; one that this version cannot read is left out."""
-    found: dict[str, Vitals] = {}
+    by_host: dict[str, Vitals] = {}
     for host, payload in ledger.vitals().items():
         try:
-            found[host] = Vitals.decode(payload)
+            by_host[host] = Vitals.decode(payload)
         except pydantic.ValidationError:
             continue  # a later version's host: its figures wait for this one's upgrade
-    return found
+    return by_host

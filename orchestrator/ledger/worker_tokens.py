@@ -86,13 +86,13 @@ class RedisTokens:
     def write(self, token: WorkerToken) -> None:
         """Write a token down, new or changed."""
         with self.server.asked():
-            facts = contract.dumps(dataclasses.asdict(token))
-            self.server.client.hset(self._keys.workers, token.id, facts)
+            payload = contract.dumps(dataclasses.asdict(token))
+            self.server.client.hset(self._keys.workers, token.id, payload)
 
     def all(self) -> list[WorkerToken]:
         """Return all tokens, the oldest first, those included that have ended."""
-        told = self.server.table(self._keys.workers).values()
-        return sorted(map(_read, told), key=lambda one: (one.created_ms, one.id))
+        payloads = self.server.table(self._keys.workers).values()
+        return sorted(map(_read, payloads), key=lambda token: (token.created_ms, token.id))
 
     def find(self, identity: str) -> WorkerToken | None:
         """Return a token by its id."""
@@ -106,10 +106,10 @@ class RedisTokens:
         identity, _, secret = rest.partition("_")
         if prefix != PREFIX or not identity or not secret:
             return None
-        known = self.find(identity)
-        if known is None or not hmac.compare_digest(known.sha256, _hash(secret)):
+        token = self.find(identity)
+        if token is None or not hmac.compare_digest(token.sha256, _hash(secret)):
             return None
-        return known
+        return token
 
     def see(self, identity: str, told: dict[str, object]) -> None:
         """Note what a token's worker told of itself last."""
@@ -124,10 +124,10 @@ class RedisTokens:
 
     def learn(self, identity: str, machine: str, nps: int) -> None:
         """Note how fast a build was on a machine; of too many the one learnt first is forgotten."""
-        known = self.speeds(identity)
-        before = known.pop(machine, nps)
-        known[machine] = round(before + (nps - before) * LEARNING)
-        kept = dict(list(known.items())[-SPEEDS:])
+        speeds = self.speeds(identity)
+        before = speeds.pop(machine, nps)
+        speeds[machine] = round(before + (nps - before) * LEARNING)
+        kept = dict(list(speeds.items())[-SPEEDS:])
         with self.server.asked():
             self.server.client.hset(self._keys.batches("speeds"), identity, contract.dumps(kept))
 

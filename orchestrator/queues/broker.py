@@ -157,8 +157,10 @@ class _Channel(redis_transport.Channel):
 
     def _refresh_bindings(self, queues: list[str]) -> None:
         refresh = super()._refresh_bindings
-        exchanges = {one[0] for queue in queues for one in self.state.queue_bindings(queue)}
-        names = {name: kind for one in exchanges for name, kind in self._tables(one).items()}
+        exchanges = {binding[0] for queue in queues for binding in self.state.queue_bindings(queue)}
+        names = {
+            name: kind for exchange in exchanges for name, kind in self._tables(exchange).items()
+        }
         self._cleaned(names, lambda: refresh(queues))
 
     def _tables(self, exchange: str) -> dict[str, bytes]:
@@ -225,8 +227,8 @@ class _Connection(connection.Connection):
 
     def info(self) -> dict[str, Any]:
         """Return what ``inspect stats`` tells of it: a socket's address holds the password."""
-        told: dict[str, Any] = super().info()
-        return told | {"hostname": logs.mask(str(told["hostname"]))}
+        connection_info: dict[str, Any] = super().info()
+        return connection_info | {"hostname": logs.mask(str(connection_info["hostname"]))}
 
 
 class Amqp(amqp.AMQP):
