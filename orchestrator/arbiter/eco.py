@@ -86,8 +86,8 @@ def _of_opening(book: contract.Opening, variant: boards.Variant, moves: tuple[st
     if variant != "standard":
         return Name(book.eco, book.name)
     start = boards.start_board(book, variant)
-    found = of_moves(start, [*book.moves, *moves])
-    return Name(book.eco or found.eco, book.name or found.name)
+    name = of_moves(start, [*book.moves, *moves])
+    return Name(book.eco or name.eco, book.name or name.name)
 
 
 def classified(record: contract.GameRecord) -> contract.GameRecord:

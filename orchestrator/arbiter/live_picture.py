@@ -38,17 +38,19 @@ class LivePicture:
             self.data[side]["engine"] = report.get("id_name", "")
             self.data[side]["author"] = report.get("id_author", "")
             options = report.get("options", ())
-            told = [[one["name"], one["set"]] for one in options if one["set"] is not None]
-            self.data[side]["options"] = told
+            set_options = [
+                [option["name"], option["set"]] for option in options if option["set"] is not None
+            ]
+            self.data[side]["options"] = set_options
 
     def think(self, payload: bytes | str, now_ms: int) -> None:
         """An engine's clock starts: take THINK's content."""
-        told = contract.loads(payload)
-        self.data["thinking"] = told["side"]
-        self.data[told["side"]].pop("search", None)  # it was about the move before
+        content = contract.loads(payload)
+        self.data["thinking"] = content["side"]
+        self.data[content["side"]].pop("search", None)  # it was about the move before
         self.data["since_ms"] = now_ms
-        self.data["white"]["clock_ms"] = told["white_clock_ns"] // 1_000_000
-        self.data["black"]["clock_ms"] = told["black_clock_ns"] // 1_000_000
+        self.data["white"]["clock_ms"] = content["white_clock_ns"] // 1_000_000
+        self.data["black"]["clock_ms"] = content["black_clock_ns"] // 1_000_000
 
     def search(self, side: contract.Side, said: dict[str, Any]) -> None:
         """Take an engine's last word on its search; its score is the mover's."""

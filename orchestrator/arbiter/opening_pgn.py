@@ -31,8 +31,8 @@ def read(text: str, plies: int | None, source: str) -> Iterator[contract.Opening
             opening = chess.pgn.read_game(handle, Visitor=lambda: _Exit(plies))
         except ValueError as error:
             line = text.count("\n", 0, start) + 1
-            place = f"{source}: game {number} (from line {line})"
-            raise errors.BookError(f"{place}: {error}") from error
+            where = f"{source}: game {number} (from line {line})"
+            raise errors.BookError(f"{where}: {error}") from error
         if opening is None:
             return
         yield opening

@@ -30,7 +30,7 @@ def parse(text: str, kind: Kind, plies: int | None, source: str) -> list[contrac
     hold positions, so ``plies`` means nothing there. Raise ``BookError``.
     """
     exits = list(_games(text, plies, source) if kind == "pgn" else _epd(text, source))
-    longest = max((len(one.moves) for one in exits), default=0)
+    longest = max((len(opening.moves) for opening in exits), default=0)
     if longest > PLIES:
         raise errors.BookError(
             f"{source}: an opening of {longest} plies; allowed: at most {PLIES}; cut them (plies)"

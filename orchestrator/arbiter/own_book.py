@@ -26,7 +26,7 @@ def counts(
     order: contract.GameOrder, plies: Sequence[contract.PlyRecord]
 ) -> dict[contract.Side, int]:
     """Return for each side how many moves in a row it played without a search."""
-    found: dict[contract.Side, int] = dict.fromkeys(_SIDES, 0)
+    moves: dict[contract.Side, int] = dict.fromkeys(_SIDES, 0)
     open_sides = {side for side in _SIDES if order.control(side).start_ms >= LEAST_CLOCK_MS}
     for ply, forced in _played(order, plies):
         if not open_sides:
@@ -35,8 +35,8 @@ def counts(
             if _searched(ply):
                 open_sides.discard(ply.side)
             else:
-                found[ply.side] += 1
-    return found
+                moves[ply.side] += 1
+    return moves
 
 
 def _searched(ply: contract.PlyRecord) -> bool:

@@ -84,17 +84,17 @@ def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: 
 
 def cutechess(ply: contract.PlyRecord) -> str:
     """Return cutechess-cli's comment: the mover's score, depth, time (``+0.29/19 0.40s``)."""
-    told = ""
+    evaluation = ""
     if ply.depth:
-        told = f"{_own_score(ply)}/{ply.depth} "
+        evaluation = f"{_own_score(ply)}/{ply.depth} "
     ms = move_time_ms(ply)
     digits = 3 if ms < 100 else 2 if ms < 1_000 else 1 if ms < 10_000 else 0
-    return told + (f"{ms / 1000:.{digits}f}s" if ms else "0s")
+    return evaluation + (f"{ms / 1000:.{digits}f}s" if ms else "0s")
 
 
 def fastchess(ply: contract.PlyRecord, fields: AbstractSet[str]) -> str:
     """Return fastchess' comment: score, depth, time, and the fields that were asked for."""
-    told = {
+    fields_by_name = {
         "timeleft": f"tl={time_left_ms(ply) / 1000:.3f}s",
         "nodes": f"n={ply.nodes or 0}",
         "seldepth": f"sd={ply.seldepth or 0}",
@@ -104,7 +104,7 @@ def fastchess(ply: contract.PlyRecord, fields: AbstractSet[str]) -> str:
         "pv": f'pv="{" ".join(ply.pv)}"',
     }
     head = f"{_own_score(ply)}/{ply.depth or 0} {move_time_ms(ply) / 1000:.3f}s"
-    return ", ".join([head, *(text for name, text in told.items() if name in fields)])
+    return ", ".join([head, *(text for name, text in fields_by_name.items() if name in fields)])
 
 
 def _own_score(ply: contract.PlyRecord) -> str:

@@ -161,7 +161,7 @@ def _moves(
         played = board.san_and_push(move)
         yield number + _written(board, played, notation), pgn_comments.book(board)
     own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
-    told = _interruptions(record)
+    interruptions = _interruptions(record)
     for ply in record.plies:
         mover = board.turn
         number = _number(board, first=not board.move_stack)
@@ -173,7 +173,7 @@ def _moves(
         comment = pgn_comments.engine(board, ply, pv, own[mover])
         yield (
             number + _written(board, played, notation),
-            " ".join([comment, *told.get(ply.ply, ())]),
+            " ".join([comment, *interruptions.get(ply.ply, ())]),
         )
         own[mover].expect(board, ply.ponder)
         own[not mover].answer(played)
@@ -185,10 +185,10 @@ def _written(board: chess.Board, san: str, notation: Notation) -> str:
 
 def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
     """Return, by the ply before it, what is told of each interruption."""
-    told: dict[int, list[str]] = {}
-    for one in record.interruptions:
-        told.setdefault(one.ply, []).append(pgn_comments.interruption(one))
-    return told
+    remarks: dict[int, list[str]] = {}
+    for interruption in record.interruptions:
+        remarks.setdefault(interruption.ply, []).append(pgn_comments.interruption(interruption))
+    return remarks
 
 
 def _play(board: chess.Board, ply: contract.PlyRecord) -> str:

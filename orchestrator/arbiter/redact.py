@@ -21,9 +21,9 @@ _LISTED: Final = re.compile(r"[:;]")  # between the folders of tables
 
 def text(told: str) -> str:
     """Return text with the last names of its paths in their places."""
-    quoted = _QUOTED.sub(lambda found: f"{found[1]}{_last(found[2])}{found[1]}", told)
-    bracketed = _BRACKETED.sub(lambda found: f"({_last(found[1])})", quoted)
-    return _BARE.sub(lambda found: _last(found[0]), bracketed)
+    quoted = _QUOTED.sub(lambda match: f"{match[1]}{_last(match[2])}{match[1]}", told)
+    bracketed = _BRACKETED.sub(lambda match: f"({_last(match[1])})", quoted)
+    return _BARE.sub(lambda match: _last(match[0]), bracketed)
 
 
 def option(value: str) -> str:

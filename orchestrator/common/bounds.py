@@ -43,16 +43,16 @@ def content(path: pathlib.Path, limit: int) -> bytes:
 def pieces(path: pathlib.Path, limit: int) -> Iterator[bytes]:
     """Yield what ``content`` returns piece by piece, never an empty one; raise as it does."""
     with path.open("rb") as file:
-        found = os.fstat(file.fileno())
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)):
+        status = os.fstat(file.fileno())
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
             raise TooLargeError("no file: a device, a socket or a folder")
         packed = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
         if not packed:
             yield from _bounded(file, limit, f"more than {_size(limit)}")
             return
         most = limit
-        if stat.S_ISREG(found.st_mode):
-            most = min(limit, max(SMALL_BYTES, RATIO * found.st_size))
+        if stat.S_ISREG(status.st_mode):
+            most = min(limit, max(SMALL_BYTES, RATIO * status.st_size))
         with gzip.open(file, "rb") as unpacked:
             yield from _bounded(unpacked, most, f"unpacks to more than {_size(most)}")
 
@@ -92,8 +92,8 @@ def _depth(tables: Any) -> int:
     level, depth = [tables], 0
     while level and depth <= DEPTH:
         depth += 1
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [value for one in inner for value in one if isinstance(value, dict | list)]
+        inner = (table.values() if isinstance(table, dict) else table for table in level)
+        level = [value for table in inner for value in table if isinstance(value, dict | list)]
     return depth
 
 

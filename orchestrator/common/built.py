@@ -56,8 +56,8 @@ def commit(root: pathlib.Path) -> str:
 def files(root: pathlib.Path) -> Iterator[pathlib.PurePosixPath]:
     """Yield the files below a checkout that hosts are made from, in their order."""
     for part in PARTS:
-        place = root / part
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        part_path = root / part
+        for path in sorted(part_path.rglob("*")) if part_path.is_dir() else [part_path]:
             name = path.relative_to(root)
             own = name.parts[:2] == _INVENTORY and name.parts[2:3] != ("example",)
             if path.is_file() and not own and not _LEFT.intersection(name.parts):

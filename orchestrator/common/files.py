@@ -49,8 +49,8 @@ def lines(path: pathlib.Path) -> list[str]:
     What ``str.splitlines`` takes for more (U+2028, U+0085 …) stands unescaped in JSON, and an
     engine may say it.
     """
-    found = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    return found if found[-1] else found[:-1]
+    split = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return split if split[-1] else split[:-1]
 
 
 def sync_directory(directory: pathlib.Path) -> None:

@@ -66,5 +66,5 @@ def _without_passwords(_logger: Any, _method: str, line: Any) -> Any:
 def mask(text: str) -> str:
     """Replace the password of every URL in a text by ``***``."""
     return _PASSWORD.sub(
-        lambda found: f"{found[1]}:***@" if found[2] is None else "password=***", text
+        lambda match: f"{match[1]}:***@" if match[2] is None else "password=***", text
     )

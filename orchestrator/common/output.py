@@ -65,8 +65,12 @@ def console(*, stderr: bool = False) -> rich.console.Console:
             self, renderable: Any, options: rich.console.ConsoleOptions | None = None
         ) -> Iterable[rich.segment.Segment]:
             """Render into segments; those that are text are plain."""
-            for told in super().render(renderable, options):
-                yield told if told.control else rich.segment.Segment(plain(told.text), told.style)
+            for segment in super().render(renderable, options):
+                yield (
+                    segment
+                    if segment.control
+                    else rich.segment.Segment(plain(segment.text), segment.style)
+                )
 
     made = Plain(highlight=False, markup=False, stderr=stderr)
     if not made.is_terminal:

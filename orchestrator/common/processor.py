@@ -50,9 +50,9 @@ class Processor:
 
     def _lines(self) -> Iterable[tuple[str, list[int]]]:
         for line in (self._proc / "stat").read_text().splitlines():
-            name, *words = line.split()
+            name, *ticks = line.split()
             if name.startswith("cpu"):
-                yield name, [int(word) for word in words[:8]]
+                yield name, [int(word) for word in ticks[:8]]
 
     def _cores(self) -> tuple[int, int]:
         ticks = dict(self._lines())["cpu"]
@@ -72,15 +72,15 @@ class Processor:
         used: dict[int, int] = {}
         for path in self._proc.glob("[0-9]*/stat"):
             try:
-                words = path.read_text().rpartition(")")[2].split()
+                fields = path.read_text().rpartition(")")[2].split()
             except OSError:
                 continue  # it has ended meanwhile
             pid = int(path.parent.name)
-            parents[pid], used[pid] = int(words[1]), sum(int(word) for word in words[11:15])
+            parents[pid], used[pid] = int(fields[1]), sum(int(word) for word in fields[11:15])
         ours = {self._own}
         grown = True
         while grown:
-            found = {pid for pid, parent in parents.items() if parent in ours} - ours
-            ours |= found
-            grown = bool(found)
+            children = {pid for pid, parent in parents.items() if parent in ours} - ours
+            ours |= children
+            grown = bool(children)
         return sum(used.get(pid, 0) for pid in ours)

@@ -35,9 +35,9 @@ def commit() -> str:
     distribution were told when they were built. Of a package that was installed from a repository
     the installer's notes say it, too (PEP 610).
     """
-    known = built.commit(pathlib.Path(__file__).parents[2])
-    if known:
-        return known
+    recorded = built.commit(pathlib.Path(__file__).parents[2])
+    if recorded:
+        return recorded
     notes = importlib.metadata.distribution("tournament-farm").read_text("direct_url.json")
     origin = json.loads(notes or "{}").get("vcs_info", {})
     return str(origin.get("commit_id", ""))[:DIGITS]
@@ -46,8 +46,8 @@ def commit() -> str:
 def described() -> str:
     """Return version, checksum of the files, and commit: ``0.1.0 (files 3f2a91bc, commit …)``."""
     files = build().rpartition("+")[2]
-    known = commit()
-    return f"{VERSION} (files {files}{f', commit {known}' if known else ''})"
+    commit_id = commit()
+    return f"{VERSION} (files {files}{f', commit {commit_id}' if commit_id else ''})"
 
 
 def checksum(folder: pathlib.Path) -> str:

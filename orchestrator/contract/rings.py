@@ -73,8 +73,8 @@ def _is_call(headers: Any) -> bool:
 
 def _is_empty(body: Any) -> bool:
     """Say whether a body holds no argument, and nothing to be called behind."""
-    arguments, words, embedded = codec.loads(base64.b64decode(body, validate=True))
-    return arguments == [] and words == {} and not any(embedded.values())
+    arguments, keywords, embedded = codec.loads(base64.b64decode(body, validate=True))
+    return arguments == [] and keywords == {} and not any(embedded.values())
 
 
 def _ring(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _ring(headers: Any, properties: Any, queue: str) -> dict[str, Any]:
 def _message(message: Any) -> dict[str, Any]:
     """Return a message with its body, and of its headers what is short and plain."""
     headers, properties = message["headers"], message["properties"]
-    place = properties["delivery_info"]
+    delivery = properties["delivery_info"]
     return {
         "body": message["body"],
         "content-encoding": "utf-8",
@@ -122,7 +122,7 @@ def _message(message: Any) -> dict[str, Any]:
         "headers": {name: value for name, value in headers.items() if _is_short(value)},
         "properties": {
             "delivery_mode": 2,
-            "delivery_info": {name: str(place[name]) for name in ("exchange", "routing_key")},
+            "delivery_info": {name: str(delivery[name]) for name in ("exchange", "routing_key")},
             "priority": 0,
             "body_encoding": "base64",
             "delivery_tag": properties["delivery_tag"],

@@ -51,12 +51,12 @@ class TimeControl(codec.Message):
         fixed time, ``inf`` no clock; ``nodes=N`` and ``depth=N`` may follow behind a space, or
         stand alone. Raise ``ValueError``.
         """
-        *words, last = ["", *text.replace("+ ", "+").replace(" +", "+").split()]
+        *parts, last = ["", *text.replace("+ ", "+").replace(" +", "+").split()]
         limits: dict[str, int] = {}
         while (key := last.partition("=")[0]) in _LIMIT_WORDS and key not in limits:
             limits[key] = int(last.partition("=")[2])
-            last = words.pop() if words else ""
-        if any(words):
+            last = parts.pop() if parts else ""
+        if any(parts):
             raise ValueError(f"not a time control: {text!r}")
         return cls.model_validate(_clock(last, unit) | limits)
 
@@ -80,12 +80,12 @@ class TimeControl(codec.Message):
     def scaled(self, factor: float) -> TimeControl:
         """Return the control with all its times multiplied; search limits stay."""
         times = {"base_ms": self.base_ms, "increment_ms": self.increment_ms}
-        told: dict[str, int] = {name: round(ms * factor) for name, ms in times.items()}
+        changes: dict[str, int] = {name: round(ms * factor) for name, ms in times.items()}
         if self.base_ms:
-            told["base_ms"] = max(1, told["base_ms"])
+            changes["base_ms"] = max(1, changes["base_ms"])
         if self.move_ms is not None:
-            told["move_ms"] = max(1, round(self.move_ms * factor))
-        return self.model_copy(update=told)
+            changes["move_ms"] = max(1, round(self.move_ms * factor))
+        return self.model_copy(update=changes)
 
     @property
     def spoken(self) -> str:
@@ -113,8 +113,8 @@ class TimeControl(codec.Message):
         elif not self.base_ms:
             clock = "-"
         limits = {"nodes": self.nodes, "depth": self.depth}
-        told = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
-        return " ".join([clock, *told])
+        limit_texts = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+        return " ".join([clock, *limit_texts])
 
 
 def _clock(text: str, unit: str) -> dict[str, int]:

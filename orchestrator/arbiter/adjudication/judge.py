@@ -76,12 +76,12 @@ class Judge:
             return None
         mover: contract.Side = "black" if board.turn else "white"
         ply = plies.Ply(number, mover, score, board)
-        found = [self._tables.take(ply)] if self._tables else []
-        found += [rule.take(ply) for rule in self._draws]
-        found += [rule.take(ply) for rule in self._wins]
+        outcomes = [self._tables.take(ply)] if self._tables else []
+        outcomes += [rule.take(ply) for rule in self._draws]
+        outcomes += [rule.take(ply) for rule in self._wins]
         if self._max_moves is not None and number >= 2 * self._max_moves:
-            found.append(verdict.max_moves())
-        return next((outcome for outcome in found if outcome is not None), None)
+            outcomes.append(verdict.max_moves())
+        return next((outcome for outcome in outcomes if outcome is not None), None)
 
     def counters(self, board: chess.Board, number: int) -> contract.Counters:
         """Return the clocks after ply ``number``, the last one that was judged."""
