@@ -85,7 +85,7 @@ class Game:
     @property
     def opening(self) -> contract.Opening:
         """Return the start position and the book moves."""
-        book = tuple(told.move for told in self.plies if told.book)
+        book = tuple(ply.move for ply in self.plies if ply.book)
         return contract.Opening(fen=self.tags.get("FEN"), moves=book)
 
     @property
@@ -110,18 +110,18 @@ class Broken:
 
     def __str__(self) -> str:
         """Name the game so that it can be found."""
-        place = f"{self.file}: game {self.place} (from line {self.line})"
-        return f"{place} cannot be read: {self.why}"
+        position = f"{self.file}: game {self.place} (from line {self.line})"
+        return f"{position} cannot be read: {self.why}"
 
 
 def archive(paths: Iterable[pathlib.Path]) -> list[Game]:
     """Read archives, one after the other, as one; raise ``UsageError`` with file and game."""
-    found = []
+    readable = []
     for game in _all(paths, _game):
         if isinstance(game, Broken):
             raise errors.UsageError(str(game))
-        found.append(game)
-    return found
+        readable.append(game)
+    return readable
 
 
 def survey(paths: Iterable[pathlib.Path]) -> tuple[list[Game], list[Broken]]:
@@ -129,16 +129,16 @@ def survey(paths: Iterable[pathlib.Path]) -> tuple[list[Game], list[Broken]]:
 
     Raise ``UsageError`` for a file that cannot be read or has no game, or if no game can be.
     """
-    found: list[Game] = []
+    readable: list[Game] = []
     broken: list[Broken] = []
     for game in _all(paths, _contest):
         if isinstance(game, Broken):
             broken.append(game)
         else:
-            found.append(game)
-    if not found:
+            readable.append(game)
+    if not readable:
         raise errors.UsageError(str(broken[0]))
-    return found, broken
+    return readable, broken
 
 
 def games(text: str, first: int = 1) -> Iterator[Game]:
@@ -165,13 +165,13 @@ def _file(
     if not spans:
         raise errors.UsageError(f'{path}: holds no game: no tag such as [White "…"] was found')
     line, counted = 1, 0
-    for place, (first, last) in enumerate(spans, start=1):
+    for number, (first, last) in enumerate(spans, start=1):
         line += text.count("\n", counted, first)
         counted = first
         try:
-            yield read(before + place, text[first:last])
+            yield read(before + number, text[first:last])
         except (ValueError, errors.BookError) as error:
-            yield Broken(before + place, str(path), place, line, str(error))
+            yield Broken(before + number, str(path), number, line, str(error))
 
 
 def _contest(number: int, chunk: str) -> Game:
@@ -184,9 +184,9 @@ def _contest(number: int, chunk: str) -> Game:
 
 def _game(number: int, chunk: str) -> Game:
     raw = pgn.read(chunk)
-    told = raw.tags.get("Result", raw.result)
-    if told is not None:
-        raw.tags["Result"] = pgn.RESULTS.get(told, told)
+    result = raw.tags.get("Result", raw.result)
+    if result is not None:
+        raw.tags["Result"] = pgn.RESULTS.get(result, result)
     missing = [tag for tag in ("White", "Black", "Result") if tag not in raw.tags]
     if missing:
         raise ValueError(f"no tag {', '.join(missing)}")
@@ -199,10 +199,10 @@ def _game(number: int, chunk: str) -> Game:
 
 
 def _variant(tags: dict[str, str]) -> boards.Variant:
-    told = tags.get("Variant", "").casefold()
-    if told in _CHESS960:
+    variant = tags.get("Variant", "").casefold()
+    if variant in _CHESS960:
         return "fischerandom"
-    if told not in _STANDARD:
+    if variant not in _STANDARD:
         raise ValueError(f"the variant {tags['Variant']!r} is none that the farm knows")
     return "fischerandom" if _castles_anywhere(tags.get("FEN")) else "standard"
 

@@ -54,8 +54,8 @@ _CLOSING = re.compile(r"(?:^|[,;.] *)((?:White|Black|Draw)\b[^,;{}]*)$")
 def rule(game: reading.Game) -> str | None:
     """Return the rule that ended a game by the record, None where none did."""
     details, termination = _tags(game)
-    for words, name in _DETAILS:
-        if details.lower() == words:
+    for text, name in _DETAILS:
+        if details.lower() == text:
             return name
     if termination.startswith("GUI TB"):
         return "tablebase"
@@ -78,9 +78,9 @@ def unknown(game: reading.Game) -> bool:
 def ending(game: reading.Game) -> contract.Ending:
     """Return the ending as standings need it: a crash, another fault, or any other end."""
     text = " ".join(_tags(game)).lower()
-    for word, found in _FAULTS:
+    for word, fault in _FAULTS:
         if word in text:
-            return found
+            return fault
     return contract.Ending.TIME if text.strip() == "time" else contract.Ending.ORGANIZERS
 
 
@@ -91,5 +91,5 @@ def _tags(game: reading.Game) -> tuple[str, str]:
 
 def _closing(remark: str) -> str:
     """Return the words that close a game's last remark, the rule alone where one is named."""
-    found = _CLOSING.search(" ".join(remark.split()))
-    return found[1].rpartition(" by adjudication: ")[2] if found else ""
+    match = _CLOSING.search(" ".join(remark.split()))
+    return match[1].rpartition(" by adjudication: ")[2] if match else ""

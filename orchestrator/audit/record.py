@@ -107,7 +107,7 @@ def _plain(event: Event) -> dict[str, Any]:
     ends = list(dict.fromkeys(game.ended for game in event.games))
     starts = list(dict.fromkeys(game.start for game in event.games))
     engines = list(event.engines)
-    number = {opening: place for place, opening in enumerate(openings)}
+    number = {opening: index for index, opening in enumerate(openings)}
     return {
         "title": event.title,
         "source": event.source,

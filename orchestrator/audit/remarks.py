@@ -26,16 +26,16 @@ _UNTOUCHED: Final = {"d": "1", "mt": "00:00:00", "n": "0"}.items()
 def fields(remark: str, mover: contract.Side) -> Mapping[str, str]:
     """Return the fields of a move's remark."""
     text = " ".join(remark.split())
-    found = dict(_FIELD.findall(text))
-    if "wv" in found or "ev" in found:
-        return found
+    by_name = dict(_FIELD.findall(text))
+    if "wv" in by_name or "ev" in by_name:
+        return by_name
     if score := _SCORE.match(text):
         ahead = (score[1] != "-") == (mover == "white")
-        found["wv"] = ("" if ahead else "-") + score[2]
+        by_name["wv"] = ("" if ahead else "-") + score[2]
     elif command := _COMMAND.search(text):
         sign = "-" if "-" in (command[1], command[3]) else ""
-        found["wv"] = sign + command[2] + command[4]
-    return found
+        by_name["wv"] = sign + command[2] + command[4]
+    return by_name
 
 
 def of_book(remark: str, mover: contract.Side) -> bool:

@@ -66,13 +66,13 @@ def replay(
     ``board`` is the game's own and goes on with the next ply.
     """
     played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
-    for told in game.plies[played.book_plies :]:
+    for recorded in game.plies[played.book_plies :]:
         mover = played.turn
-        played.play(chess.Move.from_uci(told.move))
-        score = remarks.score(remarks.told_eval(told.fields), mover)
+        played.play(chess.Move.from_uci(recorded.move))
+        score = remarks.score(remarks.told_eval(recorded.fields), mover)
         ruling = judged.take(played.position(), played.ply, score)
         ending = played.ending() or ruling.outcome
-        yield Replayed(played.ply, mover, told, score, played.position(), ruling, ending)
+        yield Replayed(played.ply, mover, recorded, score, played.position(), ruling, ending)
         if ending is not None:
             return
 
@@ -110,10 +110,10 @@ def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[
         "tablebase": rules.syzygy is not None,
         BOARD: True,
     }
-    found: dict[str, Any] = {
+    reproduced: dict[str, Any] = {
         name: count if played[name] or count["recorded"] else None for name, count in counts.items()
     }
-    return found | {"mismatches": mismatches}
+    return reproduced | {"mismatches": mismatches}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,10 +153,10 @@ def _mismatches(
     # A record that does not say how the game ended contradicts no rule that ends it there so.
     if recorded is None and ply == length and _silent(game, computed):
         return
-    told = (recorded, computed)
+    endings = (recorded, computed)
     if recorded is not None and recorded.rule == BOARD and computed is not None and ply < length:
-        told = (None, computed)  # the board was never asked
-    for rule in dict.fromkeys(reason.rule for reason in told if reason):
+        endings = (None, computed)  # the board was never asked
+    for rule in dict.fromkeys(reason.rule for reason in endings if reason):
         ends = computed is not None and computed.rule == rule
         yield {
             "game": game.number,

@@ -53,10 +53,10 @@ def report(
 
 def _played(games: Sequence[reading.Game]) -> list[reading.Game]:
     """Return the games of two engines; one without names and result was never played."""
-    found = [game for game in games if game.white != game.black]
-    if not found:
+    contests = [game for game in games if game.white != game.black]
+    if not contests:
         raise errors.UsageError("no game of two engines is in it: nothing can be audited")
-    return found
+    return contests
 
 
 def sentences(found: dict[str, Any]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
     for wrong in found["results"]:
         results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
         yield f"  game {wrong['game']}: {results}"
-    yield from (f"  game {one['game']}: the same as game {one['of']}" for one in found["copies"])
+    yield from (f"  game {copy['game']}: the same as game {copy['of']}" for copy in found["copies"])
     if schedule := found["schedule"]:
         yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
         missing = "not played, or unreadable" if found["unreadable"] else "not played"
@@ -90,22 +90,22 @@ def _unreadable(broken: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
-    for name, words in _RULES.items():
+    for name, label in _RULES.items():
         if counts := found[name]:
-            yield f"{words}: {counts['reproduced']} of {counts['recorded']} reproduced"
+            yield f"{label}: {counts['reproduced']} of {counts['recorded']} reproduced"
     for wrong in found["mismatches"]:
         ply, last = wrong["computed_ply"], wrong["recorded_ply"]
         computed = "not at all" if ply is None else f"at {ply}"
         unlike = ", but otherwise than recorded" if ply == last else ""
-        words = _RULES[wrong["rule"]]
-        yield f"  game {wrong['game']}: ended at ply {last}; {words}: {computed}{unlike}"
+        label = _RULES[wrong["rule"]]
+        yield f"  game {wrong['game']}: ended at ply {last}; {label}: {computed}{unlike}"
 
 
 def _out_of_order(mismatches: Sequence[dict[str, Any]], missing: str) -> Iterator[str]:
     for wrong in mismatches[:_SHOWN]:
         due, real = (" - ".join(wrong[key] or ("none",)) for key in ("scheduled", "played"))
-        place = missing if wrong["game"] is None else f"game {wrong['game']}"
-        yield f"  {place}: scheduled {due}, played {real}"
+        position = missing if wrong["game"] is None else f"game {wrong['game']}"
+        yield f"  {position}: scheduled {due}, played {real}"
     more = len(mismatches) - _SHOWN
     if more > 0:
         yield f"  and {more} more (--json has all): another table, or other --seeds?"
@@ -132,7 +132,7 @@ def _copies(games: Sequence[reading.Game]) -> Iterator[dict[str, int]]:
     for game in games:
         if not {"GameStartTime", "Time"} & game.tags.keys():
             continue  # short games of a few engines may well be alike
-        moves = tuple(told.move for told in game.plies)
+        moves = tuple(ply.move for ply in game.plies)
         first = seen.setdefault((frozenset(game.tags.items()), moves), game.number)
         if first != game.number:
             yield {"game": game.number, "of": first}
@@ -159,19 +159,19 @@ def _schedule(
 
 
 def _knockout(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
+    matched: list[dict[str, Any]] = []
     for event, played in itertools.groupby(games, key=lambda game: game.tags.get("Event", "")):
         of_round = list(played)
         pairs = rules.pairs(held, len(tables.engines(of_round)), event)
-        found += matches.report(of_round, pairs)
-    return {"matches": found}
+        matched += matches.report(of_round, pairs)
+    return {"matches": matched}
 
 
 def _seeds(games: Sequence[reading.Game], kind: rules.Kind) -> tuple[str, ...]:
     everybody = tables.engines(games)
-    found = schedules.first_seeds(games) if kind == "league" else everybody
+    seeds = schedules.first_seeds(games) if kind == "league" else everybody
     # A first round that is not the tables' own tells no seeds.
-    return found if sorted(found) == sorted(everybody) else everybody
+    return seeds if sorted(seeds) == sorted(everybody) else everybody
 
 
 def _names(given: Sequence[str], everybody: Sequence[str], option: str) -> tuple[str, ...]:
@@ -181,8 +181,10 @@ def _names(given: Sequence[str], everybody: Sequence[str], option: str) -> tuple
 def _name(text: str, everybody: Sequence[str], option: str) -> str:
     if text in everybody:
         return text
-    found = [name for name in everybody if name.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(found or everybody)
-    raise errors.UsageError(f"{option}: {text!r} names {len(found)} engines; known: {known}")
+    matching = [name for name in everybody if name.startswith(text)]
+    if len(matching) == 1:
+        return matching[0]
+    candidates = ", ".join(matching or everybody)
+    raise errors.UsageError(
+        f"{option}: {text!r} names {len(matching)} engines; known: {candidates}"
+    )

@@ -52,9 +52,9 @@ def counted(games: Sequence[reading.Game]) -> list[reading.Game]:
     again = {(game.white, game.black, game.tags.get("Round", "?")): game.number for game in games}
 
     def dropped(game: reading.Game, after: reading.Game | None) -> bool:
-        sides, told = (game.white, game.black), game.tags.get("Round", "?")
+        sides, round_tag = (game.white, game.black), game.tags.get("Round", "?")
         at_once = after is not None and sides == (after.white, after.black)
-        later = told != "?" and again[*sides, told] > game.number
+        later = round_tag != "?" and again[*sides, round_tag] > game.number
         return game.result is None and (at_once or later)
 
     nexts = itertools.zip_longest(games, games[1:])
@@ -105,8 +105,8 @@ def openings(games: Sequence[reading.Game]) -> dict[str, int] | None:
     """
     if not any(any(game.opening.line) for game in games):
         return None
-    found = [one.opening.line == other.opening.line for one, other in _reverse(games)]
-    return {"pairs": len(found), "same_opening": sum(found)}
+    shared = [first.opening.line == second.opening.line for first, second in _reverse(games)]
+    return {"pairs": len(shared), "same_opening": sum(shared)}
 
 
 def _compared(
@@ -114,7 +114,7 @@ def _compared(
 ) -> dict[str, Any]:
     due = [(seeds[board.white], seeds[board.black]) for board in boards]
     wrong = list(_differences(due, games))
-    unlike = {found["game"] for found in wrong if found["game"] is not None}
+    unlike = {difference["game"] for difference in wrong if difference["game"] is not None}
     return {
         "table": table,
         "seeds": list(seeds),

@@ -49,51 +49,53 @@ class Compared:
 
 def compare(seasons: Iterable[load.Loaded], played: Sequence[record.Event]) -> list[Compared]:
     """Compare each event of the record with the season file that has it."""
-    found: dict[str, Compared] = {}
+    by_source: dict[str, Compared] = {}
     for loaded in seasons:
-        found |= {one.event.source: one for one in _Season(loaded, played).compared()}
+        by_source |= {
+            compared.event.source: compared for compared in _Season(loaded, played).compared()
+        }
     missing = ("no season file has this event",)
-    rest = [event for event in played if event.source not in found]
+    rest = [event for event in played if event.source not in by_source]
     for event in rest:
         tests = _TESTS.search(_key(event.source))
-        found[event.source] = _tests(event) if tests else Compared(event, differs=missing)
-    return [found[event.source] for event in played]
+        by_source[event.source] = _tests(event) if tests else Compared(event, differs=missing)
+    return [by_source[event.source] for event in played]
 
 
 def with_ends(one: Compared, games: Sequence[reading.Game]) -> Compared:
     """Add the games that the event's rules end otherwise than the archive has it."""
     if one.rules is None:
         return one
-    found = replaying.report(games, one.rules)["mismatches"]
-    wrong = [f"game {wrong['game']}: does not end as the rules say" for wrong in found]
+    mismatches = replaying.report(games, one.rules)["mismatches"]
+    wrong = [f"game {wrong['game']}: does not end as the rules say" for wrong in mismatches]
     return dataclasses.replace(one, differs=(*one.differs, *_some(wrong, "games")))
 
 
 def sentences(found: Sequence[Compared]) -> Iterator[str]:
     """Yield the comparison in words: a line an event, its reasons below, and the sum."""
-    for one in found:
-        state = "agrees " if one.agrees else "differs"
-        played_as = f" ({one.season} {one.played_as})" if one.played_as else ""
-        yield f"{state}  {one.event.source}{played_as.replace('( ', '(')}"
-        yield from (f"    {reason}" for reason in one.differs)
-        yield from (f"    not compared: {note}" for note in one.notes)
-    yield f"{sum(one.agrees for one in found)} of {len(found)} events agree"
+    for compared in found:
+        state = "agrees " if compared.agrees else "differs"
+        played_as = f" ({compared.season} {compared.played_as})" if compared.played_as else ""
+        yield f"{state}  {compared.event.source}{played_as.replace('( ', '(')}"
+        yield from (f"    {reason}" for reason in compared.differs)
+        yield from (f"    not compared: {note}" for note in compared.notes)
+    yield f"{sum(compared.agrees for compared in found)} of {len(found)} events agree"
 
 
 def plain(found: Sequence[Compared]) -> list[dict[str, object]]:
     """Return the comparison as plain data."""
     return [
         {
-            "source": one.event.source,
-            "title": one.event.title,
-            "games": len(one.event.games),
-            "season": one.season,
-            "played_as": one.played_as,
-            "agrees": one.agrees,
-            "differs": list(one.differs),
-            "not_compared": list(one.notes),
+            "source": compared.event.source,
+            "title": compared.event.title,
+            "games": len(compared.event.games),
+            "season": compared.season,
+            "played_as": compared.played_as,
+            "agrees": compared.agrees,
+            "differs": list(compared.differs),
+            "not_compared": list(compared.notes),
         }
-        for one in found
+        for compared in found
     ]
 
 
@@ -134,17 +136,23 @@ class _Season:
         done: set[str] = set()
         for spec in self.spec.events:
             if spec.id in self.played:
-                one = _Event(self, spec, self.played[spec.id])
+                event = _Event(self, spec, self.played[spec.id])
                 ties = self._of(spec)
                 done |= {tie.source for tie in ties}
-                differs, notes = one.differences()
+                differs, notes = event.differences()
                 expected = list(self._expected(spec, ties)) if self._plays_off(spec) else []
-                differs += [told for tie, told in expected if tie is None]
-                found = (one.record, self.spec.id, spec.id, tuple(differs), tuple(notes))
-                yield Compared(*found, spec.adjudication)
+                differs += [reason for tie, reason in expected if tie is None]
+                compared_fields = (
+                    event.record,
+                    self.spec.id,
+                    spec.id,
+                    tuple(differs),
+                    tuple(notes),
+                )
+                yield Compared(*compared_fields, spec.adjudication)
                 for tie in ties:
-                    told = [words for other, words in expected if other is tie]
-                    yield self._tie(tie, spec, told, [])
+                    reasons = [text for other, text in expected if other is tie]
+                    yield self._tie(tie, spec, reasons, [])
         alone = [tie for tie in self.playoffs if tie.source not in done]
         for tie in alone:
             spec, notes = (
@@ -157,11 +165,11 @@ class _Season:
 
     def engine(self, name: str) -> str | None:
         """Return whom the record's name means: the longest name of the roster that begins it."""
-        words = name.lower().split(" ")
-        for count in range(len(words), 0, -1):
-            known = self._names.get(" ".join(words[:count]))
-            if known is not None:
-                return known
+        parts = name.lower().split(" ")
+        for count in range(len(parts), 0, -1):
+            engine_id = self._names.get(" ".join(parts[:count]))
+            if engine_id is not None:
+                return engine_id
         return None
 
     def table(self, event_id: str) -> list[str] | None:
@@ -173,14 +181,14 @@ class _Season:
         return self._tables[event_id]
 
     def _order(self, spec: model.Event, event: record.Event) -> list[str] | None:
-        one = _Event(self, spec, event)
-        rows = one.rows()
+        table_of = _Event(self, spec, event)
+        rows = table_of.rows()
         order = [row.engine for row in rows]
         for tie in self._of(spec):
             again = [row.engine for row in _Event(self, self._tied(tie), tie).rows()]
             places = sorted(order.index(engine) for engine in again if engine in order)
-            for place, engine in zip(places, again, strict=False):
-                order[place] = engine
+            for index, engine in zip(places, again, strict=False):
+                order[index] = engine
         return order
 
     def level_at(self, event_id: str, places: Iterable[int]) -> bool:
@@ -196,9 +204,9 @@ class _Season:
             if engine is not None
         }
         return any(
-            rows[place - 1].rank != place or (place < len(rows) and rows[place].rank == place)
-            for place in places
-            if place <= len(rows) and rows[place - 1].engine not in parted
+            rows[rank - 1].rank != rank or (rank < len(rows) and rows[rank].rank == rank)
+            for rank in places
+            if rank <= len(rows) and rows[rank - 1].engine not in parted
         )
 
     # -- playoffs --------------------------------------------------------------------
@@ -209,20 +217,20 @@ class _Season:
 
     def _of(self, spec: model.Event) -> list[record.Event]:
         """Return the record's playoffs of an event, in their order."""
-        found = []
+        own_playoffs = []
         for tie in self.playoffs:
             match = _PLAYOFF.match(_key(tie.source))
             if match is not None and match["event"] == _key(spec.name):
-                found.append(tie)
-        return found
+                own_playoffs.append(tie)
+        return own_playoffs
 
     def _tied(self, tie: record.Event) -> model.Event:
         """Return a playoff as the rules make it of the event that it parts."""
         match = _PLAYOFF.match(_key(tie.source))
         name = match["event"] if match else ""
-        known = [spec for spec in self.spec.events if _key(spec.name) == name]
+        named = [spec for spec in self.spec.events if _key(spec.name) == name]
         plain = [spec for spec in self.spec.events if spec.book is not None]
-        root = (known or plain or list(self.spec.events))[0]
+        root = (named or plain or list(self.spec.events))[0]
         return playoffs.spec(root, len(tie.engines), 1)
 
     def _expected(
@@ -265,9 +273,11 @@ class _Season:
         self, tie: record.Event, spec: model.Event, differs: list[str], notes: list[str]
     ) -> Compared:
         own = spec if spec.id.endswith("-tiebreak-1") else self._tied(tie)
-        found, told = _Event(self, own, tie).differences()
+        differences, remarks = _Event(self, own, tie).differences()
         of = own.name.removesuffix(" Tiebreak 1") if not notes else "an event without a record"
-        return Compared(tie, self.spec.id, f"playoff of {of}", (*differs, *found), (*notes, *told))
+        return Compared(
+            tie, self.spec.id, f"playoff of {of}", (*differs, *differences), (*notes, *remarks)
+        )
 
 
 class _Event:
@@ -275,7 +285,7 @@ class _Event:
 
     def __init__(self, season: _Season, spec: model.Event, event: record.Event) -> None:
         self.season, self.spec, self.record = season, spec, event
-        listed = spec.id in {known.id for known in season.spec.events}
+        listed = spec.id in {listed_event.id for listed_event in season.spec.events}
         self._who = {
             name: season.engine(name) or (None if listed else name) for name in event.engines
         }
@@ -302,18 +312,18 @@ class _Event:
         notes: list[str] = []
         if self.spec.id not in {event.id for event in self.season.spec.events}:
             return None, notes
-        known = True
+        complete = True
         for promotion, source in self._sources():
             order = self.season.table(source)
             if order is None:
-                known = False
+                complete = False
                 notes.append(f"who came from {source} is not in the record")
             elif self.season.level_at(source, promotion.places):
                 notes.append(f"{source} left places level that went on; the organizers chose")
-                known = False
+                complete = False
             else:
-                field += [order[place - 1] for place in promotion.places]
-        return (field if known else None), notes
+                field += [order[rank - 1] for rank in promotion.places]
+        return (field if complete else None), notes
 
     def _sources(self) -> Iterator[tuple[model.Promotion, str]]:
         for event in self.season.spec.events:
@@ -331,7 +341,7 @@ class _Event:
             case model.Groups(groups=groups) if field is not None:
                 return seeding.by_groups(field, groups), []
             case tuple() as places if field is not None:
-                return [self._at(place) for place in places], []
+                return [self._at(source) for source in places], []
         lot = self.spec.seeding == "lot"
         return self._solved(), ["seeds by lot: as the first games tell them"] if lot else []
 
@@ -403,9 +413,9 @@ class _Event:
             return
         order = knockout.equal_distance(spec.placed) if spec.placed else []
         for number, seed in enumerate(order):
-            place = number * len(seeds) // len(order)
-            if listed[seed] not in seeds[place : place + 2]:
-                yield f"match {place // 2 + 1}: {listed[seed]} (seed {seed + 1}) stands elsewhere"
+            slot = number * len(seeds) // len(order)
+            if listed[seed] not in seeds[slot : slot + 2]:
+                yield f"match {slot // 2 + 1}: {listed[seed]} (seed {seed + 1}) stands elsewhere"
 
     def _format(self, seeds: Sequence[str]) -> base.Format:
         spec = self.spec.format
@@ -417,15 +427,15 @@ class _Event:
     def _ranks(self, seeds: Sequence[str]) -> tuple[int, ...]:
         """Return the seeds of a Cup's first round: the placed ones, then all others alike."""
         listed = plan.listed(self.spec, self.season.roster)
-        known = {engine: number for number, engine in enumerate(listed)}
+        numbers = {engine: number for number, engine in enumerate(listed)}
         placed = range(0, len(seeds), 4)
         return tuple(
-            known.get(engine, number // 4 if number in placed else len(seeds) + number)
+            numbers.get(engine, number // 4 if number in placed else len(seeds) + number)
             for number, engine in enumerate(seeds)
         )
 
     def _numbers(self, seeds: Sequence[str]) -> list[tuple[int, int, tuple[int, int] | None]]:
-        number = {engine: place for place, engine in enumerate(seeds)}
+        number = {engine: index for index, engine in enumerate(seeds)}
         return [
             (
                 number[self._id(game.white)],
@@ -439,7 +449,7 @@ class _Event:
         shared: dict[int, set[object]] = {}
         for board, game in zip(boards, self.record.games, strict=False):
             shared.setdefault(board.slot, set()).add(game.opening)
-        wrong = sum(len(found) > 1 for found in shared.values())
+        wrong = sum(len(openings) > 1 for openings in shared.values())
         if wrong:
             yield f"{wrong} of {len(shared)} openings are not shared by the games that should"
 
@@ -449,9 +459,9 @@ class _Event:
             sides = (game.white, game.black)
             due = tuple(str(self.spec.odds.get(self._id(s), self.spec.time_control)) for s in sides)
             if due != game.clocks:
-                told = [" v ".join(dict.fromkeys(clocks)) for clocks in (due, game.clocks)]
+                shown = [" v ".join(dict.fromkeys(clocks)) for clocks in (due, game.clocks)]
                 wrong.append(
-                    f"game {number}: clocks {told[0]} by the file, {told[1]} in the record"
+                    f"game {number}: clocks {shown[0]} by the file, {shown[1]} in the record"
                 )
         yield from _some(wrong, "clocks")
 

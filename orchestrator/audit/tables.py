@@ -35,11 +35,11 @@ def standing(
 ) -> list[dict[str, Any]]:
     """Return the table, best first; ``crashes`` annul an engine's results, 0 never."""
     out = set(exclude)
-    facts = [(game, fact) for game in games if (fact := finished(game)) is not None]
-    counted = _count(facts, seeds, out)
+    results = [(game, fact) for game in games if (fact := finished(game)) is not None]
+    counted = _count(results, seeds, out)
     if crashes:
         out |= {engine for engine, number in counted.crashed.items() if number >= crashes}
-        counted = _count(facts, seeds, out)
+        counted = _count(results, seeds, out)
     return [_row(row, counted) for row in standings.rank(counted, chain)]
 
 
@@ -59,7 +59,7 @@ def finished(game: reading.Game) -> contract.GameFinished | None:
     if game.result is None:
         return None
     loser = verdict.loser_of(game.result)
-    moves = (chess.Move.from_uci(told.move) for told in game.plies)
+    moves = (chess.Move.from_uci(ply.move) for ply in game.plies)
     outcome = contract.Outcome(
         result=game.result, ending=reasons.ending(game), loser=loser, details=""
     )

@@ -49,10 +49,10 @@ def blocks(path: pathlib.Path) -> Iterator[bytes]:
         raise errors.UsageError(f"{path}: cannot be read: {error}") from None
 
 
-def _plain(found: bytes) -> bytes:
-    if found.startswith(_UTF16):
-        found = found.decode("utf-16", errors="replace").encode()
-    return found if b"\n" in found else found.replace(b"\r", b"\n")
+def _plain(raw: bytes) -> bytes:
+    if raw.startswith(_UTF16):
+        raw = raw.decode("utf-16", errors="replace").encode()
+    return raw if b"\n" in raw else raw.replace(b"\r", b"\n")
 
 
 def text(path: pathlib.Path) -> str:

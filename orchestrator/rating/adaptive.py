@@ -69,11 +69,11 @@ class Results:
         self.pairs, self.sums, self.squares = np.zeros((3, size))  # half points of a pair
         self.total = 0
 
-    def add(self, one: int, other: int, half_points: Sequence[int]) -> None:
+    def add(self, first: int, second: int, half_points: Sequence[int]) -> None:
         """Count a pair; half points (0, 1, 2) are those of ``one`` in its two games."""
-        if one > other:
-            one, other, half_points = other, one, [2 - half for half in half_points]
-        row = self._row(one, other)
+        if first > second:
+            first, second, half_points = second, first, [2 - half for half in half_points]
+        row = self._row(first, second)
         for half in half_points:
             self.games[row, half] += 1
         points = sum(half_points)
@@ -82,11 +82,11 @@ class Results:
         self.squares[row] += points**2
         self.total += 1
 
-    def take(self, one: int, other: int, counts: results.Counts) -> None:
+    def take(self, first: int, second: int, counts: results.Counts) -> None:
         """Count all games of two engines, from the first one's side."""
-        if one > other:
-            one, other, counts = other, one, counts.reversed()
-        row = self._row(one, other)
+        if first > second:
+            first, second, counts = second, first, counts.reversed()
+        row = self._row(first, second)
         points = np.arange(results.PAIR_SCORES)
         self.games[row] += counts.losses, counts.draws, counts.wins
         self.pairs[row] += sum(counts.pairs)
@@ -130,25 +130,25 @@ class Belief:
         """Fit the results; from ``before``, an earlier belief, fewer steps lead there."""
         self.results = results
         size = results.engines
-        width, place = WIDTH / field.UNIT, np.zeros(size + 1) if before is None else before.place
+        width, ratings = WIDTH / field.UNIT, np.zeros(size + 1) if before is None else before.place
         first, spread = np.zeros(size + 1), np.ones(len(results.first))
         for _ in range(_ROUNDS):
             errors = np.append(np.full(size, width), _NO_WHITE)
             counted = results.counted(1 / spread)
-            found = likelihood_of_superiority.correct(counted, first, errors, place)
-            place, table = found.place, found.covariance[:-1, :-1]
-            spread = results.spread(place[:-1], found.draws)
-            width = _width(place[:-1], table, width)
-        self.place: logistic.Floats = place
+            posterior = likelihood_of_superiority.correct(counted, first, errors, ratings)
+            ratings, table = posterior.place, posterior.covariance[:-1, :-1]
+            spread = results.spread(ratings[:-1], posterior.draws)
+            width = _width(ratings[:-1], table, width)
+        self.place: logistic.Floats = ratings
         self._covariance: logistic.Floats = table
-        self.ratings: logistic.Floats = place[:-1] - place[:-1].mean()
+        self.ratings: logistic.Floats = ratings[:-1] - ratings[:-1].mean()
         self.width = width
-        score = logistic.expected(place[results.first] - place[results.second])
+        score = logistic.expected(ratings[results.first] - ratings[results.second])
         slope = score * (1 - score)
-        game = np.maximum(slope - logistic.draws(score, found.draws) / 4, logistic.TINY)
-        told = 2 * (logistic.BETA * slope) ** 2 / game / spread  # of a pair of games
+        game = np.maximum(slope - logistic.draws(score, posterior.draws) / 4, logistic.TINY)
+        information = 2 * (logistic.BETA * slope) ** 2 / game / spread  # of a pair of games
         self._information = np.zeros((size, size))
-        self._information[results.first, results.second] = told
+        self._information[results.first, results.second] = information
         self._information += self._information.T
 
     def elo(self, engine: int) -> float:
@@ -193,8 +193,8 @@ class Belief:
         order as a whole counts, each two engines of the field.
         """
         table = self._covariance
-        for one, other in playing:
-            table = self._after(table, one, other)
+        for first, second in playing:
+            table = self._after(table, first, second)
         variances = _variances(table)
         weights = self._weights(variances) if target is None else self._lacks(table, target)
         table = table @ (np.diag(weights.sum(axis=1)) - weights) @ table
@@ -304,11 +304,11 @@ def _width(place: logistic.Floats, table: logistic.Floats, width: float) -> floa
     seem closer than they are.
     """
     values, vectors = np.linalg.eigh(table)
-    known = np.maximum(1 / values - 1 / width**2, 0.0)  # the games' information
+    precision = np.maximum(1 / values - 1 / width**2, 0.0)  # the games' information
     pull = vectors.T @ place / values
     guess = WIDTH_WORTH * (WIDTH / field.UNIT) ** 2
     for _ in range(_WIDTHS):
-        left = 1 / (known + 1 / width**2)
+        left = 1 / (precision + 1 / width**2)
         total = float(((pull * left) ** 2 + left).sum()) + guess
         width = math.sqrt(total / (len(place) + WIDTH_WORTH - 1))
     return width
@@ -319,5 +319,5 @@ def _erf(values: logistic.Floats) -> logistic.Floats:
     step = 1 / (1 + 0.3275911 * np.abs(values))
     terms = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
     tail = sum(term * step ** (at + 1) for at, term in enumerate(terms)) * np.exp(-values * values)
-    found: logistic.Floats = np.sign(values) * (1 - tail)
-    return found
+    erf: logistic.Floats = np.sign(values) * (1 - tail)
+    return erf

@@ -43,8 +43,8 @@ def logistic(counts: results.Counts) -> Estimate:
     seen = counts.observed()
     reach = CONFIDENCE * seen.error
     low, high = difference(seen.mean - reach), difference(seen.mean + reach)
-    known = math.isfinite(low) and math.isfinite(high) and seen.deviation > 0
-    return Estimate(difference(seen.mean), (high - low) / 2 if known else math.inf)
+    bounded = math.isfinite(low) and math.isfinite(high) and seen.deviation > 0
+    return Estimate(difference(seen.mean), (high - low) / 2 if bounded else math.inf)
 
 
 def normalized(counts: results.Counts) -> Estimate:

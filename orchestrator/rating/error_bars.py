@@ -42,12 +42,12 @@ class Spread:
 
     def error(self, engine: int) -> float | None:
         """Return half the 95 % interval of an engine's rating, None where it has none."""
-        place = self._place(engine)
-        if place is None:
+        row = self._place(engine)
+        if row is None:
             return None
         anchor = self._anchor
         if anchor is None:
-            return CONFIDENCE * math.sqrt(max(0.0, self.covariance[place, place]))
+            return CONFIDENCE * math.sqrt(max(0.0, self.covariance[row, row]))
         return CONFIDENCE * self.deviation(engine, self.rated.core[anchor])
 
     def deviation(self, one: int, other: int) -> float:
@@ -92,9 +92,9 @@ def _few(games: pairings.Pairings) -> bool:
 
 def analytic(rated: ordo.Rated, games: pairings.Pairings) -> Spread:
     """Return the sandwich estimate: information⁻¹ · variance · information⁻¹."""
-    place = np.append(rated.fit.ratings, rated.white)
-    _, curvature = likelihood.slopes(games, place)
-    scores = logistic.expected(place[games.white] - place[games.black] + rated.white)
+    ratings = np.append(rated.fit.ratings, rated.white)
+    _, curvature = likelihood.slopes(games, ratings)
+    scores = logistic.expected(ratings[games.white] - ratings[games.black] + rated.white)
     variance = scores * (1 - scores) - logistic.draws(scores, rated.draws) / 4
     noise = games.information(games.games * np.maximum(variance, 0.0))  # of the scores
     size = len(games.engines)
@@ -117,24 +117,24 @@ def simulated(rated: ordo.Rated, games: pairings.Pairings, runs: int) -> Spread:
     draw = _Draws(rated, games)
     free = rated.settings.white is None
     start = likelihood.Fit(rated.fit.ratings, rated.white, 0, settled=True)
-    known: dict[bytes, likelihood.Fit] = {}  # few games come out alike again and again
-    found = []
+    fits: dict[bytes, likelihood.Fit] = {}  # few games come out alike again and again
+    runs_fitted = []
     for _ in range(runs):
         drawn = draw.run()
         mark = hashlib.sha256(drawn.wins.tobytes() + drawn.draws.tobytes()).digest()
-        if mark not in known:
-            known[mark] = _run(drawn, None if free else rated.white, start)
-        found.append(known[mark])
-    table = np.array([run.ratings for run in found])
-    error = CONFIDENCE * float(np.std([run.white for run in found])) if free else None
+        if mark not in fits:
+            fits[mark] = _run(drawn, None if free else rated.white, start)
+        runs_fitted.append(fits[mark])
+    table = np.array([run.ratings for run in runs_fitted])
+    error = CONFIDENCE * float(np.std([run.white for run in runs_fitted])) if free else None
     return Spread(rated, np.cov(table, rowvar=False, bias=True), error)
 
 
 def _run(drawn: pairings.Pairings, white: float | None, start: likelihood.Fit) -> likelihood.Fit:
     """Rate a run; by Ordo's walk where the white advantage has no likeliest value, or hardly."""
-    found = likelihood.fit(drawn, white, start)
-    sure = found.settled and abs(found.white) < LARGE
-    return found if sure or white is not None else ordo_iteration.fit(drawn)
+    fitted = likelihood.fit(drawn, white, start)
+    sure = fitted.settled and abs(fitted.white) < LARGE
+    return fitted if sure or white is not None else ordo_iteration.fit(drawn)
 
 
 class _Draws:

@@ -33,8 +33,8 @@ class Field:
         """Take the results of each couple from the first one's side."""
         games: dict[tuple[str, str, str], int] = {}
         for (first, second), counts in met.items():
-            told = ("1-0", counts.wins), ("1/2-1/2", counts.draws), ("0-1", counts.losses)
-            for result, number in told:
+            outcomes = ("1-0", counts.wins), ("1/2-1/2", counts.draws), ("0-1", counts.losses)
+            for result, number in outcomes:
                 if number:
                     games[f"{first}", f"{second}", result] = number
         self._names = names
@@ -52,8 +52,8 @@ class Field:
 
     def error(self, engine: int) -> float | None:
         """Return half the 95 % interval of its rating, ``None`` where it has none."""
-        place = self._place(engine)
-        error = None if place is None else self._spread.error(place)
+        row = self._place(engine)
+        error = None if row is None else self._spread.error(row)
         return None if error is None or not error else error * UNIT * self._scale
 
     def superiority(self, one: int, other: int) -> float | None:
@@ -80,8 +80,8 @@ class Field:
         return self._rated.counted.engines.index(f"{engine}")
 
     def _ratings(self) -> dict[int, float]:
-        found = ((engine, self.elo(engine)) for engine in range(len(self._names)))
-        return {engine: rating for engine, rating in found if rating is not None}
+        rated = ((engine, self.elo(engine)) for engine in range(len(self._names)))
+        return {engine: rating for engine, rating in rated if rating is not None}
 
 
 def _spread_of_pairs(
@@ -89,7 +89,7 @@ def _spread_of_pairs(
 ) -> float:
     """Return the variance of pairs' points, in that of two independent games; 1 if unknown."""
     seen = expected = 0.0
-    known = 0
+    freedom = 0
     for (first, second), counts in met.items():
         pairs = results.Distribution(counts.pairs)
         if pairs.total < 2 or first not in ratings or second not in ratings:
@@ -99,5 +99,5 @@ def _spread_of_pairs(
         drawn = logistic.draws(score, even)
         expected += free * 2 * float((score * (1 - score) - drawn / 4)[0])
         seen += 4 * pairs.variance * pairs.total  # a pair's points are twice its mean score
-        known += round(free)
-    return seen / expected if known >= ENOUGH and expected > 0 else 1.0
+        freedom += round(free)
+    return seen / expected if freedom >= ENOUGH and expected > 0 else 1.0

@@ -70,16 +70,16 @@ class Reader:
 
     def take(self, content: bytes) -> None:
         """Read an archive; a game without White, Black or Result is left out."""
-        found = _USUAL.findall(content)
-        if len(found) != sum(map(content.count, _WHITE)):
-            found = list(_by_tags(content))
-        tags = itertools.chain.from_iterable(found)
-        numbers = np.fromiter(map(self._numbers.__getitem__, tags), np.int64, 3 * len(found))
+        headers = _USUAL.findall(content)
+        if len(headers) != sum(map(content.count, _WHITE)):
+            headers = list(_by_tags(content))
+        tags = itertools.chain.from_iterable(headers)
+        numbers = np.fromiter(map(self._numbers.__getitem__, tags), np.int64, 3 * len(headers))
         if len(self._numbers.texts) > _TEXTS:
             raise errors.UsageError(f"more than {_TEXTS} names of players: no archive of one event")
         white, black, result = numbers.reshape(-1, 3).T
         self._new.append((white << 2 * _BITS) | (black << _BITS) | result)
-        self._waiting += len(found)
+        self._waiting += len(headers)
         if self._waiting > max(_COUNTED, len(self._keys)):
             self._count()
 
@@ -87,9 +87,9 @@ class Reader:
         """Add up equal games; the first of each stays where it is."""
         keys = np.concatenate([self._keys, *self._new])
         times = np.concatenate([self._times, np.ones(self._waiting, np.int64)])
-        different, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        different, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        counts = np.bincount(place, times, len(different)).astype(np.int64)
+        counts = np.bincount(inverse, times, len(different)).astype(np.int64)
         self._keys, self._times = different[order], counts[order]
         self._new, self._waiting = [], 0
 
@@ -118,19 +118,21 @@ def read(content: bytes) -> Games:
     reader = Reader()
     reader.take(content)
     table = reader.table()
-    columns = ([table.texts[at] for at in one] for one in (table.white, table.black, table.result))
+    columns = (
+        [table.texts[at] for at in column] for column in (table.white, table.black, table.result)
+    )
     return Games(dict(zip(zip(*columns, strict=True), map(int, table.times), strict=True)))
 
 
 def read_controlled(content: bytes) -> collections.Counter[tuple[str, str, str, str, str]]:
     """Count games as (White, Black, result, White's time control, Black's); '' if untold."""
-    known: dict[bytes, str] = {}
+    texts: dict[bytes, str] = {}
     games: collections.Counter[tuple[str, str, str, str, str]] = collections.Counter()
     for tags in _by_game(content):
         both = tags.get(b"TimeControl", b"")
         raw = [tags[name] for name in _NEEDED]
         raw += [tags.get(name, both) for name in (b"WhiteTimeControl", b"BlackTimeControl")]
-        white, black, result, first, second = (known.setdefault(tag, _text(tag)) for tag in raw)
+        white, black, result, first, second = (texts.setdefault(tag, _text(tag)) for tag in raw)
         games[white, black, result, first, second] += 1
     return games
 

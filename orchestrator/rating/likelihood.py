@@ -38,22 +38,22 @@ def fit(counted: pairings.Pairings, white: float | None, start: Fit | None = Non
     All engines must be connected (``components``).
     """
     free = white is None
-    place = np.zeros(len(counted.engines) + 1)
-    place[-1] = white or 0.0
+    ratings = np.zeros(len(counted.engines) + 1)
+    ratings[-1] = white or 0.0
     if start is not None:
-        place[:-1] = start.ratings
-        place[-1] = start.white if free else place[-1]
-    likely = _log_likelihood(counted, place)
+        ratings[:-1] = start.ratings
+        ratings[-1] = start.white if free else ratings[-1]
+    likely = _log_likelihood(counted, ratings)
     for step in range(1, STEPS + 1):
-        gradient, curvature = slopes(counted, place)
+        gradient, curvature = slopes(counted, ratings)
         try:
             move = _move(gradient, curvature, free=free)
         except np.linalg.LinAlgError:
-            return _fit(place, step, settled=False)
-        place, likely = _along(counted, place, move, likely)
+            return _fit(ratings, step, settled=False)
+        ratings, likely = _along(counted, ratings, move, likely)
         if np.abs(move).max() < CLOSE:
-            return _fit(place, step, settled=not free or _speaks(curvature))
-    return _fit(place, STEPS, settled=False)
+            return _fit(ratings, step, settled=not free or _speaks(curvature))
+    return _fit(ratings, STEPS, settled=False)
 
 
 def slopes(
@@ -103,9 +103,9 @@ def _along(
     """Go as far along a move as the likelihood grows; rounding may stop it at the top."""
     for halving in range(30):
         tried = place + move / 2**halving
-        found = _log_likelihood(counted, tried)
-        if found >= likely - 1e-9 * abs(likely):
-            return tried, found
+        reached = _log_likelihood(counted, tried)
+        if reached >= likely - 1e-9 * abs(likely):
+            return tried, reached
     return place, likely
 
 

@@ -71,31 +71,31 @@ def correct(
     From ``start``, an earlier place, fewer steps lead there.
     """
     sure = 1 / errors**2
-    place = (first if start is None else start).copy()
+    ratings = (first if start is None else start).copy()
     curvature = np.diag(sure)
     for _ in range(_STEPS):
-        gradient, information = _slopes(counted, place)
+        gradient, information = _slopes(counted, ratings)
         curvature = information + np.diag(sure)
-        move = np.linalg.solve(curvature, gradient - sure * (place - first))
+        move = np.linalg.solve(curvature, gradient - sure * (ratings - first))
         longest = float(np.abs(move).max())
-        place = place + move * min(1.0, 200.0 / longest if longest else 1.0)
+        ratings = ratings + move * min(1.0, 200.0 / longest if longest else 1.0)
         if longest < _CLOSE:
             break
     covariance: logistic.Floats = np.linalg.inv(curvature).astype(np.float64)
-    return Posterior(counted.engines, place, covariance, _draws(counted, place))
+    return Posterior(counted.engines, ratings, covariance, _draws(counted, ratings))
 
 
 def _counted(
     games: Mapping[tuple[str, str, str], int], engines: tuple[str, ...]
 ) -> pairings.Pairings:
     """Count the games of known engines, numbered in the order of the guesses."""
-    known = set(engines)
-    kept = {key: times for key, times in games.items() if key[0] in known and key[1] in known}
+    guessed = set(engines)
+    kept = {key: times for key, times in games.items() if key[0] in guessed and key[1] in guessed}
     counted = pairings.count(kept)
     numbers = {engine: number for number, engine in enumerate(engines)}
-    place = np.array([numbers[engine] for engine in counted.engines], dtype=np.int64)
+    new_numbers = np.array([numbers[engine] for engine in counted.engines], dtype=np.int64)
     return dataclasses.replace(
-        counted, engines=engines, white=place[counted.white], black=place[counted.black]
+        counted, engines=engines, white=new_numbers[counted.white], black=new_numbers[counted.black]
     )
 
 

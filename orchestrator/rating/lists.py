@@ -73,7 +73,7 @@ def rows(known: error_bars.Spread) -> tuple[Row, ...]:
     """Return the list, best first; an upper bound is no claim to a place before others."""
     rated = known.rated
     points, played = rated.counted.points(), rated.counted.played()
-    found = [
+    listed = [
         Row(
             rank=None,
             engine=name,
@@ -87,10 +87,10 @@ def rows(known: error_bars.Spread) -> tuple[Row, ...]:
         for engine, name in enumerate(rated.counted.engines)
         if played[engine]
     ]
-    found.sort(key=lambda r: (r.provisional, r.mark == "<", -(r.rating or 0.0), r.engine))
+    listed.sort(key=lambda r: (r.provisional, r.mark == "<", -(r.rating or 0.0), r.engine))
     return tuple(
         row if row.provisional else dataclasses.replace(row, rank=rank)
-        for rank, row in enumerate(found, start=1)
+        for rank, row in enumerate(listed, start=1)
     )
 
 

@@ -121,8 +121,8 @@ def _start(before: Rated | None, games: pairings.Pairings) -> likelihood.Fit | N
     """Carry an earlier solution over; a new engine starts at the mean."""
     if before is None or not before.core or not before.fit.settled:
         return None
-    known = dict(zip(before.games.engines, before.fit.ratings.tolist(), strict=True))
-    ratings = np.array([known.get(engine, 0.0) for engine in games.engines])
+    earlier = dict(zip(before.games.engines, before.fit.ratings.tolist(), strict=True))
+    ratings = np.array([earlier.get(engine, 0.0) for engine in games.engines])
     return dataclasses.replace(before.fit, ratings=ratings - ratings.mean())
 
 
@@ -134,10 +134,10 @@ def _fit(
     estimated = settings.white is None
     if estimated and not settings.exact and games.games.sum() <= SMALL:
         return ordo_iteration.fit(games)
-    found = likelihood.fit(games, settings.white, start)
-    if not found.settled and start is not None:
-        found = likelihood.fit(games, settings.white)
-    return ordo_iteration.fit(games) if estimated and not found.settled else found
+    fitted = likelihood.fit(games, settings.white, start)
+    if not fitted.settled and start is not None:
+        fitted = likelihood.fit(games, settings.white)
+    return ordo_iteration.fit(games) if estimated and not fitted.settled else fitted
 
 
 def _draws(games: pairings.Pairings, fit: likelihood.Fit, white: float) -> float:
@@ -194,9 +194,9 @@ def _shift(counted: pairings.Pairings, settings: Settings, ratings: Mapping[int,
     """Return what lifts ratings with mean 0 to the anchor, or to the average wanted."""
     if settings.anchor is None:
         return settings.average
-    place = ratings.get(counted.engines.index(settings.anchor))
-    if place is None:
+    anchor_rating = ratings.get(counted.engines.index(settings.anchor))
+    if anchor_rating is None:
         raise errors.UsageError(
             f"--anchor: {settings.anchor!r} is provisional: too few games connect it with others"
         )
-    return settings.average - place
+    return settings.average - anchor_rating

@@ -35,15 +35,15 @@ class Table:
     def of(cls, games: Mapping[tuple[str, str, str], int]) -> Table:
         """Make the table of games given as (White, Black, result) with their number."""
         places: dict[str, int] = {}
-        found = [places.setdefault(text, len(places)) for game in games for text in game]
-        white, black, result = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        indexes = [places.setdefault(text, len(places)) for game in games for text in game]
+        white, black, result = np.array(indexes, dtype=np.int64).reshape(-1, 3).T
         times = np.fromiter(games.values(), np.float64, len(games))
         return cls(tuple(places), white, black, result, times)
 
     def columns(self) -> logistic.Ints:
         """Return, for each row, the number of its result in ``RESULTS``, -1 for none."""
-        known = [RESULTS.get(text, _NO_RESULT) for text in self.texts]
-        return np.array(known, dtype=np.int64)[self.result]
+        numbers = [RESULTS.get(text, _NO_RESULT) for text in self.texts]
+        return np.array(numbers, dtype=np.int64)[self.result]
 
     def unfinished(self) -> int:
         """Return the number of games without a result."""
@@ -103,13 +103,13 @@ class Pairings:
     def among(self, engines: Iterable[int]) -> Pairings:
         """Return the games that these engines played against each other."""
         chosen = np.fromiter(engines, dtype=np.int64)
-        place = np.full(len(self.engines), -1)
-        place[chosen] = np.arange(len(chosen))
-        kept = (place[self.white] >= 0) & (place[self.black] >= 0)
+        new_index = np.full(len(self.engines), -1)
+        new_index[chosen] = np.arange(len(chosen))
+        kept = (new_index[self.white] >= 0) & (new_index[self.black] >= 0)
         return Pairings(
             tuple(self.engines[engine] for engine in chosen),
-            place[self.white[kept]],
-            place[self.black[kept]],
+            new_index[self.white[kept]],
+            new_index[self.black[kept]],
             self.wins[kept],
             self.draws[kept],
             self.losses[kept],
@@ -127,10 +127,10 @@ def count(
     """Count games: a table, or (White, Black, result) with their number."""
     table = games if isinstance(games, Table) else Table.of(games)
     column = table.columns()
-    told = column != _NO_RESULT
-    engines, numbers = _engines(table, told, families or {})
+    finished = column != _NO_RESULT
+    engines, numbers = _engines(table, finished, families or {})
     white, black = numbers[table.white], numbers[table.black]
-    kept = told & (white != black)
+    kept = finished & (white != black)
     return _cells(engines, white[kept], black[kept], column[kept], table.times[kept])
 
 

@@ -74,10 +74,10 @@ def total(counts: Iterable[Counts]) -> Counts:
     """Add up results of one engine against several opponents."""
     wins = draws = losses = 0
     pairs, singles = [0] * PAIR_SCORES, [0] * 3
-    for one in counts:
-        wins, draws, losses = wins + one.wins, draws + one.draws, losses + one.losses
-        pairs = [sum(both) for both in zip(pairs, one.pairs, strict=True)]
-        singles = [sum(both) for both in zip(singles, one.singles, strict=True)]
+    for row in counts:
+        wins, draws, losses = wins + row.wins, draws + row.draws, losses + row.losses
+        pairs = [sum(both) for both in zip(pairs, row.pairs, strict=True)]
+        singles = [sum(both) for both in zip(singles, row.singles, strict=True)]
     first, second, third, fourth, fifth = pairs
     lost, drawn, won = singles
     return Counts(wins, draws, losses, (first, second, third, fourth, fifth), (lost, drawn, won))

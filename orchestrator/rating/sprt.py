@@ -50,15 +50,15 @@ class Test:
     def __post_init__(self) -> None:
         """Refuse bounds that have no answer."""
         if not self.elo0 < self.elo1:
-            found = f"elo0={self.elo0:g} elo1={self.elo1:g}"
-            raise errors.UsageError(f"-sprt: found {found}; allowed: elo0 below elo1")
+            actual = f"elo0={self.elo0:g} elo1={self.elo1:g}"
+            raise errors.UsageError(f"-sprt: found {actual}; allowed: elo0 below elo1")
         widest = WIDEST[self.model]
         if max(abs(self.elo0), abs(self.elo1)) > widest:
-            found = f"elo0={self.elo0:g} elo1={self.elo1:g} model={self.model}"
-            raise errors.UsageError(f"-sprt: found {found}; allowed: -{widest} to {widest}")
+            actual = f"elo0={self.elo0:g} elo1={self.elo1:g} model={self.model}"
+            raise errors.UsageError(f"-sprt: found {actual}; allowed: -{widest} to {widest}")
         if not (0 < self.alpha < 1 and 0 < self.beta < 1 and self.alpha + self.beta < 1):
-            found = f"alpha={self.alpha:g} beta={self.beta:g}"
-            raise errors.UsageError(f"-sprt: found {found}; allowed: above 0, together below 1")
+            actual = f"alpha={self.alpha:g} beta={self.beta:g}"
+            raise errors.UsageError(f"-sprt: found {actual}; allowed: above 0, together below 1")
 
     @property
     def lower(self) -> float:
@@ -92,12 +92,14 @@ def ratio(seen: results.Distribution, elo0: float, elo1: float, model: Model) ->
     total = sum(counts)
     shares = [count / total for count in counts]
     if model == "logistic":
-        under = [_with_mean(seen.values, shares, elo.expected(one)) for one in (elo0, elo1)]
+        under = [
+            _with_mean(seen.values, shares, elo.expected(hypothesis)) for hypothesis in (elo0, elo1)
+        ]
     else:
         scale = seen.scale / elo.NORMALIZED
-        under = [_with_t(seen.values, shares, one * scale) for one in (elo0, elo1)]
+        under = [_with_t(seen.values, shares, hypothesis * scale) for hypothesis in (elo0, elo1)]
     each = zip(shares, under[0], under[1], strict=True)
-    return total * sum(share * math.log(one / zero) for share, zero, one in each)
+    return total * sum(share * math.log(high / low) for share, low, high in each)
 
 
 def _with_mean(values: Sequence[float], shares: Sequence[float], mean: float) -> list[float]:
@@ -111,19 +113,21 @@ def _with_t(values: Sequence[float], shares: Sequence[float], t: float) -> list[
     The condition is not linear in the probabilities; it is made so around the last
     guess, until the guess stands still.
     """
-    found = [1 / len(values)] * len(values)
+    probabilities = [1 / len(values)] * len(values)
     for _ in range(TURNS):
-        mean = sum(p * value for p, value in zip(found, values, strict=True))
-        variance = sum(p * (value - mean) ** 2 for p, value in zip(found, values, strict=True))
+        mean = sum(p * value for p, value in zip(probabilities, values, strict=True))
+        variance = sum(
+            p * (value - mean) ** 2 for p, value in zip(probabilities, values, strict=True)
+        )
         deviation = math.sqrt(variance)
         gaps = [
             value - 0.5 - t * deviation * (1 + ((mean - value) / deviation) ** 2) / 2
             for value in values
         ]
-        before, found = found, _tilted(gaps, shares)
-        if max(abs(a - b) for a, b in zip(before, found, strict=True)) < SMALL:
+        before, probabilities = probabilities, _tilted(gaps, shares)
+        if max(abs(a - b) for a, b in zip(before, probabilities, strict=True)) < SMALL:
             break
-    return found
+    return probabilities
 
 
 def _tilted(gaps: Sequence[float], shares: Sequence[float]) -> list[float]:

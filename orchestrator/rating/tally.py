@@ -74,10 +74,10 @@ class Tally:
     def counts(self, opponent: int | None = None) -> results.Counts:
         """Return results against one opponent (from 0), or against all."""
         if opponent is None:
-            return results.total(self.counts(one) for one in range(len(self._single)))
+            return results.total(self.counts(engine) for engine in range(len(self._single)))
         lost, drawn, won = self._single[opponent]
-        zero, half, one, most, two = self._pairs[opponent]
-        return results.Counts(won, drawn, lost, (zero, half, one, most, two))
+        none, half, even, three_halves, two = self._pairs[opponent]
+        return results.Counts(won, drawn, lost, (none, half, even, three_halves, two))
 
     def _played(self) -> Iterator[int]:
         return (game for game, result in enumerate(self._results) if result != NOTHING)
