@@ -46,10 +46,10 @@ class Certificate:
         context = ssl.create_default_context(cafile=self._told["ssl_ca_certs"])
         if self._told.get("ssl_certfile"):
             context.load_cert_chain(self._told["ssl_certfile"], self._told.get("ssl_keyfile"))
-        place = (self._told["host"], int(self._told.get("port", 6379)))
+        server = (self._told["host"], int(self._told.get("port", 6379)))
         with (
-            socket.create_connection(place, connection.SOCKET_TIMEOUT) as plain,
-            context.wrap_socket(plain, server_hostname=place[0]) as secure,
+            socket.create_connection(server, connection.SOCKET_TIMEOUT) as plain,
+            context.wrap_socket(plain, server_hostname=server[0]) as secure,
         ):
             shown: Any = secure.getpeercert()
         return float(ssl.cert_time_to_seconds(shown["notAfter"]))

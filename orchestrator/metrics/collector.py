@@ -71,8 +71,8 @@ class FarmCollector(registry.Collector):
         with self._lock:
             began = time.perf_counter()
             sheet = families.Sheet()
-            told = {"version": version.build(), "schema": str(contract.SCHEMA)}
-            sheet.set("farm_build_info", 1, **told)
+            labels = {"version": version.build(), "schema": str(contract.SCHEMA)}
+            sheet.set("farm_build_info", 1, **labels)
             sheet.set("farm_redis_up", self._read(sheet))
             health.files(sheet, self._archive, self._feeds)
             if self._notices is not None:
@@ -92,9 +92,12 @@ class FarmCollector(registry.Collector):
 
     def _write(self, sheet: families.Sheet) -> None:
         names = self._ledger.halls()
-        places = [*names, *(f"{hall}.{one.name}" for hall in names for one in self._of(hall))]
+        queue_names = [
+            *names,
+            *(f"{hall}.{lane.name}" for hall in names for lane in self._of(hall)),
+        ]
         now_ms, serve = health.redis(sheet, self._ledger)
-        self._queues(sheet, places)
+        self._queues(sheet, queue_names)
         epoch = self._ledger.present_epoch()
         sheet.set("farm_ledger_epoch", epoch)
         launched = self._ledger.seasons()
@@ -109,20 +112,20 @@ class FarmCollector(registry.Collector):
         for name in (*going, *launched[-SHOWN:]):
             self._season(sheet, name, now_ms, epoch)
         self._out_of_service(sheet, serve)
-        known = [self._seasons[name] for name in launched if name in self._seasons]
-        watched = [one for one in known if one.state.seq]
+        launched_here = [self._seasons[name] for name in launched if name in self._seasons]
+        watched = [season for season in launched_here if season.state.seq]
         self._in_halls(sheet, names, watched, now_ms)
         with self._apart("hosts"):
             for name, seen in vitals.read(self._ledger).items():
                 with self._apart(f"host {name}"):
                     hosts.write(sheet, name, seen, now_ms)
 
-    def _queues(self, sheet: families.Sheet, places: list[str]) -> None:
-        for place in places:
-            with self._apart(f"queue of {place}"):
-                health.queue(sheet, self._ledger, place)
+    def _queues(self, sheet: families.Sheet, queues: list[str]) -> None:
+        for queue in queues:
+            with self._apart(f"queue of {queue}"):
+                health.queue(sheet, self._ledger, queue)
         with self._apart("dropped messages"):
-            health.dropped(sheet, self._ledger, places)
+            health.dropped(sheet, self._ledger, queues)
 
     def _in_halls(
         self,
@@ -170,8 +173,8 @@ class FarmCollector(registry.Collector):
         damaged = {*self._damaged, *(serve.damaged if serve else ())}
         stopped = set(serve.stopped if serve else ())
         lost = self._ledger.alarms().keys() - damaged - stopped  # what Redis had, and has no more
-        found = {"damaged": damaged, "disk": stopped, "lost": lost}
-        for reason, names in found.items():
+        by_reason = {"damaged": damaged, "disk": stopped, "lost": lost}
+        for reason, names in by_reason.items():
             for name in sorted(names):
                 sheet.set("farm_season_out_of_service", 1, season=name, reason=reason)
 
@@ -190,13 +193,13 @@ class FarmCollector(registry.Collector):
         if watched is not None and self._resting.get(name) == watched.state.seq:
             seasons.write(sheet, watched, now_ms, watched.state.seq)
             return
-        place = (epoch, self._ledger.last(name))
-        if self._damaged.get(name) == place:
+        position = (epoch, self._ledger.last(name))
+        if self._damaged.get(name) == position:
             return  # until a restore, or until it is longer: then it is read again
         try:
             watched = self._caught_up(name)
         except errors.LedgerDamagedError as error:
-            self._damaged[name] = place
+            self._damaged[name] = position
             self._seasons.pop(name, None)
             self._errors += 1
             log.error("season.damaged", season=name, error=str(error))  # noqa: TRY400 - no bug
@@ -209,7 +212,7 @@ class FarmCollector(registry.Collector):
         watched = self._seasons.get(name)
         if watched is None or self._ledger.last(name) < watched.state.seq:
             watched = self._seasons[name] = seasons.Watched(name)  # after a restore, from zero
-        while found := self._ledger.read(name, watched.state.seq, BATCH):
-            for entry in found:
+        while batch := self._ledger.read(name, watched.state.seq, BATCH):
+            for entry in batch:
                 watched.apply(entry)
         return watched

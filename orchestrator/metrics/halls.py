@@ -74,8 +74,8 @@ class Hall:
                 self._game(sheet, source, season, season.running, slot.last_move_ms)
         for name, seen in self._seen.items():
             if seen.count:
-                told = f"farm_move_{name}_seconds"
-                sheet.buckets(told, seen.buckets(), seen.total, hall=self.name)
+                metric = f"farm_move_{name}_seconds"
+                sheet.buckets(metric, seen.buckets(), seen.total, hall=self.name)
 
     def _read(self, source: Source, attempt: str) -> None:
         if attempt != self._attempt:
@@ -107,9 +107,9 @@ class Hall:
     ) -> None:
         order = orders.game_order(season, running.game)
         picture = _picture(source.live(self.name), running.attempt)
-        told = {"season": order.season, "event": order.event}
+        labels = {"season": order.season, "event": order.event}
         names = {side: order.engine(side).id for side in SIDES}
-        sheet.set("farm_game_info", 1, hall=self.name, **told, **names)
+        sheet.set("farm_game_info", 1, hall=self.name, **labels, **names)
         ply = self._last.ply if self._last else len(order.opening.moves)
         moved_ms = max(picture.get("since_ms") or 0, told_ms, running.started_ms)
         gauges: Mapping[str, float | None] = {
@@ -161,8 +161,8 @@ class Hall:
         """Return what the last ply tells, where it is this side's."""
         if self._last is None or self._last.side != side:
             return {}
-        told = self._last.model_dump(include={"depth", "nps", "hashfull"})
-        return told | (self._last.score.model_dump() if self._last.score else {})
+        figures = self._last.model_dump(include={"depth", "nps", "hashfull"})
+        return figures | (self._last.score.model_dump() if self._last.score else {})
 
 
 def _picture(payload: str | None, attempt: str) -> dict[str, Any]:

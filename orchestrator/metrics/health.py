@@ -105,7 +105,7 @@ def notices(sheet: families.Sheet, outbox: pathlib.Path) -> None:
     try:
         passed, kept = outbox.stat().st_mtime, contract.loads(outbox.read_bytes())
         waiting = kept.get("waiting", [])
-        failed = sum(1 for one in waiting if one.get("failed"))
+        failed = sum(1 for notice in waiting if notice.get("failed"))
     except (OSError, ValueError, AttributeError):
         return  # no notices on this host, or a file that `farm notify run` itself refuses
     sheet.set("farm_notify_last_beat_timestamp_seconds", passed)

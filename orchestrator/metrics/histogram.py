@@ -29,8 +29,8 @@ class Histogram:
 
     def buckets(self) -> families.Buckets:
         """Return the count of values up to each bound, the last without one."""
-        seen, told = 0, []
+        seen, cumulative = 0, []
         for bound, count in zip((*self._bounds, float("inf")), self._counts, strict=True):
             seen += count
-            told.append(("+Inf" if bound == float("inf") else f"{bound:g}", float(seen)))
-        return told
+            cumulative.append(("+Inf" if bound == float("inf") else f"{bound:g}", float(seen)))
+        return cumulative

@@ -15,8 +15,8 @@ def write(sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int) ->
     """Write all samples of a host, unless its last report is older than ``GONE_MS``."""
     if now_ms - seen.at_ms >= GONE_MS:
         return
-    facts = {name: getattr(seen, name) for name in ("role", "version", "cpu", "kernel")}
-    sheet.set("farm_host_info", 1, host=host, governor=seen.governor, **facts)
+    labels = {name: getattr(seen, name) for name in ("role", "version", "cpu", "kernel")}
+    sheet.set("farm_host_info", 1, host=host, governor=seen.governor, **labels)
     gauges: Mapping[str, float | None] = {
         "last_seen_timestamp_seconds": seen.at_ms / 1000,
         "cpus": seen.cpus,

@@ -20,6 +20,6 @@ def write(sheet: families.Sheet, source: kibitzing.Kibitzing, attempts: Mapping[
     if not seated:
         return
     for hall, attempt in attempts.items():
-        words = source.marks(attempt)
+        reports = source.marks(attempt)
         for desk in seated:
-            sheet.set("farm_kibitzer_words", words[desk], hall=hall, desk=str(desk))
+            sheet.set("farm_kibitzer_words", reports[desk], hall=hall, desk=str(desk))

@@ -71,8 +71,8 @@ def write(sheet: families.Sheet, season: Watched, now_ms: int, mirrored: int) ->
     for gauge, value in gauges.items():
         sheet.set(f"farm_season_{gauge}", value, season=name)
     status = views.status(state)
-    for known in STATUSES:
-        sheet.set("farm_season_status", known == status, season=name, status=known)
+    for status_name in STATUSES:
+        sheet.set("farm_season_status", status_name == status, season=name, status=status_name)
     sheet.set("farm_pauses_total", season.counts[entries.PAUSED], season=name)
     sheet.set("farm_holds_total", season.counts[entries.HELD], season=name)
     for event in state.events.values():
@@ -90,19 +90,19 @@ def waiting(sheet: families.Sheet, watched: Sequence[Watched], busy: Collection[
     ``watched``, is next: the others wait for it, however long, and nothing is wrong. ``busy`` are
     the halls that play.
     """
-    halls = dict.fromkeys(one.state.hall for one in watched)
+    halls = dict.fromkeys(season.state.hall for season in watched)
     for hall in (name for name in halls if name not in busy):
-        here = [one for one in watched if one.state.hall == hall]
-        ready = [one for one in here if one.state.ready_game() is not None]
-        if ready and not any(one.state.running for one in here):
-            since_ms = max(ready[0].state.at_ms, *(one.freed_ms for one in here))
+        here = [season for season in watched if season.state.hall == hall]
+        ready = [season for season in here if season.state.ready_game() is not None]
+        if ready and not any(season.state.running for season in here):
+            since_ms = max(ready[0].state.at_ms, *(season.freed_ms for season in here))
             labels = {"season": ready[0].id, "hall": hall}
             sheet.set("farm_season_ready_since_timestamp_seconds", since_ms / 1000, **labels)
 
 
 def followed(sheet: families.Sheet, watched: Sequence[Watched]) -> None:
     """Write which season the page and TCEC's feeds show: of several halls they show one."""
-    shown = current.shown(one.state for one in watched)
+    shown = current.shown(season.state for season in watched)
     if shown is not None:
         sheet.set("farm_feed_followed", 1, season=shown.launched.id, hall=shown.hall)
 
@@ -170,18 +170,18 @@ def _engines(
             given[engine] += had
             used[engine] += had - left
     for engine in event.entrants:
-        told = labels | {"engine": engine}
-        sheet.set("farm_engine_games_total", games[engine], **told)
+        engine_labels = labels | {"engine": engine}
+        sheet.set("farm_engine_games_total", games[engine], **engine_labels)
         for name in (*_LOST.values(), _CRASHED):
-            sheet.set(name, faults[name, engine], **told)
-        sheet.set("farm_engine_time_given_seconds_total", given[engine] / 1e9, **told)
-        sheet.set("farm_engine_time_used_seconds_total", used[engine] / 1e9, **told)
-        sheet.set("farm_engine_crashes_left", _crashes_left(event, engine), **told)
-        sheet.set("farm_engine_excluded", engine in event.excluded, **told)
+            sheet.set(name, faults[name, engine], **engine_labels)
+        sheet.set("farm_engine_time_given_seconds_total", given[engine] / 1e9, **engine_labels)
+        sheet.set("farm_engine_time_used_seconds_total", used[engine] / 1e9, **engine_labels)
+        sheet.set("farm_engine_crashes_left", _crashes_left(event, engine), **engine_labels)
+        sheet.set("farm_engine_excluded", engine in event.excluded, **engine_labels)
     for row in event.rows or pairing.table(state, event):
-        told = labels | {"engine": row.engine}
-        sheet.set("farm_engine_points", row.points, **told)
-        sheet.set("farm_engine_rank", row.rank, **told)
+        engine_labels = labels | {"engine": row.engine}
+        sheet.set("farm_engine_points", row.points, **engine_labels)
+        sheet.set("farm_engine_rank", row.rank, **engine_labels)
 
 
 def _crashes_left(event: events.EventState, engine: str) -> int | None:
@@ -208,11 +208,11 @@ def _clocks(
     first = len(opening.moves)
     black_begins = opening.fen is not None and opening.fen.split()[1] == "b"
     sides = ((game.white, fact.white_clock_ns), (game.black, fact.black_clock_ns))
-    found = []
+    clocks = []
     for side, (engine, left) in enumerate(sides):
         had = given(control, own_moves(first, fact.plies, side ^ black_begins))
-        found.append((engine, had, min(left, had)))
-    return found
+        clocks.append((engine, had, min(left, had)))
+    return clocks
 
 
 def own_moves(first: int, plies: int, side: int) -> int:

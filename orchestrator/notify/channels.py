@@ -49,14 +49,14 @@ def send_to_all(
     body: str,
 ) -> dict[str, str]:
     """Send a notice by each channel; return "sent" or the error by the channel's name."""
-    found = {}
+    outcomes = {}
     for channel in wanted:
         try:
             send(channel, notice, subject, body)
-            found[channel.name] = "sent"
+            outcomes[channel.name] = "sent"
         except errors.FarmError as error:
-            found[channel.name] = str(error)
-    return found
+            outcomes[channel.name] = str(error)
+    return outcomes
 
 
 def _mail(channel: settings.Mail, notice: notices.Notice, subject: str, body: str) -> None:
@@ -101,8 +101,8 @@ def _server(channel: settings.Mail) -> smtplib.SMTP:
 
 def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body: str) -> None:
     url = channel.url or settings.secret(channel.url_file)
-    told = _told(channel.service or _service(url), notice, subject, body)
-    payload = contract.dumps(told).encode()
+    message_body = _told(channel.service or _service(url), notice, subject, body)
+    payload = contract.dumps(message_body).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "tournament-farm"}
     if secret := settings.secret(channel.secret_file):
         signed = hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest()
@@ -125,8 +125,8 @@ def _service(url: str) -> settings.Service:
         host = urllib.parse.urlsplit(url).hostname or ""
     except ValueError:
         return "farm"
-    known = [name for name in HOSTS if host == name or host.endswith(f".{name}")]
-    return HOSTS[known[0]] if known else "farm"
+    hosts = [name for name in HOSTS if host == name or host.endswith(f".{name}")]
+    return HOSTS[hosts[0]] if hosts else "farm"
 
 
 def _told(

@@ -62,11 +62,11 @@ class Notice:
 
 def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[Notice]:
     """Yield the notices of an entry that the state has just applied."""
-    for kind, about, facts in _told(state, entry):
+    for kind, about, fields in _told(state, entry):
         season = state.launched
-        shown = {"season": season.id, "season_name": season.season.name, **facts}
-        found = f"{season.id}:{entry.seq}:{kind.value}"
-        yield Notice(found, kind, entry.at_ms, f"{season.id}:{about}", shown)
+        shown = {"season": season.id, "season_name": season.season.name, **fields}
+        notice_id = f"{season.id}:{entry.seq}:{kind.value}"
+        yield Notice(notice_id, kind, entry.at_ms, f"{season.id}:{about}", shown)
 
 
 _Told = tuple[Kind, str, dict[str, str]]
@@ -75,12 +75,12 @@ _Told = tuple[Kind, str, dict[str, str]]
 def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_Told]:
     data = entry.data
     if entry.kind == entries.DECISION_NEEDED:
-        facts = {"decision": data["decision"], "question": data["about"]}
-        yield Kind.DECISION, f"decision:{data['decision']}", facts
+        fields = {"decision": data["decision"], "question": data["about"]}
+        yield Kind.DECISION, f"decision:{data['decision']}", fields
     elif entry.kind == entries.ATTEMPT_JUDGED and data["asks"]:
         named = f"{data['game']}:interruption"
-        facts = {"decision": named, "question": data["evidence"]}
-        yield Kind.DECISION, f"decision:{named}", facts
+        fields = {"decision": named, "question": data["evidence"]}
+        yield Kind.DECISION, f"decision:{named}", fields
     elif entry.kind == entries.GAME_FINISHED:
         yield from _crash(state, contract.GameFinished.model_validate(data))
     elif entry.kind in {entries.ENGINE_EXCLUDED, amendments.ENGINE_REPLACED}:
@@ -93,11 +93,11 @@ def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_T
     elif entry.kind == entries.HELD:
         yield Kind.HELD, "held", {"reason": data["reason"]}
     elif entry.kind == amendments.HOST_AWAY:
-        facts = {"host": data["host"], "reason": data["reason"]}
-        yield Kind.HOST_AWAY, f"away:{data['host']}", facts
+        fields = {"host": data["host"], "reason": data["reason"]}
+        yield Kind.HOST_AWAY, f"away:{data['host']}", fields
     elif entry.kind == amendments.ENGINE_FLAGGED:
-        facts = {"engine": data["engine"], "event": data["event"]}
-        yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", facts
+        fields = {"engine": data["engine"], "event": data["event"]}
+        yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", fields
 
 
 def _out(data: Mapping[str, Any]) -> Iterator[_Told]:
@@ -107,9 +107,9 @@ def _out(data: Mapping[str, Any]) -> Iterator[_Told]:
     then = "Its results there count for nobody."
     if "substitute" in data:
         then = f"{data['substitute']['id']} takes its seat."
-    facts = {"engine": data["engine"], "event": data["event"], "reason": data["reason"]}
+    fields = {"engine": data["engine"], "event": data["event"], "reason": data["reason"]}
     about = f"excluded:{data['event']}:{data['engine']}"
-    yield Kind.DISQUALIFIED, about, facts | {"then": then}
+    yield Kind.DISQUALIFIED, about, fields | {"then": then}
 
 
 def _over(entry: contract.Entry) -> _Told:
@@ -126,7 +126,7 @@ def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iter
     engine = game.white if fact.loser == "white" else game.black
     event = state.events[game.event]
     count, limit = event.tally.crashed.get(engine, 0), event.spec.disqualify_after
-    facts = {
+    fields = {
         "engine": engine,
         "event": event.id,
         "game": game.id,
@@ -135,7 +135,7 @@ def _crash(state: season_state.SeasonState, fact: contract.GameFinished) -> Iter
         "limit": str(limit or "no limit"),
     }
     last = bool(limit) and count == (limit or 0) - 1
-    yield (Kind.SECOND_CRASH if last else Kind.CRASH), f"crash:{game.id}", facts
+    yield (Kind.SECOND_CRASH if last else Kind.CRASH), f"crash:{game.id}", fields
 
 
 def standing(state: season_state.SeasonState) -> frozenset[str]:
@@ -144,12 +144,12 @@ def standing(state: season_state.SeasonState) -> frozenset[str]:
     By the state and not by single entries: a question also ends with a correction, its game,
     or the engine that it is about.
     """
-    found = [f"decision:{one.decision}" for one in decisions.outstanding(state)]
-    found += [f"decision:{question}" for question in interruption.outstanding(state)]
-    found += [f"flag:{flag.event}:{flag.engine}" for flag in own_book.standing(state)]
-    found += [f"away:{host}" for host in state.away]
-    found += ["held"] if state.held else []
-    return frozenset(f"{state.launched.id}:{about}" for about in found)
+    asking = [f"decision:{needed.decision}" for needed in decisions.outstanding(state)]
+    asking += [f"decision:{question}" for question in interruption.outstanding(state)]
+    asking += [f"flag:{flag.event}:{flag.engine}" for flag in own_book.standing(state)]
+    asking += [f"away:{host}" for host in state.away]
+    asking += ["held"] if state.held else []
+    return frozenset(f"{state.launched.id}:{about}" for about in asking)
 
 
 def of_deadlines(state: season_state.SeasonState, now_ms: int, ahead_ms: int) -> Iterator[Notice]:
@@ -158,11 +158,11 @@ def of_deadlines(state: season_state.SeasonState, now_ms: int, ahead_ms: int) ->
     for event in state.events.values():
         for what, at_ms in _deadlines(event):
             if now_ms <= at_ms <= now_ms + ahead_ms:
-                found = f"{season.id}:deadline:{event.id}:{at_ms}"
+                notice_id = f"{season.id}:deadline:{event.id}:{at_ms}"
                 minutes = str((at_ms - now_ms) // 60_000)
-                facts = {"season": season.id, "season_name": season.season.name}
-                facts |= {"event": event.id, "what": what, "minutes": minutes}
-                yield Notice(found, Kind.DEADLINE, now_ms, found, facts)
+                fields = {"season": season.id, "season_name": season.season.name}
+                fields |= {"event": event.id, "what": what, "minutes": minutes}
+                yield Notice(notice_id, Kind.DEADLINE, now_ms, notice_id, fields)
 
 
 def _deadlines(event: events.EventState) -> Iterator[tuple[str, int]]:
@@ -178,7 +178,7 @@ def of_hosts(told: Mapping[str, vitals.Vitals], now_ms: int, silent_ms: int) -> 
     for host, seen in told.items():
         if now_ms - seen.at_ms > silent_ms:
             silent = str((now_ms - seen.at_ms) // 1000)
-            facts = {"season": "", "season_name": "the farm", "host": host}
-            facts["reason"] = f"it has been silent for {silent} s"
-            found = f"silent:{host}:{seen.at_ms}"
-            yield Notice(found, Kind.HOST_AWAY, now_ms, f"silent:{host}", facts)
+            fields = {"season": "", "season_name": "the farm", "host": host}
+            fields["reason"] = f"it has been silent for {silent} s"
+            notice_id = f"silent:{host}:{seen.at_ms}"
+            yield Notice(notice_id, Kind.HOST_AWAY, now_ms, f"silent:{host}", fields)

@@ -58,14 +58,14 @@ class Outbox:
         self.fresh = not path.exists()
         kept = Kept() if self.fresh else _load(path)
         self.read = dict(kept.read)
-        self.waiting = {one.id: one for one in kept.waiting}
+        self.waiting = {waiting.id: waiting for waiting in kept.waiting}
         self._told = dict.fromkeys(kept.told)
         self._saved = b""
 
     def save(self) -> None:
         """Write the file, whole or not at all, if it would be another one."""
-        told = tuple(self._told)[-REMEMBERED:]
-        kept = Kept(read=self.read, waiting=tuple(self.waiting.values()), told=told)
+        remembered = tuple(self._told)[-REMEMBERED:]
+        kept = Kept(read=self.read, waiting=tuple(self.waiting.values()), told=remembered)
         content = kept.encode().encode()
         if content != self._saved:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,11 +76,15 @@ class Outbox:
 
     def add(self, found: Iterable[notices.Notice]) -> None:
         """Take notices that were not taken before."""
-        for one in found:
-            if one.id not in self._told and not self._asked(one):
-                self._told[one.id] = None
-                self.waiting[one.id] = Waiting(
-                    id=one.id, kind=one.kind, at_ms=one.at_ms, about=one.about, facts=one.facts
+        for notice in found:
+            if notice.id not in self._told and not self._asked(notice):
+                self._told[notice.id] = None
+                self.waiting[notice.id] = Waiting(
+                    id=notice.id,
+                    kind=notice.kind,
+                    at_ms=notice.at_ms,
+                    about=notice.about,
+                    facts=notice.facts,
                 )
 
     def _asked(self, one: notices.Notice) -> bool:
@@ -88,26 +92,26 @@ class Outbox:
 
     def close(self, about: str) -> None:
         """Drop what is over, told or not: it asks nobody any more."""
-        for one in [one for one in self.waiting.values() if one.about == about]:
-            del self.waiting[one.id]
+        for waiting in [waiting for waiting in self.waiting.values() if waiting.about == about]:
+            del self.waiting[waiting.id]
 
     def settle(self, state: season_state.SeasonState) -> None:
         """Drop what a season's state says is over: answered, taken back, or back again."""
         asked = [
-            one
-            for one in self.waiting.values()
-            if one.kind in notices.STANDING and one.facts.get("season") == state.launched.id
+            waiting
+            for waiting in self.waiting.values()
+            if waiting.kind in notices.STANDING and waiting.facts.get("season") == state.launched.id
         ]
         standing = notices.standing(state) if asked else frozenset()
-        for one in asked:
-            if one.about not in standing:
-                del self.waiting[one.id]
+        for waiting in asked:
+            if waiting.about not in standing:
+                del self.waiting[waiting.id]
 
     def close_season(self, season: str) -> None:
         """Drop what asks somebody to act in a season that was abandoned."""
-        for one in list(self.waiting.values()):
-            if one.notice.asks and one.facts.get("season") == season:
-                del self.waiting[one.id]
+        for waiting in list(self.waiting.values()):
+            if waiting.notice.asks and waiting.facts.get("season") == season:
+                del self.waiting[waiting.id]
 
     def acknowledge(self, notice: str) -> None:
         """Drop a notice that somebody has taken upon himself; no error for an unknown one."""

@@ -86,11 +86,13 @@ class Runner:
             self._box.read[season] = self._ledger.last(season)
             return
         state = self._states.setdefault(season, season_state.SeasonState())
-        told = self._box.read.get(season, self._ledger.last(season) if self._first else 0)
+        last_notified_seq = self._box.read.get(
+            season, self._ledger.last(season) if self._first else 0
+        )
         while entries := self._ledger.read(season, state.seq):
             for entry in entries:
                 state.apply(entry)
-                if entry.seq > told:
+                if entry.seq > last_notified_seq:
                     self._box.settle(state)
                     self._box.add(notices.of_entry(state, entry))
                     if state.abandoned:
@@ -106,16 +108,18 @@ class Runner:
         silent_ms = round(self._settings.host_silent_seconds * 1000)
         silent = list(notices.of_hosts(hosts, now_ms, silent_ms))
         self._box.add(silent)
-        for host in hosts.keys() - {one.facts["host"] for one in silent}:
+        for host in hosts.keys() - {notice.facts["host"] for notice in silent}:
             self._box.close(f"silent:{host}")
 
     def _send(self, now_ms: int) -> None:
-        for one in list(self._box.waiting.values()):
-            self._box.waiting[one.id] = sent = self._told(one, now_ms)
-            wanted = [channel for channel in self._settings.channel if channel.wants(one.notice)]
+        for waiting in list(self._box.waiting.values()):
+            self._box.waiting[waiting.id] = sent = self._told(waiting, now_ms)
+            wanted = [
+                channel for channel in self._settings.channel if channel.wants(waiting.notice)
+            ]
             whole = all(channel.name in sent.sent_ms for channel in wanted)
-            if whole and not one.notice.asks:
-                del self._box.waiting[one.id]
+            if whole and not waiting.notice.asks:
+                del self._box.waiting[waiting.id]
 
     def _told(self, one: outbox.Waiting, now_ms: int) -> outbox.Waiting:
         """Send a notice by every channel that is due; return it with what came of it."""

@@ -78,8 +78,8 @@ def render(notice: notices.Notice, directory: pathlib.Path | None) -> tuple[str,
     """Return subject (one line) and body of a notice; raise ``UsageError`` for a bad file."""
     subject, body = _words(notice.kind, directory)
     shown = {name: value.replace("\r", " ") for name, value in notice.facts.items()}
-    told = string.Template(subject).safe_substitute(shown)
-    return " ".join(told.split()), string.Template(body).safe_substitute(shown) + "\n"
+    subject_line = string.Template(subject).safe_substitute(shown)
+    return " ".join(subject_line.split()), string.Template(body).safe_substitute(shown) + "\n"
 
 
 def _words(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, str]:

@@ -110,7 +110,7 @@ def roles() -> dict[str, Role]:
     journals = f"~{names.journal('*')}"
     seen = ("+info", "+config|get", "+acl|whoami", "+acl|dryrun")
     steer = ("+@all", "-@admin", "-@dangerous", *seen)
-    told = (
+    all_roles = (
         Role("admin", "sets the server up; used by no process", ("~*",), ("&*",), ("+@all",)),
         Role(
             "orchestrator",
@@ -159,7 +159,7 @@ def roles() -> dict[str, Role]:
         ),
         _gateway(names),
     )
-    return {role.name: role for role in told}
+    return {role.name: role for role in all_roles}
 
 
 def _gateway(names: keys.Keys) -> Role:
@@ -235,9 +235,9 @@ class User:
 
 def users(passwords: Mapping[str, Sequence[str]], operators: Sequence[str]) -> list[User]:
     """Return a user for each role and each operator; ``passwords`` by user name, each one valid."""
-    known = roles()
-    named = [(name, known[name]) for name in ROLES if name != "operator"]
-    named += [(name, known["operator"]) for name in operators]
+    by_name = roles()
+    named = [(name, by_name[name]) for name in ROLES if name != "operator"]
+    named += [(name, by_name["operator"]) for name in operators]
     return [User(name, role, tuple(map(sha256, passwords[name]))) for name, role in named]
 
 

@@ -111,22 +111,22 @@ class _Import:
 
     def _line(self, game: reading.Game) -> Line:
         line = Line(game.number, game.white, game.black, game.tags["Result"])
-        place = self._place(game)
-        if isinstance(place, str):
-            line.problem = place
+        due = self._place(game)
+        if isinstance(due, str):
+            line.problem = due
             return line
-        line.game = place.id
-        line.problem = self._contradiction(game, place)
-        line.doubts = tuple(self._doubts_of(game, place)) if not line.problem else ()
+        line.game = due.id
+        line.problem = self._contradiction(game, due)
+        line.doubts = tuple(self._doubts_of(game, due)) if not line.problem else ()
         return line
 
     def _place(self, game: reading.Game) -> events.Game | str:
         """Return the next game of the schedule if it is this one, else why it is not."""
         white, black = self._engine(game.white), self._engine(game.black)
-        for told, engine in ((game.white, white), (game.black, black)):
+        for tag, engine in ((game.white, white), (game.black, black)):
             if engine is None:
-                known = ", ".join(spec.name for spec in self._state.engines.values())
-                return f"{told!r} is no engine of this season ({known}); name it by --engine"
+                engine_names = ", ".join(spec.name for spec in self._state.engines.values())
+                return f"{tag!r} is no engine of this season ({engine_names}); name it by --engine"
         if not self._waits():
             self._begin_next_event()
         event = self._state.current
@@ -157,10 +157,10 @@ class _Import:
         """Find an engine by the operator's word, its id or name, or its family alone."""
         named = self._source.names.get(told, told).casefold()
         engines = self._state.engines.values()
-        exact = [one.id for one in engines if named in (one.id.casefold(), one.name.casefold())]
+        exact = [spec.id for spec in engines if named in (spec.id.casefold(), spec.name.casefold())]
         if exact:
             return exact[0]
-        family = [one.id for one in engines if _family(one).casefold() == _first(named)]
+        family = [spec.id for spec in engines if _family(spec).casefold() == _first(named)]
         return family[0] if len(family) == 1 else None
 
     def _contradiction(self, game: reading.Game, place: events.Game) -> str:
@@ -181,8 +181,8 @@ class _Import:
         control = str(place.time_control or spec.time_control)
         if game.tags.get("TimeControl", control) != control:
             yield f"time control {game.tags['TimeControl']}, not {control}"
-        found = replaying.report([game], spec.adjudication)["mismatches"]
-        for miss in found:
+        mismatches = replaying.report([game], spec.adjudication)["mismatches"]
+        for miss in mismatches:
             ply = miss["computed_ply"] or "never"
             yield f"{miss['rule']}: the event's rules end it at ply {ply}, the record elsewhere"
         first = self._openings.get(_key(place))
@@ -190,12 +190,12 @@ class _Import:
             yield "another opening than in the game with the colours reversed"
 
     def _take(self, game: reading.Game, text: str, line: Line) -> None:
-        place = self._state.games[line.game]
-        self._openings.setdefault(_key(place), game.opening)
-        finished = self._finished(game, text, place)
+        due = self._state.games[line.game]
+        self._openings.setdefault(_key(due), game.opening)
+        finished = self._finished(game, text, due)
         self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
         self._batch.append(
-            amendments.Imported(game=place.id, number=game.number, finished=finished, pgn=text)
+            amendments.Imported(game=due.id, number=game.number, finished=finished, pgn=text)
         )
         self._state.finish(finished)
         if len(self._batch) >= BATCH or not self._waits():
@@ -212,20 +212,20 @@ class _Import:
         self._decide()
 
     def _finished(self, game: reading.Game, text: str, place: events.Game) -> contract.GameFinished:
-        known = tables.finished(game)
-        assert known is not None  # _contradiction has refused unfinished games
+        recorded = tables.finished(game)
+        assert recorded is not None  # _contradiction has refused unfinished games
         last = list(replaying.replay(game, self._state.events[place.event].spec.adjudication))[-1:]
         ended = last[0].ending if last else None
         agrees = ended is not None and ended.result == game.result
         details = game.tags.get("TerminationDetails") or game.tags.get("Termination") or ""
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         started_ms, ended_ms = _times_ms(game, self._now_ms)
-        return known.model_copy(
+        return recorded.model_copy(
             update={
                 "game": place.id,
                 "attempt": f"{place.id}.import{self._state.seq}",
                 "hall": self._state.hall,
-                "ending": ended.ending if ended is not None and agrees else known.ending,
+                "ending": ended.ending if ended is not None and agrees else recorded.ending,
                 "details": details,
                 "started_ms": started_ms,
                 "ended_ms": ended_ms,
@@ -278,16 +278,16 @@ def _key(game: events.Game) -> tuple[str, frozenset[str], int | None]:
 
 def _times_ms(game: reading.Game, now_ms: int) -> tuple[int, int]:
     """Return when a game began and ended by its record; without a word on it, just now."""
-    told = [record.moment_ms(game.tags.get(tag, "")) for tag in ("GameStartTime", "GameEndTime")]
-    match told:
+    moments = [record.moment_ms(game.tags.get(tag, "")) for tag in ("GameStartTime", "GameEndTime")]
+    match moments:
         case [int(started_ms), int(ended_ms)] if started_ms <= ended_ms <= now_ms:
             return started_ms, ended_ms
     return now_ms - _duration_ms(game), now_ms
 
 
 def _duration_ms(game: reading.Game) -> int:
-    told = _DURATION.fullmatch(game.tags.get("GameDuration", ""))
-    if told is None:
+    match = _DURATION.fullmatch(game.tags.get("GameDuration", ""))
+    if match is None:
         return 0
-    hours, minutes, seconds = map(int, told.groups())
+    hours, minutes, seconds = map(int, match.groups())
     return 1000 * (3600 * hours + 60 * minutes + seconds)

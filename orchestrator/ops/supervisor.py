@@ -49,11 +49,11 @@ def web_on_socket(listening: socket.socket) -> list[str]:
 
 def worker_command(hall: str, lane: str = "") -> list[str]:
     """Return the command line of a hall's or lane's worker: prefork, one game, no prefetch."""
-    place = f"{hall}.{lane}" if lane else hall
+    worker = f"{hall}.{lane}" if lane else hall
     return [
         *(sys.executable, "-m", "celery", "-A", "orchestrator", "worker"),
         *("--pool", "prefork", "--concurrency", "1", "--include", "worker_cpu.tasks"),
-        *("--queues", bells.queue(place), "--hostname", f"{place}@%h"),
+        *("--queues", bells.queue(worker), "--hostname", f"{worker}@%h"),
         *("--without-gossip", "--without-mingle"),
         *("--loglevel", os.environ.get("FARM_LOG_LEVEL", "INFO")),
     ]
@@ -88,10 +88,10 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
 
     ``text`` is NAME=CORES[:MB], as ``b=2-3:4096``; raise ``UsageError`` for anything else.
     """
-    found = LANE.fullmatch(text)
-    if found is None:
+    match = LANE.fullmatch(text)
+    if match is None:
         raise errors.UsageError(f"--lane: found {text!r}; allowed: NAME=CORES[:MB], as b=2-3:4096")
-    name, cores, memory = found.group("name"), found.group("cores"), found.group("memory")
+    name, cores, memory = match.group("name"), match.group("cores"), match.group("memory")
     own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
     log = worker.log.with_name(f"worker-{hall}.{name}.log")
     return Supervised(

@@ -22,12 +22,12 @@ class Watchdog:
         """Say that one more pass is done; the first time also that the process is ready."""
         if not self._address:
             return
-        words = b"WATCHDOG=1" if self._ready else b"READY=1\nWATCHDOG=1"
+        message = b"WATCHDOG=1" if self._ready else b"READY=1\nWATCHDOG=1"
         self._ready = True
         address = self._address
         name = f"\0{address[1:]}" if address.startswith("@") else address
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
             try:
-                systemd.sendto(words, name)
+                systemd.sendto(message, name)
             except OSError:
                 self._ready = False  # systemd is being started again: told again next time

@@ -162,9 +162,9 @@ def closed(root: pathlib.Path, season: str) -> int:
     """
     directory = root / season
     try:
-        told = json.loads((directory / CLOSED).read_bytes())
-        sizes = {name: (directory / name).stat().st_size for name in told["events"]}
-        return int(told["entries"]) if sizes == told["events"] else 0
+        closing = json.loads((directory / CLOSED).read_bytes())
+        sizes = {name: (directory / name).stat().st_size for name in closing["events"]}
+        return int(closing["entries"]) if sizes == closing["events"] else 0
     except (OSError, ValueError, LookupError, TypeError):
         return 0
 

@@ -82,8 +82,8 @@ def read(
     except ValueError as error:
         raise errors.HostError(f"{folder / 'record.json'} is damaged; see `farm fsck`") from error
     specs = (record.order.white, record.order.black)
-    known = frozenset(checksums).union(*(spec.checksums.values() for spec in specs))
-    return Case(record, folder, halls, ended, known)
+    known_checksums = frozenset(checksums).union(*(spec.checksums.values() for spec in specs))
+    return Case(record, folder, halls, ended, known_checksums)
 
 
 def members(case: Case, side: contract.Side) -> Iterator[Member]:
@@ -196,8 +196,10 @@ def _host(case: Case, side: contract.Side) -> dict[str, Any]:
         "ended_ms": record.ended_ms,
         "outcome": record.outcome.model_dump(mode="json", exclude=hidden),
         "remarks": [text for text in record.remarks if not _is_named(rival, text)],
-        "interruptions": [_interrupted(one, rival) for one in record.interruptions],
-        "attempts": [_interrupted(one, rival) for one in case.ended],
+        "interruptions": [
+            _interrupted(interruption, rival) for interruption in record.interruptions
+        ],
+        "attempts": [_interrupted(interruption, rival) for interruption in case.ended],
     }
 
 
@@ -206,16 +208,16 @@ def _is_named(rival: contract.EngineSpec, text: str) -> bool:
 
 
 def _interrupted(
-    one: contract.AttemptEnded | contract.Interruption, rival: contract.EngineSpec
+    interruption: contract.AttemptEnded | contract.Interruption, rival: contract.EngineSpec
 ) -> dict[str, Any]:
     """Return an interruption without the rival's part, and without anybody's folders."""
-    told = one.model_dump(mode="json")
-    told["evidence"] = (
+    document = interruption.model_dump(mode="json")
+    document["evidence"] = (
         "withheld: it tells of the opponent"
-        if _is_named(rival, one.evidence)
-        else redact.text(one.evidence)
+        if _is_named(rival, interruption.evidence)
+        else redact.text(interruption.evidence)
     )
-    return told
+    return document
 
 
 def _plies(plies: Iterable[contract.PlyRecord], side: contract.Side) -> bytes:
@@ -229,27 +231,27 @@ def _plies(plies: Iterable[contract.PlyRecord], side: contract.Side) -> bytes:
 def _lines(path: pathlib.Path, side: contract.Side) -> bytes:
     """Return the lines of a protocol log that one seat said or was told, up to any damage."""
     seat = SEATS[side].encode()
-    found = []
+    lines = []
     try:
         with gzip.open(path, "rb") as log:
             for line in log:
                 _, _, rest = line.partition(b" ")
                 if rest[:1] == seat and rest[1:2] in (b"<", b">", b"!"):
-                    found.append(line)
+                    lines.append(line)
     except (OSError, EOFError, zlib.error):
         pass  # a log that was cut off: what is readable of it is evidence
-    return b"".join(found)
+    return b"".join(lines)
 
 
 def _attempt(case: Case, ended: contract.AttemptEnded, side: contract.Side) -> Iterator[Member]:
     if not contract.is_name(ended.attempt):
         return
-    place = f"attempts/{ended.attempt}"
+    folder = f"attempts/{ended.attempt}"
     kept = case.folder / "given-up" / f"{ended.attempt}.jsonl"
     if kept.is_file():
-        yield f"{place}/plies.jsonl", _plies(_whole(kept), side)
+        yield f"{folder}/plies.jsonl", _plies(_whole(kept), side)
     for log in case.halls.glob(f"*/attempts/{ended.attempt}.protocol.gz"):
-        yield f"{place}/protocol.log", _lines(log, side)
+        yield f"{folder}/protocol.log", _lines(log, side)
 
 
 def _whole(path: pathlib.Path) -> Iterator[contract.PlyRecord]:

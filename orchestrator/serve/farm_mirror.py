@@ -89,7 +89,7 @@ class FarmMirror:
             new = entries[1:] if self._seen else entries
             if not new:
                 return
-            known = [entry for entry in new if entry.seq <= self._mirror.last]
-            self._mirror.verify_against(known)
-            self._mirror.extend(new[len(known) :])
+            mirrored = [entry for entry in new if entry.seq <= self._mirror.last]
+            self._mirror.verify_against(mirrored)
+            self._mirror.extend(new[len(mirrored) :])
             self._seen, self._end = new[-1].seq, new[-1].line()

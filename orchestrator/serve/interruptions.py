@@ -113,8 +113,8 @@ def _tables(spec: model.Event) -> Iterator[tablebase.Prober | None]:
     path = spec.interruptions.syzygy_path or (syzygy and syzygy.path) or spec.limits.syzygy_path
     names = [name for name in (path or "").split(os.pathsep) if name not in _NO_PATH]
     with chess.syzygy.Tablebase() as tables:
-        found = 0
+        tables_count = 0
         for name in names:
             with contextlib.suppress(OSError):
-                found += tables.add_directory(name)
-        yield _Tables(tables) if found else None
+                tables_count += tables.add_directory(name)
+        yield _Tables(tables) if tables_count else None

@@ -111,9 +111,9 @@ class Server:
                 failures = 0
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error), failures=failures)
-                for known in self._memories.values():
-                    known.lookout.reset()
-                    known.bell.news()  # a ring may have been lost with Redis
+                for memory in self._memories.values():
+                    memory.lookout.reset()
+                    memory.bell.news()  # a ring may have been lost with Redis
                 stop.wait(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])
                 failures += 1
 
@@ -182,7 +182,7 @@ class Server:
 
     def _publish(self) -> None:
         """Let everybody see what is wrong, also in a Redis that has been emptied."""
-        missing = {one.season: one.alarm() for one in self._living() if one.missing}
+        missing = {runner.season: runner.alarm() for runner in self._living() if runner.missing}
         reasons = missing | self._damaged | self._standing | self._farm.reasons()
         if self._ledger.alarms() != reasons:
             self._ledger.set_alarms(reasons)
@@ -191,8 +191,8 @@ class Server:
         launched = self._ledger.seasons()
         self._look_at_resting(launched)
         for season in launched:
-            known = season in self._runners or season in self._resting
-            if not known and season not in self._damaged:
+            open_already = season in self._runners or season in self._resting
+            if not open_already and season not in self._damaged:
                 self._guarded(season, functools.partial(self._open, season))
 
     def _open(self, season: str) -> None:
@@ -254,10 +254,10 @@ class Server:
             self._give_up(season, serve_season.unforeseen(season, error))
 
     def _give_up(self, season: str, error: errors.FarmError) -> None:
-        known = self._damaged.get(season) == str(error)
+        logged_already = self._damaged.get(season) == str(error)
         self._damaged[season] = str(error)
         self._drop(season)
-        if not known:
+        if not logged_already:
             log.error("season.damaged", season=season, error=str(error))
         self._withdraw(season)
 
@@ -298,18 +298,18 @@ class Server:
         self._skipped[hall] = str(error)
 
     def _tend(self, hall: str, now_ms: int) -> None:
-        known = self._memories.setdefault(hall, HallMemory(lease_monitor.Lookout(hall)))
+        memory = self._memories.setdefault(hall, HallMemory(lease_monitor.Lookout(hall)))
         slot = self._ledger.slot(hall)
         now = time.monotonic()
-        if known.lookout.look(self._ledger, slot, now):
+        if memory.lookout.look(self._ledger, slot, now):
             return  # the journal has grown: the next pass decides
-        if known.busy and slot is None:
-            known.bell.news()  # the hall has just become free
-        known.busy = slot is not None
-        ready = self._offer(hall, known)
+        if memory.busy and slot is None:
+            memory.bell.news()  # the hall has just become free
+        memory.busy = slot is not None
+        ready = self._offer(hall, memory)
         late = slot is not None and slot.deadline_ms - now_ms < slot.ttl_ms / 2
-        known.rings = ready and slot is None
-        if (known.rings or late) and known.bell.rings_at(now):
+        memory.rings = ready and slot is None
+        if (memory.rings or late) and memory.bell.rings_at(now):
             self._ring(hall)
 
     def _offer(self, hall: str, known: HallMemory) -> bool:
@@ -348,8 +348,12 @@ class Server:
             return 1
         now = time.monotonic()
         waits = [PAIRING_MS if any(runner.pairing for runner in self._living()) else WAIT_MS]
-        waits += [round(one.bell.wait(now) * 1000) for one in self._memories.values() if one.rings]
+        waits += [
+            round(memory.bell.wait(now) * 1000)
+            for memory in self._memories.values()
+            if memory.rings
+        ]
         deadlines = (runner.deadline_ms for runner in self._living())
-        if known := [deadline for deadline in deadlines if deadline is not None]:
-            waits.append(min(known) - self._ledger.now_ms())
+        if pending := [deadline for deadline in deadlines if deadline is not None]:
+            waits.append(min(pending) - self._ledger.now_ms())
         return max(1, min(waits))

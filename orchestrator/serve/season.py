@@ -191,23 +191,23 @@ class SeasonRunner:
 
     def _new_entries(self) -> list[contract.Entry]:
         """Read what is new, with the last known entry: it must still be there as it was."""
-        known = self.state.seq
-        found = self._ledger.read(self.season, max(0, known - 1), BATCH)
-        if not known:
-            return found
-        if not found:
-            raise lost_entries(self.season, self._ledger.last(self.season), known)
-        if found[0].line() != self._end:
+        last_seq = self.state.seq
+        entries_read = self._ledger.read(self.season, max(0, last_seq - 1), BATCH)
+        if not last_seq:
+            return entries_read
+        if not entries_read:
+            raise lost_entries(self.season, self._ledger.last(self.season), last_seq)
+        if entries_read[0].line() != self._end:
             raise errors.LedgerDamagedError(
-                f"{self.season}: entry {known} of Redis is not the one of its mirror: Redis has"
+                f"{self.season}: entry {last_seq} of Redis is not the one of its mirror: Redis has"
                 f" lost facts and others have been written since, or it is another one: {RESTORE}"
             )
-        return found[1:]
+        return entries_read[1:]
 
     def _mirror_all(self, new: list[contract.Entry]) -> None:
-        known = [entry for entry in new if entry.seq <= self._mirror.last]
-        self._mirror.verify_against(known)
-        self._mirror.extend(new[len(known) :])
+        mirrored = [entry for entry in new if entry.seq <= self._mirror.last]
+        self._mirror.verify_against(mirrored)
+        self._mirror.extend(new[len(mirrored) :])
 
     def keep_archive(self) -> bool:
         """Archive what the journal has told since the last call; say whether a game was."""
@@ -284,9 +284,9 @@ class SeasonRunner:
             about = {"game": finished.game, "attempt": finished.attempt}
             log.info("record.found", season=self.season, **about)
             self.missing.discard(finished.game)
-        known = self._archive.pgn(finished.game) is not None
+        filed_before = self._archive.pgn(finished.game) is not None
         self._archive.keep_game(finished.game, packed)
-        if not known:
+        if not filed_before:
             self._add_to_event(finished.game)
         self._kept.append(finished.attempt)
 
@@ -305,25 +305,27 @@ class SeasonRunner:
     def _add_to_event(self, game: str) -> None:
         """Add a game to its event's PGN: behind the others, or, played again, in its place."""
         event = self.state.events[self.state.game(game).event]
-        place = self._place_behind(event, game)
-        if place is None:
+        index = self._place_behind(event, game)
+        if index is None:
             self._rebuild_event(event)
         else:
             self._archive.extend_event(event.id, game)
-            self._appended[event.id] = (game, place)
+            self._appended[event.id] = (game, index)
 
     def _place_behind(self, event: events.EventState, game: str) -> int | None:
         """Return a game's place in its event, None where one behind it has been played.
 
         The order of play is looked at from the game on that was added last.
         """
-        last, place = self._appended.get(event.id, ("", 0))
-        known = bool(last) and event.order[place : place + 1] == [last]
+        last, index = self._appended.get(event.id, ("", 0))
+        appended = bool(last) and event.order[index : index + 1] == [last]
         try:
-            at = event.order.index(game, place + 1 if known else 0)
+            at = event.order.index(game, index + 1 if appended else 0)
         except ValueError:
             return None
-        behind = not known and any(self.state.game(one).finished for one in event.order[at + 1 :])
+        behind = not appended and any(
+            self.state.game(game_id).finished for game_id in event.order[at + 1 :]
+        )
         return None if behind else at
 
     def _keep_imported(self, entry: contract.Entry) -> None:

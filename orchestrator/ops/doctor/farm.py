@@ -28,11 +28,11 @@ def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
             do=_remedy(complaint, unseen=unseen),
         )
     if not complaints:
-        found = "appendonly yes, appendfsync always, noeviction; a restart keeps transactions"
-        yield contract.Finding(area="redis", name="settings", status="ok", found=found, why=why)
+        actual = "appendonly yes, appendfsync always, noeviction; a restart keeps transactions"
+        yield contract.Finding(area="redis", name="settings", status="ok", found=actual, why=why)
     with ledger.server.asked():
-        told = dict(ledger.server.client.info("server"))
-    number = str(told.get("redis_version", "0"))
+        info = dict(ledger.server.client.info("server"))
+    number = str(info.get("redis_version", "0"))
     yield contract.Finding(
         area="redis",
         name="version",

@@ -27,14 +27,14 @@ class Report(contract.Message):
     @property
     def failed(self) -> list[contract.Finding]:
         """Return what must be repaired first."""
-        return [one for one in self.findings if one.status == "failed"]
+        return [finding for finding in self.findings if finding.status == "failed"]
 
 
 def only(
     findings: Iterable[contract.Finding], areas: Sequence[str]
 ) -> tuple[contract.Finding, ...]:
     """Return the findings of some areas, of all where none is named."""
-    return tuple(one for one in findings if not areas or one.area in areas)
+    return tuple(finding for finding in findings if not areas or finding.area in areas)
 
 
 def keep(archive: pathlib.Path, report: Report) -> tuple[pathlib.Path, str]:

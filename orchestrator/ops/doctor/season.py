@@ -31,13 +31,13 @@ def tables(state: season_state.SeasonState, event: str) -> Iterator[contract.Fin
 
 def count(path: str, men: int) -> int:
     """Count the tables up to so many men in directories, joined by ``:``."""
-    found = {
+    stems = {
         file.stem
         for directory in path.split(":")
         for file in pathlib.Path(directory).glob("*.rtbw")
         if len(file.stem) - 1 <= men
     }
-    return len(found)
+    return len(stems)
 
 
 def _tables(name: str, found: int, men: int) -> contract.Finding:
@@ -92,24 +92,28 @@ def _engine(
     order: contract.GameOrder, play: entry_points.Play, hall: str, url: str | None
 ) -> contract.Finding:
     status: Literal["ok", "failed", "unknown"] = "failed"
-    found = "it did not play"
+    outcome = "it did not play"
     try:
         for record in play([order], hall, url):
             whole = record.outcome.ending is contract.Ending.MAX_MOVES
             status = "ok" if whole else "failed"
-            found = record.white.id_name if whole else _lost(record)
-            lowered = [f"{one.name}: {one.remark}" for one in record.white.options if one.remark]
-            found += f" ({'; '.join(lowered)})" if whole and lowered else ""
-            found += f"; {record.white.sandbox}" if record.white.sandbox else ""
+            outcome = record.white.id_name if whole else _lost(record)
+            lowered = [
+                f"{option.name}: {option.remark}"
+                for option in record.white.options
+                if option.remark
+            ]
+            outcome += f" ({'; '.join(lowered)})" if whole and lowered else ""
+            outcome += f"; {record.white.sandbox}" if record.white.sandbox else ""
     except errors.RefusedError as error:
-        status, found = "unknown", str(error)
+        status, outcome = "unknown", str(error)
     except errors.FarmError as error:
-        found = str(error)
+        outcome = str(error)
     return contract.Finding(
         area="engine",
         name=order.white.id,
         status=status,
-        found=found,
+        found=outcome,
         why="every engine starts, takes its options and answers (S16-13d)",
         do=f"farm engine show {order.white.id}; correct its entry or files; farm engine test",
     )
@@ -118,6 +122,6 @@ def _engine(
 def _lost(record: contract.GameRecord) -> str:
     """Say how a trial was lost: the record's words, and the engine's own last ones."""
     outcome = record.outcome
-    words = record.white.stderr_tail if outcome.loser == "white" else ""
-    told = (outcome.details, outcome.note, *words.strip().splitlines()[-1:])
-    return ": ".join(filter(None, told))
+    stderr = record.white.stderr_tail if outcome.loser == "white" else ""
+    parts = (outcome.details, outcome.note, *stderr.strip().splitlines()[-1:])
+    return ": ".join(filter(None, parts))

@@ -29,15 +29,15 @@ CHECKERS = {
 def checkers(only: Iterable[str] = ()) -> dict[str, Checker]:
     """Load the checkers named, all of them when none is; raise ``UsageError``."""
     wanted = list(only) or list(CHECKERS)
-    found = {}
+    loaded = {}
     for name in wanted:
         if name not in CHECKERS:
             raise errors.UsageError(
                 f"--only: found {name!r}; allowed: {', '.join(sorted(CHECKERS))}"
             )
         module, _, function = CHECKERS[name].partition(":")
-        found[name] = getattr(importlib.import_module(module), function)
-    return found
+        loaded[name] = getattr(importlib.import_module(module), function)
+    return loaded
 
 
 def check(

@@ -20,7 +20,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
         texts = [text for text in map(season.archive.pgn, played) if text is not None]
         wanted = b"".join(text.rstrip(b"\n") + b"\n\n" for text in texts)
         path = season.archive.event_pgn(event.id)
-        found = path.read_bytes() if path.exists() else b""
-        if found != wanted:
+        content = path.read_bytes() if path.exists() else b""
+        if content != wanted:
             rebuild = functools.partial(season.archive.rebuild_event, event.id, played)
             yield findings.Finding(str(path), "not the games of its event in their order", rebuild)

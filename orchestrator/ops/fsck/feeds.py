@@ -51,10 +51,10 @@ def _differing(root: pathlib.Path, season: findings.Season) -> dict[str, bytes |
         wanted |= {
             f"{name}.json": front[f"{name}.json"] for name in FRONT if f"{name}.json" in front
         }
-    found: dict[str, bytes | None] = {
+    differing: dict[str, bytes | None] = {
         name: content for name, content in wanted.items() if _content(root / name) != content
     }
-    return found | dict.fromkeys(_ahead(root, season))
+    return differing | dict.fromkeys(_ahead(root, season))
 
 
 def _ahead(root: pathlib.Path, season: findings.Season) -> Iterator[str]:
@@ -62,9 +62,13 @@ def _ahead(root: pathlib.Path, season: findings.Season) -> Iterator[str]:
     for event in season.state.events.values():
         stem = names.stem(season.state, event)
         done = [season.state.game(game).finished is not None for game in event.order]
-        known = {f"{stem}_{number}.pgn" for number, one in enumerate(done, 1) if one}
+        finished_names = {
+            f"{stem}_{number}.pgn" for number, finished in enumerate(done, 1) if finished
+        }
         for path in (root / "archive").glob(f"{glob.escape(stem)}_*.pgn"):
-            if path.name not in known and re.fullmatch(r"_\d+\.pgn", path.name[len(stem) :]):
+            if path.name not in finished_names and re.fullmatch(
+                r"_\d+\.pgn", path.name[len(stem) :]
+            ):
                 yield f"archive/{path.name}"
 
 

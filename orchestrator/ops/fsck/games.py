@@ -57,11 +57,11 @@ def _record(folder: pathlib.Path, finished: contract.GameFinished) -> contract.G
     """Return the game's record if it is the one that was journaled."""
     try:
         content = (folder / RECORD).read_bytes()
-        found = contract.GameRecord.decode(content)
+        stored = contract.GameRecord.decode(content)
     except (FileNotFoundError, ValueError):
         return None
     digest = hashlib.sha256(content).hexdigest()
-    return found if finished.record_sha256 in ("", digest) else None
+    return stored if finished.record_sha256 in ("", digest) else None
 
 
 def _broken(

@@ -44,16 +44,16 @@ def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
     """
     _require_copy(target)
     _refuse_lost_facts(ledger, target, target)
-    known = {}
+    lengths = {}
     for name in (*ledger.seasons(), api.FARM):
         entries = copies.from_ledger(ledger, name)
         if entries:
             _keep_journal(target, name, entries)
-            known[name] = len(entries)
+            lengths[name] = len(entries)
             if name != api.FARM:
                 _keep_leftovers(ledger, target / name, name, entries)
-    _write_manifest(ledger, target, known)
-    return Made(known, 0)
+    _write_manifest(ledger, target, lengths)
+    return Made(lengths, 0)
 
 
 def backup(ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path) -> Made:
@@ -137,7 +137,7 @@ def _keep_leftovers(
     ledger: api.Ledger, season: pathlib.Path, name: str, entries: Sequence[contract.Entry]
 ) -> None:
     archived = ledger.mirrored(name)
-    found = leftovers.Leftovers(ledger, (), None)
+    leftover = leftovers.Leftovers(ledger, (), None)
     folder = season / leftovers.FOLDER
     for kind, data in _late(entries, archived):
         path = folder / f"{data['attempt']}.record"
@@ -145,7 +145,7 @@ def _keep_leftovers(
         if packed is not None and not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             files.write(path, packed)
-        plies = found.plies(data["game"], data["attempt"])
+        plies = leftover.plies(data["game"], data["attempt"])
         if plies:
             folder.mkdir(parents=True, exist_ok=True)
             lines = "".join(f"{payload}\n" for _, payload in plies)
@@ -162,14 +162,14 @@ def _late(entries: Sequence[contract.Entry], archived: int) -> Iterator[tuple[st
 
 
 def _write_manifest(ledger: api.Ledger, target: pathlib.Path, known: dict[str, int]) -> None:
-    facts = {
+    manifest = {
         "at_ms": ledger.now_ms(),
         "version": version.VERSION,
         "schema": contract.SCHEMA,
         "epoch": ledger.present_epoch(),
         "journals": known,
     }
-    files.write(target / MANIFEST, f"{contract.dumps(facts)}\n".encode())
+    files.write(target / MANIFEST, f"{contract.dumps(manifest)}\n".encode())
 
 
 def _forget_archived(season: pathlib.Path) -> None:

@@ -77,7 +77,7 @@ def survey(
             name, or a season does not fold.
     """
     names = {api.FARM, *ledger.seasons(), *(name for root in roots for name in on_disk(root))}
-    known = []
+    journals = []
     for name in names:
         try:
             journal = _journal(ledger, roots, name)
@@ -88,8 +88,8 @@ def survey(
             refused[name] = str(error)
             continue
         if journal.entries:
-            known.append(journal)
-    return sorted(known, key=lambda one: (not one.is_season, one.entries[0].at_ms, one.name))
+            journals.append(journal)
+    return sorted(journals, key=lambda kept: (not kept.is_season, kept.entries[0].at_ms, kept.name))
 
 
 def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Journal:
@@ -121,9 +121,9 @@ def fold(journal: Journal) -> season_state.SeasonState:
 
 def require_own(name: str, folded: season_state.SeasonState, place: str) -> None:
     """Refuse a season's journal under another name: one season would be played twice."""
-    if (found := folded.launched.id) != name:
+    if (season := folded.launched.id) != name:
         raise errors.LedgerDamagedError(
-            f"{place} holds the journal of season {found}, not of {name}: a copy of its folder?"
+            f"{place} holds the journal of season {season}, not of {name}: a copy of its folder?"
             " Move it out of the archive"
         )
 

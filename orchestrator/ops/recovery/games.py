@@ -29,12 +29,12 @@ def copy(source: pathlib.Path, target: pathlib.Path, season: str) -> int:
 def _copy_game(folder: pathlib.Path, target: pathlib.Path) -> bool:
     """Copy the files that are missing; say whether the finished game is new in the copy."""
     new = (folder / TOLD).exists() and not (target / TOLD).exists()
-    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".tmp"]
-    for path in sorted(found):
-        place = target / path.relative_to(folder)
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            files.write(place, path.read_bytes())
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".tmp"]
+    for path in sorted(paths):
+        copied = target / path.relative_to(folder)
+        if not copied.exists():
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            files.write(copied, path.read_bytes())
     return new
 
 

@@ -60,12 +60,12 @@ class Leftovers:
         for spool in self._hall_files(f"spool/{begun.attempt}.spool"):
             header, _, record = spool.read_bytes().partition(b"\n")
             try:
-                told = contract.table(contract.loads(header))
-                finished = contract.GameFinished.model_validate(told["finished"])
+                spooled = contract.table(contract.loads(header))
+                finished = contract.GameFinished.model_validate(spooled["finished"])
             except (ValueError, KeyError, TypeError):
                 continue
             same = (finished.attempt, finished.game) == (begun.attempt, begun.game)
-            given = same and told.get("token") == entry.token
+            given = same and spooled.get("token") == entry.token
             if given and is_whole(record, finished.record_sha256):
                 return finished, record
         return None
@@ -76,8 +76,8 @@ class Leftovers:
         if kept:
             return kept
         for path in self._ply_files(game, attempt):
-            if found := read_plies(path):
-                return found
+            if plies := read_plies(path):
+                return plies
         return ()
 
     def _ply_files(self, game: str, attempt: str) -> Iterator[pathlib.Path]:
@@ -102,7 +102,7 @@ def is_whole(packed: bytes, sha256: str) -> bool:
 
 def read_plies(path: pathlib.Path) -> Plies:
     """Return the whole plies of a file of lines, up to the first that is damaged or torn."""
-    found: list[tuple[int, str]] = []
+    plies: list[tuple[int, str]] = []
     try:
         lines = files.lines(path)
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def read_plies(path: pathlib.Path) -> Plies:
             ply = contract.PlyRecord.decode(line).ply
         except ValueError:
             break
-        if found and ply != found[-1][0] + 1:
+        if plies and ply != plies[-1][0] + 1:
             break
-        found.append((ply, line))
-    return found
+        plies.append((ply, line))
+    return plies

@@ -112,7 +112,7 @@ def _with_spooled(ledger: api.Ledger, sources: Sources, journal: copies.Journal)
 
 
 def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:
-    found = sources.leftovers(ledger, journal.name)
+    leftover = sources.leftovers(ledger, journal.name)
     lost: list[str] = []
     spooled: list[str] = []
     waiting: list[contract.Entry] = []
@@ -122,10 +122,10 @@ def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan
         waiting.append(entry)
         if entry.kind == "game_finished" and not entry.data.get("by_verdict"):
             finished = contract.GameFinished.model_validate(entry.data)
-            if found.record(finished) is None:
+            if leftover.record(finished) is None:
                 (spooled if entry.seq <= journal.on_disk else lost).append(finished.game)
-    known = copies.fold(journal)
-    return Plan(journal, known, tuple(lost), tuple(spooled), tuple(waiting))
+    folded = copies.fold(journal)
+    return Plan(journal, folded, tuple(lost), tuple(spooled), tuple(waiting))
 
 
 def _needs_archive(sources: Sources, season: str, entry: contract.Entry) -> bool:
@@ -163,17 +163,17 @@ def apply(
     )
     epoch = ledger.raise_epoch(wanted)
     if sources.other is not None:
-        for one in plans:
-            archived_games.copy(sources.other, sources.archive, one.journal.name)
+        for season_plan in plans:
+            archived_games.copy(sources.other, sources.archive, season_plan.journal.name)
     for journal in journals:
         _write_mirror(sources.archive, journal)
         _load(ledger, journal)
-    for one in plans:
-        _mark_lost(sources, one, without_games=without_games)
-        _write_events(sources.archive, one)
-        _give_back(ledger, sources, one)
-        _reindex(ledger, one)
-        _end_attempt(ledger, one, by)
+    for season_plan in plans:
+        _mark_lost(sources, season_plan, without_games=without_games)
+        _write_events(sources.archive, season_plan)
+        _give_back(ledger, sources, season_plan)
+        _reindex(ledger, season_plan)
+        _end_attempt(ledger, season_plan, by)
     _tell(ledger, epoch, journals, by, reason)
     return epoch
 
@@ -217,14 +217,14 @@ def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
 
 
 def _give_back(ledger: api.Ledger, sources: Sources, one: Plan) -> None:
-    found = sources.leftovers(ledger, one.journal.name)
+    leftover = sources.leftovers(ledger, one.journal.name)
     for entry in one.waiting:
         if entry.kind == "game_finished":
             finished = contract.GameFinished.model_validate(entry.data)
-            ledger.give_back(finished.attempt, found.record(finished), ())
+            ledger.give_back(finished.attempt, leftover.record(finished), ())
     unsettled = {(entry.data["game"], entry.data["attempt"]) for entry in _unsettled(one)}
     for game, attempt in sorted(unsettled):
-        ledger.give_back(attempt, None, found.plies(game, attempt))
+        ledger.give_back(attempt, None, leftover.plies(game, attempt))
 
 
 def _unsettled(one: Plan) -> list[contract.Entry]:
@@ -277,6 +277,6 @@ def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
 def _tell(
     ledger: api.Ledger, epoch: int, journals: Sequence[copies.Journal], by: str, reason: str
 ) -> None:
-    known = {one.name: len(one.entries) for one in journals}
-    fact = {"epoch": epoch, "journals": known, "reason": reason}
+    lengths = {journal.name: len(journal.entries) for journal in journals}
+    fact = {"epoch": epoch, "journals": lengths, "reason": reason}
     ledger.append(api.FARM, ledger.last(api.FARM), [contract.Draft("ledger_restored", fact)], by)
