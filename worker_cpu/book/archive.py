@@ -84,8 +84,8 @@ def gather(texts: Iterable[str], plies: int, variant: boards.Variant = "standard
     gathered = Gathered()
     for text in texts:
         for line, exit_position in _beginnings(text, plies, variant, gathered):
-            known = gathered.found.get(exit_position)
-            gathered.found[exit_position] = line if known is None else known.merged(line)
+            seen = gathered.found.get(exit_position)
+            gathered.found[exit_position] = line if seen is None else seen.merged(line)
     return gathered
 
 

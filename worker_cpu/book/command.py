@@ -67,14 +67,14 @@ def games(
     """
     form = _form(output)
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
-    found = archive.gather((books.read_text(path) for path in sources), plies, variant)
-    chosen = [lines.named(line, variant) for line in found.chosen(least)[:limit]]
-    facts = {"games": found.games, "short": found.short, "broken": found.broken}
-    facts["of another variant"] = found.foreign
+    gathered = archive.gather((books.read_text(path) for path in sources), plies, variant)
+    chosen = [lines.named(line, variant) for line in gathered.chosen(least)[:limit]]
+    counts = {"games": gathered.games, "short": gathered.short, "broken": gathered.broken}
+    counts["of another variant"] = gathered.foreign
     if not chosen:
-        raise errors.BookError(f"{output}: no line is left of {_told(facts)}; nothing was written")
+        raise errors.BookError(f"{output}: no line is left of {_told(counts)}; nothing was written")
     _write(output, form, chosen, variant)
-    _say(facts | {"exits": len(found.found), "lines": len(chosen)}, output, as_json=as_json)
+    _say(counts | {"exits": len(gathered.found), "lines": len(chosen)}, output, as_json=as_json)
 
 
 @book.command(name="enumerate")
@@ -112,8 +112,8 @@ def enumerated(
     form = _form(output)
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
     start = contract.Opening(fen=fen, moves=tuple(moves.split()))
-    found = enumeration.positions(start, plies, variant)
-    looked = found if sample is None else enumeration.sample(found, sample, seed)
+    positions = enumeration.positions(start, plies, variant)
+    looked = positions if sample is None else enumeration.sample(positions, sample, seed)
     chosen = looked
     if engine is not None:
         bounds = round(lowest * 100), round(highest * 100)
@@ -122,8 +122,8 @@ def enumerated(
         chosen = [_counted(at, line) for at, line in enumerate(kept, start=1)]
     chosen = [lines.named(line, variant) for line in chosen]
     _write(output, form, chosen, variant)
-    facts = {"positions": len(found), "looked_at": len(looked), "lines": len(chosen)}
-    _say(facts, output, as_json=as_json)
+    counts = {"positions": len(positions), "looked_at": len(looked), "lines": len(chosen)}
+    _say(counts, output, as_json=as_json)
 
 
 @book.command(name="chess960")

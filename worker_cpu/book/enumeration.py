@@ -27,12 +27,12 @@ def positions(start: contract.Opening, plies: int, variant: boards.Variant) -> l
     board = boards.start_board(start, variant)
     for move in boards.book_moves(board, start):
         board.push(move)
-    found: dict[str, tuple[str, ...]] = {board.epd(): start.moves}
+    moves_by_epd: dict[str, tuple[str, ...]] = {board.epd(): start.moves}
     for _ in range(plies):
-        found = _grown(found, variant)
+        moves_by_epd = _grown(moves_by_epd, variant)
     return [
         lines.Line(start.model_copy(update={"moves": moves}))
-        for epd, moves in found.items()
+        for epd, moves in moves_by_epd.items()
         if any(_board(epd, variant).generate_legal_moves())
     ]
 

@@ -51,11 +51,11 @@ class Line:
 
     def remark(self) -> str:
         """Return what is known of the exit in a few words."""
-        known = self.wins + self.draws + self.losses
-        words = [f"{self.count} games"] if self.count > 1 or known else []
-        words += [f"+{self.wins} ={self.draws} -{self.losses}"] if known else []
-        words += [f"{self.cp / 100:+.2f}"] if self.cp is not None else []
-        return ", ".join(words)
+        decided = self.wins + self.draws + self.losses
+        parts = [f"{self.count} games"] if self.count > 1 or decided else []
+        parts += [f"+{self.wins} ={self.draws} -{self.losses}"] if decided else []
+        parts += [f"{self.cp / 100:+.2f}"] if self.cp is not None else []
+        return ", ".join(parts)
 
 
 def named(line: Line, variant: boards.Variant = "standard") -> Line:
@@ -63,9 +63,9 @@ def named(line: Line, variant: boards.Variant = "standard") -> Line:
     if variant != "standard":
         return line
     start = boards.start_board(line.opening, variant)
-    found = eco.of_moves(start, line.opening.moves)
+    eco_name = eco.of_moves(start, line.opening.moves)
     opening = line.opening.model_copy(
-        update={"eco": line.opening.eco or found.eco, "name": line.opening.name or found.name}
+        update={"eco": line.opening.eco or eco_name.eco, "name": line.opening.name or eco_name.name}
     )
     return dataclasses.replace(line, opening=opening)
 
@@ -80,8 +80,10 @@ def written(lines: Sequence[Line], form: Format, variant: boards.Variant = "stan
 
 def _epd(line: Line, variant: boards.Variant) -> str:
     operations = {"eco": line.opening.eco, "id": line.opening.name, "c0": line.remark()}
-    told = "".join(f" {key} {_quoted(text)};" for key, text in operations.items() if text)
-    return f"{line.board(variant).epd()}{told}\n"
+    operations_text = "".join(
+        f" {key} {_quoted(text)};" for key, text in operations.items() if text
+    )
+    return f"{line.board(variant).epd()}{operations_text}\n"
 
 
 def _quoted(text: str) -> str:

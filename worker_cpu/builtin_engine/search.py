@@ -171,15 +171,15 @@ class Search:
             return self._quiesce(alpha, beta, height)
         self._visit(height)
         entry = self._entries.get(key % self._capacity)
-        known = entry if entry is not None and entry[0] == key else None
-        if height and known is not None and known[1] >= depth:
-            value = _cut(known, alpha, beta, height)
+        stored = entry if entry is not None and entry[0] == key else None
+        if height and stored is not None and stored[1] >= depth:
+            value = _cut(stored, alpha, beta, height)
             if value is not None:
                 return value
         if height and not check and depth >= 3 and self._null_move_fails_high(depth, beta, height):
             return beta
         self._path.append(key)
-        value = self._try_moves(key, depth, alpha, beta, height, line, known)
+        value = self._try_moves(key, depth, alpha, beta, height, line, stored)
         self._path.pop()
         return value
 

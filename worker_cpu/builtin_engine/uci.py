@@ -69,30 +69,30 @@ class Engine:
         """Obey commands until ``quit`` or the end of the input."""
         threading.Thread(target=self._read, daemon=True).start()
         while True:
-            words = self._commands.get()
-            if words[0] == "quit":
+            command = self._commands.get()
+            if command[0] == "quit":
                 return
-            handler = self._handlers.get(words[0])
+            handler = self._handlers.get(command[0])
             if handler is None:
                 continue
             try:
-                handler(words)
+                handler(command)
             except (ValueError, IndexError, AssertionError) as error:
-                _say(f"info string cannot obey {words[0]}: {error}")
+                _say(f"info string cannot obey {command[0]}: {error}")
 
     # -- the reading thread ----------------------------------------------------------
 
     def _read(self) -> None:
         for line in sys.stdin.buffer:
-            words = line.decode(errors="replace").split()
-            if not words:
+            command = line.decode(errors="replace").split()
+            if not command:
                 continue
-            if words[0] == "isready" and self._latest is not self._answered:
+            if command[0] == "isready" and self._latest is not self._answered:
                 _say("readyok")
                 continue
-            self._note(words[0])
-            self._commands.put(words)
-            if words[0] == "quit":
+            self._note(command[0])
+            self._commands.put(command)
+            if command[0] == "quit":
                 return
         self._latest.set()
         self._commands.put(["quit"])
@@ -144,22 +144,22 @@ class Engine:
         self._load().clear()
         self._position = []
 
-    def _set_position(self, words: list[str]) -> None:
+    def _set_position(self, command: list[str]) -> None:
         import chess  # noqa: PLC0415 - loading is off the clock
 
-        known = self._position
+        previous = self._position
         self._position = []
-        if self._board is not None and known and words[: len(known)] == known:
-            moves = words[len(known) :]
+        if self._board is not None and previous and command[: len(previous)] == previous:
+            moves = command[len(previous) :]
             moves = moves[1:] if moves[:1] == ["moves"] else moves
         else:
-            split = words.index("moves") if "moves" in words else len(words)
-            fen = chess.STARTING_FEN if words[1] == "startpos" else " ".join(words[2:split])
+            split = command.index("moves") if "moves" in command else len(command)
+            fen = chess.STARTING_FEN if command[1] == "startpos" else " ".join(command[2:split])
             self._board = chess.Board(fen, chess960=self._chess960)
-            moves = words[split + 1 :]
+            moves = command[split + 1 :]
         for move in moves:
             self._board.push_uci(move)
-        self._position = words
+        self._position = command
 
     def _go(self, words: list[str]) -> None:
         started_ns = time.perf_counter_ns()

@@ -45,17 +45,17 @@ class Parser:
     def feed(self, data: bytes) -> list[Message]:
         """Take bytes and return the messages that are complete now; raise ``StreamError``."""
         self._bytes += data
-        found: list[Message] = []
+        complete: list[Message] = []
         while True:
             head, newline, rest = self._bytes.partition(b"\n")
             if not newline:
                 if len(head) > HEAD_BYTES:
                     raise StreamError(f"no message: {head[:80]!r}")
-                return found
+                return complete
             message, length = _head(head)
             if len(rest) < length:
-                return found
-            found.append(message._replace(payload=rest[:length]))
+                return complete
+            complete.append(message._replace(payload=rest[:length]))
             self._bytes = rest[length:]
 
 

@@ -132,7 +132,7 @@ class ForkServer:
 
     def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
         """Fork a referee; raise ``HostError`` when even a new fork server gives none."""
-        words = (
+        arguments = (
             "referee",
             *_cpu_option("--cpus", cores.referee),
             *_cpu_option("--engine-cpus", cores.engines - cores.second, cores.second),
@@ -142,7 +142,7 @@ class ForkServer:
             ours, referee_end = socket.socketpair()
             dead_man_socket, dead_man_end = socket.socketpair()
             with referee_end, dead_man_end:
-                pid = self._ask(words, [referee_end.fileno(), dead_man_end.fileno()])
+                pid = self._ask(arguments, [referee_end.fileno(), dead_man_end.fileno()])
             if pid is not None:
                 return RefereeProcess(pid, ours, dead_man_socket)
             ours.close()
@@ -219,14 +219,14 @@ class DeadMan:
         reader, self._feed = os.pipe()
         held = () if lock is None else (lock,)
         descriptors = [reader, referee.dead_man_socket.fileno(), *held]
-        words = ["--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))]
+        arguments = ["--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))]
         self._process: Watched
         try:
             if fork_server is not None:
-                place = ("--directory", str(scratch))
-                self._process = fork_server.supervisor([*words, *place], descriptors)
+                directory = ("--directory", str(scratch))
+                self._process = fork_server.supervisor([*arguments, *directory], descriptors)
             else:
-                self._process = _started(words, descriptors, scratch)
+                self._process = _started(arguments, descriptors, scratch)
         except errors.HostError:
             self._close()
             raise
@@ -277,18 +277,18 @@ class DeadMan:
             self._feed = -1
 
 
-def _started(words: Sequence[str], descriptors: list[int], scratch: pathlib.Path) -> Watched:
+def _started(arguments: Sequence[str], descriptors: list[int], scratch: pathlib.Path) -> Watched:
     program = pathlib.Path(__file__).with_name("supervisor.py")
     options = ("--link-fd", "--referee-fd", "--lock-fd")
-    told = zip(options, map(str, descriptors), strict=False)
+    descriptor_options = zip(options, map(str, descriptors), strict=False)
     return subprocess.Popen(
         [
             sys.executable,
             "-I",
             "-S",
             str(program),
-            *words,
-            *(word for pair in told for word in pair),
+            *arguments,
+            *(word for pair in descriptor_options for word in pair),
         ],
         pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
@@ -302,8 +302,8 @@ def boottime_ns() -> int:
 
 
 def _cpu_option(name: str, *sets: frozenset[int]) -> list[str]:
-    told = "/".join(",".join(map(str, sorted(cpus))) for cpus in sets if cpus)
-    return [name, told] if told else []
+    cpu_lists = "/".join(",".join(map(str, sorted(cpus))) for cpus in sets if cpus)
+    return [name, cpu_lists] if cpu_lists else []
 
 
 def _reap(process: Child) -> None:

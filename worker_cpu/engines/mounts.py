@@ -58,7 +58,7 @@ def farm_places(
     redis = urllib.parse.urlsplit(redis_url)
     if redis.scheme == "unix" and redis.path:
         places.append(pathlib.Path(redis.path))
-    return tuple(dict.fromkeys(os.path.abspath(place) for place in (*places, BUNDLED)))  # noqa: PTH100 - links stay
+    return tuple(dict.fromkeys(os.path.abspath(path) for path in (*places, BUNDLED)))  # noqa: PTH100 - links stay
 
 
 def binds(own: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def binds(own: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
     covers = []
     for path in sorted(places, key=lambda path: path.count("/")):
         parents = (path, *map(str, pathlib.PurePath(path).parents))
-        visible = next((seen[place] for place in parents if place in seen), False)
+        visible = next((seen[parent] for parent in parents if parent in seen), False)
         if places[path] == visible or (not places[path] and not pathlib.Path(path).exists()):
             continue
         seen[path] = places[path]
@@ -126,16 +126,16 @@ def grants(
     own = _places(spec, other, search)
     foreign = _places(other, spec, search).all - own.all
     covered = frozenset((*hidden, *foreign))
-    found = [path for place in own.folders for path in _Folder(own.all, covered).open(place)]
-    found += own.files
+    paths = [path for folder in own.folders for path in _Folder(own.all, covered).open(folder)]
+    paths += own.files
     for home in own.homes:
-        found += _own_of(home, own.all, covered)
+        paths += _own_of(home, own.all, covered)
     program = _program(spec, search)
     if program and pathlib.Path(os.path.realpath(program.parent)).is_relative_to(sys.prefix):
-        found += _farm()
+        paths += _farm()
         if not program.is_relative_to(sys.prefix):  # by a link, such as /opt/farm/venv
-            found.append(str(program.parent.parent))
-    return _there(found)
+            paths.append(str(program.parent.parent))
+    return _there(paths)
 
 
 def claims(spec: contract.EngineSpec, other: contract.EngineSpec, search: str) -> list[str]:
@@ -172,11 +172,11 @@ def _own_of(home: str, named: frozenset[str], hidden: frozenset[str]) -> list[st
     program's: then only libraries, networks and the like.
     """
     try:
-        found = _Folder(named, hidden).open(home)
+        openable = _Folder(named, hidden).open(home)
     except errors.HostError:  # too much in it to be one engine's
-        found = []
-    if found == [home]:
-        return found
+        openable = []
+    if openable == [home]:
+        return openable
     return [
         str(path)
         for path in sorted(pathlib.Path(home).iterdir())
@@ -200,11 +200,11 @@ class _Folder:
         """
         if not pathlib.Path(place).is_dir():
             return [place]
-        found, whole = self._look(place, place, DEPTH)
-        return [place] if whole else found
+        visible, whole = self._look(place, place, DEPTH)
+        return [place] if whole else visible
 
     def _look(self, folder: str, top: str, depth: int) -> tuple[list[str], bool]:
-        found: list[str] = []
+        visible: list[str] = []
         whole = True
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -220,9 +220,9 @@ class _Folder:
                     " engines must not see; give the engine a `directory` of its own"
                 )
             inside, all_of_it = self._entry(entry, top, depth)
-            found += inside
+            visible += inside
             whole = whole and all_of_it
-        return found, whole
+        return visible, whole
 
     def _entry(self, entry: os.DirEntry[str], top: str, depth: int) -> tuple[list[str], bool]:
         path = entry.path
@@ -240,7 +240,7 @@ class _Folder:
 
     def _hides(self, target: str, top: str) -> bool:
         """Say whether what a link leads to, within the folder, may not be seen itself."""
-        parts = [target, *(str(one) for one in pathlib.PurePath(target).parents)]
+        parts = [target, *(str(parent) for parent in pathlib.PurePath(target).parents)]
         below = [part for part in parts if within(part, top) and part != top]
         return any(
             part in self._hidden or _private_name(pathlib.PurePath(part).name) for part in below
@@ -282,8 +282,8 @@ def _program(spec: contract.EngineSpec, search: str) -> pathlib.Path | None:
     name = spec.command[0]
     if "/" in name:
         return pathlib.Path(os.path.normpath(pathlib.Path(spec.directory or "/") / name))
-    found = shutil.which(name, path=search)
-    return pathlib.Path(found) if found else None
+    program = shutil.which(name, path=search)
+    return pathlib.Path(program) if program else None
 
 
 def _named(spec: contract.EngineSpec) -> list[str]:
@@ -291,14 +291,14 @@ def _named(spec: contract.EngineSpec) -> list[str]:
     values = [*spec.command[1:], *map(str, spec.options.values()), *spec.init]
     values += [str(value) for own in spec.settings.values() for value in own.values()]
     values += [spec.network or "", *spec.checksums]
-    words = [word for value in values for word in value.replace("=", ":").split(":")]
-    named = {os.path.normpath(word) for word in words if word.startswith("/")}
+    parts = [word for value in values for word in value.replace("=", ":").split(":")]
+    named = {os.path.normpath(word) for word in parts if word.startswith("/")}
     return sorted(path for path in named if not _of_all(path))
 
 
 def _of_all(path: str) -> bool:
     """Say whether a path is the system's, or holds everybody's things: nobody's own."""
-    return path in ("/", *WIDE) or any(within(path, place) for place in KERNEL)
+    return path in ("/", *WIDE) or any(within(path, root) for root in KERNEL)
 
 
 def prefer_own_programs() -> None:
@@ -325,7 +325,7 @@ def _wide(directory: pathlib.Path) -> bool:
 def of_system(path: str) -> bool:
     """Say whether a path is a part of what every sandbox needs itself."""
     needed = (sys.base_prefix, "/usr/bin", "/bin", "/usr/lib", "/lib", "/lib64")
-    return any(within(path, place) for place in needed) or within(interpreter(), path)
+    return any(within(path, root) for root in needed) or within(interpreter(), path)
 
 
 def tables(limits: contract.Limits) -> Iterator[str]:

@@ -105,8 +105,8 @@ class RemoteSeat(local.LocalSeat):
             kind, payload = "go", contract.dumps(self._armed).encode() + b"\n" + data
             self._armed, self._begun = None, True
         elif data == _QUIT:
-            told = {"quit": data.decode(), "quit_ms": self._quit_ms}
-            kind, payload = "end", contract.dumps(told).encode()
+            ending = {"quit": data.decode(), "quit_ms": self._quit_ms}
+            kind, payload = "end", contract.dumps(ending).encode()
         self._number += 1
         if kind == "go":
             self._go = self._number
@@ -153,8 +153,8 @@ class RemoteSeat(local.LocalSeat):
             case "over":
                 self.over = _end(contract.loads(message.payload))
             case "lost":
-                told = contract.loads(message.payload)
-                raise errors.InterruptedGameError(told["cause"], told["evidence"])
+                loss = contract.loads(message.payload)
+                raise errors.InterruptedGameError(loss["cause"], loss["evidence"])
         return b""
 
     def _note_went(self, message: agent_wire.Message) -> None:

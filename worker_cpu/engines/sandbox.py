@@ -90,13 +90,19 @@ class Confinement:
     def limits(self) -> dict[str, int]:
         """Return the resource limits by their names (RLIMIT_…)."""
         # RTPRIO: the right to real-time priority is the referee's, no engine may preempt others.
-        found = {"FSIZE": self.scratch_mb * MIB, "CORE": self.scratch_mb * MIB, "RTPRIO": 0}
+        resource_limits = {
+            "FSIZE": self.scratch_mb * MIB,
+            "CORE": self.scratch_mb * MIB,
+            "RTPRIO": 0,
+        }
         if self.memory_mb is not None:
             # DATA, not AS: mapped tablebases are terabytes of address space and no memory.
-            found["DATA"] = self.memory_mb * MIB
+            resource_limits["DATA"] = self.memory_mb * MIB
         if self.kind == "bubblewrap":
-            found["NPROC"] = self.processes  # in a plain one it would count the farm's own
-        return found
+            resource_limits["NPROC"] = (
+                self.processes
+            )  # in a plain one it would count the farm's own
+        return resource_limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,20 +165,20 @@ def choose(wish: Wish) -> Kind:
     """Return the kind to use; raise ``HostError`` when bubblewrap is asked for in vain."""
     if wish == "plain":
         return "plain"
-    found = describe()
-    if wish == "bubblewrap" and found.kind != "bubblewrap":
+    sandbox = describe()
+    if wish == "bubblewrap" and sandbox.kind != "bubblewrap":
         raise errors.HostError(
-            f"no bubblewrap sandbox works on this host: {found.problem}; install bubblewrap and"
+            f"no bubblewrap sandbox works on this host: {sandbox.problem}; install bubblewrap and"
             " allow user namespaces, or set FARM_SANDBOX=plain"
         )
-    return found.kind
+    return sandbox.kind
 
 
 def wish(text: str, name: str) -> Wish:
     """Read a wish; raise ``UsageError`` that names the setting."""
-    for one in WISHES:
-        if text == one:
-            return one
+    for choice in WISHES:
+        if text == choice:
+            return choice
     raise errors.UsageError(f"{name}: found {text!r}; allowed: {', '.join(WISHES)}")
 
 
@@ -202,7 +208,9 @@ def confined(
     covered = [*confinement.hidden, *([confinement.data] if confinement.data else [])]
     granted = mounts.grants(spec, other, search, covered) + tables
     own = [
-        path for path in granted if not any(mounts.within(path, one) for one in confinement.hidden)
+        path
+        for path in granted
+        if not any(mounts.within(path, secret) for secret in confinement.hidden)
     ]
     if os.geteuid() == 0:
         _check_readable(own)
@@ -214,11 +222,11 @@ def confined(
         "env": {**environment, **inside},
         "user": _user(side) if os.geteuid() == 0 else None,
     }
-    found = describe()
-    filtered = syscalls.program(os.uname().machine) if found.filtered else b""
+    sandbox = describe()
+    filtered = syscalls.program(os.uname().machine) if sandbox.filtered else b""
     fd = FILTER_FD if filtered else -1
-    words = [*wrapper(found.program, confinement, own, hidden, fd), *_init(init)]
-    return {**plain, "sandbox": words, "filter": filtered.hex()}
+    command = [*wrapper(sandbox.program, confinement, own, hidden, fd), *_init(init)]
+    return {**plain, "sandbox": command, "filter": filtered.hex()}
 
 
 def _start_in(directory: str | None, own: Sequence[str]) -> str:

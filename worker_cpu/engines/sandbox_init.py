@@ -133,12 +133,12 @@ def save(room: int) -> None:
     At most ``room`` bytes: what a file says to hold need not be in the scratch's memory.
     """
     left = FILES
-    for place, _, names in os.walk(SCRATCH):
+    for folder, _, names in os.walk(SCRATCH):
         for name in names:
             if left == 0 or room <= 0:
                 return
             left -= 1
-            path = f"{place}/{name}"
+            path = f"{folder}/{name}"
             with contextlib.suppress(OSError):  # evidence is saved as far as it can be
                 room -= _save_file(path, os.path.relpath(path, SCRATCH).replace("/", "%2F"), room)
 

@@ -245,9 +245,9 @@ class Bridge:
         data = os.read(0, READ_BYTES)
         if not data:
             self._orphaned = True
-            told = json.dumps({"quit": "", "quit_ms": 0}).encode()
+            ending = json.dumps({"quit": "", "quit_ms": 0}).encode()
             number = self._commands[-1][0] + 1 if self._commands else self._next
-            self._command(agent_wire.Message("end", number, 0, told))
+            self._command(agent_wire.Message("end", number, 0, ending))
         for message in self._from_referee.feed(data):
             self._command(message)
 
@@ -267,8 +267,8 @@ class Bridge:
 
     def _lose(self, cause: str, evidence: str) -> NoReturn:
         """Tell the referee why there is no engine any more, and end."""
-        told = json.dumps({"cause": cause, "evidence": f"{self._seat.box}: {evidence}"}).encode()
-        _write(1, agent_wire.Message("lost", 0, time.monotonic_ns(), told).encode())
+        loss = json.dumps({"cause": cause, "evidence": f"{self._seat.box}: {evidence}"}).encode()
+        _write(1, agent_wire.Message("lost", 0, time.monotonic_ns(), loss).encode())
         sys.exit(0)
 
 

@@ -631,8 +631,8 @@ def fail(error: BaseException) -> NoReturn:
 
 def look(engine: Engine) -> None:
     """Note an engine's end without reaping it, so that its group keeps its number."""
-    found = os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if found is None:
+    ended = os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
         return
     engine.ended_ns = boottime_ns()
     if engine.sandbox is not None:
@@ -641,8 +641,8 @@ def look(engine: Engine) -> None:
             engine.status = engine.sandbox.ended
             note_memory(engine)
             return
-    number = found.si_status
-    if found.si_code == os.CLD_EXITED:
+    number = ended.si_status
+    if ended.si_code == os.CLD_EXITED:
         engine.status = f"exit {number}"
         if engine.sandbox is None or number - SIGNALLED not in signal.valid_signals():
             return
@@ -664,9 +664,9 @@ def note_memory(engine: Engine) -> None:
     """Note whether the kernel killed the engine for want of memory, and not for its own greed."""
     if engine.status != "signal SIGKILL" or engine.killed_for:
         return
-    told = group_memory(engine.group)
-    if told is not None:
-        engine.out_of_memory, engine.remark = told
+    memory_report = group_memory(engine.group)
+    if memory_report is not None:
+        engine.out_of_memory, engine.remark = memory_report
     elif named_as_killed(engine):
         engine.out_of_memory = True
     elif oom_kills() > engine.oom_before:
@@ -703,13 +703,13 @@ def group_memory(group: str) -> tuple[bool, str] | None:
 
 def memory_share(group: str) -> int:
     """Return half of the memory that the engines' groups may have, in bytes."""
-    words = read("/proc/meminfo").split()
-    most = int(words[1]) << 10
-    place = group
-    while place.count("/") > 1:
-        place = place.rpartition("/")[0]
+    fields = read("/proc/meminfo").split()
+    most = int(fields[1]) << 10
+    ancestor = group
+    while ancestor.count("/") > 1:
+        ancestor = ancestor.rpartition("/")[0]
         try:
-            most = min(most, int(read(f"{place}/memory.max")))
+            most = min(most, int(read(f"{ancestor}/memory.max")))
         except (OSError, ValueError):
             continue  # no such limit
     return most // 2
@@ -734,7 +734,7 @@ def close_kernel_log(engine: Engine) -> None:
 
 def named_as_killed(engine: Engine) -> bool:
     """Say whether the kernel's log names the engine itself among what it killed for memory."""
-    words = f"Killed process {engine.leader} ".encode()
+    kernel_line = f"Killed process {engine.leader} ".encode()
     while engine.kernel_log >= 0:
         try:
             head, _, text = os.read(engine.kernel_log, READ_BYTES).partition(b";")
@@ -743,7 +743,7 @@ def named_as_killed(engine: Engine) -> bool:
         except OSError:
             return False
         kernels = head.partition(b",")[0].isdigit() and int(head.split(b",")[0]) < KERNEL_LEVELS
-        if kernels and b"ut of memory" in text and words in text:
+        if kernels and b"ut of memory" in text and kernel_line in text:
             return True
     return False
 
@@ -834,8 +834,10 @@ def oom_kills() -> int:
     else those of the whole host since its boot.
     """
     try:
-        place = next(line for line in read("/proc/self/cgroup").splitlines() if line[:3] == b"0::")
-        events = read(f"/sys/fs/cgroup{place[3:].decode()}/memory.events").split()
+        own_group = next(
+            line for line in read("/proc/self/cgroup").splitlines() if line[:3] == b"0::"
+        )
+        events = read(f"/sys/fs/cgroup{own_group[3:].decode()}/memory.events").split()
         return int(events[events.index(b"oom_kill") + 1])
     except (OSError, ValueError, StopIteration):
         return host_oom_kills()

@@ -171,8 +171,8 @@ def _by_arguments(kind: Machine) -> Iterator[bytes]:
         if numbers[column] is not None:
             yield from _when(numbers[column], _one_of(LOCKS), 0)
             yield from _when(numbers[column], _one_of(WATCHES), errno.EPERM)
-    known = [_one(_EQUAL, family, len(FAMILIES) - at, 0) for at, family in enumerate(FAMILIES)]
-    yield from _when(_SOCKET[column], [_argument(0), *known], errno.EAFNOSUPPORT)
+    families = [_one(_EQUAL, family, len(FAMILIES) - at, 0) for at, family in enumerate(FAMILIES)]
+    yield from _when(_SOCKET[column], [_argument(0), *families], errno.EAFNOSUPPORT)
     if kind is _I386:
         yield _one(_EQUAL, _SOCKETCALL, 0, 1)
         yield _refuse(errno.EAFNOSUPPORT)
@@ -181,10 +181,10 @@ def _by_arguments(kind: Machine) -> Iterator[bytes]:
 def _one_of(values: Sequence[int]) -> list[bytes]:
     """Return a look whether the second argument is one of these."""
     last = len(values) - 1
-    found = [_argument(1)]
+    instructions = [_argument(1)]
     for at, value in enumerate(values):
-        found.append(_one(_EQUAL, value, last - at, int(at == last)))
-    return found
+        instructions.append(_one(_EQUAL, value, last - at, int(at == last)))
+    return instructions
 
 
 def _when(number: int | None, look: list[bytes], error: int) -> Iterator[bytes]:

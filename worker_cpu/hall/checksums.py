@@ -63,11 +63,11 @@ class Pins:
         chosen = builds.best(spec, self._flags)
         for name, path in _files(chosen):
             wanted = chosen.checksums.get(name)
-            found = self._sum(path) if wanted else ""
-            if wanted and found != wanted:
-                raise errors.HostError(_differs(chosen, name, path, wanted, found))
-        known = self.checksums(chosen)
-        fresh = {name: digest for name, digest in known.items() if name not in chosen.checksums}
+            actual = self._sum(path) if wanted else ""
+            if wanted and actual != wanted:
+                raise errors.HostError(_differs(chosen, name, path, wanted, actual))
+        digests = self.checksums(chosen)
+        fresh = {name: digest for name, digest in digests.items() if name not in chosen.checksums}
         checksums = {**chosen.checksums, **fresh}
         return chosen.model_copy(update={"checksums": checksums}), fresh
 
@@ -83,9 +83,9 @@ def require_programs(order: contract.GameOrder) -> None:
     for spec in (order.white, order.black):
         if spec.box:
             continue
-        place = _place(spec, spec.command[0])
-        if place is None or not os.access(place, os.X_OK) or not place.is_file():
-            raise errors.HostError(_absent(spec, place))
+        program = _place(spec, spec.command[0])
+        if program is None or not os.access(program, os.X_OK) or not program.is_file():
+            raise errors.HostError(_absent(spec, program))
 
 
 def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path | None]]:
@@ -97,8 +97,8 @@ def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path | None
 def _place(spec: contract.EngineSpec, name: str) -> pathlib.Path | None:
     """Return where a file is: a bare program by the PATH, all else from its directory."""
     if name == spec.command[0] and "/" not in name:
-        found = shutil.which(name)
-        return None if found is None else pathlib.Path(found)
+        program = shutil.which(name)
+        return None if program is None else pathlib.Path(program)
     return pathlib.Path(spec.directory or ".") / name
 
 

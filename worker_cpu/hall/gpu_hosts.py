@@ -74,15 +74,15 @@ def load(path: pathlib.Path | None, dead_man_seconds: float) -> Mapping[str, Box
     if path is None:
         return {}
     try:
-        told = BoxesFile.model_validate(bounds.toml(path))
+        boxes_file = BoxesFile.model_validate(bounds.toml(path))
     except OSError as error:
         raise errors.UsageError(f"FARM_BOXES: {path} cannot be read: {error}") from error
     except ValueError as error:  # no TOML, too large, or wrong
         raise errors.UsageError(f"{path}: {error}") from error
-    for name, box in told.boxes.items():
+    for name, box in boxes_file.boxes.items():
         if box.grace_seconds >= dead_man_seconds:
             raise errors.UsageError(
                 f"{path}: [box.{name}] grace_seconds: found {box.grace_seconds:g}; allowed: less"
                 f" than FARM_DEAD_MAN_SECONDS={dead_man_seconds:g}"
             )
-    return told.boxes
+    return boxes_file.boxes

@@ -85,17 +85,17 @@ class Seating:
         for side, spec in engines.items():
             if spec.box:
                 by_box.setdefault(spec.box, {})[side] = spec
-        found: dict[contract.Side, contract.SeatAddress] = {}
+        addresses: dict[contract.Side, contract.SeatAddress] = {}
         files: dict[contract.Side, Mapping[str, str]] = {}
         for name, wanted in by_box.items():
             box = self._box(name)
             answer = self._answered(name, box, self._request(order, box, wanted), meanwhile)
             for side, seat in answer.seats.items():
-                found[side] = box.seat(
+                addresses[side] = box.seat(
                     name, seat, answer.gpus.get(side, ()), answer.secrets.get(side, "")
                 )
             files.update(answer.files)
-        return Seated(order.model_copy(update={"seats": found}), files)
+        return Seated(order.model_copy(update={"seats": addresses}), files)
 
     def bench(self, name: str, box: gpu_hosts.BoxAddress) -> contract.SeatAnswer:
         """Let a box measure itself, and get a seat there that runs nothing."""
@@ -116,12 +116,12 @@ class Seating:
         ``reports`` are the engines' by side, as the referee wrote them.
         """
         try:
-            told = {box: self._told(box) for box in self._asked}
+            answers = {box: self._told(box) for box in self._asked}
         except (errors.LedgerAwayError, errors.HostError) as error:
             log.warning("use.unknown", error=str(error))
             return {}
         return {
-            side: [use.model_dump(mode="json") for use in _used(reports[side], told)]
+            side: [use.model_dump(mode="json") for use in _used(reports[side], answers)]
             for side in ("white", "black")
             if reports[side].get("gpus")
         }
@@ -168,9 +168,9 @@ class Seating:
         try:
             return self._known[name]
         except KeyError:
-            known = ", ".join(self._known) or "none"
+            box_names = ", ".join(self._known) or "none"
             raise errors.HostError(
-                f"no GPU box {name!r} is known here: FARM_BOXES knows {known}"
+                f"no GPU box {name!r} is known here: FARM_BOXES knows {box_names}"
             ) from None
 
     def _request(
@@ -280,10 +280,10 @@ def _own_files(request: contract.SeatRequest) -> dict[str, pathlib.Path]:
 
     At the same path as on the box: the roster names one place for both.
     """
-    found = {}
+    by_digest = {}
     for spec in request.engines.values():
         for file, digest in spec.checksums.items():
             path = pathlib.Path(spec.directory or ".") / file
             if path.is_file():
-                found[digest] = path
-    return found
+                by_digest[digest] = path
+    return by_digest

@@ -38,9 +38,9 @@ def prune(directory: hall_directory.HallDirectory, keep_days: float, now_seconds
 
 
 def _old(directory: hall_directory.HallDirectory, limit: float) -> Iterator[pathlib.Path]:
-    for place in (directory.attempts, directory.scratch):
-        for path in sorted(place.iterdir()):
-            if max(one.lstat().st_mtime for one in (path, *path.rglob("*"))) < limit:
+    for folder in (directory.attempts, directory.scratch):
+        for path in sorted(folder.iterdir()):
+            if max(file.lstat().st_mtime for file in (path, *path.rglob("*"))) < limit:
                 yield path
 
 

@@ -156,7 +156,7 @@ def refusals() -> int:
 
 def room() -> int | None:
     """Return how many processes this process' groups still allow, ``None`` for no limit."""
-    left = [one for one in map(_room_of, _groups("pids")) if one is not None]
+    left = [allowed for allowed in map(_room_of, _groups("pids")) if allowed is not None]
     return min(left, default=None)
 
 
@@ -177,7 +177,10 @@ def _groups(controller: str) -> Iterator[pathlib.Path]:
             legacy = row[2] == "cgroup" and controller in names.split(",")
             if unified or (legacy and controller in row[3].split(",")):
                 group = pathlib.Path(row[1], path.lstrip("/"))
-                yield from (group, *(one for one in group.parents if one.is_relative_to(row[1])))
+                yield from (
+                    group,
+                    *(parent for parent in group.parents if parent.is_relative_to(row[1])),
+                )
 
 
 def counters(path: pathlib.Path) -> dict[str, int]:

@@ -82,28 +82,28 @@ class Sampler:
         return [int(word) for word in of_cores(self._sys, pattern) if word.isdigit()]
 
     def _throttles(self) -> int | None:
-        found = self._numbers("cpu*/thermal_throttle/core_throttle_count")
-        return sum(found) if found else None
+        counts = self._numbers("cpu*/thermal_throttle/core_throttle_count")
+        return sum(counts) if counts else None
 
     def _hottest(self) -> float | None:
-        found = []
+        celsius = []
         for path in (self._sys / "class/hwmon").glob("hwmon*/temp*_input"):
             try:
-                found.append(int(path.read_text()) / 1000)
+                celsius.append(int(path.read_text()) / 1000)
             except (OSError, ValueError):
                 continue  # a sensor that is asleep
-        return max(found, default=None)
+        return max(celsius, default=None)
 
 
 def of_cores(sysfs: pathlib.Path, pattern: str) -> list[str]:
     """Return what the files of a pattern say, below the cores' folder of a sysfs tree."""
-    found = []
+    contents = []
     for path in sorted((sysfs / "devices/system/cpu").glob(pattern)):
         try:
-            found.append(path.read_text().strip())
+            contents.append(path.read_text().strip())
         except OSError:
             continue  # a core that is offline has the file and does not answer
-    return found
+    return contents
 
 
 def quiet(governors: list[str], swap_used: int | None, foreign: float | None) -> bool | None:
@@ -128,15 +128,15 @@ def clock() -> tuple[float | None, bool | None]:
             ("rest", ctypes.c_byte * 192),
         )
 
-    told = Timex()
+    adjustment = Timex()
     try:
-        state = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(told))
+        state = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(adjustment))
     except (OSError, AttributeError):
         return None, None
     if state < 0:
         return None, None
-    unit = 1e9 if told.status & _STA_NANO else 1e6
-    return told.offset / unit, state != _TIME_ERROR
+    unit = 1e9 if adjustment.status & _STA_NANO else 1e6
+    return adjustment.offset / unit, state != _TIME_ERROR
 
 
 def boot_id() -> str:
@@ -149,7 +149,7 @@ def boot_id() -> str:
 
 def _memory() -> dict[str, int]:
     lines = (line.split() for line in (PROC / "meminfo").read_text().splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines}
+    return {fields[0].rstrip(":"): int(fields[1]) * 1024 for fields in lines}
 
 
 def _difference(numbers: dict[str, int], whole: str, left: str) -> int | None:
@@ -172,15 +172,15 @@ def _files(directory: pathlib.Path, pattern: str) -> int:
 
 
 def _existing(path: pathlib.Path) -> pathlib.Path:
-    return next(found for found in (path, *path.parents) if found.exists())
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
 def tell(ledger: api.Ledger, sample: Callable[[int], vitals.Vitals]) -> None:
     """Publish one sample; an away Redis and an unreadable kernel file are logged alone."""
     try:
         now_ms, skew = vitals.now_and_skew(ledger)
-        told = sample(now_ms).model_copy(update={"clock_skew_seconds": skew})
-        ledger.set_vitals(told.host, told.encode())
+        heartbeat = sample(now_ms).model_copy(update={"clock_skew_seconds": skew})
+        ledger.set_vitals(heartbeat.host, heartbeat.encode())
     except (errors.LedgerAwayError, OSError, ValueError) as error:
         log.debug("vitals.failed", error=str(error))
 
@@ -204,10 +204,10 @@ def publish_problem(hall: settings.HallSettings, problem: str) -> None:
 def kept_bench(path: pathlib.Path) -> dict[str, int]:
     """Return the hall's reference speed and its last one, {} before the first bench."""
     try:
-        told = json.loads(path.read_text())
+        speeds = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return {name: int(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    return {name: int(value) for name, value in speeds.items()} if isinstance(speeds, dict) else {}
 
 
 def bench_ratio(directory: pathlib.Path) -> float | None:

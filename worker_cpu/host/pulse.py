@@ -142,9 +142,12 @@ class Pulse:
     def obey(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """Do what the link asks for; return the answer, where there is one."""
         if "watch" in request:
-            told = request["watch"]
-            self.referee, self.farm = int(told["referee"]), [int(pid) for pid in told["farm"]]
-            self.groups = {str(side): str(group) for side, group in told["groups"].items()}
+            processes = request["watch"]
+            self.referee, self.farm = (
+                int(processes["referee"]),
+                [int(pid) for pid in processes["farm"]],
+            )
+            self.groups = {str(side): str(group) for side, group in processes["groups"].items()}
             self.marks.clear()
             self.beat()
             return None
@@ -155,13 +158,13 @@ class Pulse:
         while self.looks[-1].at_ns < stop_ns:
             self.beat()
         before, after = self._before(start_ns), self._after(stop_ns)
-        told = self._taken(start_ns, stop_ns, str(request["side"]), int(request["threads"]))
-        return {"before": before._asdict(), "after": after._asdict(), **told}
+        losses = self._taken(start_ns, stop_ns, str(request["side"]), int(request["threads"]))
+        return {"before": before._asdict(), "after": after._asdict(), **losses}
 
     def _before(self, at_ns: int) -> Look:
         """Return the last look before a time, the first where none is as old."""
-        known = [look for look in (*self.marks, *self.looks) if look.at_ns <= at_ns]
-        return max(known, key=lambda look: look.at_ns) if known else self.looks[0]
+        earlier = [look for look in (*self.marks, *self.looks) if look.at_ns <= at_ns]
+        return max(earlier, key=lambda look: look.at_ns) if earlier else self.looks[0]
 
     def _after(self, at_ns: int) -> Look:
         return next(look for look in self.looks if look.at_ns >= at_ns)
@@ -169,8 +172,8 @@ class Pulse:
     def _taken(self, start_ns: int, stop_ns: int, side: str, threads: int) -> dict[str, int]:
         """Add up what was taken between two times from an engine with so many threads."""
         clock = start_ns, stop_ns, side, max(1, threads)
-        frozen_ns = sum(_credit(one, *clock) for one in self.frozen)
-        quota_ns = sum(_credit(one, *clock) for one in self.held.values())
+        frozen_ns = sum(_credit(loss, *clock) for loss in self.frozen)
+        quota_ns = sum(_credit(loss, *clock) for loss in self.held.values())
         return {"frozen_ns": frozen_ns, "quota_ns": quota_ns}
 
 
@@ -217,14 +220,14 @@ def quota_files() -> list[str]:
 
     Those of its own control group and of all above it, in version 2, or in version 1.
     """
-    found = []
+    stat_files = []
     for line in read("/proc/self/cgroup").decode().splitlines():
         _, names, path = line.split(":", 2)
         for mount in mounts(names):
             parts = [part for part in path.split("/") if part]
             places = ["/".join([mount, *parts[:depth]]) for depth in range(len(parts) + 1)]
-            found += [f"{place}/cpu.stat" for place in places]
-    return [path for path in found if b"throttled_" in read(path)]
+            stat_files += [f"{folder}/cpu.stat" for folder in places]
+    return [path for path in stat_files if b"throttled_" in read(path)]
 
 
 def mounts(names: str) -> list[str]:
@@ -248,8 +251,8 @@ def quota_ns(path: str) -> int:
 
 def usage_ns(group: str) -> int:
     """Return the processor time of all that has ever run in a control group (version 2)."""
-    words = read(f"{group}/cpu.stat").split(None, 2)
-    return int(words[1]) * 1_000 if words[:1] == [b"usage_usec"] else 0
+    fields = read(f"{group}/cpu.stat").split(None, 2)
+    return int(fields[1]) * 1_000 if fields[:1] == [b"usage_usec"] else 0
 
 
 def processor_ns(pid: int) -> tuple[bytes, int]:
@@ -260,8 +263,8 @@ def processor_ns(pid: int) -> tuple[bytes, int]:
 
 def throttled_ns(core: int) -> int:
     """Return for how long a core was throttled for its heat since the host's start."""
-    place = f"/sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_total_time_ms"
-    return int(read(place) or 0) * 1_000_000
+    counter = f"/sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_total_time_ms"
+    return int(read(counter) or 0) * 1_000_000
 
 
 def read(path: str) -> bytes:

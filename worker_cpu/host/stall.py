@@ -131,9 +131,9 @@ class Host:
 
         ``groups`` are their control groups, ``None`` for an engine that has none.
         """
-        known = {side: group for side, group in groups.items() if group is not None}
-        self._counts_all = len(known) == len(groups)
-        self._say({"watch": {"referee": referee, "farm": list(farm), "groups": known}})
+        known_groups = {side: group for side, group in groups.items() if group is not None}
+        self._counts_all = len(known_groups) == len(groups)
+        self._say({"watch": {"referee": referee, "farm": list(farm), "groups": known_groups}})
 
     def mark(self, start_ns: int) -> None:
         """Keep what was known when this clock started."""
@@ -144,16 +144,16 @@ class Host:
     ) -> Loss | None:
         """Return what was taken from an engine between two times, ``None`` if nobody knows."""
         self._say({"tell": [start_ns, stop_ns], "side": side, "threads": threads})
-        told = self._answer()
-        if told is None:
+        answer = self._answer()
+        if answer is None:
             return None
         return lost(
-            _sample(told["before"]),
-            _sample(told["after"]),
-            int(told["frozen_ns"]),
+            _sample(answer["before"]),
+            _sample(answer["after"]),
+            int(answer["frozen_ns"]),
             side,
             own_cores=bool(self._own) and self._counts_all,
-            quota_ns=int(told["quota_ns"]),
+            quota_ns=int(answer["quota_ns"]),
             mhz=self._mhz(),
         )
 
@@ -213,8 +213,8 @@ class Host:
     def _mhz(self) -> float | None:
         root = pathlib.Path("/sys/devices/system/cpu")
         paths = (root / f"cpu{c}" / "cpufreq" / "scaling_cur_freq" for c in self._cores)
-        known = [khz for khz in map(_number, paths) if khz]
-        return min(known) / 1000 if known else None
+        readable = [khz for khz in map(_number, paths) if khz]
+        return min(readable) / 1000 if readable else None
 
 
 def _end_pulse(pulse: subprocess.Popen[bytes], link: socket.socket) -> None:
@@ -238,13 +238,13 @@ def lost(
     ``own_cores``: the cores are the engines' alone, and all that both do is counted.
     """
     window_ns = after.at_ns - before.at_ns
-    used = {one: max(0, ns - before.used.get(one, ns)) for one, ns in after.used.items()}
+    used = {group: max(0, ns - before.used.get(group, ns)) for group, ns in after.used.items()}
     cores = max(1, len(after.busy))
     known_ns = sum(used.values()) + max(0, after.farm_ns - before.farm_ns)
     others = 0.0
     if after.busy:
         others = max(0.0, (sum(_grown(before.busy, after.busy).values()) - known_ns) / cores)
-    opponent_ns = sum(ns for one, ns in used.items() if one != side) / cores
+    opponent_ns = sum(ns for group, ns in used.items() if group != side) / cores
     return Loss(
         window=window_ns / 1e6,
         steal=max(_grown(before.steal, after.steal).values(), default=0) / 1e6,

@@ -164,7 +164,7 @@ class Analyst:
         for name, value in wanted.items():
             option = self._offered.get(name.lower())
             if option is None:
-                offered = ", ".join(sorted(one.name for one in self._offered.values()))
+                offered = ", ".join(sorted(offer.name for offer in self._offered.values()))
                 raise errors.UsageError(
                     f"--option: found {name}; {self.name or self._engine.command[0]} offers:"
                     f" {offered or 'none'}"
@@ -202,19 +202,19 @@ class Analyst:
             self._send(b"stop\n")
 
     def _go(self) -> None:
-        place, self._next = self._next, None
-        self._place = place
-        if place is None:
+        position, self._next = self._next, None
+        self._place = position
+        if position is None:
             return
-        words = []
-        if place.attempt != self._game:
-            self._game = place.attempt
-            words.append(b"ucinewgame\n")
-        if place.chess960 != self._chess960 and self.offers_chess960():
-            self._chess960 = place.chess960
-            words.append(uci.set_option("UCI_Chess960", str(place.chess960).lower()))
+        commands = []
+        if position.attempt != self._game:
+            self._game = position.attempt
+            commands.append(b"ucinewgame\n")
+        if position.chess960 != self._chess960 and self.offers_chess960():
+            self._chess960 = position.chess960
+            commands.append(uci.set_option("UCI_Chess960", str(position.chess960).lower()))
         self._output, self._finder = b"", uci.MoveFinder()
-        self._send(b"".join([*words, f"{place.position}\ngo infinite\n".encode()]))
+        self._send(b"".join([*commands, f"{position.position}\ngo infinite\n".encode()]))
 
     def listen(self, seconds: float) -> Heard | None:
         """Listen for so long, or until the search has ended; return what is new, if anything."""

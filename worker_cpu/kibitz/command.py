@@ -120,13 +120,13 @@ def kibitz(
 
     Example: farm kibitz --engine stockfish --hash 16384 --description "64 cores"
     """
-    words = _words(command)
+    arguments = _words(command)
     wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
     own = cores.bind(settings.cpus_of(cpus, "--cpus"))
     logs.configure()
     mounts.prefer_own_programs()
     engine = analyst.Engine(
-        command=words,
+        command=arguments,
         options=wanted,
         threads=threads or len(own),
         hash_mb=hash_mb,
@@ -157,13 +157,13 @@ def _until_signalled() -> threading.Event:
 
 
 def _redis_url() -> str:
-    found = address.url()
-    if not found:
+    url = address.url()
+    if not url:
         raise errors.UsageError(
             "neither FARM_REDIS_URL nor FARM_REDIS_URL_FILE is set: a kibitzer needs the farm's"
             " Redis, best as its user `kibitzer` (docs/security.md)"
         )
-    return found
+    return url
 
 
 def _farm_places() -> tuple[str, ...]:
@@ -173,12 +173,12 @@ def _farm_places() -> tuple[str, ...]:
 
 def _words(command: str) -> tuple[str, ...]:
     try:
-        words = tuple(shlex.split(command))
+        arguments = tuple(shlex.split(command))
     except ValueError as error:
         raise errors.UsageError(f"--engine: {command!r}: {error}") from error
-    if not words:
+    if not arguments:
         raise errors.UsageError("--engine: found nothing; allowed: a command line, as stockfish")
-    return words
+    return arguments
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -187,28 +187,28 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _options(pairs: Sequence[str]) -> dict[str, str]:
-    found = {}
+    by_name = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
             raise errors.UsageError(f"--option: found {pair!r}; allowed: NAME=VALUE, as Contempt=0")
-        found[name.strip()] = value.strip()
-    return found
+        by_name[name.strip()] = value.strip()
+    return by_name
 
 
 def _report(engine: analyst.Engine, own: frozenset[int], *, as_json: bool) -> None:
     """Start the engine once and say what would kibitz."""
     with analyst.Analyst(engine) as started:
-        facts = {
+        report = {
             "engine": started.name,
             "chess960": started.offers_chess960(),
             "cores": sorted(own),
             **{key: getattr(engine, key) for key in ("threads", "hash_mb", "kind")},
         }
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json.dumps(report, indent=2))
         return
     click.echo(
-        f"{facts['engine']} answers ({engine.kind}), {engine.threads} threads,"
+        f"{report['engine']} answers ({engine.kind}), {engine.threads} threads,"
         f" {engine.hash_mb} MB of hash, on cores {cores.listed(own)}: none is a hall's"
     )

@@ -39,18 +39,20 @@ def check(own: frozenset[int], boot: str, host: str, told: Iterable[vitals.Vital
 
 
 def _refusal(seen: vitals.Vitals, own: frozenset[int]) -> str:
-    place = f"hall {seen.hall}" if seen.hall else f"{seen.role} {seen.host}"
+    occupant = f"hall {seen.hall}" if seen.hall else f"{seen.role} {seen.host}"
     remedy = (
         "run the kibitzer on another host, or give it cores (--cpus, FARM_KIBITZ_CPUS) that are"
         f" not the hall's; a host that is no more: `farm host forget {seen.host}`"
     )
     if not seen.cores:
         return (
-            f"{place} is on this machine and bound to no cores (FARM_ENGINE_CPUS and"
+            f"{occupant} is on this machine and bound to no cores (FARM_ENGINE_CPUS and"
             f" FARM_REFEREE_CPUS are not set): a kibitzer would disturb its games; {remedy}"
         )
     shared = listed(own & set(seen.cores))
-    return f"{place} plays on this machine's cores {shared}, which the kibitzer would use; {remedy}"
+    return (
+        f"{occupant} plays on this machine's cores {shared}, which the kibitzer would use; {remedy}"
+    )
 
 
 def listed(cpus: Iterable[int]) -> str:

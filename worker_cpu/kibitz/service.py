@@ -139,10 +139,10 @@ class Kibitzer:
             return
         self._check()
         seat = self._seat
-        found = self._desks.take_desk(seat.desk, seat.holder)
-        if found != seat.holder:
+        holder = self._desks.take_desk(seat.desk, seat.holder)
+        if holder != seat.holder:
             raise errors.RefusedError(
-                f"desk {seat.desk} is {found}'s: take the other one (--desk), or end that kibitzer"
+                f"desk {seat.desk} is {holder}'s: take the other one (--desk), or end that kibitzer"
             )
         self._beat_at = time.monotonic()
 
@@ -157,12 +157,12 @@ class Kibitzer:
             self._game = None
         elif self._game is None or self._game.attempt != slot.attempt:
             self._game = self._begin(slot)
-        place = None if self._game is None else self._position(self._game)
-        if place is not None and place.chess960 and not engine.offers_chess960():
-            place = None
-        if place != self._place:
-            engine.analyse(place)
-            self._place = place
+        position = None if self._game is None else self._position(self._game)
+        if position is not None and position.chess960 and not engine.offers_chess960():
+            position = None
+        if position != self._place:
+            engine.analyse(position)
+            self._place = position
 
     def _begin(self, slot: api.Slot) -> follow.Followed | None:
         if slot.attempt == self._refused:
@@ -199,10 +199,10 @@ class Kibitzer:
         new = self._told is None or self._told[0] != pending.place
         if not (new or pending.final or time.monotonic() - self._told_at >= TELL_SECONDS):
             return
-        place, found = pending.place, self._evaluation(pending, name)
-        if (place, found) != self._told:
-            self._desks.tell(self._seat.desk, place.attempt, place.ply, found.encode())
-        self._told, self._told_at, self._pending = (place, found), time.monotonic(), None
+        position, evaluation = pending.place, self._evaluation(pending, name)
+        if (position, evaluation) != self._told:
+            self._desks.tell(self._seat.desk, position.attempt, position.ply, evaluation.encode())
+        self._told, self._told_at, self._pending = (position, evaluation), time.monotonic(), None
 
     def _evaluation(self, heard: analyst.Heard, name: str) -> contract.Evaluation:
         search = heard.search

@@ -185,7 +185,7 @@ class Attempt:
         """Note that both engines run, and which control groups they are in."""
         reports = contract.loads(payload)
         groups = turns.groups(reports)
-        by_side = {side: None if one is None else str(one) for side, one in groups.items()}
+        by_side = {side: None if group is None else str(group) for side, group in groups.items()}
         self._witness.engines_ready(self._referee_pid, (os.getpid(), self._dead_man.pid), by_side)
         self._turns.watch(groups)
         self._live.ready(payload)
@@ -234,8 +234,10 @@ class Attempt:
             case frames.Kind.FINISHED:
                 self._finish(payload)
             case frames.Kind.INTERRUPTED:
-                told = contract.loads(payload)
-                self._give_up(told["cause"], told["evidence"], told.get("excused"))
+                interruption = contract.loads(payload)
+                self._give_up(
+                    interruption["cause"], interruption["evidence"], interruption.get("excused")
+                )
             case _:
                 log.error("frame.unexpected", kind=frame.kind.name)
 
@@ -262,11 +264,11 @@ class Attempt:
 
     def _think(self, payload: bytes) -> None:
         """Note that a clock runs, unless its ply has overtaken this word."""
-        told = contract.loads(payload)
-        if not self._plies or told["ply"] > self._plies[-1].ply:
-            self._verdict_due_ns = told["stall_ns"]
-            self._witness.clock_starts(told["monotonic_ns"])
-            self._turns.begin(told["side"])
+        thinking = contract.loads(payload)
+        if not self._plies or thinking["ply"] > self._plies[-1].ply:
+            self._verdict_due_ns = thinking["stall_ns"]
+            self._witness.clock_starts(thinking["monotonic_ns"])
+            self._turns.begin(thinking["side"])
             self._live.think(payload)
 
     def _keep_ply(self, payload: bytes) -> None:
@@ -298,8 +300,8 @@ class Attempt:
 
     def _send_ply(self, ply: int, payload: str) -> api.Written | api.Gap | api.Fenced:
         first = self._plies[0].ply if self._plies else ply
-        place, attempt = self._settings.hall, self._claim.attempt
-        return self._ledger.write_ply(place, self._token, attempt, ply, payload, first)
+        hall, attempt = self._settings.hall, self._claim.attempt
+        return self._ledger.write_ply(hall, self._token, attempt, ply, payload, first)
 
     def _persist(self, write: Callable[[], bool]) -> bool:
         """Write, and try again while Redis is away; both clocks stand meanwhile.
@@ -334,19 +336,19 @@ class Attempt:
 
         A fault that was the host's is no end of the game, but an interruption.
         """
-        told = contract.loads(payload)
+        finished = contract.loads(payload)
         self._turns.release()
-        told["remarks"] = [*told.get("remarks", ()), *self._turns.remarks]
+        finished["remarks"] = [*finished.get("remarks", ()), *self._turns.remarks]
         self._dead_man.end()
-        if told["outcome"]["ending"] in verdict.CRASHES:
+        if finished["outcome"]["ending"] in verdict.CRASHES:
             self._dead_man.wait()  # a probe needs the place to itself
-        fault = self._lost_gpu(told) or self._witness.judge(self._order, told, self._beat)
+        fault = self._lost_gpu(finished) or self._witness.judge(self._order, finished, self._beat)
         if fault is not None:
             self._blame_host(fault)
             return
         self._ended = True
         self._protocol.close()
-        spooled = self._spooled(told)
+        spooled = self._spooled(finished)
         path = self._directory.write_spool(spooled)
         # Where this raises, the spool is left: the next settling submits it.
         reply = redis_retry.patiently(lambda: self._complete(spooled))
@@ -388,13 +390,13 @@ class Attempt:
             hold.hold_hall(self._ledger, self._claim, fault.evidence)
         self._give_up(fault.cause, fault.evidence, fault.excused)
 
-    def _spooled(self, told: dict[str, Any]) -> hall_directory.Spooled:
-        for remark in told.get("remarks", ()):
+    def _spooled(self, finished: dict[str, Any]) -> hall_directory.Spooled:
+        for remark in finished.get("remarks", ()):
             log.warning("game.remark", remark=remark)
-        for side, use in self._elsewhere.use_by_side(told).items():
-            told[side]["gpu_use"] = use
+        for side, use in self._elsewhere.use_by_side(finished).items():
+            finished[side]["gpu_use"] = use
         game = result.game_record(
-            told,
+            finished,
             self._order,
             self._plies,
             attempt=self._claim.attempt,
@@ -405,7 +407,7 @@ class Attempt:
             started_ms=self._started_ms,
             ended_ms=self._live.now_ms(),
         )
-        files = {f"{side}_files": dict(found) for side, found in self._files.items()}
+        files = {f"{side}_files": dict(digests) for side, digests in self._files.items()}
         return hall_directory.Spooled(
             hall=self._claim.hall,
             token=self._token,
@@ -438,5 +440,5 @@ class Attempt:
             black_clock_ns=last.black_clock_ns if last else None,
             excused=excused,
         )
-        place, season = self._settings.hall, self._order.season
-        redis_retry.patiently(lambda: self._ledger.give_up(place, self._token, season, end))
+        hall, season = self._settings.hall, self._order.season
+        redis_retry.patiently(lambda: self._ledger.give_up(hall, self._token, season, end))

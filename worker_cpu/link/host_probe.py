@@ -141,11 +141,11 @@ class Probe:
             if frame is None:
                 continue
             if frame.kind is frames.Kind.INTERRUPTED:
-                told = contract.loads(frame.payload)
-                return f"{told['cause']}: {told['evidence']}"
+                interruption = contract.loads(frame.payload)
+                return f"{interruption['cause']}: {interruption['evidence']}"
             if frame.kind is frames.Kind.FINISHED:
-                told = contract.loads(frame.payload)
-                outcome = contract.Outcome.model_validate(told["outcome"])
+                finished = contract.loads(frame.payload)
+                outcome = contract.Outcome.model_validate(finished["outcome"])
                 played = outcome.ending is contract.Ending.MAX_MOVES
                 return "" if played else f"{outcome.details}; {outcome.note}"
         return f"no end of two moves within {PROBE_SECONDS:g} s"

@@ -27,14 +27,14 @@ def patiently(ask: Callable[[], Reply]) -> Reply:
 
     The outage is logged when it begins, not at each try.
     """
-    deadline, told = time.monotonic() + AWAY_SECONDS, False
+    deadline, logged = time.monotonic() + AWAY_SECONDS, False
     while True:
         try:
             return ask()
         except errors.LedgerAwayError as error:
-            if not told:
+            if not logged:
                 log.warning("redis.away", error=str(error))
-            told = True
+            logged = True
             if time.monotonic() >= deadline:
                 raise
         time.sleep(RETRY_SECONDS)

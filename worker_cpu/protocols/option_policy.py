@@ -118,10 +118,10 @@ def _opponent(offer: Offer, order: contract.GameOrder, own: contract.EngineSpec)
     """
     rival = order.black if own.id == order.white.id else order.white
     elo = "none" if rival.rating is None else str(rival.rating)
-    told = {"UCI_Opponent": f"none {elo} computer {rival.name} {rival.version}".strip()}
+    offers = {"UCI_Opponent": f"none {elo} computer {rival.name} {rival.version}".strip()}
     if own.rating is not None and rival.rating is not None:
-        told["UCI_RatingAdv"] = str(own.rating - rival.rating)
-    for name, value in told.items():
+        offers["UCI_RatingAdv"] = str(own.rating - rival.rating)
+    for name, value in offers.items():
         option = offer.known(name)
         if option is not None:
             yield Wish(option.name, option, value, value)

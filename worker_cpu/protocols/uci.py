@@ -60,12 +60,12 @@ class Option:
 
     def describe(self) -> str:
         """Write the offer for the record: ``spin 1..1024, default 1``."""
-        words: str = self.type
+        description: str = self.type
         if self.min is not None or self.max is not None:
-            words += f" {_known(self.min)}..{_known(self.max)}"
+            description += f" {_known(self.min)}..{_known(self.max)}"
         if self.choices:
-            words += f" {'|'.join(self.choices)}"
-        return words if self.default is None else f"{words}, default {self.default}"
+            description += f" {'|'.join(self.choices)}"
+        return description if self.default is None else f"{description}, default {self.default}"
 
 
 class BestMove(NamedTuple):

@@ -68,8 +68,8 @@ def features(line: bytes) -> tuple[tuple[str, str], ...]:
     text = line.replace(b"\0", b"").decode(errors="replace").strip()
     if not text.startswith("feature "):
         return ()
-    found = _FEATURE.findall(text)
-    return tuple((name, value.strip('"')[: uci.TEXT_LIMIT * 8]) for name, value in found)
+    pairs = _FEATURE.findall(text)
+    return tuple((name, value.strip('"')[: uci.TEXT_LIMIT * 8]) for name, value in pairs)
 
 
 def option(text: str) -> uci.Option | None:
@@ -110,9 +110,9 @@ def is_pong(line: bytes, number: int) -> bool:
 
 def is_refusal(line: bytes) -> bool:
     """Say whether an engine says that it cannot take the position it was given."""
-    words = line.strip().lower()
-    told = words.startswith(b"tellusererror") and b"illegal" in words
-    return told or bool(_ILLEGAL.match(line.strip()))
+    text = line.strip().lower()
+    refused = text.startswith(b"tellusererror") and b"illegal" in text
+    return refused or bool(_ILLEGAL.match(line.strip()))
 
 
 def is_complaint(line: bytes) -> bool:
@@ -145,9 +145,9 @@ class AnswerFinder:
     def feed(self, chunk: bytes) -> bytes | None:
         """Take output; return the first whole line that is an answer."""
         text = self._line + chunk
-        found = [at for mark in _MARKS if (at := self._first(text, mark)) >= 0]
-        if found:
-            start = min(found)
+        starts = [at for mark in _MARKS if (at := self._first(text, mark)) >= 0]
+        if starts:
+            start = min(starts)
             return text[start : text.find(b"\n", start)]
         self._line = text[max(0, text.rfind(b"\n")) :][: self.LINE_LIMIT]
         return None
@@ -267,12 +267,12 @@ def time_control(control: contract.TimeControl, bound_ms: int) -> bytes:
     if control.base_ms:
         minutes, seconds = divmod(-(-control.base_ms // 1000), 60)
         base_time = f"{minutes}:{seconds:02}" if seconds else f"{minutes}"
-        words = f"level {control.moves or 0} {base_time} {control.increment_ms / 1000:g}\n"
+        commands = f"level {control.moves or 0} {base_time} {control.increment_ms / 1000:g}\n"
     elif control.nodes is not None and control.move_ms is None:
-        words = f"st 1\nnps {control.nodes}\n"
+        commands = f"st 1\nnps {control.nodes}\n"
     else:
-        words = f"st {(control.move_ms or bound_ms) / 1000:g}\n"
-    return (words + (f"sd {control.depth}\n" if control.depth else "")).encode()
+        commands = f"st {(control.move_ms or bound_ms) / 1000:g}\n"
+    return (commands + (f"sd {control.depth}\n" if control.depth else "")).encode()
 
 
 def clocks(own_ms: int, other_ms: int) -> bytes:

@@ -82,8 +82,8 @@ class XboardHandshake:
             if self._probing:
                 return self._probe(line)
             if xboard.is_refusal(line):
-                words = line.decode(errors="replace").strip()[: uci.TEXT_LIMIT]
-                self.refusal = f"it does not take the start of the game: {words}"
+                reason = line.decode(errors="replace").strip()[: uci.TEXT_LIMIT]
+                self.refusal = f"it does not take the start of the game: {reason}"
             elif xboard.is_pong(line, PING):
                 self.phase = base.Phase.READY
         return b""
@@ -158,9 +158,9 @@ class XboardHandshake:
         if self.refusal:
             return b""
         spec = self._order.engine(self._side)
-        words = [f"{line}\n".encode() for line in spec.init]
-        words += self._set_options()
-        return b"".join([*words, *self._new_game()])
+        commands = [f"{line}\n".encode() for line in spec.init]
+        commands += self._set_options()
+        return b"".join([*commands, *self._new_game()])
 
     def _rest(self, line: bytes, now_ns: int) -> bytes:
         """Wait for the end of the game before; then begin the new one, options standing."""
@@ -173,19 +173,19 @@ class XboardHandshake:
         return b"" if self.refusal else b"".join(self._new_game())
 
     def _new_game(self) -> list[bytes]:
-        words = [b"new\n"]
+        commands = [b"new\n"]
         if self._order.variant != "standard":
-            words.append(f"variant {self._order.variant}\n".encode())
+            commands.append(f"variant {self._order.variant}\n".encode())
         control = self._order.control(self._side)
         bound_ms = self._order.timeouts.move_ms
-        words += [xboard.time_control(control, bound_ms), b"post\n"]
-        words.append(b"hard\n" if self._order.engine(self._side).ponder else b"easy\n")
-        words.append(b"force\n")
+        commands += [xboard.time_control(control, bound_ms), b"post\n"]
+        commands.append(b"hard\n" if self._order.engine(self._side).ponder else b"easy\n")
+        commands.append(b"force\n")
         answers = self._has("ping") and self._has("setboard")
         self._probing = self._game.chess960 and answers and not self._has("san")
         self._king_takes_rook = False
-        words += self._probe_words() if self._probing else self._position()
-        return words
+        commands += self._probe_words() if self._probing else self._position()
+        return commands
 
     def _probe_words(self) -> list[bytes]:
         """Ask how an engine reads castling: by words, as CECP has it, or king takes rook."""
@@ -218,10 +218,10 @@ class XboardHandshake:
         Behind a probe also the usual start position (Chess960's 518) has to be set up.
         """
         fen = self._game.start_fen or (chess.STARTING_FEN if probed else "")
-        words = [f"setboard {fen}\n".encode()] if fen else []
+        commands = [f"setboard {fen}\n".encode()] if fen else []
         player = self.player()
-        words += [player.told(move, san) for move, san in self._game.book()]
-        return [*words, b"ping %d\n" % PING] if self._has("ping") else words
+        commands += [player.told(move, san) for move, san in self._game.book()]
+        return [*commands, b"ping %d\n" % PING] if self._has("ping") else commands
 
     def _set_options(self) -> tuple[bytes, ...]:
         kinds = self._features.get("egt", "").replace(" ", "").split(",")
@@ -260,13 +260,13 @@ class XboardPlayer:
 
     def go(self, clocks: base.Clocks, last_san: str) -> bytes:
         """Write both clocks, the opponent's move, and ``go`` after force mode."""
-        words = self._times(clocks) if self._clocks else b""
+        commands = self._times(clocks) if self._clocks else b""
         if last_san:
-            words += self.told(self._game.moves[-1], last_san)
+            commands += self.told(self._game.moves[-1], last_san)
         if self._forced:
-            words += b"go\n"
+            commands += b"go\n"
             self._forced = False
-        return words
+        return commands
 
     def ponder(self, clocks: base.Clocks, expected: str) -> None:
         """Return ``None``: after ``hard`` it ponders by itself, and its turn begins as ever."""

@@ -71,10 +71,10 @@ class Kept:
         engines, self._engines = self._living(), []
         chosen: dict[contract.Side, Engine] = {}
         for side in io_loop.SIDES:
-            found = next((one for one in engines if one.terms == terms(order, side)), None)
-            if found is not None:
-                engines.remove(found)
-                chosen[side] = found
+            reusable = next((spare for spare in engines if spare.terms == terms(order, side)), None)
+            if reusable is not None:
+                engines.remove(reusable)
+                chosen[side] = reusable
         self._let_go(engines)
         for side, engine in chosen.items():
             engine.seat.side = side
@@ -91,12 +91,12 @@ class Kept:
         if not self._engines:
             return []
         self._table.hear(0)
-        ended = [one for one in self._engines if one.seat in self._table.ended]
+        ended = [engine for engine in self._engines if engine.seat in self._table.ended]
         self._let_go(ended)
-        return [one for one in self._engines if one not in ended]
+        return [engine for engine in self._engines if engine not in ended]
 
     def _let_go(self, engines: Iterable[Engine]) -> None:
-        seats = [one.seat for one in engines]
+        seats = [engine.seat for engine in engines]
         let_go(self._table, seats, self._quit_ms)
         for seat in seats:
             self._table.unseat(seat)

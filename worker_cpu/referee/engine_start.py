@@ -169,8 +169,8 @@ class Start:
         seat = remote.RemoteSeat(side, address, self._order, name)
         spec = self._order.engine(side)
         given = remote.environment(environment, address)
-        words = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
-        problem = self._table.dead_man.spawn(seat, spec, given, None, words)
+        request = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
+        problem = self._table.dead_man.spawn(seat, spec, given, None, request)
         if problem:
             seat.close()
             evidence = f"no bridge to {address.box}: {problem}"
@@ -191,9 +191,9 @@ class Start:
     def _take(self, output: list[io_loop.Heard]) -> None:
         for seat, data, at_ns in output:
             for line in self._lines[seat.side].feed(data):
-                words = self._hands[seat.side].take(line, at_ns)
-                if words:
-                    self._table.say(seat, words)
+                answer = self._hands[seat.side].take(line, at_ns)
+                if answer:
+                    self._table.say(seat, answer)
 
     def _pending(self) -> list[contract.Side]:
         ready = base.Phase.READY
@@ -214,14 +214,14 @@ class Start:
         due = [side for side in self._pending() if self._hands[side].deadline_ns <= now]
         for side in sorted(due, key=lambda side: self._hands[side].deadline_ns):
             seat, hand = self._table.seats[side], self._hands[side]
-            words = hand.expire(now)
-            if words is None and now < hand.deadline_ns + seat.slack_ns:
+            commands = hand.expire(now)
+            if commands is None and now < hand.deadline_ns + seat.slack_ns:
                 continue  # its link may be away: whether it is lost shows by then
-            if words is None:
+            if commands is None:
                 self._table.asked(seat, wait_ms=0)
                 return verdict.stall(side, hand.late())
-            if words:
-                self._table.say(seat, words)
+            if commands:
+                self._table.say(seat, commands)
         return None
 
     def _refused(self) -> contract.Outcome | None:

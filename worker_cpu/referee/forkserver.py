@@ -45,10 +45,10 @@ def main(arguments: Sequence[str]) -> int:
     eco.names()  # read once for all referees: a PGN names its opening
     gc.freeze()  # what the imports left behind is little; to look for it takes 10 ms and more
     while True:
-        words, descriptors, _, _ = socket.recv_fds(link, REQUEST_BYTES, MOST_DESCRIPTORS)
-        if not words:
+        request, descriptors, _, _ = socket.recv_fds(link, REQUEST_BYTES, MOST_DESCRIPTORS)
+        if not request:
             return 0
-        name, *arguments = [str(word) for word in contract.loads(words)]
+        name, *arguments = [str(word) for word in contract.loads(request)]
         for option, descriptor in zip(DESCRIPTORS[name], descriptors, strict=False):
             arguments += [option, str(descriptor)]
         # read before the fork: the memory that this takes is then shared

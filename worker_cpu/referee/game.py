@@ -119,8 +119,8 @@ class Game:
 
     def remarks(self) -> list[str]:
         """Return what the record has to say beside: tables in vain, searches broken off."""
-        told = [] if self._tables is None else list(self._tables.remarks)
-        return told + [
+        remarks = [] if self._tables is None else list(self._tables.remarks)
+        return remarks + [
             f"{self._order.engine(side).name}: bestmove while it pondered, before ponderhit or stop"
             " (the protocol forbids it); it was told to search again in its turn"
             for side in io_loop.SIDES
@@ -365,8 +365,8 @@ class Game:
         late: dict[str, Any] = {"think_ns": think_ns, "late_ns": late_ns}
         if not self._order.engine(side).box:
             self.late = late | {"start_ns": thought.start_ns, "stop_ns": thought.stop_ns}
-        elif (told := self._table.seats[side].host) is not None:
-            self.late = late | {"host": told}
+        elif (host_report := self._table.seats[side].host) is not None:
+            self.late = late | {"host": host_report}
 
     def _played(
         self,

@@ -320,8 +320,8 @@ class Desk:
 
     def _tell_start(self) -> None:
         if self._started is not None:
-            (seat, at_ns, words), self._started = self._started, None
-            self._forward(seat, ">", at_ns, words)
+            (seat, at_ns, commands), self._started = self._started, None
+            self._forward(seat, ">", at_ns, commands)
 
     def _push(self) -> None:
         self._tell_start()

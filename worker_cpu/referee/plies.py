@@ -53,11 +53,11 @@ def search(
     player: base.Player, output: bytes, side: contract.Side, spec: contract.EngineSpec
 ) -> base.Search:
     """Read what an engine said of its search, its score and chances from the mover's side."""
-    found = player.search(output)
-    if found.score is None or side == "white" or not spec.white_pov:
-        return found
-    wdl = found.wdl and scores.white_wdl(found.wdl, "black")
-    return dataclasses.replace(found, score=scores.white_view(found.score, "black"), wdl=wdl)
+    info = player.search(output)
+    if info.score is None or side == "white" or not spec.white_pov:
+        return info
+    wdl = info.wdl and scores.white_wdl(info.wdl, "black")
+    return dataclasses.replace(info, score=scores.white_view(info.score, "black"), wdl=wdl)
 
 
 def record(played: Played, found: base.Search) -> contract.PlyRecord:

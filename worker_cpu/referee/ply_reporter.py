@@ -61,19 +61,19 @@ class Telling:
             return
         sans = game.sans() if self._kept else ()
         for ply in self._kept:
-            found = search(ply.side, ply.output)
-            self._table.send(frames.Kind.PLY, plies.payload(ply, sans[ply.ply - 1], found))
+            info = search(ply.side, ply.output)
+            self._table.send(frames.Kind.PLY, plies.payload(ply, sans[ply.ply - 1], info))
 
     def tell_pgn(
         self, outcome: contract.Outcome, reports: result.Reports, search: Search, started_ms: int
     ) -> None:
         """Write the game as PGN, and send it in pieces."""
         bare = self._order.pgn is not None and self._order.pgn.minimal
-        found = [
+        records = [
             plies.record(ply, NOTHING if bare else search(ply.side, ply.output))
             for ply in self._kept
         ]
-        text = result.pgn(self._order, outcome, reports, found, started_ms)
+        text = result.pgn(self._order, outcome, reports, records, started_ms)
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
             self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

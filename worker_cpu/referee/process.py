@@ -123,10 +123,10 @@ def run(
 
 def _interrupted(table: io_loop.Desk, error: wire_errors.InterruptedGameError) -> int:
     engine_reuse.kill_if_orphaned(table, error)
-    told = {"cause": error.cause, "evidence": error.evidence}
-    words = referee_game.encoded(told | ({"excused": error.excused} if error.excused else {}))
+    fields = {"cause": error.cause, "evidence": error.evidence}
+    payload = referee_game.encoded(fields | ({"excused": error.excused} if error.excused else {}))
     try:
-        table.channel.offer(frames.Kind.INTERRUPTED, words)
+        table.channel.offer(frames.Kind.INTERRUPTED, payload)
         table.channel.flush(LAST_WORDS_SECONDS)
     except frames.ChannelClosedError:
         return 0

@@ -27,8 +27,8 @@ class Tables:
         self.remarks: list[str] = []
         self._tables = chess.syzygy.Tablebase()
         self._missed = False
-        found = sum(self._add(directory) for directory in directories)
-        if not found:
+        tables_added = sum(self._add(directory) for directory in directories)
+        if not tables_added:
             self.remarks.append("tablebases: no table was found, none is probed")
             self._missed = True
 

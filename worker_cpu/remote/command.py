@@ -147,13 +147,13 @@ class Worker:
 
     def _greet(self) -> None:
         """Say whose token this is, and what this worker plays."""
-        told = self._gateway.token()
-        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(told["until_ms"] / 1000))
+        token = self._gateway.token()
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(token["until_ms"] / 1000))
         names = ", ".join(engine.name for engine in self._engines)
         self._greeted = True
         self._say(
-            f"worker of {told['name']} at {self._gateway.url}: {self._options.concurrency} games at"
-            f" a time, engines {names}; matches {' '.join(told['matches'])}, until {until}"
+            f"worker of {token['name']} at {self._gateway.url}: {self._options.concurrency} games"
+            f" at a time, engines {names}; matches {' '.join(token['matches'])}, until {until}"
         )
 
     def _back_off(self, error: gateway.AwayError) -> None:
@@ -236,14 +236,14 @@ class Worker:
     def _wanted(self, name: str) -> remote.BatchWanted:
         options = self._options
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-        found = {digest for engine in self._engines for digest in engine.files}
+        digests = {digest for engine in self._engines for digest in engine.files}
         return remote.BatchWanted(
             batch=name,
             host=gateway.hostname(),
             games=min(remote.MOST_GAMES, 2 * options.concurrency),
             cores=options.threads,
             memory_mb=memory // options.concurrency,
-            files=tuple(sorted(found)),
+            files=tuple(sorted(digests)),
         )
 
     def _take(self, name: str, dealt: remote.BatchDealt) -> None:
@@ -450,17 +450,17 @@ def _state() -> pathlib.Path:
 def _token(path: pathlib.Path | None) -> str:
     """Read the access token; never from an argument, which every user of this machine can read."""
     if path is None:
-        found = os.environ.pop(VARIABLE, "")  # the player and its engines have no use for it
+        token = os.environ.pop(VARIABLE, "")  # the player and its engines have no use for it
     elif str(path) == "-":
-        found = sys.stdin.readline()
+        token = sys.stdin.readline()
     else:
         try:
-            found = bounds.text(path, 4_096)
+            token = bounds.text(path, 4_096)
         except bounds.DAMAGED as error:
             raise errors.UsageError(f"--token {path}: cannot be read: {error}") from error
-    if not found.strip().isascii() or not found.strip().isprintable() or not found.strip():
+    if not token.strip().isascii() or not token.strip().isprintable() or not token.strip():
         raise errors.UsageError(
             f"no access token: give --token FILE, or set {VARIABLE}; the farm's operator makes one"
             " by `farm worker-token create`"
         )
-    return found.strip()
+    return token.strip()

@@ -74,14 +74,14 @@ def read(path: pathlib.Path) -> list[Engine]:
         roster = _Roster.model_validate(bounds.toml(path))
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, first["loc"]))
         raise errors.UsageError(
-            f"--engines {path}: {place}: {first['msg']}; allowed: tables [[engine]] with id,"
+            f"--engines {path}: {key}: {first['msg']}; allowed: tables [[engine]] with id,"
             " command, directory, network"
         ) from None
     except bounds.DAMAGED as error:
         raise errors.UsageError(f"--engines {path}: cannot be read: {error}") from error
-    return [_engine(path, one) for one in roster.engine]
+    return [_engine(path, entry) for entry in roster.engine]
 
 
 def _engine(roster: pathlib.Path, entry: _Entry) -> Engine:
@@ -108,8 +108,8 @@ def _engine(roster: pathlib.Path, entry: _Entry) -> Engine:
 
 def _program(name: str, home: pathlib.Path) -> str | None:
     if "/" not in name:
-        found = shutil.which(name) or shutil.which(name, path=GAMES)
-        return None if found is None else str(pathlib.Path(found).absolute())
+        program = shutil.which(name) or shutil.which(name, path=GAMES)
+        return None if program is None else str(pathlib.Path(program).absolute())
     path = home / pathlib.Path(name).expanduser()
     return str(path) if os.access(path, os.X_OK) and path.is_file() else None
 
@@ -123,10 +123,14 @@ def localized(order: contract.GameOrder, known: list[Engine]) -> contract.GameOr
     return contract.GameOrder(**kept, white=white, black=black, journaled=False)
 
 
-def _local(spec: contract.EngineSpec, known: list[Engine]) -> contract.EngineSpec:
+def _local(spec: contract.EngineSpec, engines: list[Engine]) -> contract.EngineSpec:
     wanted = _spelled(spec.command, spec.checksums)
     pinned = set(spec.checksums.values())
-    able = (one for one in known if one.spelled == wanted and one.files.keys() >= pinned)
+    able = (
+        candidate
+        for candidate in engines
+        if candidate.spelled == wanted and candidate.files.keys() >= pinned
+    )
     engine = next(able, None)
     if engine is None:
         raise UnplayableError(

@@ -54,8 +54,8 @@ class Gateway:
 
     def token(self) -> dict[str, Any]:
         """Return what the gateway knows of the token."""
-        told: dict[str, Any] = contract.loads(self._ask("GET", "token", None))
-        return told
+        token: dict[str, Any] = contract.loads(self._ask("GET", "token", None))
+        return token
 
     def claim(self, wanted: remote.BatchWanted) -> remote.BatchDealt:
         """Ask for games."""
@@ -123,10 +123,10 @@ def _refusal(error: urllib.error.HTTPError) -> Exception:
 
 def _reason(error: urllib.error.HTTPError) -> str:
     try:
-        told = contract.loads(error.read(10_000))["error"]
+        reason = contract.loads(error.read(10_000))["error"]
     except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
-        told = error.reason
-    return output.plain(str(told))
+        reason = error.reason
+    return output.plain(str(reason))
 
 
 def _checked(url: str) -> str:
@@ -154,5 +154,8 @@ def _is_here(host: str) -> bool:
 
 def hostname() -> str:
     """Return this machine's name as the gateway takes it."""
-    kept = "".join(one if one.isalnum() and one.isascii() else "-" for one in socket.gethostname())
+    kept = "".join(
+        character if character.isalnum() and character.isascii() else "-"
+        for character in socket.gethostname()
+    )
     return kept.strip("-")[:63] or "worker"

@@ -44,16 +44,16 @@ class Options:
     def command(self) -> list[str]:
         """Return the command line of a player that ends with this process."""
         cpus = ",".join(map(str, sorted(self.cpus)))
-        words = (os.getpid(), self.spool, self.concurrency, self.threads, cpus, self.sandbox)
-        return [sys.executable, "-m", __name__, *map(str, words)]
+        values = (os.getpid(), self.spool, self.concurrency, self.threads, cpus, self.sandbox)
+        return [sys.executable, "-m", __name__, *map(str, values)]
 
     @classmethod
-    def read(cls, words: list[str]) -> Options:
+    def read(cls, values: list[str]) -> Options:
         """Read what ``command`` wrote."""
-        place, concurrency, threads, cpus, wish = words
+        folder, concurrency, threads, cpus, wish = values
         numbers = frozenset(map(int, filter(None, cpus.split(","))))
         kind = sandbox.wish(wish, "--sandbox")
-        return cls(pathlib.Path(place), int(concurrency), int(threads), numbers, kind)
+        return cls(pathlib.Path(folder), int(concurrency), int(threads), numbers, kind)
 
 
 class Player:
@@ -75,8 +75,8 @@ class Player:
         """Return a game's order; nothing of it is sent while it runs."""
         batch, number = self._games[slot.number]
         order = batch.order(number)
-        told = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
-        return order.model_copy(update={**told, "keep": BOTH if self._stays else ()})
+        changes = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
+        return order.model_copy(update={**changes, "keep": BOTH if self._stays else ()})
 
     def write(self, slot: schedule.Slot, game: result.Ended) -> None:
         """Put a finished game into the spool."""
@@ -160,11 +160,11 @@ def play(options: Options) -> int:
 def main() -> int:
     """Run a player for the worker that started it."""
     supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGTERM)
-    worker, *words = sys.argv[1:]
+    worker, *values = sys.argv[1:]
     if os.getppid() != int(worker):
         return STOPPED  # it died before the kernel knew of the wish
     try:
-        return play(Options.read(words))
+        return play(Options.read(values))
     except errors.FarmError as error:
         print(f"farm: {error}", file=sys.stderr, flush=True)
         return error.exit_code

@@ -44,15 +44,15 @@ class Batch:
 
     def encode(self) -> bytes:
         """Return the batch as it is kept."""
-        facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        facts["orders"] = [order.model_dump(mode="json") for order in self.orders]
-        return contract.dumps(facts).encode()
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["orders"] = [order.model_dump(mode="json") for order in self.orders]
+        return contract.dumps(fields).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> Batch:
         """Read what ``encode`` returned."""
         raw = contract.loads(content)
-        orders = tuple(contract.GameOrder.model_validate(one) for one in raw["orders"])
+        orders = tuple(contract.GameOrder.model_validate(order) for order in raw["orders"])
         return cls(**{**raw, "orders": orders})
 
 

@@ -111,7 +111,7 @@ class Parser:
     def feed(self, data: bytes) -> list[Frame]:
         """Take bytes and return the frames that are complete now; raise ``FrameError``."""
         self._buffer += data
-        found: list[Frame] = []
+        complete: list[Frame] = []
         at = 0
         while len(self._buffer) - at >= _HEAD.size:
             length, number = _HEAD.unpack_from(self._buffer, at)
@@ -119,10 +119,10 @@ class Parser:
             end = at + _HEAD.size + length - 1
             if len(self._buffer) < end:
                 break
-            found.append(Frame(kind, bytes(self._buffer[at + _HEAD.size : end])))
+            complete.append(Frame(kind, bytes(self._buffer[at + _HEAD.size : end])))
             at = end
         del self._buffer[:at]
-        return found
+        return complete
 
 
 def _kind(length: int, number: int) -> Kind:

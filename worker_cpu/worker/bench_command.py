@@ -29,16 +29,16 @@ def bench_host(name: str, *, record: bool, as_json: bool) -> None:
 
     Example: farm bench-host --record
     """
-    told = {"FARM_REDIS_URL": test_game.NOWHERE, **os.environ, "FARM_HALL": name}
-    configured = settings.from_environment(told)
-    known = gpu_hosts.load(configured.boxes, configured.dead_man_seconds)
+    environment = {"FARM_REDIS_URL": test_game.NOWHERE, **os.environ, "FARM_HALL": name}
+    configured = settings.from_environment(environment)
+    boxes = gpu_hosts.load(configured.boxes, configured.dead_man_seconds)
     directory = hall_directory.HallDirectory(configured.directory)
     with contextlib.ExitStack() as stack:
         ledger = stack.enter_context(store.connect(configured.redis_url))
         if stack.enter_context(directory.locked(test_game.LOCK_SECONDS)) is None:
             raise errors.RefusedError(f"a game runs in {name}; measure while none does")
         now = fairness.measure(
-            configured, gpu_seats.Places(seat_store.RedisSeats(ledger.server), known)
+            configured, gpu_seats.Places(seat_store.RedisSeats(ledger.server), boxes)
         )
     before = fairness.recorded(configured.directory)
     if record:
@@ -46,11 +46,11 @@ def bench_host(name: str, *, record: bool, as_json: bool) -> None:
     wrong = [] if record or before is None else fairness.problems(before, now)
     if as_json:
         figures = now.model_dump(mode="json")["hosts"]
-        facts = {"hosts": figures, "recorded": record or before is not None, "out_of_band": wrong}
-        click.echo(json.dumps(facts, indent=2))
+        report = {"hosts": figures, "recorded": record or before is not None, "out_of_band": wrong}
+        click.echo(json.dumps(report, indent=2))
     else:
-        for one in now.hosts.values():
-            click.echo(str(one))
+        for host in now.hosts.values():
+            click.echo(str(host))
         _tell_band(record=record, known=before is not None, wrong=wrong)
     if wrong:
         raise errors.HostError("out of band: " + "; ".join(wrong))

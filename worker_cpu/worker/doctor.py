@@ -45,9 +45,9 @@ def check(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
     yield _speed(hall, in_play.get(hall.host, ""))
 
 
-def _finding(name: str, status: str, found: str, why: str, do: str) -> contract.Finding:
-    told = {"area": "here", "name": name, "status": status, "found": found, "why": why, "do": do}
-    return contract.Finding.model_validate(told)
+def _finding(name: str, status: str, actual: str, why: str, do: str) -> contract.Finding:
+    fields = {"area": "here", "name": name, "status": status, "found": actual, "why": why, "do": do}
+    return contract.Finding.model_validate(fields)
 
 
 def _sandbox(hall: settings.HallSettings) -> contract.Finding:
@@ -56,12 +56,12 @@ def _sandbox(hall: settings.HallSettings) -> contract.Finding:
         kind = hall.confinement().kind
     except errors.HostError as error:
         return _finding("sandbox", "failed", str(error), why, "install bubblewrap")
-    told = sandbox.describe()
-    if kind == "bubblewrap" and not told.filtered:
-        found = "bubblewrap, without a filter of system calls"
-        return _finding("sandbox", "warning", found, why, "run Linux 5.16 or later")
+    support = sandbox.describe()
+    if kind == "bubblewrap" and not support.filtered:
+        actual = "bubblewrap, without a filter of system calls"
+        return _finding("sandbox", "warning", actual, why, "run Linux 5.16 or later")
     status = "ok" if kind == "bubblewrap" else "warning"
-    return _finding("sandbox", status, kind, why, f"install bubblewrap: {told.problem}")
+    return _finding("sandbox", status, kind, why, f"install bubblewrap: {support.problem}")
 
 
 def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
@@ -72,8 +72,8 @@ def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
     if not wanted:
         yield _finding("cores", "warning", "no cores are set aside", why, do)
     elif missing := wanted - here:
-        found = f"cores {sorted(missing)} are not this process' to use"
-        yield _finding("cores", "failed", found, why, do)
+        actual = f"cores {sorted(missing)} are not this process' to use"
+        yield _finding("cores", "failed", actual, why, do)
     elif both := hall.referee_cpus & hall.engine_cpus:
         yield _finding(
             "cores",
@@ -83,32 +83,36 @@ def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
             do,
         )
     else:
-        found = f"{len(hall.engine_cpus)} for engines, {len(hall.referee_cpus)} for the referee"
-        yield _finding("cores", "ok", found, why, do)
+        actual = f"{len(hall.engine_cpus)} for engines, {len(hall.referee_cpus)} for the referee"
+        yield _finding("cores", "ok", actual, why, do)
 
 
 def _disk(hall: settings.HallSettings) -> contract.Finding:
-    place = next(one for one in (hall.directory, *hall.directory.parents) if one.exists())
-    free = shutil.disk_usage(place).free
+    existing = next(
+        folder for folder in (hall.directory, *hall.directory.parents) if folder.exists()
+    )
+    free = shutil.disk_usage(existing).free
     status = "ok" if free >= FREE_BYTES else "failed"
-    found = f"{free / (1 << 30):.1f} GiB free at {place}"
+    actual = f"{free / (1 << 30):.1f} GiB free at {existing}"
     why = "every ply is synced to disk before the next clock starts"
-    return _finding("disk", status, found, why, "make room, or move FARM_HALL_DIR")
+    return _finding("disk", status, actual, why, "make room, or move FARM_HALL_DIR")
 
 
 def _steady() -> Iterator[contract.Finding]:
     sysfs = pathlib.Path(os.environ.get("FARM_SYSFS", "/sys"))
-    found = set(heartbeat.of_cores(sysfs, heartbeat.GOVERNORS))
-    status = "unknown" if not found else "ok" if found == {GOVERNOR} else "warning"
+    governors = set(heartbeat.of_cores(sysfs, heartbeat.GOVERNORS))
+    status = "unknown" if not governors else "ok" if governors == {GOVERNOR} else "warning"
     why = "both sides think at one frequency (docs/explanation/one-referee-host.md)"
-    told = ", ".join(sorted(found)) or "this kernel does not tell"
-    yield _finding("governor", status, told, why, "set it to performance")
+    governor = ", ".join(sorted(governors)) or "this kernel does not tell"
+    yield _finding("governor", status, governor, why, "set it to performance")
     source = sysfs / "devices/system/clocksource/clocksource0/current_clocksource"
     name = source.read_text().strip() if source.exists() else ""
     status = "ok" if name in {"tsc", "kvm-clock", "arch_sys_counter"} else "warning"
     why = "a slow clock source costs every stamp microseconds"
-    told = name or "this kernel does not tell"
-    yield _finding("clock source", status if name else "unknown", told, why, "boot with tsc")
+    clock_source = name or "this kernel does not tell"
+    yield _finding(
+        "clock source", status if name else "unknown", clock_source, why, "boot with tsc"
+    )
     _, kept = heartbeat.clock()
     status = "unknown" if kept is None else "ok" if kept else "warning"
     why = "dates in PGN and logs"
@@ -127,13 +131,13 @@ def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:
     )
     with still as free:
         if not free:
-            found = f"a game is in play{in_play and f' ({in_play})'}: not benched"
-            return _finding("speed", "unknown", found, why, "look again between two events")
+            actual = f"a game is in play{in_play and f' ({in_play})'}: not benched"
+            return _finding("speed", "unknown", actual, why, "look again between two events")
         nps, reference = _measured(hall, path)
     ratio = nps / reference
-    found = f"{nps} nodes/s, {ratio:.0%} of the recorded {reference}"
+    actual = f"{nps} nodes/s, {ratio:.0%} of the recorded {reference}"
     status = "ok" if ratio >= SLOW else "warning"
-    return _finding("speed", status, found, why, f"find the load; or delete {path}")
+    return _finding("speed", status, actual, why, f"find the load; or delete {path}")
 
 
 def _measured(hall: settings.HallSettings, path: pathlib.Path) -> tuple[int, int]:

@@ -56,11 +56,11 @@ class Figures(contract.Message):
 
     def __str__(self) -> str:
         """Write the figures in one line."""
-        told = f"{self.host}: {self.nps} nodes/s, signature {self.signature}"
+        summary = f"{self.host}: {self.nps} nodes/s, signature {self.signature}"
         if self.rtt_ms is None:
-            return told
+            return summary
         return (
-            f"{told}, round trip {self.rtt_ms:.2f} ms, jitter {self.jitter_ms:.2f} ms, clock"
+            f"{summary}, round trip {self.rtt_ms:.2f} ms, jitter {self.jitter_ms:.2f} ms, clock"
             f" offset {self.offset_ms:.1f} ms, GPUs: {_listed(self.gpus)}"
         )
 
@@ -74,10 +74,10 @@ class Band(contract.Message):
 
 def measure(hall: settings.HallSettings, places: gpu_seats.Places) -> Band:
     """Measure the hall and all its boxes; raise ``HostError`` for one that does not answer."""
-    found = {"hall": of_hall(hall)}
+    figures = {"hall": of_hall(hall)}
     for name, box in places.known.items():
-        found[name] = of_box(name, box, places, hall.hall)
-    return Band(hosts=found)
+        figures[name] = of_box(name, box, places, hall.hall)
+    return Band(hosts=figures)
 
 
 def of_hall(hall: settings.HallSettings) -> Figures:
@@ -122,10 +122,10 @@ def _echoes(seat: contract.SeatAddress) -> list[tuple[int, int]]:
     """Return round trips and clock offsets (ns), one after the other."""
     try:
         with contextlib.closing(ssh.Connection(seat, ECHO_SECONDS)) as connection:
-            found = list(_measured(connection, seat.secret))
+            echoes = list(_measured(connection, seat.secret))
             _say(connection, agent_wire.Message("end", 1, 0, b'{"quit":"","quit_ms":0}'))
             _await_end(connection)
-            return found
+            return echoes
     except (OSError, agent_wire.StreamError) as error:
         raise errors.HostError(f"{seat.box}: {error or type(error).__name__}") from error
 
@@ -184,14 +184,14 @@ def _say(connection: ssh.Connection, message: agent_wire.Message) -> None:
 
 def problems(recorded: Band, now: Band) -> list[str]:
     """Return what is out of its band, each with both figures."""
-    found = []
+    deviations = []
     for name, before in recorded.hosts.items():
         seen = now.hosts.get(name)
         if seen is None:
-            found.append(f"{name}: recorded, and not there now")
+            deviations.append(f"{name}: recorded, and not there now")
         else:
-            found += [f"{name}: {text}" for text in _differences(before, seen)]
-    return found
+            deviations += [f"{name}: {text}" for text in _differences(before, seen)]
+    return deviations
 
 
 def _differences(before: Figures, now: Figures) -> Iterator[str]:
@@ -258,7 +258,7 @@ class Gate:
             if band is not None:
                 now = measure(self._hall, self._places)
                 wrong = problems(band, now)
-                log.info("bench.measured", hosts=[str(one) for one in now.hosts.values()])
+                log.info("bench.measured", hosts=[str(host) for host in now.hosts.values()])
                 if wrong:
                     return f"fairness gate before {event[1]}: {'; '.join(wrong)}"
         except errors.HostError as error:

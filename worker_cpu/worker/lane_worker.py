@@ -95,15 +95,15 @@ class LaneKeeper:
 
     def _refused(self, reply: api.Foreign | lanes.Overlap) -> None:
         """Raise ``RefusedError`` for what only the operator can change; else wait."""
-        place = f"{self.lane.hall}.{self.lane.name}"
+        lane = f"{self.lane.hall}.{self.lane.name}"
         if isinstance(reply, api.Foreign):
             raise errors.RefusedError(
-                f"lane {place} is on {self.lane.host}, and hall {self.lane.hall} is {reply.host}'s:"
+                f"lane {lane} is on {self.lane.host}, and hall {self.lane.hall} is {reply.host}'s:"
                 " a hall belongs to the host that opened it first"
             )
         if reply.lane != self.lane.name:
             raise errors.RefusedError(
-                f"lane {place} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
+                f"lane {lane} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
                 f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that is no more"
             )
         log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
@@ -216,9 +216,9 @@ class LaneKeeper:
     def _record(self, lease: lanes.Lease, end: game.End, *, goes_on: bool) -> tuple[int, ...]:
         """Journal how the lease's first game ended; return those that the lane goes on with."""
         kind = lanes.LOST if isinstance(end, game.Interrupted) else lanes.GAME
-        facts = _result(end)
-        place = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
-        text = contract.dumps(place | facts | {"attempt": lease.attempt, "nps": self.lane.nps})
+        outcome = _result(end)
+        context = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
+        text = contract.dumps(context | outcome | {"attempt": lease.attempt, "nps": self.lane.nps})
 
         def record() -> lanes.Counted | api.Fenced:
             if self._kept is not None:  # idle engines wait with this process, under its lock
@@ -290,15 +290,15 @@ class _Attempt:
             self._seated.dead_man.feed(asked)
 
 
-def settle(known: lanes.Lanes, hall_name: str, host: str, lane: str | None = None) -> None:
+def settle(ledger_lanes: lanes.Lanes, hall_name: str, host: str, lane: str | None = None) -> None:
     """Give up what died with this host's workers: one lane's game, or those of all lanes.
 
     The caller holds the lock of the lane, or of the whole hall, so no engine is alive.
     """
-    for lease in known.leases(hall_name):
+    for lease in ledger_lanes.leases(hall_name):
         if lease.host == host and lane in {None, lease.lane}:
-            facts = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
-            known.complete_lane(lease, contract.dumps(facts), lanes.LOST)
+            loss = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
+            ledger_lanes.complete_lane(lease, contract.dumps(loss), lanes.LOST)
             log.warning("test.given_up", match=lease.match, game=lease.game, lane=lease.lane)
 
 
@@ -308,10 +308,12 @@ def batch_size(game_seconds: float) -> int:
     return max(1, 2 * pairs)
 
 
-def is_known(known: lanes.Lanes, configured: settings.HallSettings) -> bool:
+def is_known(ledger_lanes: lanes.Lanes, configured: settings.HallSettings) -> bool:
     """Say whether the ledger knows this worker's lane, with its cores."""
     name, cpus = configured.lane, configured.engine_cpus
-    return any(one.name == name and one.cpus == cpus for one in known.lanes_of(configured.hall))
+    return any(
+        lane.name == name and lane.cpus == cpus for lane in ledger_lanes.lanes_of(configured.hall)
+    )
 
 
 def measured(configured: settings.HallSettings) -> lanes.Lane:

@@ -85,9 +85,9 @@ class _Official:
     def places(self, configured: settings.HallSettings) -> gpu_seats.Places:
         """Return where engines may play beside the hall: nowhere without a ledger."""
         server = (self._ledger or store.connect(NOWHERE)).server
-        known = gpu_hosts.load(configured.boxes, configured.dead_man_seconds)
+        boxes = gpu_hosts.load(configured.boxes, configured.dead_man_seconds)
         wishes = seat_store.RedisSeats(server)
-        return gpu_seats.Places(wishes, {} if self._ledger is None else known)
+        return gpu_seats.Places(wishes, {} if self._ledger is None else boxes)
 
     def require_none(self) -> None:
         """Raise ``RefusedError`` unless the hall is this host's, and free."""
