@@ -107,19 +107,19 @@ class Parser:
     def feed(self, data: bytes) -> list[tuple[str, int, int, bytes]]:
         """Take bytes; return kind, number, stamp and payload of what is complete now."""
         self._bytes += data
-        found: list[tuple[str, int, int, bytes]] = []
+        complete: list[tuple[str, int, int, bytes]] = []
         while True:
             head, newline, rest = self._bytes.partition(b"\n")
             if not newline:
                 if len(head) > HEAD_BYTES:
                     raise ValueError("a message without a head")
-                return found
+                return complete
             kind, number, stamp, length = head.decode("ascii").split(" ")
             if not 0 <= int(length) <= PAYLOAD_BYTES:
                 raise ValueError(f"a message of {length} bytes")
             if len(rest) < int(length):
-                return found
-            found.append((kind, int(number), int(stamp), rest[: int(length)]))
+                return complete
+            complete.append((kind, int(number), int(stamp), rest[: int(length)]))
             self._bytes = rest[int(length) :]
 
 
@@ -132,13 +132,13 @@ def serve(root: str, command: str) -> int:
     if wanted is None:
         return refuse("not a seat: this key starts or rejoins a prepared seat, nothing else")
     seat = wanted.group(1)
-    place = os.path.join(root, "run", seat)  # noqa: PTH118 - pathlib doubles the start-up time
+    run_folder = os.path.join(root, "run", seat)  # noqa: PTH118 - pathlib doubles the start-up time
     order = os.path.join(root, "seats", seat + ".json")  # noqa: PTH118 - likewise
-    if not os.path.exists(order) and not os.path.exists(place):  # noqa: PTH110 - likewise
+    if not os.path.exists(order) and not os.path.exists(run_folder):  # noqa: PTH110 - likewise
         return refuse("no such seat is prepared on this host")
     try:
-        os.makedirs(place, mode=0o700, exist_ok=True)  # noqa: PTH103 - likewise
-        os.chdir(place)  # a socket's path must be short
+        os.makedirs(run_folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - likewise
+        os.chdir(run_folder)  # a socket's path must be short
         with locked("start"):
             channel = connect() or begin(root, order)
     except EndedError as error:
@@ -425,8 +425,8 @@ class Agent:
                 self.log.save()
             self._push()
         self.log.save()
-        words = {"reason": self.killed_for or "the engine ended: " + self.status}
-        write_file("ended", json.dumps({**words, "status": self.status}).encode())
+        ending = {"reason": self.killed_for or "the engine ended: " + self.status}
+        write_file("ended", json.dumps({**ending, "status": self.status}).encode())
 
     def _finished(self) -> bool:
         if not self.over:
@@ -513,7 +513,7 @@ class Agent:
 
     def _tell_host(self, search: Search) -> None:
         """Tell what this host took from an engine that is late: it may be why."""
-        told = {
+        taken = {
             "before": search.before,
             "after": counters(self.cores, self.pid, self.group),
             "frozen_ns": search.frozen_ns,
@@ -521,7 +521,7 @@ class Agent:
             "own_cores": bool(self.seat.get("cpus")) and group_ns(self.group) is not None,
             "cpus": os.cpu_count() or 1,
         }
-        self._tell("host", time.monotonic_ns(), json.dumps(told).encode())
+        self._tell("host", time.monotonic_ns(), json.dumps(taken).encode())
 
     def _hear_stderr(self) -> None:
         try:
@@ -571,8 +571,8 @@ class Agent:
 
     def _note_end(self) -> None:
         """Note how the engine ended, without reaping it: its group keeps its number."""
-        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is None:
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
             return
         self._forget(self.pidfd)
         for _ in range(KEPT_BYTES // READ_BYTES):  # its last words; children may write on
@@ -582,10 +582,10 @@ class Agent:
         self.ended_ns = boottime_ns()
         if self.status:
             return  # it has been judged: it ran on without its pipes
-        if found.si_code == os.CLD_EXITED:
-            self.status = f"exit {found.si_status}"
+        if ended.si_code == os.CLD_EXITED:
+            self.status = f"exit {ended.si_status}"
         else:
-            self.status = "signal " + signal_name(found.si_status)
+            self.status = "signal " + signal_name(ended.si_status)
 
     def _look_at_end(self) -> None:
         """Tell how the engine ended, once the true cause of it could show."""
@@ -605,8 +605,8 @@ class Agent:
         killed = self.status == "signal SIGKILL" and not reason
         if killed and self._lacked_memory():
             reason = "out of memory: the kernel killed it"
-        told = {"status": self.status, "by": "farm" if reason else "engine", "reason": reason}
-        self._tell("over", time.monotonic_ns(), json.dumps(told).encode())
+        ending = {"status": self.status, "by": "farm" if reason else "engine", "reason": reason}
+        self._tell("over", time.monotonic_ns(), json.dumps(ending).encode())
         self.over = self.number
         for lock in self.locks:
             os.close(lock)
@@ -750,8 +750,10 @@ class Agent:
     def _join(self, number: int) -> None:
         self._acknowledged(number)
         first = self.records[0][0] if self.records else self.number + 1
-        told = {"version": VERSION, "agent": os.getpid(), "engine": self.pid}
-        self.behind += encode("joined", self.done, time.monotonic_ns(), json.dumps(told).encode())
+        greeting = {"version": VERSION, "agent": os.getpid(), "engine": self.pid}
+        self.behind += encode(
+            "joined", self.done, time.monotonic_ns(), json.dumps(greeting).encode()
+        )
         if first > number + 1:
             lost = first - number - 1
             self.behind += encode("cut", first - 1, time.monotonic_ns(), b"%d" % lost)
@@ -766,17 +768,17 @@ class Agent:
         if kind == "in":
             self._write(payload)
         elif kind == "go":
-            head, _, words = payload.partition(b"\n")
-            told, before = json.loads(head), counters(self.cores, self.pid, self.group)
+            head, _, commands = payload.partition(b"\n")
+            terms, before = json.loads(head), counters(self.cores, self.pid, self.group)
             at_ns = time.monotonic_ns()
-            self._write(words)
-            self.search = Search(at_ns, told, before)
+            self._write(commands)
+            self.search = Search(at_ns, terms, before)
             self._tell("went", at_ns, b"%d" % number)
             self.started = True
         else:
-            told = json.loads(payload)
-            self._write(str(told["quit"]).encode())
-            self.quit_ns = boottime_ns() + int(told["quit_ms"]) * 1_000_000
+            ending = json.loads(payload)
+            self._write(str(ending["quit"]).encode())
+            self.quit_ns = boottime_ns() + int(ending["quit_ms"]) * 1_000_000
 
     def _look_at_permission(self) -> None:
         """Ask for the next extension; end the engine when the last one has run out."""
@@ -813,8 +815,8 @@ class Agent:
 
 def may_speak(caller: socket.socket) -> bool:
     """Say whether a caller is this user's or root's, and no process that the agent has started."""
-    told = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    pid, user, _ = struct.unpack("3i", told)
+    credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", credentials)
     if user not in (0, os.geteuid()):
         return False
     while pid > 1:
@@ -867,9 +869,9 @@ def check_files(checksums: dict[str, str]) -> None:
                     digest.update(chunk)
         except OSError as error:
             raise AgentError(f"{path} cannot be read: {error}") from error
-        found = digest.hexdigest()
-        if found != wanted:
-            raise AgentError(f"{path} is not the pinned file: wanted {wanted}, found {found}")
+        actual = digest.hexdigest()
+        if actual != wanted:
+            raise AgentError(f"{path} is not the pinned file: wanted {wanted}, found {actual}")
 
 
 def start_engine(seat: dict[str, Any]) -> tuple[int, tuple[int, int, int]]:
@@ -967,14 +969,14 @@ def counters(cores: list[int], engine: int, group: str = "") -> dict[str, Any]:
 
 def group_ns(group: str) -> int | None:
     """Return the processor time of all that ever ran in a control group, None if it counts none."""
-    words = read_if_there(group + "/cpu.stat").split(None, 2) if group else []
-    return int(words[1]) * 1_000 if words[:1] == [b"usage_usec"] else None
+    fields = read_if_there(group + "/cpu.stat").split(None, 2) if group else []
+    return int(fields[1]) * 1_000 if fields[:1] == [b"usage_usec"] else None
 
 
 def throttled_ns(core: int) -> int:
     """Return for how long a core was throttled for its heat since the host's start."""
-    place = f"/sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_total_time_ms"
-    return int(read_if_there(place) or 0) * 1_000_000
+    counter = f"/sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_total_time_ms"
+    return int(read_if_there(counter) or 0) * 1_000_000
 
 
 def processor_ns(pid: int) -> int:
@@ -983,8 +985,8 @@ def processor_ns(pid: int) -> int:
     threads: list[str] = []
     with contextlib.suppress(OSError):
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as in serve
-    told = [read_if_there(f"/proc/{pid}/task/{thread}/children") for thread in threads]
-    children = map(int, b" ".join(told).split())
+    children_lists = [read_if_there(f"/proc/{pid}/task/{thread}/children") for thread in threads]
+    children = map(int, b" ".join(children_lists).split())
     return sum(map(int, fields[11:15])) * TICK_NS + sum(map(processor_ns, children))
 
 
@@ -1096,7 +1098,7 @@ def open_kernel_log() -> int:
 
 def named_as_killed(log: int, pid: int) -> bool:
     """Say whether the kernel's log names a process among what it killed for want of memory."""
-    words = b"Killed process %d " % pid
+    kernel_line = b"Killed process %d " % pid
     while log >= 0:
         try:
             head, _, text = os.read(log, READ_BYTES).partition(b";")
@@ -1106,7 +1108,7 @@ def named_as_killed(log: int, pid: int) -> bool:
             return False
         level = head.partition(b",")[0]
         kernels = level.isdigit() and int(level) < KERNEL_LEVELS
-        if kernels and b"ut of memory" in text and words in text:
+        if kernels and b"ut of memory" in text and kernel_line in text:
             return True
     return False
 

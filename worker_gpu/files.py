@@ -43,17 +43,17 @@ class Files:
         program = ""
         for name, path in _files(spec):
             wanted = spec.checksums.get(name, "")
-            found = self._known.of(path)
-            if wanted and found != wanted and self._install(path, wanted):
-                found = wanted
-            if wanted and found != wanted:
+            actual = self._known.of(path)
+            if wanted and actual != wanted and self._install(path, wanted):
+                actual = wanted
+            if wanted and actual != wanted:
                 self._pushable(spec, name, path)
                 missing[wanted] = str(path)
-            elif not found:
+            elif not actual:
                 raise errors.HostError(f"{spec.name}: {name} ({path}) is not on this box")
             elif not wanted:
-                fresh[name] = found
-            checksums[str(path)] = found
+                fresh[name] = actual
+            checksums[str(path)] = actual
             program = program or str(path)
         return Found(program, checksums, fresh, missing)
 

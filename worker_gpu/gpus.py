@@ -171,11 +171,13 @@ def refusal(
 
     ``own`` are processes of agents, which are ended before they are in the way.
     """
-    known = {gpu.uuid: gpu for gpu in gpus}
-    missing = sorted(set(wanted) - known.keys())
+    by_uuid = {gpu.uuid: gpu for gpu in gpus}
+    missing = sorted(set(wanted) - by_uuid.keys())
     if missing:
-        return f"GPU {', '.join(missing)} is missing; the driver shows {', '.join(known) or 'none'}"
-    problems = (_problem(known[uuid], own, max_celsius) for uuid in wanted)
+        return (
+            f"GPU {', '.join(missing)} is missing; the driver shows {', '.join(by_uuid) or 'none'}"
+        )
+    problems = (_problem(by_uuid[uuid], own, max_celsius) for uuid in wanted)
     return "; ".join(filter(None, problems))
 
 
@@ -192,8 +194,8 @@ def _problem(gpu: Gpu, own: Collection[int], max_celsius: float) -> str:
 
 def used(before: contract.GpuUse | None, uuid: str, seen: Gpu | str) -> contract.GpuUse:
     """Add one look to what is known of a GPU's use: a sample, or why there is none."""
-    known = before or contract.GpuUse(uuid=uuid, name="", samples=0)
-    return known.model_copy(update={"lost": seen}) if isinstance(seen, str) else _added(known, seen)
+    use = before or contract.GpuUse(uuid=uuid, name="", samples=0)
+    return use.model_copy(update={"lost": seen}) if isinstance(seen, str) else _added(use, seen)
 
 
 def _added(known: contract.GpuUse, gpu: Gpu) -> contract.GpuUse:

@@ -102,13 +102,17 @@ class Box:
         try:
             if not request.engines:
                 return self._bench(request)
-            found = {side: self._files.find(spec) for side, spec in request.engines.items()}
-            missing = {key: path for one in found.values() for key, path in one.missing.items()}
+            files_by_side = {side: self._files.find(spec) for side, spec in request.engines.items()}
+            missing = {
+                key: path
+                for engine_files in files_by_side.values()
+                for key, path in engine_files.missing.items()
+            }
             if missing:
                 return contract.SeatAnswer(state="missing", missing=missing)
             shown = self._inventory()
             self._own_gpus(seating, shown)
-            return self._write_seats(request, found, shown)
+            return self._write_seats(request, files_by_side, shown)
         except errors.HostError as error:
             return contract.SeatAnswer(state="refused", reason=str(error))
         except OSError as error:  # such as a full disk
@@ -118,11 +122,11 @@ class Box:
         """Measure this host, and give a seat that runs nothing, for the way to it."""
         name, secret = f"{request.attempt}-bench", secrets.token_hex(SECRET_BYTES)
         idle = contract.EngineSpec(id="idle", name="Idle", command=("cat",))
-        found = files.Found("cat", {}, {}, {})
-        self._runs.write(name, self._order(name, request, idle, found, (), secret))
+        no_files = files.Found("cat", {}, {}, {})
+        self._runs.write(name, self._order(name, request, idle, no_files, (), secret))
         nps, signature = gpu_speed.measure()
         shown = self._inventory()
-        told = contract.HostBench(
+        bench = contract.HostBench(
             host=self._settings.host,
             nps=nps,
             signature=signature,
@@ -133,7 +137,7 @@ class Box:
             ),
         )
         return contract.SeatAnswer(
-            state="ready", seats={"white": name}, secrets={"white": secret}, bench=told
+            state="ready", seats={"white": name}, secrets={"white": secret}, bench=bench
         )
 
     def _own_gpus(self, seating: seats.Seating, shown: Mapping[str, gpus.Gpu]) -> None:
@@ -157,22 +161,24 @@ class Box:
     def _write_seats(
         self,
         request: contract.SeatRequest,
-        found: Mapping[contract.Side, files.Found],
+        files_by_side: Mapping[contract.Side, files.Found],
         shown: Mapping[str, gpus.Gpu],
     ) -> contract.SeatAnswer:
         names: dict[contract.Side, str] = {}
-        words: dict[contract.Side, str] = {}
+        seat_secrets: dict[contract.Side, str] = {}
         labels: dict[contract.Side, tuple[str, ...]] = {}
         for number, (side, spec) in enumerate(sorted(request.engines.items(), reverse=True)):
             own = self._share(request, number)
             name = f"{request.attempt}-{side}-{secrets.token_hex(3)}"
             secret = secrets.token_hex(SECRET_BYTES)
-            self._runs.write(name, self._order(name, request, spec, found[side], own, secret))
-            names[side], words[side] = name, secret
+            self._runs.write(
+                name, self._order(name, request, spec, files_by_side[side], own, secret)
+            )
+            names[side], seat_secrets[side] = name, secret
             labels[side] = tuple(shown[uuid].label for uuid in own)
-        fresh = {side: one.fresh for side, one in found.items()}
+        fresh = {side: engine_files.fresh for side, engine_files in files_by_side.items()}
         return contract.SeatAnswer(
-            state="ready", seats=names, secrets=words, gpus=labels, files=fresh
+            state="ready", seats=names, secrets=seat_secrets, gpus=labels, files=fresh
         )
 
     def _share(self, request: contract.SeatRequest, number: int) -> tuple[str, ...]:
@@ -226,10 +232,10 @@ class Box:
 
     def _cgroup(self, name: str) -> str:
         """Return the control group that bounds an engine's memory; '' where none is wished."""
-        place, limit = self._settings.cgroup, self._settings.memory_mb
-        if place is None or limit is None:
+        parent, limit = self._settings.cgroup, self._settings.memory_mb
+        if parent is None or limit is None:
             return ""
-        return str(cgroups.bounded(place, name, limit))
+        return str(cgroups.bounded(parent, name, limit))
 
     # -- the GPUs --------------------------------------------------------------------------
 
@@ -239,8 +245,8 @@ class Box:
 
     def _wanted(self) -> tuple[str, ...]:
         """Return the GPUs that games get: what the host was told, or all there are."""
-        told = self._settings.gpu_uuids
-        return self._all if told is None else told
+        configured = self._settings.gpu_uuids
+        return self._all if configured is None else configured
 
     def _inventory(self) -> dict[str, gpus.Gpu]:
         if not self._wanted():
@@ -273,15 +279,15 @@ class Box:
                     gpus.used(before.get(uuid), uuid, shown.get(uuid, silent))
                     for uuid in self._wanted()
                 )
-                told = answer.model_copy(update={"use": use, "looks": answer.looks + 1})
-                if isinstance(self._seats.tell_seats(seating, told.encode()), api.Written):
-                    self._running[attempt] = (seating, told)
+                updated = answer.model_copy(update={"use": use, "looks": answer.looks + 1})
+                if isinstance(self._seats.tell_seats(seating, updated.encode()), api.Written):
+                    self._running[attempt] = (seating, updated)
                 else:
                     del self._running[attempt]  # the game is over
 
     def _tell_vitals(self, shown: Mapping[str, gpus.Gpu]) -> None:
         now_ms, skew = vitals.now_and_skew(self._ledger)
-        told = vitals.Vitals(
+        heartbeat = vitals.Vitals(
             host=self._settings.host,
             at_ms=now_ms,
             clock_skew_seconds=skew,
@@ -291,12 +297,12 @@ class Box:
             disk_free_bytes=_free(self._settings.directory),
             gpus=tuple(gpu.vitals() for gpu in shown.values()),
         )
-        self._ledger.set_vitals(told.host, told.encode())
+        self._ledger.set_vitals(heartbeat.host, heartbeat.encode())
 
 
 def _free(path: pathlib.Path) -> int | None:
     try:
-        told = os.statvfs(path)
+        filesystem = os.statvfs(path)
     except OSError:
         return None
-    return told.f_bavail * told.f_frsize
+    return filesystem.f_bavail * filesystem.f_frsize

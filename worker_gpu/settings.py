@@ -82,15 +82,15 @@ def _gpus(text: str) -> tuple[str, ...] | None:
 
 def _cpus(text: str) -> tuple[int, ...]:
     """Read a CPU list as the kernel writes them: ``0-3,8``; empty means no binding."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     try:
         for part in filter(None, text.split(",")):
             first, _, last = part.partition("-")
-            found.update(range(int(first), int(last or first) + 1))
+            cpus.update(range(int(first), int(last or first) + 1))
     except ValueError:
         allowed = "a list such as 0-3,8"
         raise errors.UsageError(f"FARM_BOX_CPUS: found {text!r}; allowed: {allowed}") from None
-    return tuple(sorted(found))
+    return tuple(sorted(cpus))
 
 
 def _number(env: Mapping[str, str], name: str, default: float) -> float:

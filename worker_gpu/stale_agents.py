@@ -64,13 +64,13 @@ class Runs:
         Those that outlived a killed agent are among them: they are ended, not waited for.
         """
         seats = [seat for seat, _ in self._orders()]
-        found = set(_named(seats))
+        pids = set(_named(seats))
         for seat in seats:
             identity = self._identity(seat)
             for pid in (identity.get("agent", 0), identity.get("engine", 0)):
                 if pid:
-                    found |= {pid, *agent.members(pid)}
-        return found
+                    pids |= {pid, *agent.members(pid)}
+        return pids
 
     def end_stale(self, hall: str, attempt: str, gpus: frozenset[str]) -> None:
         """End every agent that has one of the GPUs, or is of the same hall, for another attempt."""
@@ -111,10 +111,12 @@ class Runs:
 
     def _identity(self, seat: str) -> dict[str, int]:
         try:
-            told: dict[str, int] = json.loads((self._root / "run" / seat / "identity").read_bytes())
+            identity: dict[str, int] = json.loads(
+                (self._root / "run" / seat / "identity").read_bytes()
+            )
         except (OSError, ValueError):
             return {}
-        return told if self._is_agent(told.get("agent", 0)) else {}
+        return identity if self._is_agent(identity.get("agent", 0)) else {}
 
     def _agent(self, seat: str) -> int | None:
         return self._identity(seat).get("agent")
@@ -158,10 +160,10 @@ def _gone(pid: int, seconds: float) -> bool:
 def _named(seats: Iterable[str]) -> list[int]:
     """Return the processes whose environment names one of these seats."""
     marks = {f"FARM_SEAT={seat}".encode() for seat in seats}
-    found = []
+    pids = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 if marks.intersection((entry / "environ").read_bytes().split(b"\0")):
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids

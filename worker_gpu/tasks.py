@@ -27,8 +27,8 @@ _boxes: list[seats.Box] = []  # one in a box's worker, none in any other
 @celery.shared_task(name=bells.PREPARE)
 def prepare() -> None:
     """Look at what halls want of this box, and answer."""
-    for one in _boxes:
-        one.look()
+    for box in _boxes:
+        box.look()
 
 
 @signals.worker_ready.connect
@@ -39,15 +39,15 @@ def _open_box(**_: object) -> None:
     """
     try:
         configured = settings.from_environment()
-        one = seats.Box(configured)
+        box = seats.Box(configured)
     except errors.FarmError as error:
         log.critical("box.not_opened", error=str(error))
         raise SystemExit(error.exit_code) from error
-    _boxes.append(one)
-    one.look()
+    _boxes.append(box)
+    box.look()
     stop = threading.Event()
     signals.worker_shutdown.connect(lambda **_: stop.set(), weak=False)
-    for seconds, work in ((LOOK_SECONDS, one.look), (configured.sample_seconds, one.sample)):
+    for seconds, work in ((LOOK_SECONDS, box.look), (configured.sample_seconds, box.sample)):
         threading.Thread(target=beat, args=(seconds, work, stop), daemon=True).start()
 
 
