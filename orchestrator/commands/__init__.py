@@ -154,8 +154,8 @@ class FarmGroup(click.Group):
         with formatter.section("Families (`farm season --help` explains one)"):
             rows = []
             for name, family in families.FAMILIES.items():
-                about, words = family.help.splitlines()[0], ", ".join(family.verbs)
-                rows.append((name, f"{about} ({'…, ' if family.base else ''}{words})"))
+                about, verbs = family.help.splitlines()[0], ", ".join(family.verbs)
+                rows.append((name, f"{about} ({'…, ' if family.base else ''}{verbs})"))
             formatter.write_dl(rows)
         names = [name for name in self.list_commands(ctx) if name not in families.FAMILIES]
         with formatter.section("Commands of the farm itself"):
@@ -166,8 +166,8 @@ class FarmGroup(click.Group):
         """Return a command with its help as its source has it; load it where that is not found."""
         if name in families.FAMILIES:
             return click.Command(name, help=families.FAMILIES[name].help)
-        place = COMMANDS.get(name) or _registered()[name].value
-        text = _docstring(*place.split(":"))
+        target = COMMANDS.get(name) or _registered()[name].value
+        text = _docstring(*target.split(":"))
         if text is not None:
             return click.Command(name, help=text)
         loaded = self.get_command(ctx, name)
@@ -206,18 +206,18 @@ class FarmGroup(click.Group):
         except OSError as error:
             if error.filename is None and error.errno not in _DISK:
                 raise  # a reader that went away is click's to tell
-            place = "a file cannot be written" if error.filename is None else _text(error.filename)
-            words = f"{place}: {error.strerror}"
-            click.secho(f"farm: {output.plain(words)}", err=True, fg="red")
+            where = "a file cannot be written" if error.filename is None else _text(error.filename)
+            message = f"{where}: {error.strerror}"
+            click.secho(f"farm: {output.plain(message)}", err=True, fg="red")
             ctx.exit(errors.HostError.exit_code)
 
 
 def _docstring(module: str, function: str) -> str | None:
     """Return the help that a command's function begins with, without importing its module."""
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None or not found.origin.endswith(".py"):
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
-    source = pathlib.Path(found.origin).read_text(encoding="utf-8")
+    source = pathlib.Path(spec.origin).read_text(encoding="utf-8")
     begin = rf'^def {function}\(.*?:\n    r?"""(?P<text>.*?)(?<!\\)"""'
     match = re.search(begin, source, re.DOTALL | re.MULTILINE)
     return None if match is None else inspect.cleandoc(match["text"].replace(r"\b", "\b"))
@@ -247,10 +247,10 @@ def _own() -> dict[str, EntryPoint]:
     import importlib.metadata  # noqa: PLC0415 - keeps `celery` commands light
 
     try:
-        found = importlib.metadata.distribution("tournament-farm").entry_points
+        entry_points = importlib.metadata.distribution("tournament-farm").entry_points
     except importlib.metadata.PackageNotFoundError:  # it runs from its source
         return {}
-    return {entry.name: entry for entry in found if entry.group == ENTRY_POINTS}
+    return {entry.name: entry for entry in entry_points if entry.group == ENTRY_POINTS}
 
 
 def _registered() -> dict[str, EntryPoint]:
@@ -306,7 +306,7 @@ def linked(words: list[str]) -> list[str]:
     A link such as ``fastchess`` or ``cutechess-cli`` to the program is all that scripts need.
     """
     name = os.path.basename(words[0])  # noqa: PTH119 - keeps `celery` commands light
-    dialect = next((DIALECTS[one] for one in DIALECTS if name.startswith(one)), None)
+    dialect = next((DIALECTS[prefix] for prefix in DIALECTS if name.startswith(prefix)), None)
     if dialect is None:
         return words[1:]
     return ["match", "-dialect", dialect, *(words[1:] or ["--help"])]

@@ -64,10 +64,10 @@ def _confirm(season: state.SeasonState) -> None:
 def _stood(season: state.SeasonState) -> str:
     """Say how far a season had come, and what becomes of its game in flight."""
     done = progress.of_season(season)
-    told = f"{done.played} of {done.total} games were played"
+    sentence = f"{done.played} of {done.total} games were played"
     if season.running is not None:
-        told += f", {season.running.game} is given up unless it ends before its hall hears"
-    return told
+        sentence += f", {season.running.game} is given up unless it ends before its hall hears"
+    return sentence
 
 
 def _facts(season: state.SeasonState) -> dict[str, Any]:

@@ -69,9 +69,9 @@ def acl(
         _rotate(passwords, names)
     if finish:
         _finish(passwords)
-    known = {name: _passwords(passwords, name) for name in names}
-    users = ops_acl.users(known, operators)
-    kept = _apply(users, known["admin"][0]) if apply else None
+    by_user = {name: _passwords(passwords, name) for name in names}
+    users = ops_acl.users(by_user, operators)
+    kept = _apply(users, by_user["admin"][0]) if apply else None
     if as_json:
         rows = {user.name: {"role": user.role.name, "rules": user.rules()[3:]} for user in users}
         common.print_json({"users": rows, "applied": apply, "kept": kept})
@@ -131,17 +131,17 @@ def _password(directory: pathlib.Path, name: str) -> str:
 
 def _read(path: pathlib.Path) -> str:
     try:
-        found = path.read_text("utf-8").strip()
+        password = path.read_text("utf-8").strip()
     except OSError as error:
         raise errors.HostError(f"{path}: {error}") from error
-    if not found:
+    if not password:
         raise errors.UsageError(f"{path} is empty: write a password into it, or delete it")
-    if found.startswith(VAULT):
+    if password.startswith(VAULT):
         raise errors.UsageError(
             f"{path} is encrypted by ansible-vault: `ansible-vault decrypt` the folder first,"
             " and encrypt it again afterwards"
         )
-    return found
+    return password
 
 
 def _apply(users: Sequence[ops_acl.User], password: str) -> bool:
@@ -151,14 +151,14 @@ def _apply(users: Sequence[ops_acl.User], password: str) -> bool:
     """
     server = connection.Server(common.redis_url())
     try:
-        with server.asked(), server.client.client() as one:  # type: ignore[no-untyped-call]
+        with server.asked(), server.client.client() as client:  # type: ignore[no-untyped-call]
             for user in users:
-                one.execute_command("ACL", "SETUSER", user.name, *user.rules())
-            one.execute_command("AUTH", "admin", password)
-            one.execute_command("ACL", "SETUSER", "default", "reset", *ops_acl.DEFAULT)
-            file = one.config_get("aclfile").get("aclfile")
+                client.execute_command("ACL", "SETUSER", user.name, *user.rules())
+            client.execute_command("AUTH", "admin", password)
+            client.execute_command("ACL", "SETUSER", "default", "reset", *ops_acl.DEFAULT)
+            file = client.config_get("aclfile").get("aclfile")
             if file:
-                one.execute_command("ACL", "SAVE")
+                client.execute_command("ACL", "SAVE")
             return bool(file)
     finally:
         server.close()

@@ -72,9 +72,9 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change
         for game in done.before.games.values()
         if game.open and game.opening in new and openings.book_of(done.before, game) == name
     ]
-    facts = {"book": name, "sha256": done.fact["sha256"], "exits": len(new), "games": waiting}
+    report = {"book": name, "sha256": done.fact["sha256"], "exits": len(new), "games": waiting}
     sentence = f"{len(new)} exits of {name} are replaced, those of {len(waiting)} paired games too"
-    act.report(done, facts, sentence)
+    act.report(done, report, sentence)
 
 
 @amend.command()
@@ -94,10 +94,10 @@ def gate(event: str, at: str, act: season_change.Act) -> None:
         return amending.move_gate(now, event, at_ms, now_ms, act.by, act.reason)
 
     done = act.change_at(change)
-    facts = {key: done.fact[key] for key in ("event", "opens_at_ms", "before_ms")}
-    was = f", not {tables.moment(facts['before_ms'])}" if facts["before_ms"] else ""
-    opens = tables.moment(facts["opens_at_ms"])
-    act.report(done, facts, f"the gate before {event} opens {opens}{was}")
+    report = {key: done.fact[key] for key in ("event", "opens_at_ms", "before_ms")}
+    was = f", not {tables.moment(report['before_ms'])}" if report["before_ms"] else ""
+    opens = tables.moment(report["opens_at_ms"])
+    act.report(done, report, f"the gate before {event} opens {opens}{was}")
 
 
 @amend.command("away-policy")
@@ -141,8 +141,8 @@ def host(host: str, engines: Sequence[str], act: season_change.Act, *, away: boo
     done = act.change(change)
     away_with = ", ".join(done.fact.get("engines", ()))
     gone = f" with {away_with}: {_POLICIES[done.before.away_policy]}" if away else ""
-    facts = {"host": host, "away": away, "engines": done.fact.get("engines", [])}
-    act.report(done, facts, f"{host} is {'away' if away else 'back'}{gone}")
+    report = {"host": host, "away": away, "engines": done.fact.get("engines", [])}
+    act.report(done, report, f"{host} is {'away' if away else 'back'}{gone}")
 
 
 def _gpu_engines(now: state.SeasonState) -> tuple[str, ...]:

@@ -65,11 +65,11 @@ def audit(
     if options["name"] is None:
         raise errors.UsageError("--rules or --season is needed: what to compare with")
     games, broken = reading.survey(pgn)
-    found = report.report(games, _rules(options), broken)
+    audited = report.report(games, _rules(options), broken)
     if as_json:
-        common.print_json(found)
+        common.print_json(audited)
     else:
-        click.echo(output.plain("\n".join(report.sentences(found))))
+        click.echo(output.plain("\n".join(report.sentences(audited))))
     if broken:
         text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
         raise errors.UsageError(f"{text}. Fix the PGN and run the audit again")
@@ -86,14 +86,14 @@ def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: 
         else:
             games[path.name] = reading.archive([path])
             played.append(record.of_games(games[path.name], path.name))
-    found = [
-        season.with_ends(one, games.get(one.event.source, ()))
-        for one in season.compare(loaded, played)
+    compared = [
+        season.with_ends(event, games.get(event.event.source, ()))
+        for event in season.compare(loaded, played)
     ]
     if as_json:
-        common.print_json(season.plain(found))
+        common.print_json(season.plain(compared))
     else:
-        click.echo(output.plain("\n".join(season.sentences(found))))
+        click.echo(output.plain("\n".join(season.sentences(compared))))
 
 
 def _rules(options: dict[str, Any]) -> rules.Rules:

@@ -30,8 +30,8 @@ def redis_url() -> str:
     """Return the farm's Redis: that of the environment, else that of a running ``farm up``."""
     if url := address.url():
         return url
-    if (found := embedded_redis.running_here()) is not None:
-        return found
+    if (running_url := embedded_redis.running_here()) is not None:
+        return running_url
     raise errors.LedgerUnreachableError(
         f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data_directory()};"
         " start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
@@ -53,8 +53,8 @@ def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
     folded = state.SeasonState()
     _catch_up(ledger, season, folded)
     if not folded.seq:
-        known = ", ".join(ledger.seasons()) or "none"
-        raise errors.RefusedError(f"there is no season {season!r}; launched seasons: {known}")
+        launched = ", ".join(ledger.seasons()) or "none"
+        raise errors.RefusedError(f"there is no season {season!r}; launched seasons: {launched}")
     return folded
 
 
@@ -65,9 +65,9 @@ def _catch_up(ledger: api.Ledger, season: str, folded: state.SeasonState) -> Non
 
 def journal(ledger: api.Ledger, season: str, after: int = 0) -> Iterator[contract.Entry]:
     """Yield a journal's entries after a sequence number, however many there are."""
-    while found := ledger.read(season, after):
-        yield from found
-        after = found[-1].seq
+    while batch := ledger.read(season, after):
+        yield from batch
+        after = batch[-1].seq
 
 
 def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
@@ -101,7 +101,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
         for name, reason in (ledger.alarms() or emptied(seasons)).items():
             raise errors.LedgerDamagedError(f"season {name}: {reason}")
         raise errors.RefusedError("no season has been launched; see `farm season launch --help`")
-    found, resting = [], ledger.resting()
+    going, resting = [], ledger.resting()
     for name in seasons:
         if name not in resting and not _over(ledger, name):
             try:
@@ -110,8 +110,8 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
                 click.secho(f"farm: season {name} is passed over: {error}", err=True, fg="red")
             else:
                 if not folded.over:
-                    found.append(folded)
-    return found or [fold(ledger, seasons[-1])]
+                    going.append(folded)
+    return going or [fold(ledger, seasons[-1])]
 
 
 def _over(ledger: api.Ledger, season: str) -> bool:

@@ -50,10 +50,10 @@ class Act:
 
     def filled(self, **known: str) -> Act:
         """Return the act with some fields known already."""
-        words = tuple(
+        filled_words = tuple(
             known.get(word[1:-1], word) if _FIELD.fullmatch(word) else word for word in self.words
         )
-        return dataclasses.replace(self, words=words)
+        return dataclasses.replace(self, words=filled_words)
 
 
 ACTS: Final = (
@@ -190,8 +190,8 @@ class Look:
         name = now.launched.id
         seen = views.season(now)
         games = seen["games"]
-        told = f"{games['played']} of {games['total']} games"
-        title = f"{seen['name']} ({name}): {seen['status']}, {told}"
+        score = f"{games['played']} of {games['total']} games"
+        title = f"{seen['name']} ({name}): {seen['status']}, {score}"
         if running := seen["running"]:
             title += f", now {running['game']} {running['white']} - {running['black']}"
         holds = ledger.holds(f"hall:{now.hall}")
@@ -234,7 +234,7 @@ class Dialog:
     def __init__(self, act: Act) -> None:
         """Ask for the fields of an act, then why."""
         self.act = act
-        fields = [found[1] for word in act.words if (found := _FIELD.fullmatch(word))]
+        fields = [match[1] for word in act.words if (match := _FIELD.fullmatch(word))]
         self._asked = [*fields, *([] if fields == ["command"] else ["reason"])]
         self._answers: dict[str, str] = {}
 
@@ -267,16 +267,16 @@ def dry(words: Sequence[str]) -> list[str] | None:
     """
     context = click.Context(commands.farm, info_name="farm")
     name = words[0] if words else ""
-    found: click.Command | None = None
+    command: click.Command | None = None
     for depth, word in enumerate(words):
-        group: Any = commands.farm if found is None else found
+        group: Any = commands.farm if command is None else command
         if not isinstance(group, click.Group):
             break
         inner = group.get_command(context, word)
         if inner is None:
             raise errors.UsageError(f"there is no command `farm {' '.join(words[: depth + 1])}`")
-        found = inner
-    if found is not None and any(one.name == "dry_run" for one in found.params):
+        command = inner
+    if command is not None and any(parameter.name == "dry_run" for parameter in command.params):
         return [*words, "--dry-run"]
     if name in LOOKS:
         return None
@@ -389,24 +389,24 @@ class Screen:
 
     async def _try(self, dialog: Dialog) -> None:
         try:
-            words = dialog.command(self._seen.season, self._by)
-            tried = await asyncio.to_thread(dry, words)
-            code, said = await asyncio.to_thread(run, words if tried is None else tried)
+            line_words = dialog.command(self._seen.season, self._by)
+            tried = await asyncio.to_thread(dry, line_words)
+            code, said = await asyncio.to_thread(run, line_words if tried is None else tried)
         except (errors.FarmError, ValueError) as error:
             self._leave(str(error))
         else:
-            line = f"farm {shlex.join(words)}\n{said}"
+            line = f"farm {shlex.join(line_words)}\n{said}"
             if tried is None or code:
                 self._leave(line)
             else:
-                self._ready, self._said = words, line
+                self._ready, self._said = line_words, line
         self._busy = False
         self._app.invalidate()
 
     def _do(self) -> None:
-        words = self._ready or []
+        line_words = self._ready or []
         self._busy = True
-        self._start(self._done(words))
+        self._start(self._done(line_words))
 
     async def _done(self, words: Sequence[str]) -> None:
         code, said = await asyncio.to_thread(run, words)
@@ -450,7 +450,7 @@ class Screen:
         return output.plain(self._seen.title + away)
 
     def _waits(self) -> str:
-        lines = [f" {at}  {one.text}" for at, one in enumerate(self._seen.waiting, start=1)]
+        lines = [f" {at}  {task.text}" for at, task in enumerate(self._seen.waiting, start=1)]
         return output.plain("\n".join(["WAITS FOR YOU", *(lines or [" nothing"])]))
 
     def _coming(self) -> str:
@@ -484,7 +484,7 @@ def _pane(
 
 def _shown_once(picture: Picture) -> None:
     console = common.console()
-    for line in (picture.title, *(f"waits: {one.text}" for one in picture.waiting)):
+    for line in (picture.title, *(f"waits: {task.text}" for task in picture.waiting)):
         console.print(line)
     for line in (*picture.games, *picture.acts):
         console.print(line)

@@ -27,11 +27,11 @@ def flags(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         named = season or common.several_open(ledger)
-    found = [flag.model_dump(mode="json") for flag in own_book.standing(chosen)]
+    standing_flags = [flag.model_dump(mode="json") for flag in own_book.standing(chosen)]
     if as_json:
-        common.print_json(found)
+        common.print_json(standing_flags)
         return
-    for flag in found:
+    for flag in standing_flags:
         games = ", ".join(f"{game} ({moves} moves)" for game, moves in flag["games"].items())
         click.echo(f"{flag['engine']} in {flag['event']}: no search out of the book in {games}")
         about = f"{flag['engine']} --event {flag['event']}"
@@ -40,7 +40,7 @@ def flags(season: str | None, *, as_json: bool) -> None:
             f"  farm engine disqualify {about} --reason WHY,"
             f" or farm engine dismiss {about} --reason WHY"
         )
-    if not found:
+    if not standing_flags:
         click.echo(f"{chosen.launched.id}: nobody is flagged")
 
 
@@ -59,8 +59,8 @@ def dismiss(engine: str, event: str, act: season_change.Act) -> None:
     Example: farm dismiss chiron --event l2 --reason "forced lines, its log shows a search"
     """
     done = act.change(lambda now: own_book.dismiss(now, event, engine, act.by, act.reason))
-    facts = {"engine": engine, "event": event}
-    act.report(done, facts, f"the flag of {engine} in {event} is dismissed")
+    report = {"engine": engine, "event": event}
+    act.report(done, report, f"the flag of {engine} in {event} is dismissed")
 
 
 @click.command()
@@ -100,5 +100,5 @@ def disqualify(
     act = act.seconded("disqualify", change)
     done = act.change(change, unoffered=True)
     ending = "nobody takes its seat" if substitute is None else substitutes.in_words(done.fact)
-    facts = {"engine": engine, "event": event, "substitute": substitute, "played": played}
-    act.report(done, facts, f"{engine} is disqualified in {event}: {ending}")
+    report = {"engine": engine, "event": event, "substitute": substitute, "played": played}
+    act.report(done, report, f"{engine} is disqualified in {event}: {ending}")

@@ -42,9 +42,9 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
     Example: farm doctor --only redis --json
     """
     with common.open_ledger() as ledger:
-        found = [*_farm(ledger), *_here(ledger)]
-        told = _report(ledger.now_ms(), report.only(found, only))
-    _print(told, as_json=as_json)
+        checked = [*_farm(ledger), *_here(ledger)]
+        summary = _report(ledger.now_ms(), report.only(checked, only))
+    _print(summary, as_json=as_json)
 
 
 @click.command()
@@ -64,19 +64,19 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
     with common.open_ledger() as ledger:
         state = common.choose_open(ledger, name)
         state.event(event)  # refused where there is none
-        found = [
+        checked = [
             *_farm(ledger),
             *farm.hall(ledger, state.hall),
             *_here(ledger),
             *_event(state, event),
         ]
-        told = _report(ledger.now_ms(), tuple(found), state.launched.id, event)
-        path, digest = report.keep(archive, told)
-        fact = {"season": told.season, "event": event, "sha256": digest}
-        fact["failed"] = ", ".join(f"{one.area} {one.name}" for one in told.failed)
+        summary = _report(ledger.now_ms(), tuple(checked), state.launched.id, event)
+        path, digest = report.keep(archive, summary)
+        fact = {"season": summary.season, "event": event, "sha256": digest}
+        fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
         draft = contract.Draft(report.PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
-    _print(told, as_json=as_json, path=path)
+    _print(summary, as_json=as_json, path=path)
 
 
 def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
@@ -114,15 +114,15 @@ def _report(
     )
 
 
-def _print(told: report.Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
+def _print(summary: report.Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
     if as_json:
-        common.print_json(told.model_dump(mode="json") | {"file": str(path) if path else None})
+        common.print_json(summary.model_dump(mode="json") | {"file": str(path) if path else None})
     else:
         table = rich.table.Table("area", "what", "", "found", "why; what to do")
-        for one in told.findings:
-            advice = one.why if one.status == "ok" else f"{one.why}\n→ {one.do}"
-            table.add_row(one.area, one.name, one.status, one.found, advice)
+        for finding in summary.findings:
+            advice = finding.why if finding.status == "ok" else f"{finding.why}\n→ {finding.do}"
+            table.add_row(finding.area, finding.name, finding.status, finding.found, advice)
         common.console().print(table)
-    if told.failed:
-        names = ", ".join(f"{one.area} {one.name}" for one in told.failed)
+    if summary.failed:
+        names = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
         raise errors.RefusedError(f"not ready: {names}")

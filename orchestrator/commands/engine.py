@@ -76,8 +76,8 @@ def _of_season(season: str | None) -> list[dict[str, Any]]:
 def _row(entry: model.EngineEntry) -> dict[str, Any]:
     """Return an entry as plain data, its name and id filled in."""
     spec = roster.spec(entry)
-    told = entry.model_dump(mode="json") | {"name": spec.name}
-    return {"engine": spec.id} | {key: value for key, value in told.items() if key != "id"}
+    fields = entry.model_dump(mode="json") | {"name": spec.name}
+    return {"engine": spec.id} | {key: value for key, value in fields.items() if key != "id"}
 
 
 def _dropped(entry: model.EngineEntry) -> str:
@@ -114,8 +114,8 @@ def _window(now: state.SeasonState, event: str, engine_id: str, now_ms: int) -> 
 
 def _version(pin: contract.EngineSpec) -> str:
     """Return what an event has pinned, by its version where that is no part of its name."""
-    known = pin.version in ("", *pin.name.split())
-    return pin.name if known else f"{pin.name} {pin.version}"
+    named_already = pin.version in ("", *pin.name.split())
+    return pin.name if named_already else f"{pin.name} {pin.version}"
 
 
 def _state(now: state.SeasonState, engine_id: str) -> str:
@@ -141,21 +141,21 @@ def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> N
     Example: farm engine show stockfish
     """
     rows = _of_file(file) if file else _of_season(season)
-    found = next((row for row in rows if row["engine"] == name), None)
-    if found is None:
-        known = ", ".join(row["engine"] for row in rows) or "none"
-        raise errors.RefusedError(f"there is no engine {name!r}; engines: {known}")
+    shown_row = next((row for row in rows if row["engine"] == name), None)
+    if shown_row is None:
+        engine_ids = ", ".join(row["engine"] for row in rows) or "none"
+        raise errors.RefusedError(f"there is no engine {name!r}; engines: {engine_ids}")
     if as_json:
-        common.print_json(found)
+        common.print_json(shown_row)
         return
-    for key, value in found.items():
+    for key, value in shown_row.items():
         if value not in (None, "", {}, [], False):
             click.echo(f"{key:>12}: {_words(value)}")
 
 
 def _words(value: Any) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{key} = {_words(one)}" for key, one in value.items())
+        return "; ".join(f"{key} = {_words(item)}" for key, item in value.items())
     if isinstance(value, list):
         return shlex.join(map(str, value))
     return str(value)
@@ -178,8 +178,8 @@ def import_(source: str, output: str | None, *, pin: bool) -> None:
     entries = _imported(source)
     for entry in entries:
         if entry.directory and not pathlib.Path(entry.directory).is_dir():
-            told = f"farm: {entry.name}: its directory {entry.directory} is not on this machine"
-            click.echo(told, err=True)
+            warning = f"farm: {entry.name}: its directory {entry.directory} is not on this machine"
+            click.echo(warning, err=True)
     text = engines_toml.text([rosters.pinned(entry) for entry in entries] if pin else entries)
     if output is None:
         click.echo(text, nl=False)
@@ -214,13 +214,15 @@ def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> mo
         raise errors.UsageError(f"{where}: found no command; allowed: a program")
     folder = _folder(configured.directory, source)
     program = folder / configured.command
-    words = [configured.command] if program.is_file() else shlex.split(configured.command)
-    sought = "/" in words[0] and not words[0].startswith("/")  # from a folder, not in the PATH
+    command_words = [configured.command] if program.is_file() else shlex.split(configured.command)
+    sought = "/" in command_words[0] and not command_words[0].startswith(
+        "/"
+    )  # from a folder, not in the PATH
     placed = dataclasses.replace(
         configured, directory=str(folder) if configured.directory or sought else ""
     )
     try:
-        entry = engines_toml.of_cutechess(placed, [*words, *configured.arguments])
+        entry = engines_toml.of_cutechess(placed, [*command_words, *configured.arguments])
     except ValueError as error:
         raise errors.UsageError(f"{where}: {error}") from error
     base = roster.id_of(entry) or "engine"

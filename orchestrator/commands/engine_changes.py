@@ -50,8 +50,8 @@ def update(name: str, event: str | None, file: str, act: season_change.Act, *, p
         lambda now, now_ms: engine_update.update(now, entry, event, now_ms, act.by, act.reason)
     )
     called = entry.name or name
-    told = called if entry.version in called else f"{called} {entry.version}"
-    sentence = f"{name} plays its next event as {told}"
+    as_name = called if entry.version in called else f"{called} {entry.version}"
+    sentence = f"{name} plays its next event as {as_name}"
     act.report(done, {"engine": name, "version": entry.version}, sentence)
 
 
@@ -99,7 +99,7 @@ def deadline(event: str, moment: str, engine: str, act: season_change.Act) -> No
 
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
-    told = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
+    until = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
     moved = "; its gate opens then, no earlier" if len(done.drafts) > 1 else ""
-    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {told}{moved}"
+    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {until}{moved}"
     act.report(done, {"event": event, "engine": engine, "at_ms": at_ms}, sentence)

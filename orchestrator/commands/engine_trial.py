@@ -197,5 +197,5 @@ def _sentence(game: dict[str, Any]) -> str:
     players = f"{game['white']} - {game['black']}"
     why = f"{game['details']}{': ' + game['note'] if game['note'] else ''}"
     lines = game["stderr"].strip().splitlines()[-STDERR_LINES:]
-    told = "".join(f"\n  stderr: {line}" for line in lines)
-    return f"{game['game']}: {players} {game['result']} ({why}, {game['plies']} plies){told}"
+    stderr = "".join(f"\n  stderr: {line}" for line in lines)
+    return f"{game['game']}: {players} {game['result']} ({why}, {game['plies']} plies){stderr}"

@@ -47,9 +47,9 @@ def evidence(
     order = case.record.order
     target.mkdir(parents=True, exist_ok=True)
     written = {}
-    for one in [engine] if engine else [order.white.id, order.black.id]:
-        path = target / f"{name}.{game}.{one}.tar.gz"
-        packed = packs.members(case, case.side(one))
+    for engine_id in [engine] if engine else [order.white.id, order.black.id]:
+        path = target / f"{name}.{game}.{engine_id}.tar.gz"
+        packed = packs.members(case, case.side(engine_id))
         written[str(path)] = packs.write(path, packed, case.record.ended_ms)
     sentence = "\n".join(f"{path}: {len(names)} files" for path, names in written.items())
     common.report(as_json, {"season": name, "game": game, "packs": written}, sentence)

@@ -68,8 +68,8 @@ def export_site(
         raise errors.HostError(f"{folder} cannot be written: {error}") from error
     state = made.season.state
     games = sum(event.tally.games for event in state.events.values())
-    told = {"season": state.launched.id, "games": games, "replays": replayed}
-    _say(state.launched.season.name, told, folder, as_json=as_json)
+    summary = {"season": state.launched.id, "games": games, "replays": replayed}
+    _say(state.launched.season.name, summary, folder, as_json=as_json)
 
 
 def _export_match(
@@ -80,8 +80,8 @@ def _export_match(
 
     beside = journal.with_suffix("")
     made = site.MatchSite(journal, pgn or (beside if beside.is_file() else None), folder)
-    told = {"season": "match", "games": made.games, "replays": made.write(_tell)}
-    _say(made.name, told, folder, as_json=as_json)
+    summary = {"season": "match", "games": made.games, "replays": made.write(_tell)}
+    _say(made.name, summary, folder, as_json=as_json)
 
 
 def _say(name: str, told: dict[str, object], folder: pathlib.Path, *, as_json: bool) -> None:
@@ -99,9 +99,9 @@ def _journal(season: str, archive: pathlib.Path) -> pathlib.Path:
     named = pathlib.Path(season)
     if named.is_file():
         return named
-    known = [name for name in archives.journals(archive) if name != "farm"]
-    if season not in known:
-        there = ", ".join(known) or "none"
+    seasons = [name for name in archives.journals(archive) if name != "farm"]
+    if season not in seasons:
+        there = ", ".join(seasons) or "none"
         raise errors.UsageError(
             f"there is no season {season!r} in {archive}; there: {there}"
             " (--archive names another archive)"

@@ -46,13 +46,13 @@ def exporter(
     logs.configure()
     with common.open_ledger() as ledger:
         made = collector.FarmCollector(ledger, archive, feeds, outbox)
-        told = prometheus_client.CollectorRegistry()
-        told.register(made)
+        registry = prometheus_client.CollectorRegistry()
+        registry.register(made)
         if once:
-            click.echo(prometheus_client.generate_latest(told).decode(), nl=False)
+            click.echo(prometheus_client.generate_latest(registry).decode(), nl=False)
             return
         services.shorten_pauses()
-        _serve(told, host, port)
+        _serve(registry, host, port)
 
 
 def _outbox() -> pathlib.Path:

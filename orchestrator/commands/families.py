@@ -84,7 +84,7 @@ _SHOWN: Final = re.compile(
 
 def said_now(text: str) -> str:
     """Return a help text with its commands by the names of their families."""
-    return _SHOWN.sub(lambda found: f"{found[1]}farm {ALIASES[found[2]].strip()}", text)
+    return _SHOWN.sub(lambda match: f"{match[1]}farm {ALIASES[match[2]].strip()}", text)
 
 
 def renew(command: click.Command) -> None:
@@ -125,16 +125,16 @@ class FamilyGroup(click.Group):
         return None if base is None else base.get_command(ctx, cmd_name)
 
     def _base(self, ctx: click.Context) -> click.Group | None:  # noqa: ARG002 - as its callers
-        found = self._farm.registered(self._family.base) if self._family.base else None
-        return found if isinstance(found, click.Group) else None
+        base = self._farm.registered(self._family.base) if self._family.base else None
+        return base if isinstance(base, click.Group) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with a line of help each; only those of a group below are loaded."""
         rows = []
         for word in self.list_commands(ctx):
             name = self._family.verbs.get(word)
-            found = self.get_command(ctx, word) if name is None else self._farm.outline(ctx, name)
-            rows.append((word, "" if found is None else found.get_short_help_str(60)))
+            command = self.get_command(ctx, word) if name is None else self._farm.outline(ctx, name)
+            rows.append((word, "" if command is None else command.get_short_help_str(60)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

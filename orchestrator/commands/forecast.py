@@ -58,18 +58,18 @@ def forecast(
     """
     state = _state(what, seed)
     if event is not None and event not in state.events:
-        known = ", ".join(state.events)
-        raise errors.UsageError(f"--event: found {event!r}; allowed: {known}")
+        event_ids = ", ".join(state.events)
+        raise errors.UsageError(f"--event: found {event!r}; allowed: {event_ids}")
     asked = forecasts.Forecast(state, seed, rating_error)
     with _progress(runs, quiet=as_json) as done:
         odds = forecasts.forecast(asked, runs, processes, done)
-    facts = forecasts.facts(asked, odds, time.time_ns() // 1_000_000)
+    report = forecasts.facts(asked, odds, time.time_ns() // 1_000_000)
     if event is not None:
-        facts["events"] = [one for one in facts["events"] if one["id"] == event]
+        report["events"] = [simulated for simulated in report["events"] if simulated["id"] == event]
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
     else:
-        _show(state, facts)
+        _show(state, report)
 
 
 def _state(what: str | None, seed: int) -> season_state.SeasonState:
@@ -107,8 +107,8 @@ def _show(state: season_state.SeasonState, facts: Mapping[str, Any]) -> None:
     for event in facts["events"]:
         console.print(_table(state, event))
     title = ", ".join(
-        f"{views.name(state, one['engine'])} {_percent(one['chance'])}"
-        for one in facts["champion"][:5]
+        f"{views.name(state, candidate['engine'])} {_percent(candidate['chance'])}"
+        for candidate in facts["champion"][:5]
     )
     console.print(f"Champion: {title}")
     end = facts["end_ms"]

@@ -52,29 +52,39 @@ def fsck(
             stack.enter_context(archives.sole_writer(archive))
         names = [season] if season else _names(ledger, archive)
         seasons = [findings.Season(name, ledger, archive, halls, feeds) for name in names]
-        told = [one for each in seasons for one in checks.check(each, wanted, repair=repair)]
-    _report(names, told, as_json=as_json)
-    ctx.exit(errors.LedgerDamagedError.exit_code if any(not one.repaired for one in told) else 0)
+        all_checked = [
+            checked for each in seasons for checked in checks.check(each, wanted, repair=repair)
+        ]
+    _report(names, all_checked, as_json=as_json)
+    ctx.exit(
+        errors.LedgerDamagedError.exit_code
+        if any(not checked.repaired for checked in all_checked)
+        else 0
+    )
 
 
 def _names(ledger: api.Ledger, root: pathlib.Path) -> list[str]:
-    known = list(ledger.seasons())
-    found = (path.parent.name for path in root.glob("*/journal.jsonl"))
-    return [*known, *sorted(set(found) - set(known) - {api.FARM})]
+    launched = list(ledger.seasons())
+    on_disk = (path.parent.name for path in root.glob("*/journal.jsonl"))
+    return [*launched, *sorted(set(on_disk) - set(launched) - {api.FARM})]
 
 
 def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: bool) -> None:
     if as_json:
-        common.print_json({"seasons": list(names), "findings": [one.facts() for one in told]})
+        common.print_json(
+            {"seasons": list(names), "findings": [checked.facts() for checked in told]}
+        )
         return
     if not told:
         seasons = "1 season" if len(names) == 1 else f"{len(names)} seasons"
         click.echo(f"{seasons}: journal, archive and feeds agree")
         return
     table = rich.table.Table("season", "checker", "place", "problem", "")
-    for one in told:
-        place = one.finding.place
-        table.add_row(one.season, one.checker, place, one.finding.problem, _word(one))
+    for checked in told:
+        where = checked.finding.place
+        table.add_row(
+            checked.season, checked.checker, where, checked.finding.problem, _word(checked)
+        )
     common.console().print(table)
 
 

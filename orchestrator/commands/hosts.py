@@ -29,16 +29,20 @@ def list_(*, as_json: bool) -> None:
     from orchestrator.ledger import vitals  # noqa: PLC0415 - keeps other commands light
 
     with common.open_ledger() as ledger:
-        told, now_ms = vitals.read(ledger), ledger.now_ms()
+        heartbeats, now_ms = vitals.read(ledger), ledger.now_ms()
     if as_json:
-        common.print_json({host: one.model_dump(mode="json") for host, one in told.items()})
+        common.print_json(
+            {host: heartbeat.model_dump(mode="json") for host, heartbeat in heartbeats.items()}
+        )
         return
     table = rich.table.Table("host", "role", "hall", "version", "silent", "governor", "quiet")
-    for host, one in sorted(told.items()):
-        quiet = {True: "yes", False: "NO", None: "unknown"}[one.quiet]
-        silent = f"{(now_ms - one.at_ms) / 1000:.0f} s"
-        governor = one.governor or "unknown"
-        table.add_row(host, one.role, one.hall, one.version, silent, governor, quiet)
+    for host, heartbeat in sorted(heartbeats.items()):
+        quiet = {True: "yes", False: "NO", None: "unknown"}[heartbeat.quiet]
+        silent = f"{(now_ms - heartbeat.at_ms) / 1000:.0f} s"
+        governor = heartbeat.governor or "unknown"
+        table.add_row(
+            host, heartbeat.role, heartbeat.hall, heartbeat.version, silent, governor, quiet
+        )
     common.console().print(table)
 
 
@@ -51,11 +55,11 @@ def forget(host: str, *, as_json: bool) -> None:
     Example: farm hosts forget old-server
     """
     with common.open_ledger() as ledger:
-        known = ledger.vitals()
-        if host not in known:
-            names = ", ".join(sorted(known)) or "none"
+        heartbeats = ledger.vitals()
+        if host not in heartbeats:
+            names = ", ".join(sorted(heartbeats)) or "none"
             raise errors.RefusedError(f"no host {host!r} has told of itself; there are: {names}")
         ledger.forget_host(host)
-    facts: dict[str, Any] = {"host": host}
+    report: dict[str, Any] = {"host": host}
     again = "If it is still running, it will reappear with its next heartbeat."
-    common.report(as_json, facts, f"{host} removed. {again}")
+    common.report(as_json, report, f"{host} removed. {again}")

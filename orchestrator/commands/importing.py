@@ -46,21 +46,21 @@ def import_(
     recorded, sha256 = _read(pgn)
     called = dict(_name(text) for text in names)
     source = import_games.Source(pgn.name, sha256, act.reason, act.by, called)
-    found: list[import_games.Plan] = []
+    plans: list[import_games.Plan] = []
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
         disqualification.require_still(now)
-        found.append(import_games.plan(now, recorded, source, now_ms))
+        plans.append(import_games.plan(now, recorded, source, now_ms))
         if not act.dry_run:
-            _refuse(found[-1], insist=insist)
-        return found[-1].drafts
+            _refuse(plans[-1], insist=insist)
+        return plans[-1].drafts
 
     def settled(now: state.SeasonState) -> Sequence[api.Effect]:
         """Return that no hall may tell these results any more: one may still have such a game."""
-        return [api.Settle(now.launched.id, game) for game in found[-1].games]
+        return [api.Settle(now.launched.id, game) for game in plans[-1].games]
 
     done = act.change_at(change, settled, unoffered=True)
-    _show(done.before, found[-1], source, len(recorded), act)
+    _show(done.before, plans[-1], source, len(recorded), act)
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
@@ -72,10 +72,10 @@ def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
 
 
 def _name(text: str) -> tuple[str, str]:
-    told, equals, engine = text.rpartition("=")
+    name, equals, engine = text.rpartition("=")
     if not equals:
         raise errors.UsageError(f"--engine {text!r}: allowed is NAME=ID, such as 'SF 10=sf'")
-    return told, engine
+    return name, engine
 
 
 def _refuse(plan: import_games.Plan, *, insist: bool) -> None:
@@ -94,7 +94,7 @@ def _show(
     act: season_change.Act,
 ) -> None:
     kinds = [draft.kind for draft in plan.drafts]
-    facts: dict[str, Any] = {
+    report: dict[str, Any] = {
         "season": before.launched.id,
         "file": source.file,
         "sha256": source.sha256,
@@ -104,7 +104,7 @@ def _show(
         "follows": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds[1:])},
     }
     if act.as_json:
-        common.print_json(facts)
+        common.print_json(report)
         return
     common.console().print(_table(plan))
     good = sum(not line.problem for line in plan.lines)

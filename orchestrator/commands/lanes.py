@@ -22,19 +22,19 @@ def lanes(close: str | None, *, as_json: bool) -> None:
     Example: farm lanes --close hall-1.b
     """
     with common.open_ledger() as ledger:
-        known = lane_store.RedisLanes(ledger.server)
+        ledger_lanes = lane_store.RedisLanes(ledger.server)
         if close is not None:
-            _close(ledger, known, close)
-        rows, matches = _lanes(ledger, known), _matches(known)
+            _close(ledger, ledger_lanes, close)
+        rows, matches = _lanes(ledger, ledger_lanes), _matches(ledger_lanes)
     if as_json:
         common.print_json({"lanes": rows, "matches": matches})
         return
     table = rich.table.Table("lane", "host", "cores", "MB", "GPUs", "NUMA", "nps", "plays")
     for row in rows:
-        facts = (row["memory_mb"], row["gpus"], row["node"], row["nps"])
+        figures = (row["memory_mb"], row["gpus"], row["node"], row["nps"])
         cores = ",".join(map(str, row["cpus"]))
         plays = f"{row['match']} {row['game']}" if row["match"] else ""
-        table.add_row(f"{row['hall']}.{row['lane']}", row["host"], cores, *map(str, facts), plays)
+        table.add_row(f"{row['hall']}.{row['lane']}", row["host"], cores, *map(str, figures), plays)
     common.console().print(table)
     for match in matches:
         click.echo(
@@ -50,7 +50,11 @@ def lanes(close: str | None, *, as_json: bool) -> None:
 def _close(ledger: store.RedisLedger, known: lane_store.RedisLanes, place: str) -> None:
     hall, _, name = place.rpartition(".")
     if name not in {lane.name for lane in known.lanes_of(hall)}:
-        every = [f"{one}.{lane.name}" for one in ledger.halls() for lane in known.lanes_of(one)]
+        every = [
+            f"{hall_name}.{lane.name}"
+            for hall_name in ledger.halls()
+            for lane in known.lanes_of(hall_name)
+        ]
         raise errors.RefusedError(f"no lane {place!r}; lanes: {', '.join(every) or 'none'}")
     known.close_lane(hall, name)
 
@@ -60,13 +64,13 @@ def _lanes(ledger: store.RedisLedger, known: lane_store.RedisLanes) -> list[dict
     for hall in ledger.halls():
         leases = {lease.lane: lease for lease in known.leases(hall)}
         for lane in known.lanes_of(hall):
-            facts: dict[str, Any] = lane.facts()
-            facts["lane"] = facts.pop("name")
+            fields: dict[str, Any] = lane.facts()
+            fields["lane"] = fields.pop("name")
             lease = leases.get(lane.name)
             plays = (
                 {"match": lease.match, "game": lease.game} if lease else {"match": "", "game": 0}
             )
-            rows.append(facts | plays)
+            rows.append(fields | plays)
     return rows
 
 
@@ -100,11 +104,11 @@ def set_aside(match: str, host: str, by: str, reason: str, *, dry_run: bool, as_
     spec, _ = sprt_match.load(directory)
     folded = sprt_match.folded(directory, spec)
     with common.open_ledger() as ledger:
-        known = lane_store.RedisLanes(ledger.server)
+        ledger_lanes = lane_store.RedisLanes(ledger.server)
         games = folded.of_host(host)
         if not dry_run:
             who = common.author(ledger, by)
-            sprt_match.set_aside(known, match, folded, host, who, reason)
-    facts = {"match": match, "host": host, "games": games, "dry_run": dry_run}
+            sprt_match.set_aside(ledger_lanes, match, folded, host, who, reason)
+    report = {"match": match, "host": host, "games": games, "dry_run": dry_run}
     would = "would be" if dry_run else "are"
-    common.report(as_json, facts, f"{len(games)} results of {host} {would} set aside")
+    common.report(as_json, report, f"{len(games)} results of {host} {would} set aside")

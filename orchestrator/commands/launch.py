@@ -130,9 +130,9 @@ def launch(
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
     warned = programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     programs.warn(warned)
-    facts = _facts(loaded, chosen, hall, secret)
-    facts |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}
-    common.report(as_json, facts, _sentence(facts))
+    report = _facts(loaded, chosen, hall, secret)
+    report |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}
+    common.report(as_json, report, _sentence(report))
 
 
 def _facts(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:

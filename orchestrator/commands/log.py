@@ -22,18 +22,18 @@ def log(season: str | None, *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
-        found = list(audit_log.acts(common.journal(ledger, chosen.launched.id)))
+        listed = list(audit_log.acts(common.journal(ledger, chosen.launched.id)))
     if as_json:
-        common.print_json(found)
+        common.print_json(listed)
         return
     table = rich.table.Table(title=f"Acts in {chosen.launched.id}", title_justify="left")
     for head in ("When", "Who", "What", "About", "Why"):
         table.add_column(head)
-    for act in found:
+    for act in listed:
         when = tables.moment(act["at_ms"])
         table.add_row(when, act["name"], _what(act), _about(act), act["reason"])
     common.console().print(table)
-    if len(found) == 1:
+    if len(listed) == 1:
         click.echo(f"{chosen.launched.id}: nobody has done anything to it since the launch")
 
 
@@ -51,14 +51,14 @@ def _what(act: dict[str, Any]) -> str:
 
 
 def _about(act: dict[str, Any]) -> str:
-    told = []
+    fields = []
     for key, value in act["about"].items():
         if key.endswith("_ms"):
-            told.append(tables.moment(value))
+            fields.append(tables.moment(value))
         else:
             text = ", ".join(value) if isinstance(value, list) else _name(value)
-            told.append(f"{key.replace('_', ' ')} {text}")
-    return "; ".join(told)
+            fields.append(f"{key.replace('_', ' ')} {text}")
+    return "; ".join(fields)
 
 
 def _name(value: Any) -> str:

@@ -157,13 +157,13 @@ def _from_line(
 def _with_units(control: contract.TimeControl) -> str:
     """Write a time control so that a season file reads it without doubt: ``10s+100ms``."""
     limits = {"nodes": control.nodes, "depth": control.depth}
-    words = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+    parts = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
     if control.move_ms is not None:
-        words.insert(0, f"{control.move_ms}ms/move")
+        parts.insert(0, f"{control.move_ms}ms/move")
     elif control.base_ms:
         period = f"{control.moves}/" if control.moves else ""
-        words.insert(0, f"{period}{_span(control.base_ms)}+{_span(control.increment_ms)}")
-    return " ".join(words)
+        parts.insert(0, f"{period}{_span(control.base_ms)}+{_span(control.increment_ms)}")
+    return " ".join(parts)
 
 
 def _span(ms: int) -> str:
@@ -177,27 +177,27 @@ def _refuse_taken(file: pathlib.Path) -> None:
 
 def _write(file: pathlib.Path, answers: Answers, *, as_json: bool) -> None:
     """Write and check the season file, and say what it is and what to do with it."""
-    place = file.parent / "books" / data.BALANCED.name
-    book_is_new = not place.exists()
-    place.parent.mkdir(parents=True, exist_ok=True)
+    book_path = file.parent / "books" / data.BALANCED.name
+    book_is_new = not book_path.exists()
+    book_path.parent.mkdir(parents=True, exist_ok=True)
     if book_is_new:
-        files.write(place, data.BALANCED.read_bytes())
+        files.write(book_path, data.BALANCED.read_bytes())
     files.write(file, text(file, answers).encode())
     try:
         loaded = load.load(file)
     except errors.FarmError:
         file.unlink()
         if book_is_new:
-            place.unlink()
+            book_path.unlink()
         raise
-    facts = describe.explain(loaded) | {"file": str(file), "book": str(place)}
-    facts["warnings"] += programs.warnings(loaded.engines)
+    report = describe.explain(loaded) | {"file": str(file), "book": str(book_path)}
+    report["warnings"] += programs.warnings(loaded.engines)
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
         return
-    for line in describe.sentences(facts):
+    for line in describe.sentences(report):
         click.echo(line)
-    click.echo(f"\nWritten: {file}, {place}. Look at it, change it, then:")
+    click.echo(f"\nWritten: {file}, {book_path}. Look at it, change it, then:")
     click.echo(f"  farm season check {file}")
     click.echo(f"  farm up --launch {file} --until-finished")
 

@@ -54,10 +54,10 @@ def run(path: pathlib.Path | None, *, once: bool) -> None:
 
     logs.configure()
     usual, kept = runner.paths(common.data_directory())
-    told = settings.load(path or usual)
+    notify_settings = settings.load(path or usual)
     ended = services.until_ended()
     with common.open_ledger() as ledger:
-        made = runner.Runner(ledger, told, outbox.Outbox(kept))
+        made = runner.Runner(ledger, notify_settings, outbox.Outbox(kept))
         if once:
             made.once()
         else:
@@ -76,12 +76,12 @@ def list_(*, as_json: bool) -> None:
     _, kept = runner.paths(common.data_directory())
     waiting = list(outbox.Outbox(kept).waiting.values())
     if as_json:
-        common.print_json([one.model_dump(mode="json") for one in waiting])
+        common.print_json([notice.model_dump(mode="json") for notice in waiting])
         return
     table = rich.table.Table("notice", "what", "told by", "failed", title="Notices that wait")
-    for one in waiting:
-        told, failed = ", ".join(one.sent_ms), "; ".join(one.failed.values())
-        table.add_row(one.id, one.kind.value, told, failed)
+    for notice in waiting:
+        sent, failed = ", ".join(notice.sent_ms), "; ".join(notice.failed.values())
+        table.add_row(notice.id, notice.kind.value, sent, failed)
     common.console().print(table)
 
 
@@ -97,8 +97,8 @@ def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     from orchestrator.notify import outbox, runner  # noqa: PLC0415 - likewise
 
     _, kept = runner.paths(common.data_directory())
-    if kept.exists() and notice not in (known := outbox.Outbox(kept).waiting):
-        names = ", ".join(known) or "none"
+    if kept.exists() and notice not in (waiting := outbox.Outbox(kept).waiting):
+        names = ", ".join(waiting) or "none"
         raise errors.RefusedError(f"no notice {notice!r} waits; there are: {names}")
     fact = contract.Draft(runner.ACKNOWLEDGED, {"notice": notice, "name": by, "reason": reason})
     if not dry_run:
@@ -117,11 +117,11 @@ def test(path: pathlib.Path | None, *, as_json: bool) -> None:
     """
     from orchestrator.notify import channels, notices, runner, settings  # noqa: PLC0415 - likewise
 
-    told = settings.load(path or runner.paths(common.data_directory())[0])
-    facts = {"season_name": "Trial", "event": "no event", "best": "this is a trial notice"}
-    trial = notices.Notice("trial", notices.Kind.EVENT_OVER, 0, "trial", facts)
+    notify_settings = settings.load(path or runner.paths(common.data_directory())[0])
+    fields = {"season_name": "Trial", "event": "no event", "best": "this is a trial notice"}
+    trial = notices.Notice("trial", notices.Kind.EVENT_OVER, 0, "trial", fields)
     text = ("Tournament Farm: trial notice", "It works.\n")
-    _told(channels.send_to_all(told.channel, trial, *text), as_json=as_json)
+    _told(channels.send_to_all(notify_settings.channel, trial, *text), as_json=as_json)
 
 
 @notify.command()
@@ -147,12 +147,12 @@ def failed(service: str, path: pathlib.Path | None, *, as_json: bool) -> None:
     if not path.exists():
         common.report(as_json, {}, f"{service} has failed; {path} is not there: nobody is told")
         return
-    told = settings.load(path)
-    facts = {"service": service, "host": socket.gethostname()}
+    notify_settings = settings.load(path)
+    fields = {"service": service, "host": socket.gethostname()}
     name = f"{service}:{time.time_ns()}"
-    notice = notices.Notice(name, notices.Kind.SERVICE_FAILED, 0, f"service:{service}", facts)
-    wanted = [channel for channel in told.channel if channel.wants(notice)]
-    text = templates.render(notice, told.templates)
+    notice = notices.Notice(name, notices.Kind.SERVICE_FAILED, 0, f"service:{service}", fields)
+    wanted = [channel for channel in notify_settings.channel if channel.wants(notice)]
+    text = templates.render(notice, notify_settings.templates)
     _told(channels.send_to_all(wanted, notice, *text), as_json=as_json)
 
 

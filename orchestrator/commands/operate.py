@@ -47,8 +47,8 @@ def _plan_pause(at: str, act: season_change.Act) -> None:
 
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
-    told = f"{done.before.launched.id} pauses at {tables.moment(at_ms)}"
-    act.report(done, {"pauses_at_ms": at_ms}, f"{told}; `farm season resume` takes it back")
+    pauses = f"{done.before.launched.id} pauses at {tables.moment(at_ms)}"
+    act.report(done, {"pauses_at_ms": at_ms}, f"{pauses}; `farm season resume` takes it back")
 
 
 @click.command()
@@ -103,8 +103,8 @@ def abort(then: entries.Then | None, act: season_change.Act) -> None:
     )
     running = done.before.running
     assert running is not None  # operations.abort refuses otherwise
-    facts = {"game": running.game, "attempt": running.attempt}
-    act.report(done, facts, f"the running attempt at {running.game} will end")
+    report = {"game": running.game, "attempt": running.attempt}
+    act.report(done, report, f"the running attempt at {running.game} will end")
 
 
 def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
@@ -124,15 +124,15 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     with common.open_ledger() as ledger:
         worker = ledger.worker(hall)
         if not worker:
-            known = ", ".join(ledger.halls()) or "none"
-            raise errors.RefusedError(f"no worker has opened hall {hall!r}; halls: {known}")
-        facts = {"hall": hall, "worker": worker, "dry_run": dry_run}
+            halls = ", ".join(ledger.halls()) or "none"
+            raise errors.RefusedError(f"no worker has opened hall {hall!r}; halls: {halls}")
+        report = {"hall": hall, "worker": worker, "dry_run": dry_run}
         if not dry_run:
             why = reason or f"drained by {by}"
             draft = contract.Draft("drained", {"hall": hall, "worker": worker, "reason": why})
             effects = [api.Drain(hall, worker, why)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    common.report(as_json, facts, f"{worker} ends after its game; {hall} then stands still")
+    common.report(as_json, report, f"{worker} ends after its game; {hall} then stands still")
 
 
 @click.command()
@@ -154,14 +154,14 @@ def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
                 f"the last worker of {hall} is not drained: there is nothing to take back; one that"
                 f" has ended is started on its host (`systemctl start farm-hall@{hall}`)"
             )
-        facts = {"hall": hall, "worker": worker, "dry_run": dry_run}
+        report = {"hall": hall, "worker": worker, "dry_run": dry_run}
         if not dry_run:
             draft = contract.Draft("undrained", {"hall": hall, "worker": worker, "reason": reason})
             effects = [api.Undrain(hall, worker)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
     common.report(
         as_json,
-        facts,
+        report,
         f"{worker} goes on; if it has ended, start it again on its host"
         f" (`systemctl start farm-hall@{hall}`)",
     )
@@ -179,12 +179,12 @@ def release_hall(hall: str, by: str, reason: str, *, dry_run: bool, as_json: boo
     with common.open_ledger() as ledger:
         holds = ledger.holds(f"hall:{hall}")
         if SICK not in holds:
-            known = ", ".join(ledger.halls()) or "none"
-            raise errors.RefusedError(f"hall {hall!r} is not held; halls: {known}")
+            halls = ", ".join(ledger.halls()) or "none"
+            raise errors.RefusedError(f"hall {hall!r} is not held; halls: {halls}")
         if not dry_run:
             fact = {"hall": hall, "held": holds[SICK], "reason": reason}
             effects = [api.Release(f"hall:{hall}", SICK)]
             draft = contract.Draft("hall_released", fact)
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    facts = {"hall": hall, "held": holds[SICK], "released": not dry_run, "dry_run": dry_run}
-    common.report(as_json, facts, f"{hall} may play again (it was held: {holds[SICK]})")
+    report = {"hall": hall, "held": holds[SICK], "released": not dry_run, "dry_run": dry_run}
+    common.report(as_json, report, f"{hall} may play again (it was held: {holds[SICK]})")

@@ -31,28 +31,31 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         named = season or common.several_open(ledger)
-    asked = [one.model_dump(mode="json") for one in season_decisions.outstanding(chosen)]
+    asked = [needed.model_dump(mode="json") for needed in season_decisions.outstanding(chosen)]
     interrupted = interruption.outstanding(chosen)
     if as_json:
-        told = [{"decision": one, "choose": list(interruption.ANSWERS)} for one in interrupted]
-        common.print_json([*asked, *told])
+        questions = [
+            {"decision": game_question, "choose": list(interruption.ANSWERS)}
+            for game_question in interrupted
+        ]
+        common.print_json([*asked, *questions])
         return
     rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
     for question in interrupted:
         click.echo(f"{question}: no tablebase has the position")
         click.echo(f"  choose one of {', '.join(interruption.ANSWERS)}")
         click.echo(f"  farm season decide {question} --choose ANSWER {rest}")
-    for one in asked:
-        level = ", ".join(one["engines"])
-        if one["to"]:
-            click.echo(f"{one['decision']}: {one['about']}")
+    for needed in asked:
+        level = ", ".join(needed["engines"])
+        if needed["to"]:
+            click.echo(f"{needed['decision']}: {needed['about']}")
             click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
-            click.echo(f"  farm season decide {one['decision']} --choose ENGINE {rest}")
+            click.echo(f"  farm season decide {needed['decision']} --choose ENGINE {rest}")
             continue
-        click.echo(f"{one['decision']}: level are {level} ({one['about']})")
-        click.echo(f"  choose {one['choose']} of {level}, best first")
-        names = ",".join(["ENGINE"] * one["choose"])  # nothing that could be pasted unread
-        click.echo(f"  farm season decide {one['decision']} --choose {names} {rest}")
+        click.echo(f"{needed['decision']}: level are {level} ({needed['about']})")
+        click.echo(f"  choose {needed['choose']} of {level}, best first")
+        names = ",".join(["ENGINE"] * needed["choose"])  # nothing that could be pasted unread
+        click.echo(f"  farm season decide {needed['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
 
@@ -73,8 +76,8 @@ def decide(decision: str, chosen: str, act: season_change.Act) -> None:
     done = act.change(
         lambda now: season_decisions.decide(now, decision, engines, act.by, act.reason)
     )
-    facts = {"decision": decision, "choose": engines}
-    act.report(done, facts, f"{decision}: {', '.join(engines)}")
+    report = {"decision": decision, "choose": engines}
+    act.report(done, report, f"{decision}: {', '.join(engines)}")
 
 
 def _decide_interruption(question: str, choice: str, act: season_change.Act) -> None:

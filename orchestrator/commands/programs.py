@@ -28,22 +28,22 @@ def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
     here = [spec for spec in engines if not spec.box]
     programs = [f"{spec.id} ({spec.command[0]})" for spec in here if not _runs(spec)]
     networks = [f"{spec.id} ({spec.network})" for spec in here if not _reads(spec)]
-    told = []
+    texts = []
     if programs:
         what = f"no program on this machine, or none that can be executed: {_named(programs)}"
         held = "their games do not start and the season is held"
-        told.append(f"{what}; if it is the hall, {held}")
+        texts.append(f"{what}; if it is the hall, {held}")
     if networks:
         what = f"no network file on this machine: {_named(networks)}"
         unpinned = "no game pins it, and with a checksum none starts"
-        told.append(f"{what}; if it is the hall, {unpinned}")
-    return told
+        texts.append(f"{what}; if it is the hall, {unpinned}")
+    return texts
 
 
 def warn(told: Sequence[str]) -> None:
     """Write warnings to standard error, for people and beside what programs read."""
-    for one in told:
-        click.secho(f"Warning: {one}", err=True, fg="yellow", bold=True)
+    for warning in told:
+        click.secho(f"Warning: {warning}", err=True, fg="yellow", bold=True)
 
 
 def _named(missing: Sequence[str]) -> str:

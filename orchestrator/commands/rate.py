@@ -92,27 +92,27 @@ def show(
     if not len(counted.white):
         raise errors.UsageError("no game with a result was read: nothing can be rated")
     rated = ordo.rate(counted, settings(model, families))
-    known = error_bars.of(rated, model["runs"])
+    spread = error_bars.of(rated, model["runs"])
     if as_json:
-        output.print_json(lists.facts(known))
+        output.print_json(lists.facts(spread))
     elif model["as_csv"]:
-        click.echo(output.plain(lists.as_csv(lists.rows(known))), nl=False)
+        click.echo(output.plain(lists.as_csv(lists.rows(spread))), nl=False)
     elif model["as_ordo"]:
-        click.echo(output.plain(lists.as_ordo(known)), nl=False)
+        click.echo(output.plain(lists.as_ordo(spread)), nl=False)
     else:
         from orchestrator.commands import ratingtables  # noqa: PLC0415 - rich is slow to load
 
-        ratingtables.show(known, games.unfinished())
+        ratingtables.show(spread, games.unfinished())
         if model["los"]:
-            ratingtables.show_superiority(known)
+            ratingtables.show_superiority(spread)
 
 
 def settings(model: Mapping[str, Any], families: Mapping[str, str]) -> ordo.Settings:
     """Return what the options ask of the model; raise ``UsageError`` for contradictions."""
     for estimate, value in (("white_advantage", "white_value"), ("draw_rate", "draw_value")):
         if model[estimate] and model[value] is not None:
-            found = f"--{estimate.replace('_', '-')} and --{value.replace('_', '-')}"
-            raise errors.UsageError(f"{found}: estimate it or give it, not both")
+            both = f"--{estimate.replace('_', '-')} and --{value.replace('_', '-')}"
+            raise errors.UsageError(f"{both}: estimate it or give it, not both")
     if (model["anchor"] is None) != (model["at"] is None):
         raise errors.UsageError("--anchor NAME and --at R go together; one of them is missing")
     name = model["anchor"]
@@ -143,7 +143,9 @@ def families_of(path: pathlib.Path | None) -> dict[str, str]:
         raise errors.UsageError(f"--families {path}: {error}; allowed: {allowed}") from None
     named: dict[str, str] = {}
     for family, versions in listed.items():
-        if not isinstance(versions, list) or not all(isinstance(one, str) for one in versions):
+        if not isinstance(versions, list) or not all(
+            isinstance(member, str) for member in versions
+        ):
             raise errors.UsageError(
                 f"--families {path}: found {family} = {versions!r}; allowed: {allowed}"
             )
@@ -158,13 +160,13 @@ def families_of(path: pathlib.Path | None) -> dict[str, str]:
 
 def files(archives: Iterable[pathlib.Path]) -> list[pathlib.Path]:
     """Return the archives, those of folders among them; raise ``UsageError``."""
-    found: list[pathlib.Path] = []
+    archive_files: list[pathlib.Path] = []
     for path in archives:
         if path.is_dir():
             inside = sorted([*path.rglob("*.pgn"), *path.rglob("*.pgn.gz")])
             if not inside:
                 raise errors.UsageError(f"{path}: no .pgn or .pgn.gz file in this folder")
-            found += inside
+            archive_files += inside
         else:
-            found.append(path)
-    return found
+            archive_files.append(path)
+    return archive_files

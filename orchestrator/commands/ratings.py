@@ -89,8 +89,8 @@ def ratings(
         if write is not None:
             _write(write, listed, states, follow=follow)
             return
-        known, rows = listed()
-    _print(known, rows, model, as_json=as_json)
+        spread, rows = listed()
+    _print(spread, rows, model, as_json=as_json)
 
 
 class _Seasons:
@@ -115,12 +115,12 @@ class _Seasons:
 
     def _last_two(self) -> list[season_state.SeasonState]:
         """Return this and the last season, with what was abandoned between or after them."""
-        found: list[season_state.SeasonState] = []
+        states: list[season_state.SeasonState] = []
         for name in reversed(self._ledger.seasons()):
-            found.insert(0, self._folded(name))
-            if sum(not one.abandoned for one in found) == LAST:
+            states.insert(0, self._folded(name))
+            if sum(not state.abandoned for state in states) == LAST:
                 break
-        return found
+        return states
 
     def games(self) -> int:
         """Return how many results there are now."""
@@ -131,9 +131,10 @@ class _Seasons:
         if self._scope == "all":
             return seasons
         if self._scope not in seasons:
-            known = ", ".join(seasons) or "none"
+            launched = ", ".join(seasons) or "none"
             raise errors.UsageError(
-                f"--scope: found {self._scope!r}; allowed: all, last, or a launched season: {known}"
+                f"--scope: found {self._scope!r}; allowed: all, last, or a launched season:"
+                f" {launched}"
             )
         return [self._scope]
 
@@ -141,14 +142,14 @@ class _Seasons:
 def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.Counter[Any]:
     if least is not None and not archives:
         raise errors.UsageError("--tests-from says which games of --tests count; none is given")
-    found: collections.Counter[Any] = collections.Counter()
+    games: collections.Counter[Any] = collections.Counter()
     try:
         slowest = None if least is None else contract.TimeControl.parse(least)
     except ValueError as error:
         raise errors.UsageError(f"--tests-from: found {least!r} ({error}); allowed: 30+5") from None
     for path in rating.files(archives):
-        found.update(rating_list.long_enough(unpacking.content(path), slowest))
-    return found
+        games.update(rating_list.long_enough(unpacking.content(path), slowest))
+    return games
 
 
 def _print(
@@ -182,9 +183,9 @@ def _write(
     while True:
         games = states.games()
         if games != written and (games or not follow):
-            known, rows = listed()
+            spread, rows = listed()
             try:
-                files.write(path, f"{json.dumps(lists.facts(known, rows), indent=2)}\n".encode())
+                files.write(path, f"{json.dumps(lists.facts(spread, rows), indent=2)}\n".encode())
             except OSError as error:
                 raise errors.HostError(f"{path}: the list cannot be written: {error}") from error
             written = games

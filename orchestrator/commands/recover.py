@@ -100,20 +100,20 @@ def _reported(
     began = time.monotonic()
     before = reports.read(ledger, reports.BACKUP, reports.Backup) or reports.Backup(at_ms=0)
     report = before.model_copy(update={"target": str(target), "host": socket.gethostname()})
-    told: dict[str, object] = {"error": ""}
+    changes: dict[str, object] = {"error": ""}
     try:
         made = backups.backup(ledger, archive, target)
-        told |= {"complete_ms": ledger.now_ms(), "entries": sum(made.journals.values())}
+        changes |= {"complete_ms": ledger.now_ms(), "entries": sum(made.journals.values())}
         if offsite is not None:
             backups.take_away(offsite, target)
-            told["away_ms"] = ledger.now_ms()
+            changes["away_ms"] = ledger.now_ms()
     except (errors.FarmError, OSError) as error:
-        told["error"] = str(error)
+        changes["error"] = str(error)
         raise
     finally:
-        told["seconds"] = time.monotonic() - began
+        changes["seconds"] = time.monotonic() - began
         with contextlib.suppress(errors.LedgerAwayError):  # then its age tells of it
-            report = report.model_copy(update={"at_ms": ledger.now_ms(), **told})
+            report = report.model_copy(update={"at_ms": ledger.now_ms(), **changes})
             ledger.set_service(reports.BACKUP, report.encode())
     return made
 
@@ -121,19 +121,19 @@ def _reported(
 def seconds(text: str) -> float:
     """Read ``30m``, ``1h`` or ``1d``; raise ``UsageError``."""
     try:
-        found = parsers.duration_ms(text)
+        every_ms = parsers.duration_ms(text)
     except ValueError:
-        found = 0
-    if not found:
+        every_ms = 0
+    if not every_ms:
         raise errors.UsageError(f"--every: found {text!r}; allowed: such as 30m, 1h, 1d")
-    return found / 1000
+    return every_ms / 1000
 
 
 def _report(made: backups.Made, target: pathlib.Path, *, as_json: bool) -> None:
     entries = sum(made.journals.values())
-    facts = {"to": str(target), "journals": made.journals, "games": made.games}
+    report = {"to": str(target), "journals": made.journals, "games": made.games}
     sentence = f"{target}: {len(made.journals)} journals, {entries} entries"
-    common.report(as_json, facts, f"{sentence}, {made.games} games new")
+    common.report(as_json, report, f"{sentence}, {made.games} games new")
 
 
 @click.command()
@@ -177,18 +177,18 @@ def restore(
             epoch = restoring.apply(
                 ledger, sources, journals, plans, author, reason, without_games=without_games
             )
-    facts = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
-    facts["refused"] = refused
+    report = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
+    report["refused"] = refused
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
     else:
-        _show(facts)
+        _show(report)
     if refused:
         click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
 
 
 def _refuse_lost(plans: list[restoring.Plan], *, without_games: bool) -> None:
-    lost = [f"{one.journal.name}/{game}" for one in plans for game in one.lost]
+    lost = [f"{plan.journal.name}/{game}" for plan in plans for game in plan.lost]
     if lost and not without_games:
         raise errors.RefusedError(
             f"the moves of {len(lost)} finished games are in no copy: {', '.join(lost[:8])}"
@@ -202,17 +202,17 @@ def _facts(
 ) -> dict[str, Any]:
     rows = [
         {
-            "journal": one.name,
-            "entries": len(one.entries),
-            "taken_from": one.whole.place,
-            "in_redis": one.in_redis,
-            "in_archive": one.on_disk,
+            "journal": journal.name,
+            "entries": len(journal.entries),
+            "taken_from": journal.whole.place,
+            "in_redis": journal.in_redis,
+            "in_archive": journal.on_disk,
         }
-        for one in journals
+        for journal in journals
     ]
-    ended = {one.journal.name: one.running.game for one in plans if one.running is not None}
-    lost = {one.journal.name: list(one.lost) for one in plans if one.lost}
-    spooled = {one.journal.name: list(one.spooled) for one in plans if one.spooled}
+    ended = {plan.journal.name: plan.running.game for plan in plans if plan.running is not None}
+    lost = {plan.journal.name: list(plan.lost) for plan in plans if plan.lost}
+    spooled = {plan.journal.name: list(plan.spooled) for plan in plans if plan.spooled}
     return {
         "epoch": epoch,
         "journals": rows,

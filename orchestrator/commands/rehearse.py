@@ -47,12 +47,12 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
     ends: errors.RefusedError | None = None
     for order in orders:
         try:
-            told = play(order, rows)
+            outcome = play(order, rows)
         except errors.RefusedError as error:
             ends = error
             break
         if not as_json:
-            click.echo(f"{order.game}: {told}")
+            click.echo(f"{order.game}: {outcome}")
     if as_json:
         common.print_json({"event": event, "games": len(orders), "engines": rows})
     elif rows:
@@ -111,7 +111,9 @@ def _row(record: contract.GameRecord, side: contract.Side) -> dict[str, Any]:
         "slowest_ms": round(max((ply.think_ns for ply in own), default=0) / 1e6, 1),
         "network_ms": round(max(network) / 1e6, 1) if network else None,
         "problem": problem,
-        "remarks": [f"{one.name}: {one.remark}" for one in report.options if one.remark],
+        "remarks": [
+            f"{option.name}: {option.remark}" for option in report.options if option.remark
+        ],
     }
 
 
@@ -121,8 +123,8 @@ def _table(rows: Sequence[dict[str, Any]]) -> rich.table.Table:
         table.add_column(name)
     for row in rows:
         network = "" if row["network_ms"] is None else f"{row['network_ms']} ms"
-        told = row["problem"] or "; ".join(row["remarks"])
+        remarks = row["problem"] or "; ".join(row["remarks"])
         where = " ".join([row["box"] or "hall", *row["gpus"]])
         slowest = f"{row['slowest_ms']} ms"
-        table.add_row(row["engine"], where, str(row["plies"]), slowest, network, told)
+        table.add_row(row["engine"], where, str(row["plies"]), slowest, network, remarks)
     return table

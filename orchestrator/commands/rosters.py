@@ -22,20 +22,20 @@ def file_option(function: common.Function) -> common.Function:
 
 def entries_of(file: str | pathlib.Path) -> dict[str, model.EngineEntry]:
     """Return the entries of a roster file by their ids; raise ``SeasonFileError``."""
-    return {roster.id_of(one): one for one in load.load_engines(pathlib.Path(file))}
+    return {roster.id_of(listed): listed for listed in load.load_engines(pathlib.Path(file))}
 
 
 def specs(file: str | pathlib.Path) -> dict[str, contract.EngineSpec]:
     """Return the engines of a roster file by their ids, as a hall starts them."""
-    return {name: roster.spec(one) for name, one in entries_of(file).items()}
+    return {name: roster.spec(listed) for name, listed in entries_of(file).items()}
 
 
 def entry(file: str | pathlib.Path, name: str) -> model.EngineEntry:
     """Return an entry of a roster file by its id; raise ``UsageError`` without one."""
     entries = entries_of(file)
     if name not in entries:
-        known = ", ".join(entries) or "none"
-        raise errors.UsageError(f"{file}: no engine {name!r}; engines there: {known}")
+        engine_ids = ", ".join(entries) or "none"
+        raise errors.UsageError(f"{file}: no engine {name!r}; engines there: {engine_ids}")
     return entries[name]
 
 
@@ -46,16 +46,16 @@ def pinned(listed: model.EngineEntry) -> model.EngineEntry:
     """
     commands = [command[0] for command in (listed.command, *listed.builds.values())]
     named = [*commands, *([listed.network] if listed.network else [])]
-    found = {name: _checksum(listed, name) for name in dict.fromkeys(named)}
-    fresh = {name: digest for name, digest in found.items() if digest}
+    digests = {name: _checksum(listed, name) for name in dict.fromkeys(named)}
+    fresh = {name: digest for name, digest in digests.items() if digest}
     return listed.model_copy(update={"checksums": {**fresh, **listed.checksums}})
 
 
 def _checksum(listed: model.EngineEntry, name: str) -> str:
     """Return the SHA-256 of a file, '' where this machine has none."""
     bare = "/" not in name and name != listed.network
-    found = shutil.which(name, path=programs.search_path()) if bare else None
-    path = pathlib.Path(found or pathlib.Path(listed.directory or ".") / name)
+    program = shutil.which(name, path=programs.search_path()) if bare else None
+    path = pathlib.Path(program or pathlib.Path(listed.directory or ".") / name)
     if not files.is_file(path):
         return ""
     try:

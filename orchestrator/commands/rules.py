@@ -30,12 +30,12 @@ def check(file: str, *, as_json: bool) -> None:
     Example: farm check season16
     """
     loaded = load.load(launching.season_file(file))
-    facts = describe.explain(loaded)
-    facts["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
+    report = describe.explain(loaded)
+    report["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
         return
-    for line in describe.sentences(facts):
+    for line in describe.sentences(report):
         click.echo(line)
 
 
@@ -86,20 +86,20 @@ def outcome(
     if top is not None:
         placings = season_outcome.final_standings(chosen, dropped, ordered)
         season_outcome.require_parted(placings, top, min(top, placed))
-    facts = season_outcome.outcome(chosen, dropped, ordered)
-    facts["standings"] = facts["standings"][:top]
+    report = season_outcome.outcome(chosen, dropped, ordered)
+    report["standings"] = report["standings"][:top]
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
         return
-    for placing in facts["standings"]:
+    for placing in report["standings"]:
         name = chosen.engines[placing["engine"]].name
         mark = "=" if placing["level"] else " "
         click.echo(f"{placing['place']:>3}.{mark}{name} ({placing['event']}, {placing['rank']})")
-    if any(placing["level"] for placing in facts["standings"]):
+    if any(placing["level"] for placing in report["standings"]):
         click.echo("= level: no rule puts one before the other")
-    for row in facts["relegations"]:
+    for row in report["relegations"]:
         click.echo(f"relegated: {row['engine']} from {row['from']} to {row['to'] or 'outside'}")
-    for event, engines in facts["next"].items():
+    for event, engines in report["next"].items():
         click.echo(f"next {event}: {', '.join(engines) or 'nobody'}")
 
 
@@ -116,15 +116,17 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
     Example: farm verify-draws archive/autumn/journal.jsonl --file autumn.toml
     """
     loaded = None if season_file is None else load.load(launching.season_file(season_file))
-    found = verify_seed.verify(_journal(journal), loaded)
+    verified = verify_seed.verify(_journal(journal), loaded)
     if as_json:
-        common.print_json(dataclasses.asdict(found))
+        common.print_json(dataclasses.asdict(verified))
     else:
-        click.echo(f"{found.season}: seed {found.seed}, {found.draws} drawn entries verified")
-        if not found.books:
+        click.echo(
+            f"{verified.season}: seed {verified.seed}, {verified.draws} drawn entries verified"
+        )
+        if not verified.books:
             click.echo("the books were not drawn again; give the season's file with --file")
-    if found.mismatches:
-        raise errors.RefusedError("\n".join(found.mismatches))
+    if verified.mismatches:
+        raise errors.RefusedError("\n".join(verified.mismatches))
 
 
 def _journal(name: str) -> list[contract.Entry]:

@@ -95,8 +95,8 @@ class Act:
 
         ``done`` ends the sentence of what was done in earnest.
         """
-        told = {"season": changed.before.launched.id} | facts | {"dry_run": self.dry_run}
-        common.report(self.as_json, told, sentence + (UNCHANGED if self.dry_run else done))
+        report = {"season": changed.before.launched.id} | facts | {"dry_run": self.dry_run}
+        common.report(self.as_json, report, sentence + (UNCHANGED if self.dry_run else done))
 
 
 def act(function: Command) -> Command:

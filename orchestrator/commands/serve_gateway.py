@@ -45,8 +45,10 @@ def serve_gateway(host: str, port: int, lease_seconds: float, proxies: tuple[str
     listening = serve_web.listen(host, port)
     with common.open_ledger() as ledger, listening:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        known = batches.RedisBatches(ledger.server)
-        made = app.Gateway(desk.Desk(known, tokens, round(lease_seconds * 1000)), tokens).app()
+        ledger_batches = batches.RedisBatches(ledger.server)
+        made = app.Gateway(
+            desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000)), tokens
+        ).app()
         doors = connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         serving = server.make(made, host, port, doors)
         click.echo(f"farm: workers come to {serve_web.url(listening)}", err=True)

@@ -30,12 +30,14 @@ def status(season: str | None, *, as_json: bool) -> None:
     Example: farm status --json
     """
     with common.open_ledger() as ledger:
-        known = ledger.seasons()
-        alarms = ledger.alarms() or ({} if known else common.emptied(known))
-        names = known if season is None else [season]
+        launched = ledger.seasons()
+        alarms = ledger.alarms() or ({} if launched else common.emptied(launched))
+        names = launched if season is None else [season]
         seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
         hosts = vitals.read(ledger)
-        failed = {one.hall for one in hosts.values() if one.problem and one.hall}
+        failed = {
+            heartbeat.hall for heartbeat in hosts.values() if heartbeat.problem and heartbeat.hall
+        }
         clocks = _clocks(ledger, hosts)
         halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
     if as_json:
@@ -50,12 +52,12 @@ def status(season: str | None, *, as_json: bool) -> None:
 
 def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
     """Return the hosts whose clock is not Redis', with the seconds that they are ahead of it."""
-    skews = {host: one.clock_skew_seconds for host, one in hosts.items()}
+    skews = {host: host_vitals.clock_skew_seconds for host, host_vitals in hosts.items()}
     serve = services.read(ledger, services.SERVE, services.Serve)
     if serve is not None:
         skews.setdefault(serve.host, serve.clock_skew_seconds)
-    known = {host: skew for host, skew in skews.items() if skew is not None}
-    return {host: skew for host, skew in known.items() if abs(skew) > vitals.SKEW_SECONDS}
+    measured = {host: skew for host, skew in skews.items() if skew is not None}
+    return {host: skew for host, skew in measured.items() if abs(skew) > vitals.SKEW_SECONDS}
 
 
 def _skew(seconds: float) -> str:
@@ -93,15 +95,17 @@ def _show(
 
 def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
-    facts: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
-    facts["worker"] = ledger.worker(name)
-    facts["drained"] = ledger.drained(name, facts["worker"]) if facts["worker"] else ""
-    facts["problems"] = {
-        host: one.problem for host, one in hosts.items() if one.hall == name and one.problem
+    fields: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
+    fields["worker"] = ledger.worker(name)
+    fields["drained"] = ledger.drained(name, fields["worker"]) if fields["worker"] else ""
+    fields["problems"] = {
+        host: host_vitals.problem
+        for host, host_vitals in hosts.items()
+        if host_vitals.hall == name and host_vitals.problem
     }
     if slot is not None:
         newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
-        facts |= {
+        fields |= {
             "season": slot.season,
             "game": slot.game,
             "attempt": slot.attempt,
@@ -110,7 +114,7 @@ def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> 
             "ply": newer[-1][0] if newer else slot.ply,
             "overdue": slot.overdue,
         }
-    return facts
+    return fields
 
 
 @click.command()
@@ -130,13 +134,13 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
         chosen = common.choose(ledger, season)
     names = views.event_ids(chosen, event)
     begun = [name for name in names if chosen.events[name].entrants or event]
-    found = [views.standings(chosen, name) for name in begun]
+    tables_shown = [views.standings(chosen, name) for name in begun]
     if as_json:
-        common.print_json(found)
+        common.print_json(tables_shown)
         return
-    for table in found:
+    for table in tables_shown:
         common.console().print(tables.standings(table))
-    if not found:
+    if not tables_shown:
         common.console().print(f"no event of {chosen.launched.id} has begun")
 
 

@@ -108,11 +108,11 @@ def simulate(
     played = season_simulation.Simulation.launched(loaded, seed, drawn).run()
     if journal is not None:
         _write(journal, season_simulation.journal_bytes(played.journal))
-    facts = season_simulation.facts(played)
+    report = season_simulation.facts(played)
     if as_json:
-        common.print_json(facts)
+        common.print_json(report)
     elif not serve:
-        _show(played, facts)
+        _show(played, report)
     if serve:
         _serve(played, speed, host, port)
 

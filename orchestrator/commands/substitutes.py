@@ -79,8 +79,8 @@ def engine(
         return amend_substitute.replace(now, event, engine, new, played, act.by, act.reason)
 
     done = act.change(change, unoffered=True)
-    facts = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
-    act.report(done, facts | {"substitute": substitute}, in_words(done.fact))
+    report = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
+    act.report(done, report | {"substitute": substitute}, in_words(done.fact))
 
 
 def spec(
@@ -97,20 +97,22 @@ def spec(
     """
     if entry is None:
         if engine not in now.engines:
-            known = ", ".join(now.engines)
+            engine_ids = ", ".join(now.engines)
             raise errors.UsageError(
-                f"{engine!r} is no engine of this season ({known}); give --entry engines.toml"
+                f"{engine!r} is no engine of this season ({engine_ids}); give --entry engines.toml"
             )
         return now.engines[engine]
     new = rosters.entry(entry, engine)
-    others = (one for i, one in engine_update.entries_of(now).items() if i != replaced)
+    others = (other for i, other in engine_update.entries_of(now).items() if i != replaced)
     _require_unique(new, list(others))
     amend_substitute.require_competition(now.event(event).spec, new)
     return roster.spec(new)
 
 
 def _require_unique(entry: model.EngineEntry, others: Sequence[model.EngineEntry]) -> None:
-    neural = [one for one in others if one.neural and not one.exception and not one.dropped]
+    neural = [
+        other for other in others if other.neural and not other.exception and not other.dropped
+    ]
     shared = eligibility.clash(entry, neural) if entry.neural and not entry.exception else ""
     if shared:
         raise errors.RefusedError(f"{entry.name or entry.id}: {shared}; {eligibility.ALLOWED}")

@@ -20,12 +20,12 @@ def warnings(season: model.Season) -> list[str]:
     for event in season.events:
         for path, men in _asked(event):
             events.setdefault((path, men), []).append(event.id)
-    told = []
+    texts = []
     for (path, men), names in events.items():
-        found = doctor.count(path, men)
-        if found < doctor.WHOLE[men]:
-            told.append(_missing(path, found, men, names))
-    return [*told, *_directories(season)]
+        present = doctor.count(path, men)
+        if present < doctor.WHOLE[men]:
+            texts.append(_missing(path, present, men, names))
+    return [*texts, *_directories(season)]
 
 
 def _directories(season: model.Season) -> Iterator[str]:

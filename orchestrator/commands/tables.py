@@ -170,8 +170,8 @@ class Standings:
         if more <= 0:
             yield _standings(self.view, crosstable=True)
             return
-        words = ["Decided by", *(_decided(self.view, row) for row in self.view["rows"])]
-        if needed - max(map(len, words)) + _DECIDED > options.max_width:
+        reasons = ["Decided by", *(_decided(self.view, row) for row in self.view["rows"])]
+        if needed - max(map(len, reasons)) + _DECIDED > options.max_width:
             table = _points(self.view)
         room = f"crosstable: in a terminal {more} columns wider, on the live page, or by --json"
         table.caption = "\n".join(filter(None, [str(table.caption or ""), room]))
@@ -202,9 +202,9 @@ def _standings(view: Mapping[str, Any], *, crosstable: bool) -> rich.table.Table
     for number in range(1, len(rows) + 1) if crosstable else ():
         table.add_column(str(number), overflow="fold")
     table.add_column("Decided by", no_wrap=crosstable, overflow="fold")
-    for place, row in enumerate(rows, start=1):
+    for position, row in enumerate(rows, start=1):
         cells = ["·" if cell is None else cell for cell in row["results"]] if crosstable else []
-        table.add_row(*_standing(place, row, criteria), *cells, _decided(view, row))
+        table.add_row(*_standing(position, row, criteria), *cells, _decided(view, row))
     decided = {_decided(view, row) for row in rows}
     table.caption = "; ".join(text for word, text in _CAPTIONS.items() if word in decided) or None
     return table
@@ -219,8 +219,8 @@ def _points(view: Mapping[str, Any]) -> rich.table.Table:
         table.add_column(
             head, justify="left" if left else "right", no_wrap=not left, overflow="fold"
         )
-    for place, row in enumerate(view["rows"], start=1):
-        table.add_row(*_standing(place, row, ())[:4])
+    for position, row in enumerate(view["rows"], start=1):
+        table.add_row(*_standing(position, row, ())[:4])
     return table
 
 
@@ -287,8 +287,8 @@ def _game(row: Mapping[str, Any]) -> list[str]:
         return [*pairing, row["result"] or "", "cancelled", "", "", ""]
     if row["result"] is not None:
         took = wording.duration(row["duration_seconds"])
-        told = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
-        details = told + (" (annulled)" if row["annulled"] else "")
+        ending = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
+        details = ending + (" (annulled)" if row["annulled"] else "")
         end = [row["result"], details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:

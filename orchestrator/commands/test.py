@@ -94,8 +94,8 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
     with common.open_ledger() as ledger:
         spec, terms = _match(engine, words, told)
         directory = common.data_directory() / "tests" / spec.id
-        known = lane_store.RedisLanes(ledger.server)
-        keeper = sprt_match.Keeper(ledger, known, directory, spec, terms)
+        ledger_lanes = lane_store.RedisLanes(ledger.server)
+        keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms)
         with _ended_like_ctrl_c():
             standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
         keeper.close()
@@ -142,11 +142,11 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
     control = test_games.control(told["control"])
     file = told["file"]
     engines = _pinned(file, names) if told["remote"] else _engines(told["season"], file)
-    missing = [one for one in names if one not in engines]
+    missing = [engine_name for engine_name in names if engine_name not in engines]
     if missing:
         raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
-    specs = [orders.engine_in(engines[one], "") for one in names]
-    elsewhere = next((one for one in specs if one.box), None)
+    specs = [orders.engine_in(engines[engine_name], "") for engine_name in names]
+    elsewhere = next((spec for spec in specs if spec.box), None)
     if elsewhere is not None:
         raise errors.UsageError(
             f"{elsewhere.name}: its box is {elsewhere.box}, and lanes start engines on their own"
@@ -154,7 +154,7 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
         )
     if told["tc_against"]:
         odds = {"time_control": test_games.control(told["tc_against"])}
-        specs[1:] = [one.model_copy(update=odds) for one in specs[1:]]
+        specs[1:] = [spec.model_copy(update=odds) for spec in specs[1:]]
     return testmatch_orders.Spec(
         id=name,
         engines=tuple(specs),
@@ -181,16 +181,16 @@ def _pinned(file: str | None, names: Sequence[str]) -> dict[str, contract.Engine
     """Return a roster file's engines; those of these names with their files' checksums."""
     if file is None:
         raise errors.UsageError("--remote pins the files of a roster: give it with --file")
-    found = {}
+    engines = {}
     for name, entry in rosters.entries_of(file).items():
         spec = roster.spec(rosters.pinned(entry)).model_copy(update={"builds": {}})
-        for one in filter(None, (spec.command[0], spec.network)):
-            if name in names and one not in spec.checksums:
+        for path in filter(None, (spec.command[0], spec.network)):
+            if name in names and path not in spec.checksums:
                 raise errors.UsageError(
-                    f"--remote: {file}: {name}: {one} is not on this machine, and has no checksum"
+                    f"--remote: {file}: {name}: {path} is not on this machine, and has no checksum"
                 )
-        found[name] = spec
-    return found
+        engines[name] = spec
+    return engines
 
 
 def _openings(
@@ -212,20 +212,22 @@ def _openings(
 def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:
     """Read ``elo0=0 elo1=5 alpha=0.05 beta=0.05 model=normalized``."""
     allowed = "--sprt elo0=N elo1=N [alpha=0.05] [beta=0.05] [model=normalized|logistic]"
-    found = dict(word.partition("=")[::2] for word in words)
-    if not asked and not found:
+    values_given = dict(word.partition("=")[::2] for word in words)
+    if not asked and not values_given:
         return None
     numbers = {"elo0", "elo1", "alpha", "beta"}
-    wrong = found.keys() - numbers - {"model"}
-    if not asked or wrong or not found.keys() >= {"elo0", "elo1"}:
+    wrong = values_given.keys() - numbers - {"model"}
+    if not asked or wrong or not values_given.keys() >= {"elo0", "elo1"}:
         raise errors.UsageError(f"--sprt: found {' '.join(words)!r}; allowed: {allowed}")
-    if found.get("model", "normalized") not in sprt.MODELS:
-        raise errors.UsageError(f"--sprt model: found {found['model']!r}; allowed: {allowed}")
+    if values_given.get("model", "normalized") not in sprt.MODELS:
+        raise errors.UsageError(
+            f"--sprt model: found {values_given['model']!r}; allowed: {allowed}"
+        )
     try:
-        values = {key: float(text) for key, text in found.items() if key in numbers}
+        values = {key: float(text) for key, text in values_given.items() if key in numbers}
     except ValueError as error:
         raise errors.UsageError(f"--sprt: {error}; allowed: {allowed}") from None
-    chosen = found.get("model", "normalized")
+    chosen = values_given.get("model", "normalized")
     return sprt.Test(**values, model=chosen)  # type: ignore[arg-type] # checked above
 
 
@@ -241,16 +243,16 @@ def _run(
     quiet: bool,
 ) -> tuple[sprt_match.Standing, bool]:
     """Keep the match until it is over or stopped; return its standing and whether it was."""
-    told, shown = 0.0, -1
+    reported_at, shown = 0.0, -1
     ring, remote = doorbell.at(common.redis_url()), batches.RedisBatches(ledger.server)
     try:
         keeper.open(common.author(ledger, "farm test"))
         _announce(ledger, keeper, spec, quiet=quiet)
         for standing in _standings(keeper, remote, ring, spec.id):
-            due = time.monotonic() - told > TELL_SECONDS and standing.games != shown
+            due = time.monotonic() - reported_at > TELL_SECONDS and standing.games != shown
             if not quiet and (due or standing.over):
                 click.echo(_line(standing, terms))
-                told, shown = time.monotonic(), standing.games
+                reported_at, shown = time.monotonic(), standing.games
             if standing.over:
                 break
     except KeyboardInterrupt:
@@ -329,21 +331,26 @@ def _paced(engine: contract.EngineSpec) -> str:
 @contextlib.contextmanager
 def _ended_like_ctrl_c() -> Iterator[None]:
     """Let SIGTERM and a terminal's end close the match; who ignores one (nohup) goes on to."""
-    heard = [one for one in ENDS if signal.getsignal(one) is signal.SIG_DFL]
-    for one in heard:
-        signal.signal(one, signal.default_int_handler)
+    heard = [number for number in ENDS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in heard:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        for one in heard:
-            signal.signal(one, signal.SIG_DFL)
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _lacking(keeper: sprt_match.Keeper, ledger: store.RedisLedger) -> str:
-    known = lane_store.RedisLanes(ledger.server)
-    every = [lane for hall in ledger.halls() for lane in known.lanes_of(hall)]
-    told = [f"{one.hall}.{one.name}: {keeper.needs().unmet(one) or 'fits'}" for one in every]
-    return "; ".join(told) or "no lane is open: `farm up --lane NAME=CORES`, docs/test-matches.md"
+    ledger_lanes = lane_store.RedisLanes(ledger.server)
+    every = [lane for hall in ledger.halls() for lane in ledger_lanes.lanes_of(hall)]
+    reasons = [
+        f"{open_lane.hall}.{open_lane.name}: {keeper.needs().unmet(open_lane) or 'fits'}"
+        for open_lane in every
+    ]
+    return (
+        "; ".join(reasons) or "no lane is open: `farm up --lane NAME=CORES`, docs/test-matches.md"
+    )
 
 
 def _line(standing: sprt_match.Standing, terms: sprt_match.Terms) -> str:
@@ -372,15 +379,15 @@ def _report(
     as_json: bool,
 ) -> None:
     if as_json:
-        names = [one.name for one in spec.engines]
+        names = [engine.name for engine in spec.engines]
         test = None if terms.test is None else terms.facts()["test"]
-        facts = {
+        report = {
             "match": spec.id,
             "engines": names,
             "sprt": test,
             "pgn": str(directory / "games.pgn"),
         }
-        common.print_json(facts | standing.facts())
+        common.print_json(report | standing.facts())
         return
     if standing.verdict is not None:
         better = {"H1": "accepted: it is better", "H0": "accepted: it is not"}

@@ -76,14 +76,14 @@ def adjudication(told: Mapping[str, Any], *, remote: bool) -> contract.Adjudicat
 
 def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Read ``movecount=3,score=600``, with commas or spaces between."""
-    words = [
+    settings = [
         f"{word}=true" if word == "twosided" else word for word in text.replace(",", " ").split()
     ]
-    found = dict(word.partition("=")[::2] for word in words)
-    if len(found) < len(words) or not found.keys() <= allowed.keys():
+    given = dict(word.partition("=")[::2] for word in settings)
+    if len(given) < len(settings) or not given.keys() <= allowed.keys():
         keys = " ".join(f"{key}=" for key in allowed)
         raise errors.UsageError(f"{option}: found {text!r}; allowed, each once: {keys}")
     for key, (_, default) in allowed.items():
-        if key not in found and not default:
+        if key not in given and not default:
             raise errors.UsageError(f"{option}: found {text!r}; {key}= is wanted")
-    return {name: found.get(key, default) for key, (name, default) in allowed.items()}
+    return {name: given.get(key, default) for key, (name, default) in allowed.items()}

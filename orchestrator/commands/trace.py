@@ -81,11 +81,11 @@ def trace(
     ]
     lines.sort(key=lambda line: line.at_ms)
     if as_json:
-        common.print_json([{"at": _moment(one.at_ms), **one._asdict()} for one in lines])
+        common.print_json([{"at": _moment(entry.at_ms), **entry._asdict()} for entry in lines])
         return
-    for one in lines:
-        facts = " ".join(f"{key}={_short(value)}" for key, value in one.facts.items())
-        click.echo(f"{_moment(one.at_ms)}  {one.source:<10} {one.what} {facts}".rstrip())
+    for entry in lines:
+        fields = " ".join(f"{key}={_short(value)}" for key, value in entry.facts.items())
+        click.echo(f"{_moment(entry.at_ms)}  {entry.source:<10} {entry.what} {fields}".rstrip())
 
 
 def _is_about(entry: contract.Entry, game: str) -> bool:
@@ -100,8 +100,8 @@ def _facts(entries: Iterable[contract.Entry], game: str, attempts: set[str]) -> 
     for entry in entries:
         if _names(entry.data, game, attempts):
             plain = {k: v for k, v in entry.data.items() if not isinstance(v, dict | list)}
-            facts = {"by": entry.by, **plain}
-            yield Line(entry.at_ms, "journal", entry.kind, facts)
+            fields = {"by": entry.by, **plain}
+            yield Line(entry.at_ms, "journal", entry.kind, fields)
 
 
 def _names(value: Any, game: str, attempts: set[str]) -> bool:
@@ -110,7 +110,7 @@ def _names(value: Any, game: str, attempts: set[str]) -> bool:
         if game in (value.get("game"), value.get("id")) or value.get("attempt") in attempts:
             return True
         value = list(value.values())
-    return isinstance(value, list) and any(_names(one, game, attempts) for one in value)
+    return isinstance(value, list) and any(_names(item, game, attempts) for item in value)
 
 
 def _logged(
@@ -135,10 +135,10 @@ def _line(text: str, path: pathlib.Path) -> Line | None:
     try:
         raw = json.loads(text)
         at_ms = dt.datetime.fromisoformat(raw["timestamp"]).timestamp() * 1000
-        facts = {key: value for key, value in raw.items() if key not in _ENVELOPE}
+        fields = {key: value for key, value in raw.items() if key not in _ENVELOPE}
         parts = str(raw.get("logger") or path.stem).split(".")
         source = parts[1] if len(parts) > 1 else parts[0]  # the room of the module that logs
-        return Line(at_ms, source, str(raw["event"]), facts)
+        return Line(at_ms, source, str(raw["event"]), fields)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
 
@@ -157,8 +157,8 @@ def _dead_men(halls: pathlib.Path, attempts: set[str]) -> Iterator[Line]:
             for text in path.read_text("utf-8", "replace").splitlines():
                 try:
                     raw = json.loads(text)
-                    facts = {key: raw[key] for key in ("why", "silence_ms") if key in raw}
-                    yield Line(raw["at_ms"], "supervisor", str(raw["event"]), facts)
+                    fields = {key: raw[key] for key in ("why", "silence_ms") if key in raw}
+                    yield Line(raw["at_ms"], "supervisor", str(raw["event"]), fields)
                 except (ValueError, KeyError, TypeError):
                     continue  # a torn line
 
@@ -171,12 +171,16 @@ def _protocol(folder: pathlib.Path, *, info: bool) -> Iterator[Line]:
     except (OSError, ValueError, KeyError, EOFError, zlib.error):
         return
     said = [line.split(" ", 2) for line in text.splitlines()]
-    spoken = [(int(one[0]), one[1], one[2]) for one in said if len(one) == 3 and one[0].isdigit()]
+    spoken = [
+        (int(parts[0]), parts[1], parts[2])
+        for parts in said
+        if len(parts) == 3 and parts[0].isdigit()
+    ]
     last_ns = spoken[-1][0] if spoken else 0
-    for at_ns, seat, words in spoken:
-        if info or not words.startswith("info "):
+    for at_ns, seat, text_said in spoken:
+        if info or not text_said.startswith("info "):
             at_ms = ended_ms - (last_ns - at_ns) / 1e6
-            yield Line(at_ms, f"seat {seat}", words[:200], {})
+            yield Line(at_ms, f"seat {seat}", text_said[:200], {})
 
 
 def _moment(at_ms: float) -> str:

@@ -44,15 +44,15 @@ def consent(
             " `farm acl`"
         )
     what = _digest(change(chosen))
-    facts = {"season": chosen.launched.id, "act": act, "what": what}
-    proposer = _proposer(ledger, facts, user)
+    proposal = {"season": chosen.launched.id, "act": act, "what": what}
+    proposer = _proposer(ledger, proposal, user)
     if not proposer:
-        common.append_farm(ledger, contract.Draft(PROPOSED, facts), common.author(ledger, by))
+        common.append_farm(ledger, contract.Draft(PROPOSED, proposal), common.author(ledger, by))
         raise errors.RefusedError(
             f"{act} needs a second operator in {chosen.launched.id}: {user} has proposed it;"
             " it is done when another one gives the same command"
         )
-    draft = contract.Draft(SECONDED, facts | {"proposed_by": proposer})
+    draft = contract.Draft(SECONDED, proposal | {"proposed_by": proposer})
     common.append_farm(ledger, draft, common.author(ledger, by))
     return f"{by}, proposed by {proposer}"
 
@@ -62,22 +62,22 @@ def _proposer(ledger: api.Ledger, facts: Mapping[str, str], user: str) -> str:
 
     Games of two seasons may bear the same name: the season is a part of what was proposed.
     """
-    found = ""
+    proposer = ""
     for entry in common.journal(ledger, api.FARM):
         if not facts.items() <= entry.data.items():
             continue
         author = entry.by.rpartition("@")[2]
         if entry.kind == PROPOSED and author != user:
-            found = author
+            proposer = author
         elif entry.kind == SECONDED:
-            found = ""
-    return found
+            proposer = ""
+    return proposer
 
 
 def _digest(drafts: Sequence[contract.Draft]) -> str:
     """Name a change by all that it would journal, but for who says why."""
-    told = [
+    journaled = [
         [draft.kind, {key: value for key, value in draft.data.items() if key not in OWN_WORDS}]
         for draft in drafts
     ]
-    return hashlib.sha256(contract.dumps(told).encode()).hexdigest()
+    return hashlib.sha256(contract.dumps(journaled).encode()).hexdigest()

@@ -61,12 +61,12 @@ class Screen:
         self._tell_load()
 
     def _follow(self, season: str) -> None:
-        known = season in self._states
+        followed = season in self._states
         folded = self._states.setdefault(season, state.SeasonState())
         while entries := self._ledger.read(season, folded.seq):
             for entry in entries:
                 folded.apply(entry)
-                if known:
+                if followed:
                     self._tell(folded, entry.kind, entry.data)
 
     def _tell_load(self) -> None:
@@ -78,8 +78,8 @@ class Screen:
                 self._console.print(f"farm: {crowd}: engines may lose on time because of them")
 
     def _crowd(self) -> str:
-        events = (one for folded in self._states.values() for one in folded.events.values())
-        return self._others.crowd(max((one.spec.limits.threads for one in events), default=1))
+        events = (event for folded in self._states.values() for event in folded.events.values())
+        return self._others.crowd(max((event.spec.limits.threads for event in events), default=1))
 
     def _tell_rest(self) -> None:
         """Say what there is to do where a farm has nothing to play from its start on."""
@@ -100,7 +100,7 @@ class Screen:
             champion = rich.markup.escape(views.name(folded, folded.champion))
             self._console.print(f"{season} is over: {champion} is the champion", style="bold")
         self._console.print(f"its tables: {self._command(f'season standings {season}')}")
-        if all(one.over for one in self._states.values()):
+        if all(folded_season.over for folded_season in self._states.values()):
             another = self._command("season launch FILE --id ANOTHER")
             self._console.print(f"another season: {another}; Ctrl-C ends the farm")
 

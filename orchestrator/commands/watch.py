@@ -100,34 +100,34 @@ class Screen:
     def _game_panel(self, picture: dict[str, Any]) -> rich.panel.Panel:
         if self._board is None:
             return rich.panel.Panel("no game is in flight", title="Game", width=BOARD_WIDTH + 6)
-        found = self.state.game(self._game)
+        shown_game = self.state.game(self._game)
         now_ms = self._ledger.now_ms()
         lines = [
-            self._player(found.black, "black", picture, now_ms),
+            self._player(shown_game.black, "black", picture, now_ms),
             _draw(
                 self._board.fen(), self._plies[-1].move if self._plies else "", inked=self._inked
             ),
-            self._player(found.white, "white", picture, now_ms),
+            self._player(shown_game.white, "white", picture, now_ms),
             rich.text.Text(_counters(self._plies[-1].counters if self._plies else None), "dim"),
             self._last_moves(),
         ]
-        title = f"{self._game}  round {found.round}"
-        if found.finished is not None:
-            title += f"  {found.finished.result} {found.finished.details}"
+        title = f"{self._game}  round {shown_game.round}"
+        if shown_game.finished is not None:
+            title += f"  {shown_game.finished.result} {shown_game.finished.details}"
         return rich.panel.Panel(rich.console.Group(*lines), title=title, width=BOARD_WIDTH + 6)
 
     def _player(
         self, engine: str, side: contract.Side, picture: dict[str, Any], now_ms: int
     ) -> rich.text.Text:
-        told = picture.get(side, {})
-        clock_ms = told.get("clock_ms")
+        side_picture = picture.get(side, {})
+        clock_ms = side_picture.get("clock_ms")
         thinking = picture.get("thinking") == side
         if thinking and clock_ms is not None:
             clock_ms = max(0, clock_ms - max(0, now_ms - picture["since_ms"]))
         name = views.name(self.state, engine, self.state.game(self._game).event)
         text = rich.text.Text(f"{name[:24]:<24} ")
         text.append(_clock(clock_ms), style="bold green" if thinking else "")
-        text.append(f"\n  {self._said(side, told)}", style="dim")
+        text.append(f"\n  {self._said(side, side_picture)}", style="dim")
         if lag := network(self._last_ply(side)):
             text.append(f"\n  {lag}", style="dim")
         return text
@@ -141,22 +141,22 @@ class Screen:
         if search is None:
             last = self._last_ply(side)
             search = {} if last is None else _searched(last)
-        words = []
+        parts = []
         if search.get("cp") is not None or search.get("mate") is not None:
             claimed = contract.Score(cp=search.get("cp"), mate=search.get("mate"))
-            words.append(score.text(claimed, side))
+            parts.append(score.text(claimed, side))
         if search.get("depth"):
-            words.append(f"depth {search['depth']}/{search.get('seldepth') or search['depth']}")
+            parts.append(f"depth {search['depth']}/{search.get('seldepth') or search['depth']}")
         if search.get("nps"):
-            words.append(f"{search['nps'] / 1000:,.0f} kN/s")
-        return "  ".join(words) or "-"
+            parts.append(f"{search['nps'] / 1000:,.0f} kN/s")
+        return "  ".join(parts) or "-"
 
     def _last_moves(self) -> rich.text.Text:
-        words = []
+        moves = []
         for ply in self._plies[-LAST_MOVES:]:
             number = (ply.ply + 1) // 2
-            words.append(f"{number}. {ply.san}" if ply.side == "white" else ply.san)
-        return rich.text.Text("\n" + " ".join(words), style="cyan")
+            moves.append(f"{number}. {ply.san}" if ply.side == "white" else ply.san)
+        return rich.text.Text("\n" + " ".join(moves), style="cyan")
 
     # -- the event ------------------------------------------------------------------
 
@@ -208,12 +208,12 @@ def _counters(counters: contract.Counters | None) -> str:
     """Say how near the game is to its early ends, as the last ply left it."""
     if counters is None:
         return ""
-    words = [f"fifty-move rule in {counters.moves_to_fifty} moves"]
+    lines = [f"fifty-move rule in {counters.moves_to_fifty} moves"]
     if counters.plies_to_draw is not None:
-        words.append(f"draw rule in {counters.plies_to_draw} plies")
+        lines.append(f"draw rule in {counters.plies_to_draw} plies")
     if counters.plies_to_win is not None:
-        words.append(f"win rule in {counters.plies_to_win} plies")
-    return "\n" + "\n".join(words)
+        lines.append(f"win rule in {counters.plies_to_win} plies")
+    return "\n" + "\n".join(lines)
 
 
 def _clock(clock_ms: int | None) -> str:

@@ -80,16 +80,16 @@ def create(
         if not dry_run:
             if out is not None:
                 _write(out, token)
-            facts = {"token": made.id, "owner": name, "matches": list(matches)}
-            _journal(ledger, "worker_token_created", facts | {"until_ms": until_ms}, who, reason)
+            created = {"token": made.id, "owner": name, "matches": list(matches)}
+            _journal(ledger, "worker_token_created", created | {"until_ms": until_ms}, who, reason)
             worker_tokens.RedisTokens(ledger.server).write(made)
-    told: dict[str, Any] = {**_facts(made), "dry_run": dry_run}
+    report: dict[str, Any] = {**_facts(made), "dry_run": dry_run}
     if dry_run:
-        common.report(as_json, told, f"a token for {name} would be made")
+        common.report(as_json, report, f"a token for {name} would be made")
     elif out is not None:
-        common.report(as_json, told, f"{made.id}: the token of {name} is in {out}")
+        common.report(as_json, report, f"{made.id}: the token of {name} is in {out}")
     else:
-        common.report(as_json, told | {"secret": token}, token)
+        common.report(as_json, report | {"secret": token}, token)
 
 
 @worker_token.command("list")
@@ -103,21 +103,21 @@ def list_(*, as_json: bool) -> None:
         tokens = worker_tokens.RedisTokens(ledger.server)
         rows, uses = tokens.all(), tokens.uses()
     now_ms, unused = time.time_ns() // 1_000_000, worker_tokens.Use(0, 0, 0, {})
-    used = [uses.get(one.id, unused) for one in rows]
+    used = [uses.get(token.id, unused) for token in rows]
     if as_json:
-        told = [
-            _facts(one) | {"valid": not one.invalid(now_ms), "use": dataclasses.asdict(use)}
-            for one, use in zip(rows, used, strict=True)
+        listed = [
+            _facts(token) | {"valid": not token.invalid(now_ms), "use": dataclasses.asdict(use)}
+            for token, use in zip(rows, used, strict=True)
         ]
-        common.print_json({"tokens": told})
+        common.print_json({"tokens": listed})
         return
     heads = ("token", "name", "matches", "until", "state", "games", "refused", "seen")
     table = rich.table.Table(*heads)
-    for one, use in zip(rows, used, strict=True):
-        state = one.invalid(now_ms).removeprefix("the token ") or "valid"
-        facts = (" ".join(one.matches), tables.moment(one.until_ms), state)
+    for token, use in zip(rows, used, strict=True):
+        state = token.invalid(now_ms).removeprefix("the token ") or "valid"
+        details = (" ".join(token.matches), tables.moment(token.until_ms), state)
         counts = (str(use.games), str(use.refused), str(use.seen.get("host", "")))
-        table.add_row(one.id, one.name, *facts, *counts)
+        table.add_row(token.id, token.name, *details, *counts)
     common.console().print(table)
 
 
@@ -135,18 +135,20 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
     """
     with common.open_ledger() as ledger:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        known = tokens.find(token)
-        if known is None:
-            ids = ", ".join(one.id for one in tokens.all()) or "none"
+        found_token = tokens.find(token)
+        if found_token is None:
+            ids = ", ".join(listed.id for listed in tokens.all()) or "none"
             raise errors.RefusedError(f"there is no token {token!r}; tokens: {ids}")
-        if not dry_run and not known.revoked_ms:
+        if not dry_run and not found_token.revoked_ms:
             who = common.author(ledger, by)
-            facts = {"token": known.id, "owner": known.name}
-            _journal(ledger, "worker_token_revoked", facts, who, reason)
-            tokens.write(dataclasses.replace(known, revoked_ms=time.time_ns() // 1_000_000))
+            revoked = {"token": found_token.id, "owner": found_token.name}
+            _journal(ledger, "worker_token_revoked", revoked, who, reason)
+            tokens.write(dataclasses.replace(found_token, revoked_ms=time.time_ns() // 1_000_000))
     would = "would be" if dry_run else "is"
-    sentence = f"the token {known.id} of {known.name} {would} revoked"
-    common.report(as_json, {"id": known.id, "name": known.name, "dry_run": dry_run}, sentence)
+    sentence = f"the token {found_token.id} of {found_token.name} {would} revoked"
+    common.report(
+        as_json, {"id": found_token.id, "name": found_token.name, "dry_run": dry_run}, sentence
+    )
 
 
 def _journal(
@@ -157,9 +159,9 @@ def _journal(
 
 def _facts(token: worker_tokens.WorkerToken) -> dict[str, Any]:
     """Return what may be shown of a token: not even its hash."""
-    facts = dataclasses.asdict(token)
-    del facts["sha256"]
-    return facts
+    fields = dataclasses.asdict(token)
+    del fields["sha256"]
+    return fields
 
 
 def _write(path: pathlib.Path, token: str) -> None:
