@@ -17,7 +17,7 @@ import httpx
 import redis
 
 from orchestrator import contract
-from orchestrator.broadcast import projector
+from orchestrator.broadcast import projector, test_matches
 from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.feeds import files
 from orchestrator.broadcast.forecast import settings
@@ -130,9 +130,10 @@ def served(
     computed: settings.Settings | None = None,
     house: connection_limits.Doors | None = None,
     public: str = "",
+    tests: test_matches.Place | None = None,
 ) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
-    made = app.create(tape, root / "archive", root / "feeds", computed, public=public)
+    made = app.create(tape, root / "archive", root / "feeds", computed, public=public, tests=tests)
     with serve_web.listen("127.0.0.1", 0) as listening:
         running = server.make(made, "127.0.0.1", 0, house)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})

@@ -22,6 +22,7 @@ from orchestrator.audit import pgn, remarks, unpacking
 from orchestrator.common import errors
 
 chunks = pgn.chunks
+spans = pgn.spans
 text_of = unpacking.text
 
 _CHESS960: Final = frozenset(

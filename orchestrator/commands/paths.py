@@ -28,3 +28,4 @@ def _option(name: str, what: str) -> Callable[[common.Function], common.Function
 archive = _option("archive", "The archive directory")
 halls = _option("halls", "Folders of halls (spools, ply logs)")
 feeds = _option("feeds", "Where TCEC's files are written")
+tests = _option("tests", "Where test matches are kept")

@@ -78,6 +78,8 @@ def inherited(fd: int) -> socket.socket:
 )
 @paths.feeds
 @paths.archive
+@paths.tests
+@click.option("--no-tests", is_flag=True, help="Show no test matches.")
 @click.option(
     "--forecast",
     "runs",
@@ -123,22 +125,25 @@ def serve_web(
     fd: int | None,
     feeds: pathlib.Path,
     archive: pathlib.Path,
+    tests: pathlib.Path,
     runs: int,
     families: pathlib.Path | None,
     *,
     eager: bool,
+    no_tests: bool,
     proxies: tuple[str, ...],
     public_url: str,
     tlcs: str,
 ) -> None:
     """Serve the public live page, the read API, and TCEC's and Lichess' feeds.
 
-    Reads journal, plies and archive, changes nothing, and may be stopped and started at
-    any time: the season never waits for it. Ratings and forecasts are computed by a background
-    process of low priority. Runs until ended; port 0 takes a free one.
+    Reads journal, plies, archive and test matches, changes nothing, and may be stopped and
+    started at any time: the season never waits for it. Ratings and forecasts are computed by a
+    background process of low priority. Runs until ended; port 0 takes a free one.
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
     """
+    from orchestrator.broadcast import test_matches  # noqa: PLC0415 - structures of the web
     from orchestrator.broadcast.web import (  # noqa: PLC0415 - the web's libraries
         app,
         connection_limits,
@@ -153,7 +158,17 @@ def serve_web(
         at = udp_address(tlcs, host) if tlcs else None
         viewers = opened.enter_context(datagrams(*at)) if at else None
         comments = kibitz_store.RedisKibitzing(ledger.server)
-        made = app.create(ledger, archive, feeds, computed, comments, public_url, viewers)
+        matches = test_matches.Place(tests, test_matches.RedisEvidence(ledger))
+        made = app.create(
+            ledger,
+            archive,
+            feeds,
+            computed,
+            comments,
+            public_url,
+            viewers,
+            None if no_tests else matches,
+        )
         serving = server.make(
             made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         )

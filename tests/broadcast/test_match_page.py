@@ -252,7 +252,7 @@ def test_a_game_played_again_shows_its_last_attempt(tmp_path: pathlib.Path) -> N
             with journal.open("a") as file:
                 file.write(contract.dumps(result.facts()) + "\n")
         watcher.look()
-    assert watcher.games.replay(result, ()).document()["plies"][0]["uci"] == "d2d4"
+    assert watcher.games.replay(result).document()["plies"][0]["uci"] == "d2d4"
     assert not list((tmp_path / "games").iterdir()), "files that nobody reads are gone"
 
 

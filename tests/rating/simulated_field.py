@@ -1,8 +1,9 @@
 """Simulated engines that play pairs of games: for the tests of adaptive matches and round robins.
 
-``python tests/rating/simulated_field.py ENGINES RUNS WIDTH WITHIN [adaptive,round-robin]`` prints
-how many games lists of such fields need until they are in order, by adaptive choice and by a
-round robin, and how often error bars hold. The table of ``docs/match.md`` is made by it.
+``python tests/rating/simulated_field.py ENGINES RUNS WIDTH WITHIN [adaptive,round-robin [SEED]]``
+prints how many games lists of such fields need until they are in order, by adaptive choice and by a
+round robin, and how often error bars hold; seeds count from SEED (0). The table of
+``docs/match.md`` is made by it.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def main() -> None:
     engines, runs = int(sys.argv[1]), int(sys.argv[2])
     width, within = float(sys.argv[3]), float(sys.argv[4])
     kinds = sys.argv[5].split(",") if len(sys.argv) > 5 else ["adaptive", "round-robin"]
+    first = int(sys.argv[6]) if len(sys.argv) > 6 else 0
     target = adaptive.Target(0.95, within)
     for kind in kinds:
         found = [
@@ -100,7 +102,7 @@ def main() -> None:
                 choose=kind == "adaptive",
                 at_once=max(2, engines // 2),
             )
-            for seed in range(runs)
+            for seed in range(first, first + runs)
         ]
         games = [2 * one.pairs for one in found]
         foretold = statistics.fmean(2 * one.expected_pairs for one in found)
@@ -109,8 +111,8 @@ def main() -> None:
         print(
             f"{kind}: {statistics.fmean(games):.0f} games (median {statistics.median(games):.0f};"
             f" a round robin as foretold {foretold:.0f}), error bars hold {inside:.1f} %,"
-            f" neighbours ordered {ordered:.1f} %; {runs} fields of {engines}, {width:g} Elo wide,"
-            f" within {within:g} Elo",
+            f" neighbours ordered {ordered:.1f} %; {runs} fields of {engines} from seed {first},"
+            f" {width:g} Elo wide, within {within:g} Elo",
             flush=True,
         )
 

@@ -178,7 +178,7 @@ class Season(Answer):
     """Of a match: the game of this board."""
     events: tuple[EventOverview, ...]
     kind: Literal["season", "match"] = "season"
-    """`match`: a match of `farm match -live`, which has no draws of lots, gates or decisions."""
+    """`match`: one of `farm match -live` or `farm match test`, without lots, gates, decisions."""
     boards: tuple[MatchBoard, ...] = ()
     """Of a match: the games that are played at the same time."""
 
@@ -394,6 +394,16 @@ class MatchHistory(Answer):
     error: tuple[float | None, ...]
 
 
+class MatchRunning(Answer):
+    """A game of a match that is played now."""
+
+    game: str
+    white: str
+    black: str
+    place: str
+    """The lane that plays it; empty in a match of `farm match`."""
+
+
 class MatchTest(Answer):
     """What a match says of its engines."""
 
@@ -408,6 +418,30 @@ class MatchTest(Answer):
     sprt: SequentialTest | None
     """Null without one."""
     history: MatchHistory | None
+    running: tuple[MatchRunning, ...]
+
+
+class TestMatchOverview(Answer):
+    """A test match of `farm match test` among all: by its id, its tables are those of a season."""
+
+    season: str
+    """Its id, as in addresses: `test:` and the match's name."""
+    name: str
+    engines: tuple[str, ...]
+    """The tested one first."""
+    time_control: str
+    """In words."""
+    status: Literal["running", "finished"]
+    reason: str
+    """Why it is over; else empty."""
+    opened_ms: int
+    """When it was begun, or gone on with."""
+    games: Progress
+    score: MatchScore | None
+    """Of the tested engine; null against several."""
+    sprt: SequentialTest | None
+    running: int
+    """Games that are played now."""
 
 
 class GraphEvent(Answer):
@@ -770,6 +804,8 @@ class Snapshot(_Told):
     season: Season | None
     game: Game | None
     seasons: tuple[SeasonOverview, ...] | None
+    tests: int = 0
+    """How many test matches the farm's page lists."""
 
 
 class GameTold(Game, _Told):

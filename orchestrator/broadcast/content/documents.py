@@ -72,6 +72,7 @@ class Library:
         self._documents: dict[str, Document] = {}
         self.offset_ms = 0  # Redis' time of day less this host's
         self.shown = ""  # the season that is shown to who names none
+        self.tests = 0  # test matches that are listed
 
     def now_ms(self) -> int:
         """Return the time of day by Redis' clock."""

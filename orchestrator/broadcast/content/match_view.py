@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator import contract
@@ -26,9 +26,23 @@ CELL: Final = 40  # results in a cell of the crosstable: the newest
 POINTS: Final = 600  # of the graph; of twice as many every other one goes
 
 
-def board_id(board: int) -> str:
+def board_id(board: int, season: str = SEASON) -> str:
     """Return the season's id as the page of a board asks for it; boards count from 1."""
-    return SEASON if board == 1 else f"{SEASON}-{board}"
+    return season if board == 1 else f"{season}-{board}"
+
+
+def places(season: str) -> tuple[str, ...]:
+    """Return where the documents of a match are, the game that is shown included."""
+    place = f"seasons/{season}"
+    event = f"{place}/events/{EVENT}"
+    return (
+        place,
+        f"{place}/statistics",
+        f"{place}/test",
+        event,
+        f"{event}/schedule",
+        f"{place}/live",
+    )
 
 
 def result_told(result: match_journal.Result, plies: int = 0) -> contract.GameFinished:
@@ -74,6 +88,7 @@ class Running:
     white: str
     black: str
     started_ms: int
+    place: str = ""  # where it is played, of a match in lanes
 
 
 class Graph:
@@ -107,11 +122,23 @@ class Graph:
 class MatchView:
     """The results of a match so far, and the documents that show them."""
 
-    def __init__(self, about: match_journal.About, launched_ms: int, boards: int = 1) -> None:
+    def __init__(
+        self,
+        about: match_journal.About,
+        launched_ms: int,
+        boards: int = 1,
+        season: str = SEASON,
+    ) -> None:
+        """Begin; ``boards`` have pages of their own, ``season`` is the id of the first one's."""
         self.about, self._launched_ms, self._boards = about, launched_ms, boards
+        self._season = season
         self.names = tuple(engine.name for engine in about.engines)
         self.reason: str | None = None  # why it is over; None while it is played
         self.running: dict[int, Running] = {}  # by board
+        self._begin()
+
+    def _begin(self) -> None:
+        about = self.about
         self.results: dict[int, match_journal.Result] = {}
         self._table = standings.Standings(self.names, adaptive=about.adaptive)
         self._counts = statistics.Counts()
@@ -141,15 +168,20 @@ class MatchView:
         if len(self.names) == 2:
             self._graph.add(self._table)
 
+    def set_aside(self, numbers: Collection[int]) -> None:
+        """Take results back: everything is counted again without them."""
+        rest = [one for number, one in self.results.items() if number not in numbers]
+        self._begin()
+        for result in rest:
+            self.add(result)
+
     # -- documents -----------------------------------------------------------------------
 
     def made(self, now_ms: int) -> dict[str, documents.Document]:
         """Return all documents but the games, by their place."""
-        place, season = f"seasons/{SEASON}", self.season(1, now_ms)
-        overview = ("season", "name", "status", "champion", "launched_ms", "games")
+        place = f"seasons/{self._season}"
         whole = {
-            "seasons": [{key: season[key] for key in overview}],
-            place: season,
+            place: self.season(1, now_ms),
             f"{place}/statistics": self._counts.told(),
             f"{place}/test": self.test(),
             f"{place}/events/{EVENT}": self._event(),
@@ -157,9 +189,15 @@ class MatchView:
         made = {where: documents.of_json(value) for where, value in whole.items()}
         for board in range(2, self._boards + 1):
             alike = self.season(board, now_ms)
-            made[f"seasons/{board_id(board)}"] = documents.of_json(alike)
+            made[f"seasons/{board_id(board, self._season)}"] = documents.of_json(alike)
         made[f"{place}/events/{EVENT}/schedule"] = self._schedule()
         return made
+
+    def overview(self, now_ms: int) -> dict[str, Any]:
+        """Return the match's line in the list of all seasons."""
+        season = self.season(1, now_ms)
+        kept = ("season", "name", "status", "champion", "launched_ms", "games")
+        return {key: season[key] for key in kept}
 
     def season(self, board: int, now_ms: int) -> dict[str, Any]:
         """Return where the match stands, as the page of a board asks for it."""
@@ -189,7 +227,7 @@ class MatchView:
             "estimated_start_ms": None,
         }
         return {
-            "season": board_id(board),
+            "season": board_id(board, self._season),
             "kind": "match",
             "boards": [self._board(number) for number in range(1, self._boards + 1)],
             "name": about.event,
@@ -237,7 +275,7 @@ class MatchView:
             for place, rank in enumerate(standings.ranks(self._table), start=1)
         ]
         return {
-            "season": SEASON,
+            "season": self._season,
             "games": len(self.results),
             "total": self.total,
             "first": self.names[0],
@@ -247,12 +285,21 @@ class MatchView:
             if self.about.test is None or not two
             else told_test(self.about.test, self._table),
             "history": self._graph.data() if two else None,
+            "running": [
+                {
+                    "game": str(one.number),
+                    "white": one.white,
+                    "black": one.black,
+                    "place": one.place,
+                }
+                for one in sorted(self.running.values(), key=lambda one: one.number)
+            ],
         }
 
     def _board(self, board: int) -> dict[str, Any]:
         mine = self.running.get(board)
         return {
-            "season": board_id(board),
+            "season": board_id(board, self._season),
             "board": board,
             "white": "" if mine is None else mine.white,
             "black": "" if mine is None else mine.black,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 import functools
 import threading
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from starlette import concurrency, requests, responses, routing
 
@@ -25,27 +25,35 @@ _KEPT: Final = 8  # lists that are kept read, for who turns their pages
 _NUMBERS: Final = {"offset": (0, 0), "limit": (1, _MOST)}  # the least, and what is asked by default
 
 
-class Kept(NamedTuple):
-    """A finished game that has been asked for, and all of it as a document."""
+class Answer(NamedTuple):
+    """A document, and how long it may be kept without asking."""
 
-    replay: replays.Replay
     document: documents.Document
+    cache: str = web_responses.FRESH
+
+
+class Source(Protocol):
+    """Seasons or matches of one kind, for which the API answers."""
+
+    async def document(self, place: str) -> documents.Document | None:
+        """Return a document by its place, None where it is none of this source's."""
+
+    async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
+        """Return who tells of a season ("": of the one that is shown), and its id there."""
+
+    async def game(self, season: str, game: str) -> Answer | None:
+        """Return a game with all its plies: finished, or as it stands."""
+
+    async def ply(self, season: str, game: str, number: int) -> Answer | None:
+        """Return one ply with the positions of its variation."""
 
 
 class Api:
-    """The answers of the API; ``told`` is the projector, of which only states are read."""
+    """The answers of the API, of whatever sources a page has."""
 
-    def __init__(
-        self,
-        shelf: documents.Library,
-        told: projector.Projector,
-        center: hub.Hub,
-        public: str = "",
-    ) -> None:
-        """Answer from library, projector and hub; ``public`` is the page's base address."""
-        self._shelf, self._told, self._hub = shelf, told, center
-        self._replays: collections.OrderedDict[str, Kept] = collections.OrderedDict()
-        self._lock = threading.Lock()  # two threads need not read the same game at once
+    def __init__(self, sources: Sequence[Source], public: str = "") -> None:
+        """Ask the sources one after the other; ``public`` is the page's base address."""
+        self._sources = sources
         self._openapi = documents.of_json(openapi.document(public))
 
     def routes(self) -> list[routing.BaseRoute]:
@@ -64,10 +72,13 @@ class Api:
         return web_responses.of_document(request, self._openapi)
 
     async def document(self, request: requests.Request) -> responses.Response:
-        """Return a document of the library by its place."""
+        """Return a document by its place, or a page of one that is a list."""
         place = request.path_params["place"]
-        document = self._shelf.get(place)
-        if document is None:
+        for source in self._sources:
+            document = await source.document(place)
+            if document is not None:
+                break
+        else:
             return web_responses.missing(place)
         if _PAGED.isdisjoint(request.query_params):
             return web_responses.of_document(request, document)
@@ -76,32 +87,79 @@ class Api:
     async def live(self, request: requests.Request) -> responses.Response:
         """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
         season = request.query_params.get("season", "")
-        if season and self._shelf.get(f"seasons/{season}") is None:
+        for source in self._sources:
+            told = await source.stream(season)
+            if told is not None:
+                center, name = told
+                break
+        else:
             return web_responses.missing(f"season {season!r}")
         try:
-            self._hub.check_room()
+            center.check_room()
         except hub.FullError as error:
             return web_responses.full(str(error))
-        return live.Live(self._hub, request, season)
-
-    # -- games -------------------------------------------------------------------------
+        return live.Live(center, request, name)
 
     async def game(self, request: requests.Request) -> responses.Response:
         """Return a game with all its plies: finished, or in flight as it stands."""
         season, game = request.path_params["season"], request.path_params["game"]
-        running = self._running(season, game)
-        if running is not None:
+        for source in self._sources:
+            answer = await source.game(season, game)
+            if answer is not None:
+                return web_responses.of_document(request, answer.document, answer.cache)
+        return web_responses.missing(f"finished game {game!r} in season {season!r}")
+
+    async def ply(self, request: requests.Request) -> responses.Response:
+        """Return one ply with the positions of its variation."""
+        season, game = request.path_params["season"], request.path_params["game"]
+        number = request.path_params["ply"]
+        for source in self._sources:
+            answer = await source.ply(season, game, number)
+            if answer is not None:
+                return web_responses.of_document(request, answer.document, answer.cache)
+        return web_responses.missing(f"ply {number} of game {game!r} in season {season!r}")
+
+
+# -- the farm's seasons -----------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    """A finished game that has been asked for, and all of it as a document."""
+
+    replay: replays.Replay
+    document: documents.Document
+
+
+class Seasons:
+    """The farm's seasons; of the projector, which knows them, only states are read."""
+
+    def __init__(
+        self, shelf: documents.Library, told: projector.Projector, center: hub.Hub
+    ) -> None:
+        """Answer from library, projector and hub."""
+        self._shelf, self._told, self._hub = shelf, told, center
+        self._replays: collections.OrderedDict[str, Kept] = collections.OrderedDict()
+        self._lock = threading.Lock()  # two threads need not read the same game at once
+
+    async def document(self, place: str) -> documents.Document | None:
+        """Return a document of the library."""
+        return self._shelf.get(place)
+
+    async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
+        """Return the hub for a season that is there, and for whichever is shown."""
+        known = not season or self._shelf.get(f"seasons/{season}") is not None
+        return (self._hub, season) if known else None
+
+    async def game(self, season: str, game: str) -> Answer | None:
+        """Return a game: finished, or in flight."""
+        if self._running(season, game) is not None:
             document = self._shelf.get(f"seasons/{season}/live")
-            return (
-                web_responses.of_document(request, document)
-                if document
-                else web_responses.missing(game)
-            )
+            return None if document is None else Answer(document)
         found = await concurrency.run_in_threadpool(self._replay, season, game)
         if found is None:
-            return web_responses.missing(f"finished game {game!r} in season {season!r}")
+            return None
         cache = "public, max-age=60" if found.replay.recorded else web_responses.FRESH
-        return web_responses.of_document(request, found.document, cache)
+        return Answer(found.document, cache)
 
     def _replay(self, season: str, game: str) -> Kept | None:
         """Return a finished game, read once and kept while it is asked for."""
@@ -129,20 +187,17 @@ class Api:
         flying = watched.game if watched else None
         return flying.line if flying and flying.order.game == game else None
 
-    async def ply(self, request: requests.Request) -> responses.Response:
-        """Return one ply with the positions of its variation."""
-        season, game = request.path_params["season"], request.path_params["game"]
-        number = request.path_params["ply"]
+    async def ply(self, season: str, game: str, number: int) -> Answer | None:
+        """Return one ply of a game, finished or in flight."""
         running = self._running(season, game)
         kept = None
         if running is None:
             kept = await concurrency.run_in_threadpool(self._replay, season, game)
         line = kept.replay.line if kept else running
         if line is None or not 1 <= number <= line.last:
-            return web_responses.missing(f"ply {number} of game {game!r} in season {season!r}")
+            return None
         told = kept.replay.ply(number) if kept else line.shown[number - 1].full()
-        found = documents.of_json(told)
-        return web_responses.of_document(request, found, "public, max-age=3600")
+        return Answer(documents.of_json(told), "public, max-age=3600")
 
 
 # -- pages: ?offset=200&limit=100 -------------------------------------------------------

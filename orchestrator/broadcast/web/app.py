@@ -7,12 +7,12 @@ import contextlib
 import pathlib
 import socket
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from starlette import applications, exceptions, requests, responses, routing, staticfiles, types
 
-from orchestrator.broadcast import projector
+from orchestrator.broadcast import projector, test_matches
 from orchestrator.broadcast.content import documents, messages, season_view
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.forecast import settings, worker
@@ -27,6 +27,7 @@ from orchestrator.broadcast.web import (
     preview,
     sockets,
     subscriptions,
+    tests_source,
     tlcs_server,
 )
 from orchestrator.broadcast.web import responses as web_responses
@@ -58,6 +59,49 @@ class Files(staticfiles.StaticFiles):
         return answer
 
 
+class _Listeners:
+    """Who is told what happens; who watches a test match is told nothing of a season's games."""
+
+    def __init__(self, shelf: documents.Library) -> None:
+        self._shelf = shelf
+        self.seasons, self.tests = hub.Hub(shelf), hub.Hub(shelf)
+        self.lines = tlcs_server.TlcsServer(shelf)
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def hubs(self) -> tuple[hub.Hub, hub.Hub]:
+        """Return both hubs."""
+        return self.seasons, self.tests
+
+    def publish(self, told: Sequence[messages.Message]) -> None:
+        """Tell of seasons, from any thread."""
+        self._call(self._take, told)
+
+    def publish_tests(self, told: Sequence[messages.Message]) -> None:
+        """Tell of test matches, from any thread."""
+        self._call(self._take_tests, told)
+
+    def _call(
+        self,
+        take: Callable[[Sequence[messages.Message]], None],
+        told: Sequence[messages.Message],
+    ) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            if self.loop is not None:
+                self.loop.call_soon_threadsafe(take, told)
+
+    def _take(self, told: Sequence[messages.Message]) -> None:
+        self.seasons.take(told)
+        self.lines.take(told)
+        if launches := _launches(told):  # where nothing but test matches was, a season begins
+            self.tests.take(launches)
+
+    def _take_tests(self, told: Sequence[messages.Message]) -> None:
+        self.tests.take(told)
+        if not self._shelf.shown:
+            self.seasons.take(_launches(told))
+
+
 def create(
     source: season_view.Source,
     archive: pathlib.Path,
@@ -66,62 +110,64 @@ def create(
     comments: season_view.Comments | None = None,
     public: str = "",
     tlcs: socket.socket | None = None,
+    tests: test_matches.Place | None = None,
 ) -> types.ASGIApp:
     """Return the application; it reads ``source`` and ``archive``, writes into ``directory``.
 
     Without ``computed`` it tells no ratings and no forecast, without ``comments`` nothing
     of kibitzers. ``public`` is the page's public base address; raise ``UsageError`` for none.
-    ``tlcs`` is a UDP socket for viewers of TLCS.
+    ``tlcs`` is a UDP socket for viewers of TLCS; without ``tests`` no test match is shown.
     """
     addresses = links.Links(public)
     shelf = documents.Library()
-    center = hub.Hub(shelf)
-    loop: list[asyncio.AbstractEventLoop] = []
-
-    lines = tlcs_server.TlcsServer(shelf)
-
-    def take(told: Sequence[messages.Message]) -> None:
-        center.take(told)
-        lines.take(told)
-
-    def publish(told: Sequence[messages.Message]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop[0].call_soon_threadsafe(take, told)
-
+    shelf.put({test_matches.LIST: []})
+    listeners = _Listeners(shelf)
+    center, publish = listeners.seasons, listeners.publish
     files = feeds_files.Directory(directory)
     told = projector.Projector(source, archive, shelf, files, publish, comments)
     beside = None
     if computed is not None:
         beside = worker.Keeper(source, told, shelf, publish, computed)
+    matches = None
+    if tests is not None:
+        matches = test_matches.TestMatches(tests, shelf, listeners.publish_tests)
+    passes = [one.run for one in (told, beside, matches) if one is not None]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
-        loop.append(asyncio.get_running_loop())
+        listeners.loop = asyncio.get_running_loop()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=one.run, args=(stop,), name=type(one).__name__, daemon=True)
-            for one in (told, beside)
-            if one is not None
+            threading.Thread(target=one, args=(stop,), name=one.__qualname__, daemon=True)
+            for one in passes
         ]
         for thread in threads:
             thread.start()
         # Who comes back after a restart finds what is played, not a page without a season.
         await asyncio.to_thread(told.looked.wait, _BEGINNING_SECONDS)
-        beat = asyncio.create_task(center.beat())
+        beats = [asyncio.create_task(one.beat()) for one in listeners.hubs]
         try:
-            async with lines.serving(tlcs):
+            async with listeners.lines.serving(tlcs):
                 yield
         finally:
             stop.set()
-            beat.cancel()
+            for beat in beats:
+                beat.cancel()
             if beside is not None:
                 beside.close()
             for thread in threads:
                 await asyncio.to_thread(thread.join, _ENDING_SECONDS)
 
+    sources: list[api.Source] = [api.Seasons(shelf, told, center)]
+    of_matches: list[routing.BaseRoute] = []
+    if matches is not None:
+        shown = tests_source.Tests(shelf, matches, listeners.tests)
+        sources.insert(0, shown)
+        of_matches = downloads.MatchDownloads(shown, test_matches.PREFIX).routes()
     socket_io = sockets.SocketIo(center)
     routes: list[routing.BaseRoute] = [
-        *api.Api(shelf, told, center, addresses.public).routes(),
+        *of_matches,
+        *api.Api(sources, addresses.public).routes(),
         *downloads.Downloads(told, shelf, addresses).routes(),
         *subscriptions.Subscriptions(shelf, addresses).routes(),
         *docs_pages.Manual(docs_pages.directory()).routes(),
@@ -138,6 +184,11 @@ def create(
         routes=routes, lifespan=lifespan, exception_handlers={hub.FullError: _full}
     )
     return guard.Guard(served)
+
+
+def _launches(told: Sequence[messages.Message]) -> list[messages.Message]:
+    """Return what a page that shows nothing of a season needs, to go on to it."""
+    return [one for one in told if isinstance(one, messages.Delta) and one.kind == "season"]
 
 
 def _health(shelf: documents.Library) -> types.ASGIApp:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import collections
 import hashlib
+import pathlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from starlette import concurrency, requests, responses, routing
 
@@ -189,6 +190,54 @@ class Downloads:
         while len(self._texts_of_lichess) > CACHED:
             self._texts_of_lichess.popitem(last=False)
         return text
+
+
+class Matches(Protocol):
+    """Matches whose games can be downloaded."""
+
+    def pgn(self, season: str, game: str) -> str | None:
+        """Return the PGN of a game, finished or in flight."""
+
+    def all_games(self, season: str) -> pathlib.Path | str | None:
+        """Return all finished games: their file, else their text; None where there is no match."""
+
+
+class MatchDownloads:
+    """The PGN of matches: the same addresses as those of seasons."""
+
+    def __init__(self, matches: Matches, prefix: str = "") -> None:
+        """Answer for matches, whose ids all begin with ``prefix``."""
+        self._matches, self._prefix = matches, prefix
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the routes below ``/pgn`` and ``/lichess``."""
+        match = f"{self._prefix}{{match}}"
+        return [
+            routing.Route(f"/pgn/{match}.pgn", self.match),
+            routing.Route(f"/pgn/{match}/games/{{game}}.pgn", self.game),
+            routing.Route(f"/lichess/{match}/games/{{game}}.pgn", self.game),
+        ]
+
+    def _season(self, request: requests.Request) -> str:
+        return f"{self._prefix}{request.path_params['match']}"
+
+    async def game(self, request: requests.Request) -> responses.Response:
+        """Return the PGN of a game."""
+        game = request.path_params["game"]
+        text = await concurrency.run_in_threadpool(self._matches.pgn, self._season(request), game)
+        if text is None:
+            return web_responses.missing(f"PGN of game {game!r}")
+        return web_responses.of_document(request, web_responses.of_text(text, PGN))
+
+    async def match(self, request: requests.Request) -> responses.Response:
+        """Return all finished games: the match's own file where it writes one."""
+        season = self._season(request)
+        games_ = await concurrency.run_in_threadpool(self._matches.all_games, season)
+        if games_ is None:
+            return web_responses.missing(f"match {season!r}")
+        if isinstance(games_, pathlib.Path):
+            return responses.FileResponse(games_, media_type=PGN)
+        return responses.Response(games_, media_type=PGN)
 
 
 def _round_number(season: season_view.Season, game: events.Game) -> str:

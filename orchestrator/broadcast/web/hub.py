@@ -131,7 +131,8 @@ class Hub:
             f'"{name}":'.encode() + (b"null" if document is None else document.body)
             for name, document in found.items()
         ]
-        head = f'"now_ms":{self._shelf.now_ms()},"viewers":{self.count},'.encode()
+        now_ms, tests = self._shelf.now_ms(), self._shelf.tests
+        head = f'"now_ms":{now_ms},"viewers":{self.count},"tests":{tests},'.encode()
         data = b"{" + head + b",".join(bodies) + b"}"
         return _frame("snapshot", data, f"{self._boot}-{self._number}")
 

@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import structlog
-from starlette import applications, concurrency, requests, responses, routing, staticfiles, types
+from starlette import applications, concurrency, routing, staticfiles, types
 
 from orchestrator import contract
 from orchestrator.arbiter import live_picture
@@ -34,12 +34,10 @@ from orchestrator.broadcast.content import (
     match_games,
     match_view,
     messages,
-    replays,
 )
 from orchestrator.broadcast.feeds import lichess
 from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
-from orchestrator.broadcast.web import guard, hub, live, openapi, page_files, server
-from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.broadcast.web import api, downloads, guard, hub, page_files, server
 from orchestrator.common import errors, logs, text
 from orchestrator.testmatch import match_journal
 
@@ -51,8 +49,6 @@ IDLE_SECONDS: Final = 0.5  # s: while nobody does
 TABLES_SECONDS: Final = 1.0  # s: between two tellings of the tables: games may end faster
 NICE: Final = 19  # not the idle class: where games have every core it would never be heard
 LAST_SECONDS: Final = 1.0  # s: how long listeners have for the last state
-PGN: Final = "application/x-chess-pgn"
-API: Final = "/api/v1"
 
 
 class Running:
@@ -132,7 +128,8 @@ class Watcher:
         self.pgn = None if pgn is None else pathlib.Path(pgn)
         self.boards = int(head["boards"])
         self.view = match_view.MatchView(about, int(head["started_ms"]), self.boards)
-        self.games = match_games.Games(about, self.pgn)
+        self._texts = None if self.pgn is None else match_games.PgnFile(self.pgn)
+        self.games = match_games.Games(about, self._texts)
         self.library = documents.Library()
         self.library.shown = match_view.SEASON
         self.hubs = {board: hub.Hub(self.library) for board in range(1, self.boards + 1)}
@@ -149,10 +146,6 @@ class Watcher:
         """Return how many listen."""
         return sum(one.count for one in self.hubs.values())
 
-    def results(self) -> list[match_journal.Result]:
-        """Return all results in the journal's order."""
-        return list(self.view.results.values())
-
     def look(self, *, last: bool = False) -> list[tuple[int, Sequence[messages.Message]]]:
         """Read what is new; return what each board's listeners are told of it."""
         with self.lock:
@@ -165,6 +158,8 @@ class Watcher:
             results = [one for one in self._follower.read() if one.number not in self.view.results]
             for result in results:
                 self.view.add(result)
+                if self._texts is not None:
+                    self._texts.take(result)
                 self._finish(result)
             self._changed |= bool(results)
             if over:
@@ -267,7 +262,7 @@ class Watcher:
         self.games.keep(order, ended.plies, result, ended.reports)
         ended.close()
         if ended.board not in self.running:
-            replay = self.games.replay(result, ())
+            replay = self.games.replay(result)
             self._show(
                 ended.board, replay.document() | {"season": match_view.board_id(ended.board)}
             )
@@ -285,6 +280,7 @@ class Watcher:
         self._changed = False
         self._tables_due = time.monotonic() + TABLES_SECONDS
         now_ms = self.library.now_ms()
+        self.library.put({"seasons": [self.view.overview(now_ms)]})
         for place, document in self.view.made(now_ms).items():
             self.library.place(place, document)
         for board in self.hubs:
@@ -297,60 +293,26 @@ class Watcher:
             self._tell.append((board, told))
 
 
-class App:
-    """The answers of the page: documents, games, PGN, one stream a board."""
+class Match:
+    """The match as a source of answers: documents, games, PGN, one stream a board."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
-        self._openapi = documents.of_json(openapi.document())
 
-    def routes(self) -> list[routing.BaseRoute]:
-        """Return all routes."""
-        season = f"{API}/seasons/{{season}}"
-        return [
-            routing.Route(f"{API}/openapi.json", self.openapi),
-            routing.Route(f"{API}/live", self.live),
-            routing.Route(f"{season}/games/{{game}}", self.game),
-            routing.Route(f"{season}/games/{{game}}/plies/{{ply:int}}", self.ply),
-            routing.Route(f"{API}/{{place:path}}", self.document),
-            routing.Route("/pgn/{season}.pgn", self.all_games),
-            routing.Route("/pgn/{season}/games/{game}.pgn", self.game_pgn),
-            routing.Route("/lichess/{season}/games/{game}.pgn", self.game_pgn),
-            *page_files.PageFiles(PAGE).routes(),
-            routing.Mount("/", staticfiles.StaticFiles(directory=PAGE, html=True)),
-        ]
-
-    async def openapi(self, request: requests.Request) -> responses.Response:
-        """Return the description of this API."""
-        return web_responses.of_document(request, self._openapi)
-
-    async def document(self, request: requests.Request) -> responses.Response:
+    async def document(self, place: str) -> documents.Document | None:
         """Return a document by its place; the tables of all boards are the match's."""
-        place = request.path_params["place"]
         found = self._watcher.library.get(place)
         if found is None:
             head, _, rest = place.partition("/")
             season, _, rest = rest.partition("/")
             if head == "seasons" and rest != "live" and self._board(season) is not None:
                 found = self._watcher.library.get(f"{head}/{match_view.SEASON}/{rest}")
-        return (
-            web_responses.missing(place)
-            if found is None
-            else web_responses.of_document(request, found)
-        )
+        return found
 
-    async def live(self, request: requests.Request) -> responses.Response:
-        """Return a board's stream."""
-        season = request.query_params.get("season", "")
+    async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
+        """Return a board's hub; the first one's is shown to who names none."""
         board = self._board(season) if season else 1
-        if board is None:
-            return web_responses.missing(f"season {season!r}")
-        center = self._watcher.hubs[board]
-        try:
-            center.check_room()
-        except hub.FullError as error:
-            return web_responses.full(str(error))
-        return live.Live(center, request, match_view.board_id(board))
+        return None if board is None else (self._watcher.hubs[board], match_view.board_id(board))
 
     def _board(self, season: str) -> int | None:
         boards = {match_view.board_id(board): board for board in self._watcher.hubs}
@@ -358,40 +320,45 @@ class App:
 
     # -- games ---------------------------------------------------------------------------
 
-    async def game(self, request: requests.Request) -> responses.Response:
+    async def game(self, season: str, game: str) -> api.Answer | None:
         """Return a game with all its plies: finished, or as it stands."""
-        found = await concurrency.run_in_threadpool(self._game, request)
-        if found is None:
-            return web_responses.missing(f"game {request.path_params['game']!r}")
-        return web_responses.of_document(request, documents.of_json(found))
+        if self._board(season) is None:
+            return None
+        found = await concurrency.run_in_threadpool(self._game, game)
+        return None if found is None else api.Answer(documents.of_json(found | {"season": season}))
 
-    async def ply(self, request: requests.Request) -> responses.Response:
+    async def ply(self, season: str, game: str, number: int) -> api.Answer | None:
         """Return one ply with the positions of its variation."""
-        number = request.path_params["ply"]
-        found = await concurrency.run_in_threadpool(self._ply, request, number)
-        if found is None:
-            return web_responses.missing(f"ply {number} of game {request.path_params['game']!r}")
-        return web_responses.of_document(request, documents.of_json(found))
+        if self._board(season) is None:
+            return None
+        found = await concurrency.run_in_threadpool(self._ply, game, number)
+        return None if found is None else api.Answer(documents.of_json(found))
 
-    async def game_pgn(self, request: requests.Request) -> responses.Response:
+    def pgn(self, season: str, game: str) -> str | None:
         """Return the PGN of a game, finished or in flight."""
-        pgn = await concurrency.run_in_threadpool(self._pgn, request.path_params["game"])
-        if pgn is None:
-            return web_responses.missing(f"PGN of game {request.path_params['game']!r}")
-        return responses.Response(pgn, media_type=PGN)
+        if self._board(season) is None:
+            return None
+        with self._watcher.lock:
+            running = self._running(game)
+            if running is not None:
+                line = running.game.line
+                tags = tcec_pgn.tags(line, running.started_ms, running.game.hall)
+                pgn = lichess.text(line, tags)
+                return pgn.head + pgn.body
+            result = self._result(game)
+        return None if result is None else self._watcher.games.pgn(result)
 
-    async def all_games(self, _: requests.Request) -> responses.Response:
+    def all_games(self, season: str) -> pathlib.Path | str | None:
         """Return all finished games: the match's own file where it writes one."""
+        if self._board(season) is None:
+            return None
         path = self._watcher.pgn
         if path is not None and path.exists():
-            return responses.FileResponse(path, media_type=PGN)
-        return responses.Response(await concurrency.run_in_threadpool(self._texts), media_type=PGN)
-
-    def _texts(self) -> str:
+            return path
         with self._watcher.lock:
-            results = self._watcher.results()
-            pgns = (self._watcher.games.pgn(one, results) for one in results)
-            return "\n".join(pgn.rstrip() + "\n" for pgn in pgns if pgn is not None)
+            results = list(self._watcher.view.results.values())
+        pgns = map(self._watcher.games.pgn, results)
+        return "\n".join(pgn.rstrip() + "\n" for pgn in pgns if pgn is not None)
 
     def _running(self, game: str) -> Running | None:
         running = self._watcher.running.values()
@@ -401,44 +368,23 @@ class App:
         """Return a finished game's result; a name that is no game's number has none."""
         return self._watcher.view.results.get(text.whole(game) or 0)
 
-    def _replay(self, game: str) -> replays.Replay | None:
-        result = self._result(game)
-        if result is None:
-            return None
-        return self._watcher.games.replay(result, self._watcher.results())
+    # What is read of files is read without the lock: the next look does not wait for it.
 
-    def _game(self, request: requests.Request) -> dict[str, Any] | None:
-        season, game = request.path_params["season"], request.path_params["game"]
-        if self._board(season) is None:
-            return None
+    def _game(self, game: str) -> dict[str, Any] | None:
         with self._watcher.lock:
-            running = self._running(game)
+            running, result = self._running(game), self._result(game)
             if running is not None:
-                return running.game.document() | {"season": season}
-            replay = self._replay(game)
-            return None if replay is None else replay.document() | {"season": season}
+                return running.game.document()
+        return None if result is None else self._watcher.games.replay(result).document()
 
-    def _ply(self, request: requests.Request, number: int) -> dict[str, Any] | None:
+    def _ply(self, game: str, number: int) -> dict[str, Any] | None:
         with self._watcher.lock:
-            game = request.path_params["game"]
-            running, replay = self._running(game), self._replay(game)
-            line = running.game.line if running else replay.line if replay else None
-            if line is None or not 1 <= number <= line.last:
-                return None
-            return line.shown[number - 1].full() if running or not replay else replay.ply(number)
-
-    def _pgn(self, game: str) -> str | None:
-        with self._watcher.lock:
-            running = self._running(game)
+            running, result = self._running(game), self._result(game)
             if running is not None:
                 line = running.game.line
-                tags = tcec_pgn.tags(line, running.started_ms, running.game.hall)
-                pgn = lichess.text(line, tags)
-                return pgn.head + pgn.body
-            result = self._result(game)
-            if result is None:
-                return None
-            return self._watcher.games.pgn(result, self._watcher.results())
+                return line.shown[number - 1].full() if 1 <= number <= line.last else None
+        replay = None if result is None else self._watcher.games.replay(result)
+        return replay.ply(number) if replay and 1 <= number <= replay.line.last else None
 
 
 def create(watcher: Watcher, ended: threading.Event, close: threading.Event) -> types.ASGIApp:
@@ -477,7 +423,14 @@ def create(watcher: Watcher, ended: threading.Event, close: threading.Event) -> 
             for beat in beats:
                 beat.cancel()
 
-    app = applications.Starlette(routes=App(watcher).routes(), lifespan=lifespan)
+    match = Match(watcher)
+    routes = [
+        *api.Api([match]).routes(),
+        *downloads.MatchDownloads(match).routes(),
+        *page_files.PageFiles(PAGE).routes(),
+        routing.Mount("/", staticfiles.StaticFiles(directory=PAGE, html=True)),
+    ]
+    app = applications.Starlette(routes=routes, lifespan=lifespan)
     return guard.Guard(app)
 
 

@@ -109,9 +109,14 @@ def _paths() -> dict[str, Any]:
         ),
         f"{season}/test": _get(
             "getMatchTest",
-            "Of a match of `farm match -live`: Elo, pairs by their points, sequential test",
+            "Of a match (`farm match -live`, `farm match test`): Elo, pairs, sequential test",
             answers.MatchTest,
             _SEASON,
+        ),
+        "/api/v1/tests": _list(
+            "listTests",
+            "Test matches of `farm match test`, the newest first",
+            answers.TestMatchOverview,
         ),
         f"{season}/graph": _get("getGraph", "The graph of the season", answers.Graph, _SEASON),
         f"{season}/log": _list("listLog", "Faults and decisions", answers.LogLine, _SEASON),

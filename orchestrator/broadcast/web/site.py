@@ -195,7 +195,11 @@ class MatchSite:
                 " appended to by farm match, take it from where the match was played"
             ) from None
         self._view.reason = ""
-        self._games = match_games.Games(past.about, pgn)
+        texts = None if pgn is None else match_games.PgnFile(pgn)
+        if texts is not None:
+            for result in past.results:
+                texts.take(result)
+        self._games = match_games.Games(past.about, texts)
 
     @property
     def games(self) -> int:
@@ -208,13 +212,14 @@ class MatchSite:
         self._folder.write_page(season)
         ended_ms = max((one.ended_ms for one in self._results), default=0)
         made = self._view.made(ended_ms)
+        made["seasons"] = documents.of_json([self._view.overview(ended_ms)])
         recorded, live, texts = 0, None, []
         for number, result in enumerate(self._results, start=1):
-            replay = self._games.replay(result, self._results)
+            replay = self._games.replay(result)
             recorded += replay.recorded
             self._folder.write_game(season, str(result.number), replay)
             live = documents.of_json(replay.document())
-            text = self._games.pgn(result, self._results)
+            text = self._games.pgn(result)
             if text is not None:
                 texts.append(text.rstrip() + "\n\n")
                 self._folder.put(f"pgn/{season}/games/{result.number}.pgn", text.encode())

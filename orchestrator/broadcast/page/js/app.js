@@ -17,6 +17,7 @@ import { choose as chooseLanguage, LANGUAGES, load, t } from "./texts.js"
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
 const STAYS_MS = 400
 const PATIENCE_MS = 2000 // so long the page waits for its first news before it is shown without
+const LIST_MS = 10000 // the list of test matches, of which the stream of a season says nothing, is fetched again so often
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const STATES = { orange: "state.waiting", green: "state.running", red: "state.finished", grey: "state.abandoned" }
 
@@ -46,13 +47,13 @@ function tellLink(on) {
 
 /** The snapshot as the server would send it now, for a tab that has just been opened. */
 function picture() {
-  const { wanted, season, seasons, live, viewers } = page.state
-  return season && (!wanted || wanted === season.season) ? { now_ms: feed.now(), seasons, season, game: live, viewers } : null
+  const { wanted, season, seasons, live, viewers, tests } = page.state
+  return season && (!wanted || wanted === season.season) ? { now_ms: feed.now(), seasons, season, game: live, viewers, tests } : null
 }
 
 function take(kind, data) {
   const { season, wanted } = page.state
-  const launched = kind === "season" && data.season !== season?.season && (!season || (!wanted && over(season)))
+  const launched = kind === "season" && data.season !== season?.season && (!season || (!wanted && (over(season) || isMatch(season))))
   if (launched) connect()
   else page.send(kind, data)
 }
@@ -180,8 +181,8 @@ function drawEvents(state) {
   byId("events").dataset.marked = shown
 }
 
-function drawTabs({ season, tab: chosen }) {
-  const shown = TABS.filter((tab) => !tab.when || tab.when(season))
+function drawTabs({ season, tests, tab: chosen }) {
+  const shown = TABS.filter((tab) => !tab.when || tab.when(season, tests))
   const have = [...byId("tabs").children].map((button) => button.dataset.tab).join()
   if (have !== shown.map((tab) => tab.id).join()) {
     fill(byId("tabs"), shown.map((tab) => h("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "data-tab": tab.id, "aria-controls": "panel", onclick: () => choose(tab.id) }, t(`tab.${tab.id}`))))
@@ -346,6 +347,7 @@ setTimeout(reveal, PATIENCE_MS)
 
 addEventListener("hashchange", route)
 setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)
+setInterval(() => { if (page.state.tab === "tests" && document.visibilityState === "visible") drawTab() }, LIST_MS)
 /** Tell the style sheet where the game begins: what is above it comes and goes. */
 function measure() {
   const above = document.querySelector(".stage").getBoundingClientRect().top + scrollY

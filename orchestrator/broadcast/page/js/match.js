@@ -45,7 +45,31 @@ export async function test({ season }) {
     score && score.pentanomial.some(Boolean) ? pentanomial(first, score.pentanomial) : null,
     sprt ? h("p", { "data-x": "sprt" }, said(sprt)) : null,
     history ? graph(history, sprt) : null,
+    running(season, told.running),
   ]
+}
+
+/** What is played now, and in which lane; the boards of `farm match -live` have pages of their own. */
+function running(season, games) {
+  if (season.boards.length || !games?.length) return null
+  return h("p", { "data-x": "running" }, h("span", { class: "quiet" }, `${t("tests.running")} `),
+    games.map(({ game, white, black, place }) => `${game}: ${white} – ${black} (${place})`).join(", "))
+}
+
+/** The tab of the farm's test matches: each with its score, and the way to its own page. */
+export async function tests() {
+  const told = await get("tests")
+  if (!told?.length) return [empty(t("tests.none"))]
+  const head = [[t("tests.match")], [t("tests.engines")], [t("match.played"), true], ["+ = −"], [t("match.elo"), true], [t("match.pairs")], ["LLR", true], [t("tests.state")]]
+  return [table(t("tab.tests"), head, told.map((one) => h("tr", { "data-test": one.season },
+    h("th", { scope: "row" }, h("a", { href: `#/${encodeURIComponent(one.season)}` }, one.name)),
+    h("td", {}, one.engines.join(" – "), " ", h("small", { class: "quiet" }, one.time_control)),
+    h("td", { class: "num" }, `${one.games.played}/${one.games.total}`),
+    h("td", {}, one.score ? `${one.score.wins} ${one.score.draws} ${one.score.losses}` : "–"),
+    h("td", { class: "num", "data-x": "elo" }, one.score ? elo(one.score.elo, one.score.elo_error) : "–"),
+    h("td", {}, one.score?.pentanomial.some(Boolean) ? one.score.pentanomial.join(" ") : "–"),
+    h("td", { class: "num" }, one.sprt ? `${number(one.sprt.llr, 2)} (${number(one.sprt.lower, 2)} … ${number(one.sprt.upper, 2)})` : "–"),
+    h("td", {}, one.status === "running" ? t("tests.open", { count: one.running }) : t("tests.over", { reason: one.reason })))))]
 }
 
 /** What the sequential test asks, and where it stands. */

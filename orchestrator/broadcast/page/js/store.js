@@ -18,20 +18,21 @@
  * @property {{number: number, events: ?string[]}} tables   changes of tables; `events` null: of all
  * @property {{number: number}} outlook   changes of ratings and forecast
  * @property {?number} viewers    how many watch
+ * @property {number} tests       how many test matches the farm lists
  */
 
 /** @type {State} */
 export const START = Object.freeze({
   seasons: [], season: null, live: null, missed: false, wanted: "", chosen: "", asked: "", ply: null, replay: null, engine: "",
-  lost: null, tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null,
+  lost: null, tab: "standings", tables: { number: 0, events: null }, outlook: { number: 0 }, viewers: null, tests: 0,
 })
 
 const changes = {
   // -- what the stream says -------------------------------------------------------------
 
-  snapshot(state, { seasons, season, game, viewers }) {
+  snapshot(state, { seasons, season, game, viewers, tests }) {
     const tables = { number: state.tables.number + 1, events: null } // whatever happened meanwhile
-    return caughtUp({ ...state, seasons: seasons ?? [], season: season ?? null, viewers: viewers ?? state.viewers, tables }, game ?? null)
+    return caughtUp({ ...state, seasons: seasons ?? [], season: season ?? null, viewers: viewers ?? state.viewers, tests: tests ?? 0, tables }, game ?? null)
   },
   game(state, data) { return isOfSeason(state, data) ? caughtUp(state, data.game ? data : null) : state },
   ply(state, { ply, clock, opening, ...data }) {

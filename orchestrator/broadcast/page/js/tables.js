@@ -4,7 +4,7 @@ import { empty, fill, h, patch, table } from "./dom.js"
 import { engines } from "./engines.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
-import { isMatch, test } from "./match.js"
+import { isMatch, test, tests } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
 import { WINDOW, windowed } from "./rows.js"
@@ -29,6 +29,7 @@ export const TABS = [
   { id: "statistics", draw: statistics },
   { id: "log", draw: log, when: isSeason },
   { id: "archive", draw: archive, when: isSeason },
+  { id: "tests", draw: tests, when: (_, count) => count > 0 },
 ]
 
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)

@@ -1,0 +1,73 @@
+"""Test matches as a source of the API's answers, and of PGN."""
+
+from __future__ import annotations
+
+import pathlib
+
+from starlette import concurrency
+
+from orchestrator.broadcast import test_matches
+from orchestrator.broadcast.content import documents, replays
+from orchestrator.broadcast.web import api, hub
+
+
+class Tests:
+    """The farm's test matches; a match that is over is read when it is asked for."""
+
+    def __init__(
+        self, shelf: documents.Library, told: test_matches.TestMatches, center: hub.Hub
+    ) -> None:
+        """Answer from library, matches, and the hub of those who watch test matches."""
+        self._shelf, self._told, self._hub = shelf, told, center
+
+    async def document(self, place: str) -> documents.Document | None:
+        """Return a document of a match."""
+        head, _, rest = place.partition("/")
+        name = rest.partition("/")[0]
+        if head != "seasons" or not name.startswith(test_matches.PREFIX):
+            return None
+        if self._shelf.get(place) is None:
+            await concurrency.run_in_threadpool(self._told.known, name)
+        return self._shelf.get(place)
+
+    async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
+        """Return the hub; where the farm has no season, the newest match is shown."""
+        name = season or ("" if self._shelf.shown else self._told.newest)
+        if not name.startswith(test_matches.PREFIX):
+            return None
+        found = await concurrency.run_in_threadpool(self._told.known, name)
+        return None if found is None else (self._hub, name)
+
+    async def game(self, season: str, game: str) -> api.Answer | None:
+        """Return a finished game with all its plies."""
+        replay = await self._found(season, game)
+        return None if replay is None else api.Answer(documents.of_json(replay.document()))
+
+    async def ply(self, season: str, game: str, number: int) -> api.Answer | None:
+        """Return one ply of a finished game."""
+        replay = await self._found(season, game)
+        if replay is None or not 1 <= number <= replay.line.last:
+            return None
+        return api.Answer(documents.of_json(replay.ply(number)))
+
+    async def _found(self, season: str, game: str) -> replays.Replay | None:
+        if not season.startswith(test_matches.PREFIX):
+            return None
+        return await concurrency.run_in_threadpool(self._replay, season, game)
+
+    def _replay(self, season: str, game: str) -> replays.Replay | None:
+        found = self._told.result(season, game)
+        return None if found is None else found[0].games.replay(found[1])
+
+    def pgn(self, season: str, game: str) -> str | None:
+        """Return the PGN of a finished game."""
+        found = self._told.result(season, game)
+        return None if found is None else found[0].games.pgn(found[1])
+
+    def all_games(self, season: str) -> pathlib.Path | str | None:
+        """Return the file of the games that count; no text before the first one."""
+        match = self._told.known(season)
+        if match is None:
+            return None
+        path = match.folder / "games.pgn"
+        return path if path.exists() else ""
