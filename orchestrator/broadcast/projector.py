@@ -116,8 +116,8 @@ class Projector:
         for season in looked:
             if season.state.launch is not None and not season.failed:
                 with self._guarded(season, lasting=False):
-                    for told in self._follower.follow(season, front=season.state is shown):
-                        self._tell(told)
+                    for changes in self._follower.follow(season, front=season.state is shown):
+                        self._tell(changes)
         for season in looked:
             if season.over:
                 self._renderings.pop(season.id, None)
@@ -149,10 +149,10 @@ class Projector:
         for name in launched:
             if name not in self.seasons:
                 self.seasons[name] = season_view.Season(name, self.album)
-        found = [self.seasons[name] for name in launched]
+        known_seasons = [self.seasons[name] for name in launched]
         looked = [
             season
-            for season in found
+            for season in known_seasons
             if not season.failed and (not season.over or season.id in self._due)
         ]
         self._due.update(season.id for season in looked)  # again, if this pass fails
@@ -181,8 +181,8 @@ class Projector:
     def _catch_up(self, season: season_view.Season) -> None:
         """Fold what is new in a journal, tell it, render what it changes."""
         before = season.state.seq
-        touched, told = self._fold(season)
-        self._tell([*self._follower.drain(season), *told])  # the last move, then the result
+        touched, results = self._fold(season)
+        self._tell([*self._follower.drain(season), *results])  # the last move, then the result
         recorded = season.recorded()
         touched |= {game.event for game in recorded}
         if season.state.seq != before or recorded:
@@ -192,19 +192,19 @@ class Projector:
     def _fold(self, season: season_view.Season) -> tuple[set[str], list[messages.Message]]:
         """Return the events whose tables may have changed, and the results of games."""
         touched: set[str] = set()
-        told: list[messages.Message] = []
+        results: list[messages.Message] = []
         try:
             while not season.damaged and (
                 entries := self._source.read(season.id, season.state.seq)
             ):
                 for entry in entries:
                     touched |= season.apply(entry)
-                    told += _results(season, entry)
+                    results += _results(season, entry)
         except errors.LedgerDamagedError:
             # By a newer farm, or damaged: it stands as it was, the others are shown on.
             log.exception("broadcast.season_unreadable", season=season.id)
             season.damaged = True
-        return touched, told
+        return touched, results
 
     def _keep_games(self, season: season_view.Season, recorded: Sequence[events.Game]) -> None:
         """Write the PGN of finished games into TCEC's archive."""
@@ -230,17 +230,17 @@ class Projector:
 
     def _render(self, season: season_view.Season, touched: set[str]) -> list[messages.Message]:
         """Render what has changed; return what is told of it."""
-        told: list[messages.Message] = []
+        deltas: list[messages.Message] = []
         summary = tables.season(season.state)
         self._summaries[season.id] = (season.state, season.state.seq, _summary(summary))
         if self._shelf.put({f"seasons/{season.id}": summary}):
-            told.append(messages.Delta("season", summary))
+            deltas.append(messages.Delta("season", summary))
         self._shelf.put({"seasons": [self._summary(state) for state in self._folded()]})
-        told.append(messages.Delta("tables", {"season": season.id, "events": sorted(touched)}))
+        deltas.append(messages.Delta("tables", {"season": season.id, "events": sorted(touched)}))
         self._shelf.offer(rank_odds.awaited(season.id))
         rendering = self._rendered(season)
         files = rendering.archived() | feeds_files.of_cup(season.state)
-        return [*told, *self._write(season, files)]
+        return [*deltas, *self._write(season, files)]
 
     def _rendered(self, season: season_view.Season) -> rendering_.Rendering:
         """Return the kept parts of a season as they are now, its documents in their places."""
@@ -249,17 +249,17 @@ class Projector:
             rendering = self._renderings[season.id] = rendering_.Rendering(season)
         else:
             rendering.update(changes)
-        for place, document in rendering.made():
-            self._shelf.place(place, document)
+        for path, document in rendering.made():
+            self._shelf.place(path, document)
         return rendering
 
     def _summary(self, state: season_state.SeasonState) -> dict[str, Any]:
         """Return a season's line in the list of all."""
-        known = self._summaries.get(state.launched.id)
-        if known is None or known[0] is not state or known[1] != state.seq:
-            known = (state, state.seq, _summary(tables.season(state)))
-            self._summaries[state.launched.id] = known
-        return known[2]
+        kept = self._summaries.get(state.launched.id)
+        if kept is None or kept[0] is not state or kept[1] != state.seq:
+            kept = (state, state.seq, _summary(tables.season(state)))
+            self._summaries[state.launched.id] = kept
+        return kept[2]
 
     def _front(self, season: season_view.Season) -> list[messages.Message]:
         """Write the files of the season that TCEC's viewers see."""
@@ -290,9 +290,9 @@ def _results(season: season_view.Season, entry: contract.Entry) -> list[messages
     if entry.kind != "game_finished":
         return []
     kept = ("game", "result", "details", "ending", "ended_ms", "plies")
-    told = {key: entry.data[key] for key in kept}
-    told["adjudicated"] = verdict.is_adjudicated(contract.Ending(entry.data["ending"]))
-    return [messages.Delta("result", {"season": season.id} | told)]
+    fields = {key: entry.data[key] for key in kept}
+    fields["adjudicated"] = verdict.is_adjudicated(contract.Ending(entry.data["ending"]))
+    return [messages.Delta("result", {"season": season.id} | fields)]
 
 
 def _summary(told: dict[str, Any]) -> dict[str, Any]:

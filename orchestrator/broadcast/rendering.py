@@ -76,14 +76,14 @@ class Rendering:
 
     def made(self) -> Iterator[tuple[str, documents.Document]]:
         """Yield the documents that have changed, by their places; make the files that have."""
-        state, place = self._season.state, f"seasons/{self._season.id}"
+        state, base = self._season.state, f"seasons/{self._season.id}"
         drawn = graph.build(state, by_round=True, rounds=self._rounds)
-        yield f"{place}/graph", documents.of_json(drawn.data())
-        yield f"{place}/statistics", documents.of_json(self._results.told())
-        yield f"{place}/log", self._log()
+        yield f"{base}/graph", documents.of_json(drawn.data())
+        yield f"{base}/statistics", documents.of_json(self._results.told())
+        yield f"{base}/log", self._log()
         paces = event_rows.paces(state)
         for name, event in self._events.items():
-            there = f"{place}/events/{name}"
+            there = f"{base}/events/{name}"
             rows = None
             if event.new_table:
                 rows = pairing.table(state, state.events[name])
@@ -103,11 +103,11 @@ class Rendering:
 
     def archived(self) -> dict[str, bytes]:
         """Return the archive's files that have changed, of events that have begun."""
-        state, found = self._season.state, dict[str, bytes]()
+        state, changed_files = self._season.state, dict[str, bytes]()
         for name, event in self._events.items():
             if state.events[name].entrants:
-                found |= event.files.archived()
-        return found
+                changed_files |= event.files.archived()
+        return changed_files
 
     def saved(self) -> None:
         """Take note that the archive's files have been written."""

@@ -42,8 +42,8 @@ def _gate(facts: _Facts) -> str:
 
 
 def _judged(facts: _Facts) -> str:
-    words = f"{facts['scenario']}: {facts['evidence']}"
-    return f"{words}; the organizers are asked" if facts.get("asks") else words
+    ruling = f"{facts['scenario']}: {facts['evidence']}"
+    return f"{ruling}; the organizers are asked" if facts.get("asks") else ruling
 
 
 def _decided(facts: _Facts) -> str:
@@ -117,20 +117,22 @@ class Chronicle:
 
 
 def _line(entry: contract.Entry, state: season_state.SeasonState) -> dict[str, Any]:
-    facts = entry.data
-    game = facts.get("game", "")
-    event = facts.get("event") or (state.games[game].event if game in state.games else "")
+    fields = entry.data
+    game = fields.get("game", "")
+    event = fields.get("event") or (state.games[game].event if game in state.games else "")
     return {
         "seq": entry.seq,
         "at_ms": entry.at_ms,
         "kind": entry.kind,
         "fault": None,
-        "event": event or (facts.get("events") or [""])[0],
+        "event": event or (fields.get("events") or [""])[0],
         "game": game,
         "engines": [
-            views.name(state, one, event) for one in _engines(facts) if one in state.engines
+            views.name(state, engine, event)
+            for engine in _engines(fields)
+            if engine in state.engines
         ],
-        "text": redact.text(_TEXTS[entry.kind](facts)),
+        "text": redact.text(_TEXTS[entry.kind](fields)),
         "reason": redact.text(_reason(entry)),
     }
 

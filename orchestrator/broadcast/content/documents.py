@@ -81,12 +81,12 @@ class Library:
     def put(self, documents: Mapping[str, Any]) -> list[str]:
         """Render and keep documents; return the places of those that have changed."""
         changed = []
-        for place, value in documents.items():
+        for path, value in documents.items():
             document = of_json(value)
-            known = self._documents.get(place)
-            if known is None or known.body != document.body:
-                self._documents[place] = document
-                changed.append(place)
+            kept = self._documents.get(path)
+            if kept is None or kept.body != document.body:
+                self._documents[path] = document
+                changed.append(path)
         return changed
 
     def place(self, place: str, document: Document) -> None:
@@ -95,9 +95,9 @@ class Library:
 
     def offer(self, documents: Mapping[str, Any]) -> None:
         """Keep documents at places that are still empty."""
-        for place, value in documents.items():
-            if place not in self._documents:
-                self._documents.setdefault(place, of_json(value))
+        for path, value in documents.items():
+            if path not in self._documents:
+                self._documents.setdefault(path, of_json(value))
 
     def drop(self, place: str) -> bool:
         """Take the document at a place away; say whether there was one."""

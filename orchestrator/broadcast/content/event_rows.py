@@ -37,12 +37,12 @@ class Pace:
 def paces(state: State) -> dict[str, Pace]:
     """Return the pace of each event: events follow each other in their order."""
     starts_ms = tables.base_ms(state)
-    known, earlier = {}, 0.0
+    by_event, earlier = {}, 0.0
     for event_id, part in progress.of_events(state, starts_ms).items():
         begins_ms = starts_ms + round(earlier * 1000)
-        known[event_id] = Pace(begins_ms, part.mean_seconds * 1000)
+        by_event[event_id] = Pace(begins_ms, part.mean_seconds * 1000)
         earlier += part.remaining_seconds
-    return known
+    return by_event
 
 
 class Schedule:
@@ -52,11 +52,11 @@ class Schedule:
         """Encode all rows."""
         self._event, self._briefs = event_id, briefs
         order = state.events[event_id].order
-        self._places = {game: place for place, game in enumerate(order)}
+        self._places = {game: index for index, game in enumerate(order)}
         self._rows = [self._row(state, game) for game in order]
         self._open = {
-            place: running
-            for place, game in enumerate(order)
+            index: running
+            for index, game in enumerate(order)
             if (running := self._waits(state, game)) is not None
         }
 
@@ -68,15 +68,15 @@ class Schedule:
     def update(self, state: State, games: Iterable[str]) -> None:
         """Encode the rows of games again."""
         for game in games:
-            place = self._places.get(game)
-            if place is None:
+            index = self._places.get(game)
+            if index is None:
                 continue
-            self._rows[place] = self._row(state, game)
+            self._rows[index] = self._row(state, game)
             running = self._waits(state, game)
             if running is None:
-                self._open.pop(place, None)
+                self._open.pop(index, None)
             else:
-                self._open[place] = running
+                self._open[index] = running
 
     def _row(self, state: State, game: str) -> bytes:
         return encoded(tables.schedule_row(state, game, self._briefs))
@@ -96,10 +96,10 @@ class Schedule:
 
         def body() -> bytes:
             starts_ms, joined = pace.starts_ms, list(rows)
-            for place in sorted(waiting):
-                estimated = "null" if waiting[place] else round(starts_ms)
+            for index in sorted(waiting):
+                estimated = "null" if waiting[index] else round(starts_ms)
                 head = f'{{"estimated_start_ms":{estimated},'.encode()
-                joined[place] = head + rows[place][1:]
+                joined[index] = head + rows[index][1:]
                 starts_ms += pace.mean_ms
             return b"[" + b",".join(joined) + b"]"
 
@@ -164,13 +164,13 @@ class Table:
 
     def document(self, state: State, rows: Sequence[standings.Row]) -> documents.Document:
         """Return the document of this moment."""
-        told = tables.event_table(state, self._event, rows)
-        told["statistics"] = self._counts.data(state, state.events[self._event])
+        table = tables.event_table(state, self._event, rows)
+        table["statistics"] = self._counts.data(state, state.events[self._event])
         lines = [
             _with(row, "cells", self.cells.line(state, row["engine"], [r.engine for r in rows]))
-            for row in told.pop("rows")
+            for row in table.pop("rows")
         ]
-        return documents.Document(_with(told, "rows", b",".join(lines)))
+        return documents.Document(_with(table, "rows", b",".join(lines)))
 
 
 def _with(value: dict[str, Any], key: str, items: bytes) -> bytes:

@@ -53,7 +53,7 @@ class Shown:
 
     def data(self) -> dict[str, Any]:
         """Return the ply as plain data; the positions of its variation are asked for apart."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "n": self.number,
             "side": "white" if self.fen.split(" ")[1] == "b" else "black",
             "move": self.before,
@@ -63,7 +63,7 @@ class Shown:
             "fen": self.fen,
             "book": self.book,
         }
-        return told | (_said(self.record) if self.record else {})
+        return fields | (_said(self.record) if self.record else {})
 
     def full(self) -> dict[str, Any]:
         """Return the ply with the positions of its variation."""
@@ -71,12 +71,12 @@ class Shown:
 
 
 def _said(ply: contract.PlyRecord) -> dict[str, Any]:
-    told = None if ply.score is None else score.white_view(ply.score, ply.side)
+    white_score = None if ply.score is None else score.white_view(ply.score, ply.side)
     counters = ply.counters
     return {
         "eval": score.text(ply.score, ply.side) if ply.score else None,
-        "cp": None if told is None else told.cp,
-        "mate": None if told is None else told.mate,
+        "cp": None if white_score is None else white_score.cp,
+        "mate": None if white_score is None else white_score.mate,
         "depth": ply.depth,
         "seldepth": ply.seldepth,
         "nodes": ply.nodes,
@@ -148,7 +148,7 @@ class GameLine:
 
     def opening(self) -> eco.Name:
         """Return ECO code and name: the book's, else what the moves are known as."""
-        played = [one.uci for one in self.shown if not one.book]
+        played = [ply.uci for ply in self.shown if not ply.book]
         return eco.of_order(self.order, played[: eco.DEEPEST])
 
 
@@ -238,8 +238,8 @@ def card(
 
 def tablebases(options: Sequence[tuple[str, str]]) -> list[str]:
     """Return the kinds of endgame tables that an engine was given a path to."""
-    found = {limits.role(name) for name, value in options if value not in {"", "<empty>"}}
-    return [role.value.partition(" ")[0] for role in limits.PATHS if role in found]
+    roles = {limits.role(name) for name, value in options if value not in {"", "<empty>"}}
+    return [role.value.partition(" ")[0] for role in limits.PATHS if role in roles]
 
 
 def reported(report: contract.EngineReport) -> list[tuple[str, str]]:
@@ -305,7 +305,7 @@ def finished(
         "started_ms": record.started_ms,
         "ended_ms": record.ended_ms,
         "interruptions": [
-            {"ply": one.ply, "cause": one.cause, "verdict": one.verdict}
-            for one in record.interruptions
+            {"ply": interruption.ply, "cause": interruption.cause, "verdict": interruption.verdict}
+            for interruption in record.interruptions
         ],
     }

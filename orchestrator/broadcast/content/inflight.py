@@ -87,8 +87,8 @@ class InFlight:
         return {side: self.order.control(side).start_ms for side in SIDES}
 
     def _told(self, side: contract.Side) -> dict[str, Any]:
-        told: dict[str, Any] = self._picture.get(side) or {}
-        return told
+        picture: dict[str, Any] = self._picture.get(side) or {}
+        return picture
 
     def search(self) -> dict[str, Any] | None:
         """Return what the engine that thinks said last, its variation with positions."""
@@ -120,10 +120,10 @@ class InFlight:
 
     def options(self, side: contract.Side) -> list[tuple[str, str]]:
         """Return what the engine was given, as far as it is known and the public may read it."""
-        told = self._told(side).get("options")
-        if told is None:
+        set_options = self._told(side).get("options")
+        if set_options is None:
             return games.asked(self.order, side)
-        return [(str(name), redact.option(str(value))) for name, value in told]
+        return [(str(name), redact.option(str(value))) for name, value in set_options]
 
     def card(self, side: contract.Side) -> dict[str, Any]:
         """Return an engine's card."""
@@ -152,7 +152,7 @@ class InFlight:
             "plies": plies,
             "clock": self.clock(),
             "search": self.search(),
-            "kibitzers": [one for one in self.kibitzers if one["ply"] == self.line.last + 1],
+            "kibitzers": [card for card in self.kibitzers if card["ply"] == self.line.last + 1],
             "result": None,
             "details": "",
             "adjudicated": False,

@@ -67,13 +67,13 @@ class PgnFile:
     def text(self, number: int) -> str | None:
         """Return the PGN of a game that was taken, None where the file has it not."""
         with self._lock:
-            place = self._places.get(number)
+            index = self._places.get(number)
             try:
-                if place is None or not self._grow():
+                if index is None or not self._grow():
                     return None
-                if not self._stands(place):
+                if not self._stands(index):
                     self._before = self._aligned()
-                return self._read(place) if self._stands(place) else None
+                return self._read(index) if self._stands(index) else None
             except OSError:
                 return None
 
@@ -109,12 +109,10 @@ class PgnFile:
 
     def _add(self, begin: int, text: str) -> None:
         head = text.strip().partition("\n\n")[0].encode("latin-1").decode(errors="replace")
-        found = {name: re.sub(r"\\(.)", r"\1", value) for name, value in _NAMED.findall(head)}
+        tags = {name: re.sub(r"\\(.)", r"\1", value) for name, value in _NAMED.findall(head)}
         self._starts.append(begin)
         self._found.append(
-            self._numbered(
-                (found.get("White", ""), found.get("Black", ""), found.get("Result", ""))
-            )
+            self._numbered((tags.get("White", ""), tags.get("Black", ""), tags.get("Result", "")))
         )
 
     def _stands(self, place: int) -> bool:
@@ -161,7 +159,7 @@ class Games:
     ) -> None:
         """Keep a game that was seen."""
         made, _ = replays.record_of(order, match_view.result_told(result), tuple(plies))
-        record = made.model_copy(update={str(side): one for side, one in reports.items()})
+        record = made.model_copy(update={str(side): report for side, report in reports.items()})
         self._seen[result.number] = gzip.compress(record.encode().encode(), compresslevel=3)
         while len(self._seen) > KEPT:
             self._seen.popitem(last=False)
@@ -174,10 +172,10 @@ class Games:
             return replays.Replay(record, games.of_record(record))
         text = self._text(result)
         try:
-            found = None if text is None else self._read(result, text)
+            replay = None if text is None else self._read(result, text)
         except (ValueError, errors.BookError, errors.UsageError):
-            found = None
-        return found or self._bare(result)
+            replay = None
+        return replay or self._bare(result)
 
     def pgn(self, result: match_journal.Result) -> str | None:
         """Return a game's PGN: as the match wrote it, else of the moves that were seen."""

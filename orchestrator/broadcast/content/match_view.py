@@ -33,15 +33,15 @@ def board_id(board: int, season: str = SEASON) -> str:
 
 def places(season: str) -> tuple[str, ...]:
     """Return where the documents of a match are, the game that is shown included."""
-    place = f"seasons/{season}"
-    event = f"{place}/events/{EVENT}"
+    base = f"seasons/{season}"
+    event = f"{base}/events/{EVENT}"
     return (
-        place,
-        f"{place}/statistics",
-        f"{place}/test",
+        base,
+        f"{base}/statistics",
+        f"{base}/test",
         event,
         f"{event}/schedule",
-        f"{place}/live",
+        f"{base}/live",
     )
 
 
@@ -106,8 +106,8 @@ class Graph:
         counts = table.between(0, 1)
         estimate = elo.logistic(counts)
         llr = None if self._test is None else self._test.llr(counts)
-        told = (standings.finite(estimate.elo), standings.finite(estimate.error))
-        self._points.append((table.played, llr, *told))
+        elo_figures = (standings.finite(estimate.elo), standings.finite(estimate.error))
+        self._points.append((table.played, llr, *elo_figures))
         if len(self._points) >= 2 * POINTS:
             self._points = self._points[1::2]
             self._every *= 2
@@ -170,7 +170,7 @@ class MatchView:
 
     def set_aside(self, numbers: Collection[int]) -> None:
         """Take results back: everything is counted again without them."""
-        rest = [one for number, one in self.results.items() if number not in numbers]
+        rest = [result for number, result in self.results.items() if number not in numbers]
         self._begin()
         for result in rest:
             self.add(result)
@@ -179,18 +179,18 @@ class MatchView:
 
     def made(self, now_ms: int) -> dict[str, documents.Document]:
         """Return all documents but the games, by their place."""
-        place = f"seasons/{self._season}"
+        base = f"seasons/{self._season}"
         whole = {
-            place: self.season(1, now_ms),
-            f"{place}/statistics": self._counts.told(),
-            f"{place}/test": self.test(),
-            f"{place}/events/{EVENT}": self._event(),
+            base: self.season(1, now_ms),
+            f"{base}/statistics": self._counts.told(),
+            f"{base}/test": self.test(),
+            f"{base}/events/{EVENT}": self._event(),
         }
         made = {where: documents.of_json(value) for where, value in whole.items()}
         for board in range(2, self._boards + 1):
             alike = self.season(board, now_ms)
             made[f"seasons/{board_id(board, self._season)}"] = documents.of_json(alike)
-        made[f"{place}/events/{EVENT}/schedule"] = self._schedule()
+        made[f"{base}/events/{EVENT}/schedule"] = self._schedule()
         return made
 
     def overview(self, now_ms: int) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class MatchView:
         two = len(self.names) == 2
         engines = [
             {
-                "rank": place,
+                "rank": rank_number,
                 "name": self.names[rank.engine],
                 **standings.numbers(self._table.of(rank.engine)),
                 "elo": standings.finite(rank.elo),
@@ -272,7 +272,7 @@ class MatchView:
                     kind: count for kind, count in self._table.faults(rank.engine).items() if count
                 },
             }
-            for place, rank in enumerate(standings.ranks(self._table), start=1)
+            for rank_number, rank in enumerate(standings.ranks(self._table), start=1)
         ]
         return {
             "season": self._season,
@@ -287,12 +287,12 @@ class MatchView:
             "history": self._graph.data() if two else None,
             "running": [
                 {
-                    "game": str(one.number),
-                    "white": one.white,
-                    "black": one.black,
-                    "place": one.place,
+                    "game": str(game.number),
+                    "white": game.white,
+                    "black": game.black,
+                    "place": game.place,
                 }
-                for one in sorted(self.running.values(), key=lambda one: one.number)
+                for game in sorted(self.running.values(), key=lambda game: game.number)
             ],
         }
 
@@ -308,15 +308,19 @@ class MatchView:
 
     def _remaining(self, now_ms: int) -> float:
         """Estimate the seconds that are left by the pace so far."""
-        here = [one for one in self.results.values() if one.started_ms >= self._launched_ms]
+        here = [
+            result for result in self.results.values() if result.started_ms >= self._launched_ms
+        ]
         if not here:
             return 0.0
         each = (now_ms - self._launched_ms) / len(here)
         return round(max(0.0, each * (self.total - len(self.results)) / 1000), 1)
 
     def _event(self) -> dict[str, Any]:
-        order = [self.names[one] for one in self._table.ranked()]
-        rows = [self._standing(place, name, order) for place, name in enumerate(order, start=1)]
+        order = [self.names[engine] for engine in self._table.ranked()]
+        rows = [
+            self._standing(position, name, order) for position, name in enumerate(order, start=1)
+        ]
         return {
             "event": EVENT,
             "name": self.about.event,
@@ -363,30 +367,30 @@ class MatchView:
 
     def _colours(self, name: str) -> dict[str, Any]:
         engine = self.names.index(name)
-        others = [one for one in range(len(self.names)) if one != engine]
+        others = [opponent for opponent in range(len(self.names)) if opponent != engine]
         white = [self._table.as_white(engine, other) for other in others]
         black = [self._table.as_white(other, engine).reversed() for other in others]
-        told: dict[str, Any] = {"engine": name, "name": name}
+        row: dict[str, Any] = {"engine": name, "name": name}
         for side, met in (("white", white), ("black", black)):
-            told[side] = {
-                "wins": sum(one.wins for one in met),
-                "draws": sum(one.draws for one in met),
-                "losses": sum(one.losses for one in met),
+            row[side] = {
+                "wins": sum(counts.wins for counts in met),
+                "draws": sum(counts.draws for counts in met),
+                "losses": sum(counts.losses for counts in met),
             }
-        return told
+        return row
 
     def _schedule(self) -> documents.Document:
         rows = list(self._rows)
-        now = sorted(self.running.values(), key=lambda one: one.number)
-        rows += [_encoded(_running_row(one)) for one in now if one.number not in self.results]
+        now = sorted(self.running.values(), key=lambda game: game.number)
+        rows += [_encoded(_running_row(game)) for game in now if game.number not in self.results]
         return documents.Document(lambda: b"[" + b",".join(rows) + b"]")
 
 
 def told_test(test: sprt.Test, table: standings.Standings) -> dict[str, Any]:
     """Return a sequential test and where it stands."""
     counts = table.between(0, 1)
-    found = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
-    return {**dataclasses.asdict(test), **found, "accepted": test.verdict(counts)}
+    figures = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
+    return {**dataclasses.asdict(test), **figures, "accepted": test.verdict(counts)}
 
 
 def _encoded(value: Mapping[str, Any]) -> bytes:

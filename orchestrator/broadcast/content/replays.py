@@ -33,8 +33,12 @@ class Replay(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return all of the game."""
-        told = games.finished(self.record, self.line, recorded=self.recorded)
-        return told if self.timed else told | {"plies": [self._known(p) for p in told["plies"]]}
+        document = games.finished(self.record, self.line, recorded=self.recorded)
+        return (
+            document
+            if self.timed
+            else document | {"plies": [self._known(p) for p in document["plies"]]}
+        )
 
     def ply(self, number: int) -> dict[str, Any]:
         """Return one ply with the positions of its variation."""
@@ -60,10 +64,10 @@ def of_game(
         )
     pgn = album.pgn(state.launched.id, game.id, finished.attempt)
     try:
-        found = None if pgn is None else _imported(state, game, finished, pgn.decode())
+        replay = None if pgn is None else _imported(state, game, finished, pgn.decode())
     except (ValueError, errors.BookError):
-        found = None  # it does not fit what its event plays now
-    return found or _bare(state, game, finished)
+        replay = None  # it does not fit what its event plays now
+    return replay or _bare(state, game, finished)
 
 
 def _bare(
@@ -101,28 +105,28 @@ def plies_of(order: contract.GameOrder, read: reading.Game) -> Iterator[contract
         "white": order.control("white").start_ms,
         "black": order.control("black").start_ms,
     }
-    for number, told in enumerate(read.plies, start=1):
-        move = board.parse_uci(told.move)
+    for number, shown in enumerate(read.plies, start=1):
+        move = board.parse_uci(shown.move)
         san = board.san(move)
         board.push(move)
-        if told.book:
+        if shown.book:
             continue
-        fields, search = told.fields, _SEARCH.match(" ".join(told.remark.split()))
-        clocks[told.mover] = _left(told) or clocks[told.mover]
+        fields, search = shown.fields, _SEARCH.match(" ".join(shown.remark.split()))
+        clocks[shown.mover] = _left(shown) or clocks[shown.mover]
         spent_ms = _ms(fields.get("mt", ""))
         if spent_ms is None and search and search[2]:
             spent_ms = round(1000 * float(search[2]))
         yield contract.PlyRecord(
             ply=number,
-            side=told.mover,
-            move=told.move,
+            side=shown.mover,
+            move=shown.move,
             san=san,
             think_ns=(spent_ms or 0) * 1_000_000,
             margin_ns=0,
             overhead_ns=0,
             white_clock_ns=clocks["white"] * 1_000_000,
             black_clock_ns=clocks["black"] * 1_000_000,
-            score=remarks.score(remarks.told_eval(fields), told.mover),
+            score=remarks.score(remarks.told_eval(fields), shown.mover),
             depth=_count(fields, "d") or (int(search[1]) if search else None),
             seldepth=_count(fields, "sd"),
             nodes=_count(fields, "n"),
@@ -134,7 +138,7 @@ def plies_of(order: contract.GameOrder, read: reading.Game) -> Iterator[contract
 
 def has_clocks(read: reading.Game) -> bool:
     """Say whether a PGN tells of the clocks."""
-    return any(_left(told) is not None for told in read.plies)
+    return any(_left(ply) is not None for ply in read.plies)
 
 
 def _left(told: reading.Told) -> int | None:

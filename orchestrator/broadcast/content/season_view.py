@@ -149,7 +149,7 @@ class Season:
 
     def recorded(self) -> list[events.Game]:
         """Return the finished games whose records have come since the last call."""
-        found = []
+        complete = []
         for name in sorted(self.bare):
             self.bare[name] += 1
             if self.bare[name].bit_count() > 1:
@@ -159,8 +159,8 @@ class Season:
             if unkept or self.brief(game) is not None:
                 del self.bare[name]
                 self.changes.games.add(name)
-                found.append(game)
-        return found
+                complete.append(game)
+        return complete
 
     def last_finished(self) -> events.Game | None:
         """Return the game that was finished last, None before the first."""
@@ -173,8 +173,8 @@ class Season:
 
     def _note_last(self, entry: contract.Entry) -> None:
         if entry.kind == entries.GAME_FINISHED:
-            known, game = self.last_finished(), self.state.games[str(entry.data["game"])]
-            if game.finished is not None and (known is None or _ended(known) < _ended(game)):
+            latest, game = self.last_finished(), self.state.games[str(entry.data["game"])]
+            if game.finished is not None and (latest is None or _ended(latest) < _ended(game)):
                 self._last = game.id
         elif entry.kind not in _OF_A_GAME and entry.kind != entries.GAMES_PAIRED:
             self._last = ""

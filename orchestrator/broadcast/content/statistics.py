@@ -119,14 +119,14 @@ def _by_colour(
     engine: str,
     counts: Counter[tuple[str, contract.Side, contract.Result]],
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {"engine": engine, "name": views.name(state, engine, event.id)}
+    row: dict[str, Any] = {"engine": engine, "name": views.name(state, engine, event.id)}
     for side, won, lost in _COLOURS:
-        told[side] = {
+        row[side] = {
             "wins": counts[engine, side, won],
             "draws": counts[engine, side, "1/2-1/2"],
             "losses": counts[engine, side, lost],
         }
-    return told
+    return row
 
 
 _COLOURS: Final[tuple[tuple[contract.Side, contract.Result, contract.Result], ...]] = (

@@ -94,12 +94,12 @@ def base_ms(state: State) -> int:
 def estimated_starts(state: State) -> dict[str, int]:
     """Return when events that have not begun are expected to, by the pace so far."""
     from_ms = base_ms(state)
-    at_ms, found = float(from_ms), {}
+    at_ms, starts_ms = float(from_ms), {}
     for event_id, part in progress.of_events(state, from_ms).items():
         if state.events[event_id].status in _TO_COME:
-            found[event_id] = round(at_ms + part.break_seconds * 1000)
+            starts_ms[event_id] = round(at_ms + part.break_seconds * 1000)
         at_ms += part.remaining_seconds * 1000
-    return found
+    return starts_ms
 
 
 def event(state: State, event_id: str) -> dict[str, Any]:
@@ -107,20 +107,22 @@ def event(state: State, event_id: str) -> dict[str, Any]:
     lines = crosstable.crosstable(state, event_id)
     shown = event_table(state, event_id, [line.row for line in lines])
     for row, line in zip(shown["rows"], lines, strict=True):
-        row["cells"] = [cell(one) for one in line.cells]
+        row["cells"] = [cell(encounter) for encounter in line.cells]
     return shown | {"statistics": statistics.of_event(state, state.events[event_id])}
 
 
 def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> dict[str, Any]:
     """Return an event's standings and its bracket: all but what grows with its games."""
-    found = state.events[event_id]
+    played_event = state.events[event_id]
     shown = views.table(state, event_id, rows)
     for row in shown["rows"]:
-        row["crashes"] = found.tally.scores[row["engine"]].crashes
+        row["crashes"] = played_event.tally.scores[row["engine"]].crashes
     return shown | {
-        "format": found.spec.format.kind,
-        "entrants": [views.name(state, engine, found.id) for engine in found.entrants],
-        "bracket": bracket(state, found),
+        "format": played_event.spec.format.kind,
+        "entrants": [
+            views.name(state, engine, played_event.id) for engine in played_event.entrants
+        ],
+        "bracket": bracket(state, played_event),
     }
 
 
@@ -155,7 +157,7 @@ def _winners(rows: Sequence[standings.Row], slots: Sequence[str]) -> set[str]:
     """
     first = {row.engine for row in rows if row.rank == 1}
     pairs = zip(slots[::2], slots[1::2], strict=True)
-    return {one for pair in pairs for one in pair if one and first.intersection(pair) == {one}}
+    return {side for pair in pairs for side in pair if side and first.intersection(pair) == {side}}
 
 
 def _bye(event: events.EventState) -> list[str]:
@@ -176,7 +178,7 @@ def _match(
             taken = tally.halves(game.finished.result)
             halves[game.white] += taken[0]
             halves[game.black] += taken[1]
-    running = state.running is not None and any(one.id == state.running.game for one in games)
+    running = state.running is not None and any(played.id == state.running.game for played in games)
     return {
         "match": number,
         "status": "running" if running else "played" if games else "waiting",

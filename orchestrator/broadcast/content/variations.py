@@ -29,13 +29,13 @@ class Step:
 def steps(board: chess.Board, moves: Iterable[str]) -> tuple[Step, ...]:
     """Return a line from ``board`` in any notation of engines, cut at its first illegal move."""
     line = board.copy(stack=False)
-    found = []
+    taken = []
     for san in boards.variation(board, list(moves)[:LONGEST]):
         move = line.parse_san(san)
         uci = line.uci(move)
         line.push(move)
-        found.append(Step(san, uci, line.fen()))
-    return tuple(found)
+        taken.append(Step(san, uci, line.fen()))
+    return tuple(taken)
 
 
 def squares(board: chess.Board, uci: str) -> tuple[str, str]:

@@ -46,15 +46,15 @@ class Desk:
     def moves(self, line: games.GameLine) -> dict[int, dict[str, Any]]:
         """Return what was found up to the last position, as TCEC's files have it."""
         rendered = ((ply, self._move(line, ply)) for ply in self.found if ply <= line.last)
-        return {ply: told for ply, told in rendered if told is not None}
+        return {ply: entry for ply, entry in rendered if entry is not None}
 
     def _move(self, line: games.GameLine, ply: int) -> dict[str, Any] | None:
         """Render an evaluation once: there may be hundreds, and one changes at a time."""
-        known = self._moves.get(ply)
-        if known is None or known[0] is not self.found[ply]:
-            told = kibitz.move(kibitz.position(line, ply), self.found[ply])
-            known = self._moves[ply] = (self.found[ply], told)
-        return known[1]
+        kept = self._moves.get(ply)
+        if kept is None or kept[0] is not self.found[ply]:
+            entry = kibitz.move(kibitz.position(line, ply), self.found[ply])
+            kept = self._moves[ply] = (self.found[ply], entry)
+        return kept[1]
 
     def files(
         self, line: games.GameLine, names: kibitz.Files, *, over: bool
@@ -65,8 +65,8 @@ class Desk:
         yield messages.TcecFile(names.whole, names.whole_event, whole), whole is not None
         now = None if over else moves.get(line.last)
         latest = None if now is None else kibitz.latest(line, now, self.found[line.last])
-        told = messages.TcecFile(names.latest, names.latest_event, latest, volatile=True)
-        yield told, latest is not None
+        latest_file = messages.TcecFile(names.latest, names.latest_event, latest, volatile=True)
+        yield latest_file, latest is not None
 
 
 class Remarks:
@@ -100,8 +100,14 @@ class Remarks:
 
     def on_board(self, line: games.GameLine) -> list[dict[str, Any]]:
         """Return the cards of the position on the board."""
-        told = ((number, desk.found.get(line.last)) for number, desk in enumerate(self.desks))
-        return [card(line, number, found) for number, found in told if found is not None]
+        evaluations = (
+            (number, desk.found.get(line.last)) for number, desk in enumerate(self.desks)
+        )
+        return [
+            card(line, number, evaluation)
+            for number, evaluation in evaluations
+            if evaluation is not None
+        ]
 
 
 class Heard(NamedTuple):
@@ -139,15 +145,15 @@ class Kibitzing:
         if not remarks.look(self._comments) and remarks.shown == now:
             return Heard(remarks.cards, [])
         remarks.shown = now
-        told: list[messages.Message] = []
+        changes: list[messages.Message] = []
         cards = [] if over else remarks.on_board(line)
         if cards != remarks.cards:
             remarks.cards = cards
             data = {"season": season, "game": line.order.game, "kibitzers": cards}
-            told.append(messages.Delta("kibitz", data))
+            changes.append(messages.Delta("kibitz", data))
         if front:
-            told += self._write(remarks, line, over=over)
-        return Heard(cards, told)
+            changes += self._write(remarks, line, over=over)
+        return Heard(cards, changes)
 
     def behind(self, season: str) -> bool:
         """Say whether something was told of a season's last game after it was looked at."""

@@ -39,25 +39,25 @@ def text(line: games.GameLine, tags: Mapping[str, str]) -> Text:
     kept = {name: tags[name] for name in _KEPT if name in tags}
     if "Variant" in kept:
         kept["Variant"] = VARIANT.get(kept["Variant"], kept["Variant"])
-    head = "".join(f'[{name} "{_tag(words)}"]\n' for name, words in kept.items())
-    body = [_move(one) for one in line.shown]
+    head = "".join(f'[{name} "{_tag(value)}"]\n' for name, value in kept.items())
+    body = [_move(shown) for shown in line.shown]
     return Text(head, "\n".join(["", *body, kept.get("Result", "*"), "", ""]))
 
 
 def _move(one: games.Shown) -> str:
-    words = " ".join(filter(None, (one.before, one.san)))
+    san = " ".join(filter(None, (one.before, one.san)))
     said = [] if one.record is None else list(_commands(one.record))
-    return f"{words} {{ {' '.join(said)} }}" if said else words
+    return f"{san} {{ {' '.join(said)} }}" if said else san
 
 
 def _commands(ply: contract.PlyRecord) -> list[str]:
-    told = []
-    if ply.score is not None and (words := _eval(ply.score, ply.side)):
-        told.append(f"[%eval {words}]")
+    commands = []
+    if ply.score is not None and (evaluation := _eval(ply.score, ply.side)):
+        commands.append(f"[%eval {evaluation}]")
     left_ns = ply.white_clock_ns if ply.side == "white" else ply.black_clock_ns
     seconds = max(0, left_ns) // 1_000_000_000
-    told.append(f"[%clk {seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}]")
-    return told
+    commands.append(f"[%clk {seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}]")
+    return commands
 
 
 def _eval(said: contract.Score, mover: contract.Side) -> str:

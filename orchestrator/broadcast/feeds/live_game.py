@@ -100,17 +100,17 @@ class Follower:
         if changed:
             self._shelf.put({_place(season): game.document()})
         head = {"season": season.id, "game": game.order.game}
-        told: list[messages.Message] = []
+        changes: list[messages.Message] = []
         if whole:
-            told.append(messages.Delta("game", game.document()))  # with the new plies, if any
+            changes.append(messages.Delta("game", game.document()))  # with the new plies, if any
         else:
-            told += [_ply(head, game, shown) for shown in new]
+            changes += [_ply(head, game, shown) for shown in new]
         if game.clock() != before:
-            told.append(messages.Delta("clock", head | game.clock()))
+            changes.append(messages.Delta("clock", head | game.clock()))
         said = game.search()
         if said is not None and said != searched:
-            told.append(messages.Delta("search", head | said))
-        yield told
+            changes.append(messages.Delta("search", head | said))
+        yield changes
         if front and changed:
             yield self._files(game, new, begun=begun)
         heard = self._kibitzers.hear(season.id, game.attempt, game.line, front=front)
@@ -133,12 +133,12 @@ class Follower:
     ) -> list[messages.Message]:
         """Write ``live.pgn`` and ``live.json``; return what is pushed of them."""
         options = [game.options(side) for side in inflight.SIDES]
-        words = [
+        options_text = [
             tcec_pgn.options(game.order.engine(side).protocol, settings)
             for side, settings in zip(inflight.SIDES, options, strict=True)
         ]
         tags = tcec_pgn.tags(game.line, game.started_ms, game.hall)
-        text = tcec_pgn.running(game.line, tags, words)
+        text = tcec_pgn.running(game.line, tags, options_text)
         whole = tcec_live.document(game.line.shown, tags, options, changed=True)
         self._write(text.encode(), whole, game.last_move_ms)
         if begun or not new:
@@ -181,8 +181,8 @@ class Follower:
         game = inflight.InFlight(order, key, left.started_ms, season.state.hall)
         for ply in left.plies:
             game.push(ply, season.state.at_ms)
-        told = self._put(season, game.interrupted())
-        return [*told, *self._files(game, (), begun=True)] if front else told
+        changes = self._put(season, game.interrupted())
+        return [*changes, *self._files(game, (), begun=True)] if front else changes
 
     def _show_nothing(self, season: season_view.Season) -> list[messages.Message]:
         """Take away a game that was given up before any other was finished."""
@@ -248,9 +248,9 @@ def _place(season: season_view.Season) -> str:
 
 def _ply(head: dict[str, Any], game: inflight.InFlight, shown: games.Shown) -> messages.Message:
     named = game.line.opening()
-    told = {
+    fields = {
         "ply": shown.full(),
         "opening": {"eco": named.eco, "name": named.name},
         "clock": game.clock(),
     }
-    return messages.Delta("ply", head | told)
+    return messages.Delta("ply", head | fields)

@@ -53,21 +53,21 @@ class Told:
 
     def take(self, delta: messages.Delta) -> Lines:
         """Return what viewers are told of a change."""
-        told, season = Lines([], []), str(delta.data.get("season", ""))
+        lines, season = Lines([], []), str(delta.data.get("season", ""))
         if not season or season != self._shown():
-            return told
+            return lines
         game = delta.data.get("game")
         if delta.kind == "game":
             if game:
-                self._take_game(delta.data, told)
+                self._take_game(delta.data, lines)
         elif delta.kind in {"ply", "clock", "search", "result"} and game:
             if self._game != (season, game):
-                found = self._document(season)
-                if found is None or found["game"] != game:
-                    return told
-                self._take_game(found, told)
-            self._take_change(delta, told)
-        return told
+                document = self._document(season)
+                if document is None or document["game"] != game:
+                    return lines
+                self._take_game(document, lines)
+            self._take_change(delta, lines)
+        return lines
 
     def _take_game(self, whole: Plain, told: Lines) -> None:
         plies, name = whole["plies"], (whole["season"], whole["game"])
@@ -164,9 +164,9 @@ def table(event: Plain, schedule: Sequence[Plain]) -> list[str]:
     lines = [head + "".join(f"{number:<{cell}}" for number in range(1, len(rows) + 1))]
     lines.append("-" * len(lines[0]))
     for name, row, texts in zip(names, rows, cells, strict=True):
-        place = f"{row['rank']}."
-        told = f"{place:<6}{name:<{wide}}{row['games']:<7}{row['points']:<8}"
-        lines.append(told + "".join(f"{text:<{cell}}" for text in texts))
+        rank = f"{row['rank']}."
+        line_start = f"{rank:<6}{name:<{wide}}{row['games']:<7}{row['points']:<8}"
+        lines.append(line_start + "".join(f"{text:<{cell}}" for text in texts))
     lines += ["", f"TOTAL GAMES = {event['statistics']['games']}", ""]
     done = [game for game in schedule if game["result"] and not game["cancelled"]]
     lines += ["GAME NO.   WHITE   BLACK   RESULT", "-" * len(head)]

@@ -50,13 +50,13 @@ def ratings(
     wanted = ordo.Settings(white=None, draws=None, average=scale.average)
     kept = rating_list.RatingList(wanted, families)
     try:
-        known, rows = kept.listed(counted, states, ERROR_RUNS)
+        spread, rows = kept.listed(counted, states, ERROR_RUNS)
     except errors.RefusedError:
         return head | {"absent": "No game has been finished yet.", "ratings": []}
-    told = lists.facts(known, rows)
-    for line, row in zip(told["ratings"], rows, strict=True):
+    document = lists.facts(spread, rows)
+    for line, row in zip(document["ratings"], rows, strict=True):
         line.update(percent=round(row.percent, 2), bound=row.mark)
-    return head | {"absent": None} | told
+    return head | {"absent": None} | document
 
 
 # -- the forecast ----------------------------------------------------------------------
@@ -80,10 +80,10 @@ def forecast(state: State, runs: int, now_ms: int) -> dict[str, Any]:
     except errors.OrganizerError as error:
         why = redact.text(str(error))
         return head | {"absent": f"The rest cannot be played out: {why}.", "runs": 0}
-    told = forecasts.facts(asked, odds, tables.base_ms(state))
-    told["champion"] = [_named(state, line) for line in told["champion"]]
-    told["events"] = [_event(state, event) for event in told["events"]]
-    return head | {"absent": None} | told
+    document = forecasts.facts(asked, odds, tables.base_ms(state))
+    document["champion"] = [_named(state, line) for line in document["champion"]]
+    document["events"] = [_event(state, event) for event in document["events"]]
+    return head | {"absent": None} | document
 
 
 def _why_absent(state: State, runs: int) -> str | None:

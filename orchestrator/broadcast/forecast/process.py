@@ -46,11 +46,11 @@ def main() -> None:
 
     outlook = documents.Outlook(wanted.runs, wanted.families)
     while True:
-        told = contract.loads(inbox.get())
-        if "entries" in told:
-            outlook.take(told["season"], list(map(contract.Entry.from_line, told["entries"])))
+        request = contract.loads(inbox.get())
+        if "entries" in request:
+            outlook.take(request["season"], list(map(contract.Entry.from_line, request["entries"])))
         else:
-            print(contract.dumps(_answer(outlook.documents, told["now_ms"])), flush=True)
+            print(contract.dumps(_answer(outlook.documents, request["now_ms"])), flush=True)
 
 
 def _answer(documents: Callable[[int], dict[str, Any]], now_ms: int) -> dict[str, Any]:

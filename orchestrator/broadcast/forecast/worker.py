@@ -144,11 +144,11 @@ class Keeper:
         reckoner = self._started()
         for season, last in seen.values():
             self._send(reckoner, season, last)
-        told = reckoner.ask(self._shelf.now_ms())
-        changed = self._shelf.put(told["documents"])
+        reply = reckoner.ask(self._shelf.now_ms())
+        changed = self._shelf.put(reply["documents"])
         if changed:
             self._publish([messages.Delta("outlook", {"places": changed})])
-        return float(told["seconds"])
+        return float(reply["seconds"])
 
     def _send(self, reckoner: Reckoner, season: season_view.Season, last: int) -> None:
         after = self._sent.get(season.id, (season, 0))[1]

@@ -63,17 +63,19 @@ def fold(line: str) -> str:
 def _entries(listed: listing.Listing) -> Iterator[str]:
     for game in reversed(listed.finished[:PLAYED]):
         summary = f"{listing.players(game)} {game['result']}"
-        words = f"{listed.place(game)}: {listing.words(game)}."
+        description = f"{listed.place(game)}: {listing.words(game)}."
         seconds = float(game["duration_seconds"])
-        yield from _game(listed, game, game["started_ms"], seconds, (summary, words), "CONFIRMED")
+        yield from _game(
+            listed, game, game["started_ms"], seconds, (summary, description), "CONFIRMED"
+        )
     for game in listed.coming[:AHEAD]:
         running = game["running"]
         summary = listing.players(game)
-        words = f"{listed.place(game)}, {'in flight' if running else 'estimated'}."
+        description = f"{listed.place(game)}, {'in flight' if running else 'estimated'}."
         start_ms = game["started_ms"] if running else game["estimated_start_ms"]
         seconds = listed.mean_seconds(game["event"])
         status = "CONFIRMED" if running else "TENTATIVE"
-        yield from _game(listed, game, start_ms, seconds, (summary, words), status)
+        yield from _game(listed, game, start_ms, seconds, (summary, description), status)
     for event in listed.season["events"]:
         yield from _stage(listed, event)
 

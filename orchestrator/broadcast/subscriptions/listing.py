@@ -38,9 +38,9 @@ class Listing:
 
     def mean_seconds(self, event: str) -> float:
         """Return how long a game of an event is expected to take."""
-        told = self._events[event]
-        left = told["games"]["total"] - told["games"]["played"]
-        return float(told["remaining_seconds"]) / left if left > 0 else 0.0
+        event_row = self._events[event]
+        left = event_row["games"]["total"] - event_row["games"]["played"]
+        return float(event_row["remaining_seconds"]) / left if left > 0 else 0.0
 
     @functools.cached_property
     def _events(self) -> dict[str, dict[str, Any]]:
@@ -86,6 +86,6 @@ def players(game: Row) -> str:
 def words(game: Row) -> str:
     """Return how a finished game went: its end, length and opening."""
     moves = (int(game["plies"]) + 1) // 2
-    told = [game["details"], f"{moves} moves" if moves else "", game.get("opening", "")]
+    parts = [game["details"], f"{moves} moves" if moves else "", game.get("opening", "")]
     noted = ["the result does not count"] if game["annulled"] else []
-    return "; ".join([*filter(None, told), *noted])
+    return "; ".join([*filter(None, parts), *noted])

@@ -58,12 +58,12 @@ class Api:
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes below ``/api/v1``."""
-        place = f"{_ROOT}/seasons/{{season}}"
+        season_root = f"{_ROOT}/seasons/{{season}}"
         return [
             routing.Route(f"{_ROOT}/openapi.json", self.openapi),
             routing.Route(f"{_ROOT}/live", self.live),
-            routing.Route(f"{place}/games/{{game}}", self.game),
-            routing.Route(f"{place}/games/{{game}}/plies/{{ply:int}}", self.ply),
+            routing.Route(f"{season_root}/games/{{game}}", self.game),
+            routing.Route(f"{season_root}/games/{{game}}/plies/{{ply:int}}", self.ply),
             routing.Route(f"{_ROOT}/{{place:path}}", self.document),
         ]
 
@@ -73,13 +73,13 @@ class Api:
 
     async def document(self, request: requests.Request) -> responses.Response:
         """Return a document by its place, or a page of one that is a list."""
-        place = request.path_params["place"]
+        path = request.path_params["place"]
         for source in self._sources:
-            document = await source.document(place)
+            document = await source.document(path)
             if document is not None:
                 break
         else:
-            return web_responses.missing(place)
+            return web_responses.missing(path)
         if _PAGED.isdisjoint(request.query_params):
             return web_responses.of_document(request, document)
         return _page(request, document)
@@ -88,9 +88,9 @@ class Api:
         """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
         season = request.query_params.get("season", "")
         for source in self._sources:
-            told = await source.stream(season)
-            if told is not None:
-                center, name = told
+            stream = await source.stream(season)
+            if stream is not None:
+                center, name = stream
                 break
         else:
             return web_responses.missing(f"season {season!r}")
@@ -147,19 +147,19 @@ class Seasons:
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
         """Return the hub for a season that is there, and for whichever is shown."""
-        known = not season or self._shelf.get(f"seasons/{season}") is not None
-        return (self._hub, season) if known else None
+        present = not season or self._shelf.get(f"seasons/{season}") is not None
+        return (self._hub, season) if present else None
 
     async def game(self, season: str, game: str) -> Answer | None:
         """Return a game: finished, or in flight."""
         if self._running(season, game) is not None:
             document = self._shelf.get(f"seasons/{season}/live")
             return None if document is None else Answer(document)
-        found = await concurrency.run_in_threadpool(self._replay, season, game)
-        if found is None:
+        finished = await concurrency.run_in_threadpool(self._replay, season, game)
+        if finished is None:
             return None
-        cache = "public, max-age=60" if found.replay.recorded else web_responses.FRESH
-        return Answer(found.document, cache)
+        cache = "public, max-age=60" if finished.replay.recorded else web_responses.FRESH
+        return Answer(finished.document, cache)
 
     def _replay(self, season: str, game: str) -> Kept | None:
         """Return a finished game, read once and kept while it is asked for."""
@@ -196,8 +196,8 @@ class Seasons:
         line = kept.replay.line if kept else running
         if line is None or not 1 <= number <= line.last:
             return None
-        told = kept.replay.ply(number) if kept else line.shown[number - 1].full()
-        return Answer(documents.of_json(told), "public, max-age=3600")
+        shown_ply = kept.replay.ply(number) if kept else line.shown[number - 1].full()
+        return Answer(documents.of_json(shown_ply), "public, max-age=3600")
 
 
 # -- pages: ?offset=200&limit=100 -------------------------------------------------------

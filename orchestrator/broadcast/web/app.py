@@ -124,28 +124,32 @@ def create(
     listeners = _Listeners(shelf)
     center, publish = listeners.seasons, listeners.publish
     files = feeds_files.Directory(directory)
-    told = projector.Projector(source, archive, shelf, files, publish, comments)
+    shown_projector = projector.Projector(source, archive, shelf, files, publish, comments)
     beside = None
     if computed is not None:
-        beside = worker.Keeper(source, told, shelf, publish, computed)
+        beside = worker.Keeper(source, shown_projector, shelf, publish, computed)
     matches = None
     if tests is not None:
         matches = test_matches.TestMatches(tests, shelf, listeners.publish_tests)
-    passes = [one.run for one in (told, beside, matches) if one is not None]
+    passes = [
+        background.run
+        for background in (shown_projector, beside, matches)
+        if background is not None
+    ]
 
     @contextlib.asynccontextmanager
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
         listeners.loop = asyncio.get_running_loop()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=one, args=(stop,), name=one.__qualname__, daemon=True)
-            for one in passes
+            threading.Thread(target=work, args=(stop,), name=work.__qualname__, daemon=True)
+            for work in passes
         ]
         for thread in threads:
             thread.start()
         # Who comes back after a restart finds what is played, not a page without a season.
-        await asyncio.to_thread(told.looked.wait, _BEGINNING_SECONDS)
-        beats = [asyncio.create_task(one.beat()) for one in listeners.hubs]
+        await asyncio.to_thread(shown_projector.looked.wait, _BEGINNING_SECONDS)
+        beats = [asyncio.create_task(listener_hub.beat()) for listener_hub in listeners.hubs]
         try:
             async with listeners.lines.serving(tlcs):
                 yield
@@ -158,7 +162,7 @@ def create(
             for thread in threads:
                 await asyncio.to_thread(thread.join, _ENDING_SECONDS)
 
-    sources: list[api.Source] = [api.Seasons(shelf, told, center)]
+    sources: list[api.Source] = [api.Seasons(shelf, shown_projector, center)]
     of_matches: list[routing.BaseRoute] = []
     if matches is not None:
         shown = tests_source.Tests(shelf, matches, listeners.tests)
@@ -168,7 +172,7 @@ def create(
     routes: list[routing.BaseRoute] = [
         *of_matches,
         *api.Api(sources, addresses.public).routes(),
-        *downloads.Downloads(told, shelf, addresses).routes(),
+        *downloads.Downloads(shown_projector, shelf, addresses).routes(),
         *subscriptions.Subscriptions(shelf, addresses).routes(),
         *docs_pages.Manual(docs_pages.directory()).routes(),
         routing.WebSocketRoute("/api/", sockets.Plain(center).socket),
@@ -188,7 +192,11 @@ def create(
 
 def _launches(told: Sequence[messages.Message]) -> list[messages.Message]:
     """Return what a page that shows nothing of a season needs, to go on to it."""
-    return [one for one in told if isinstance(one, messages.Delta) and one.kind == "season"]
+    return [
+        message
+        for message in told
+        if isinstance(message, messages.Delta) and message.kind == "season"
+    ]
 
 
 def _health(shelf: documents.Library) -> types.ASGIApp:

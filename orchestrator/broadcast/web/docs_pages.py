@@ -44,8 +44,8 @@ def directory() -> pathlib.Path:
 
     That is so in a checkout and below the prefix of the install script.
     """
-    told = os.environ.get("FARM_DOCS")
-    return pathlib.Path(told) if told else pathlib.Path(sys.prefix).parent / "docs"
+    configured = os.environ.get("FARM_DOCS")
+    return pathlib.Path(configured) if configured else pathlib.Path(sys.prefix).parent / "docs"
 
 
 class Manual:
@@ -61,16 +61,16 @@ class Manual:
 
     async def page(self, request: requests.Request) -> responses.Response:
         """Return a document as text, by the address that the built site gives it as well."""
-        place = request.path_params.get("place", "").removesuffix(".md").strip("/") or "index"
-        if not place.startswith(PUBLIC) and not _from_inside(request):
+        path = request.path_params.get("place", "").removesuffix(".md").strip("/") or "index"
+        if not path.startswith(PUBLIC) and not _from_inside(request):
             return responses.PlainTextResponse(
                 "this page is for the farm's operators; it is served to private networks only\n",
                 403,
             )
-        found = await concurrency.run_in_threadpool(self._read, place)
-        if found is None:
-            return web_responses.missing(f"document {place!r}; FARM_DOCS says where documents lie")
-        return web_responses.of_document(request, found)
+        document = await concurrency.run_in_threadpool(self._read, path)
+        if document is None:
+            return web_responses.missing(f"document {path!r}; FARM_DOCS says where documents lie")
+        return web_responses.of_document(request, document)
 
     def _read(self, place: str) -> documents.Document | None:
         if not _PLACE.fullmatch(place):

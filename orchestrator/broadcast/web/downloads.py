@@ -108,8 +108,8 @@ class Downloads:
                     yield text.rstrip(b"\n") + b"\n\n"
 
     def _season(self, request: requests.Request) -> season_view.Season | None:
-        found = self._told.seasons.get(request.path_params["season"])
-        return None if found is None or found.state.launch is None else found
+        season = self._told.seasons.get(request.path_params["season"])
+        return None if season is None or season.state.launch is None else season
 
     # -- Lichess -----------------------------------------------------------------------
 

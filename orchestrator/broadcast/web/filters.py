@@ -37,18 +37,20 @@ def wrong(asked: Mapping[str, str]) -> str:
 
 def missing(season: season_view.Season, asked: Mapping[str, str]) -> str:
     """Return what is asked for and not in a season, '' where all is."""
-    event, known = asked.get("event"), season.state.events
-    if event and event not in known:
-        return f"event {event!r} in season {season.id!r}; events: {', '.join(known)}"
+    event, by_id = asked.get("event"), season.state.events
+    if event and event not in by_id:
+        return f"event {event!r} in season {season.id!r}; events: {', '.join(by_id)}"
     for name in _ENGINES:
         text = asked.get(name)
-        if text and not any(_called(*one, text) for one in _engines(season.state)):
-            told = ", ".join(f"{spec.name} ({spec.id})" for spec in season.state.engines.values())
-            return f"engine {text!r} in season {season.id!r}; engines: {told}"
-    ending, found = asked.get("ending", ""), sorted({_details(game) for game in played(season)})
-    if ending and not any(ending.lower() in text.lower() for text in found):
-        told = ", ".join(found) or "none yet"
-        return f"game of season {season.id!r} that ended by {ending!r}; endings: {told}"
+        if text and not any(_called(*named, text) for named in _engines(season.state)):
+            engine_names = ", ".join(
+                f"{spec.name} ({spec.id})" for spec in season.state.engines.values()
+            )
+            return f"engine {text!r} in season {season.id!r}; engines: {engine_names}"
+    ending, details = asked.get("ending", ""), sorted({_details(game) for game in played(season)})
+    if ending and not any(ending.lower() in text.lower() for text in details):
+        endings = ", ".join(details) or "none yet"
+        return f"game of season {season.id!r} that ended by {ending!r}; endings: {endings}"
     return ""
 
 
@@ -59,10 +61,10 @@ def chosen(season: season_view.Season, asked: Mapping[str, str]) -> list[events.
 
 def played(season: season_view.Season) -> list[events.Game]:
     """Return the finished games of a season in their order of play."""
-    found = (
+    in_order = (
         season.state.games[name] for event in season.state.events.values() for name in event.order
     )
-    return [game for game in found if game.finished is not None]
+    return [game for game in in_order if game.finished is not None]
 
 
 def _engines(state: season_state.SeasonState) -> Iterator[tuple[str, str]]:

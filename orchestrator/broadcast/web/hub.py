@@ -124,12 +124,12 @@ class Hub:
         return self._snapshots[season]
 
     def _picture(self, season: str) -> bytes:
-        place = f"seasons/{season or self._shelf.shown}"
-        parts = {"season": place, "game": f"{place}/live", "seasons": "seasons"}
-        found = {name: self._shelf.get(where) for name, where in parts.items()}
+        path = f"seasons/{season or self._shelf.shown}"
+        parts = {"season": path, "game": f"{path}/live", "seasons": "seasons"}
+        parts_made = {name: self._shelf.get(where) for name, where in parts.items()}
         bodies = [
             f'"{name}":'.encode() + (b"null" if document is None else document.body)
-            for name, document in found.items()
+            for name, document in parts_made.items()
         ]
         now_ms, tests = self._shelf.now_ms(), self._shelf.tests
         head = f'"now_ms":{now_ms},"viewers":{self.count},"tests":{tests},'.encode()
@@ -175,7 +175,7 @@ class Hub:
         """Tell pages what is new; hold it while they rest, if it does not last."""
         self._held = _newest([*self._held, *deltas])
         rest = self._rest_until - time.monotonic()
-        if rest <= 0 or not all(one.volatile for one in deltas):
+        if rest <= 0 or not all(delta.volatile for delta in deltas):
             self._tell_held()
         elif self._waking is None:
             self._waking = asyncio.get_running_loop().call_later(rest, self._tell_held)
@@ -184,14 +184,14 @@ class Hub:
         if self._waking is not None:
             self._waking.cancel()
         held, self._held, self._waking = self._held, [], None
-        frames = [(self._render(one), one.volatile) for one in held]
+        frames = [(self._render(delta), delta.volatile) for delta in held]
         whole = b"".join(frame for frame, _ in frames)
         lasting = b"".join(frame for frame, volatile in frames if not volatile)
         self._tell_pages(streams.Batch(streams.Piece(whole), streams.Piece(lasting)))
 
     def _render(self, message: messages.Delta) -> bytes:
-        told = contract.dumps(message.data | {"now_ms": self._shelf.now_ms()})
-        data = text.visible(told).encode()
+        payload = contract.dumps(message.data | {"now_ms": self._shelf.now_ms()})
+        data = text.visible(payload).encode()
         if message.volatile:
             return _frame(message.kind, data, "")
         self._number += 1
@@ -216,8 +216,8 @@ class Hub:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             data = contract.dumps({"count": self.count}).encode()
-            told = streams.Piece(_frame("viewers", data, ""))
-            self._tell_pages(streams.Batch(told, streams.Piece(b"")))
+            count_frame = streams.Piece(_frame("viewers", data, ""))
+            self._tell_pages(streams.Batch(count_frame, streams.Piece(b"")))
             for wire, listeners in self.sockets.items():
                 for listener in tuple(listeners):
                     listener.offer(tcecwire.viewers(wire, self.count), volatile=True)
@@ -227,12 +227,12 @@ def _newest(deltas: Sequence[messages.Delta]) -> list[messages.Delta]:
     """Leave out what is worthless by now: volatile deltas before a ply, game or one like them."""
     kept: list[messages.Delta] = []
     overtaken: set[tuple[str, object]] = set()
-    for one in reversed(deltas):
-        season = one.data.get("season")
-        if not (one.volatile and (one.kind, season) in overtaken):
-            kept.append(one)
-        overtaken.add((one.kind, season))
-        if one.kind in {"ply", "game"}:
+    for delta in reversed(deltas):
+        season = delta.data.get("season")
+        if not (delta.volatile and (delta.kind, season) in overtaken):
+            kept.append(delta)
+        overtaken.add((delta.kind, season))
+        if delta.kind in {"ply", "game"}:
             overtaken |= {("clock", season), ("search", season), ("kibitz", season)}
     return kept[::-1]
 

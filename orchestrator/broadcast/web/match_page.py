@@ -63,9 +63,9 @@ class Running:
             raise ValueError(f"{path.name} holds no order yet")
         head = lines[0]
         self.board, self.number = int(head["board"]), int(head["number"])
-        told = contract.GameOrder.model_validate(head["order"])
+        written = contract.GameOrder.model_validate(head["order"])
         season = match_view.board_id(self.board)
-        order = told.model_copy(
+        order = written.model_copy(
             update={"season": season, "event": match_view.EVENT, "game": str(self.number)}
         )
         self.started_ms = int(head["started_ms"])
@@ -81,11 +81,11 @@ class Running:
         return self._take_all(self._lines(), now_ms)
 
     def _take_all(self, lines: Sequence[dict[str, Any]], now_ms: int) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = []
+        new_plies: list[dict[str, Any]] = []
         for line in lines:
-            self._take(line, told, now_ms)
+            self._take(line, new_plies, now_ms)
         self.game.see(copy.deepcopy(self._picture.data))
-        return told
+        return new_plies
 
     def _take(self, line: dict[str, Any], told: list[dict[str, Any]], now_ms: int) -> None:
         if "ply" in line:
@@ -144,7 +144,7 @@ class Watcher:
     @property
     def listeners(self) -> int:
         """Return how many listen."""
-        return sum(one.count for one in self.hubs.values())
+        return sum(board_hub.count for board_hub in self.hubs.values())
 
     def look(self, *, last: bool = False) -> list[tuple[int, Sequence[messages.Message]]]:
         """Read what is new; return what each board's listeners are told of it."""
@@ -153,9 +153,11 @@ class Watcher:
             end = self._feed / "end.json"
             over = last or end.exists()  # asked first: then the journal holds all games
             self._read_games()
-            for number in [one for one in self._waiting if one in self.view.results]:
+            for number in [waiting for waiting in self._waiting if waiting in self.view.results]:
                 self._finish(self.view.results[number])  # its file was found after its result
-            results = [one for one in self._follower.read() if one.number not in self.view.results]
+            results = [
+                result for result in self._follower.read() if result.number not in self.view.results
+            ]
             for result in results:
                 self.view.add(result)
                 if self._texts is not None:
@@ -174,15 +176,15 @@ class Watcher:
 
     def _read_games(self) -> None:
         now_ms = self.library.now_ms()
-        known = {one.path for one in (*self.running.values(), *self._waiting.values())}
+        paths = {game.path for game in (*self.running.values(), *self._waiting.values())}
         for board, running in list(self.running.items()):
-            told = running.grow(now_ms)
-            self._told_of(board, running, told)
+            new_plies = running.grow(now_ms)
+            self._told_of(board, running, new_plies)
             if running.over:
                 self._wait(running)
                 self._forget(board)
         for path in sorted((self._feed / "games").glob("*.jsonl")):
-            if path in known:
+            if path in paths:
                 continue
             try:
                 begun = Running(path, now_ms)
@@ -196,7 +198,7 @@ class Watcher:
     def _wait(self, ended: Running) -> None:
         """Let a game wait for its result; of its attempts the last one has it."""
         before = self._waiting.get(ended.number, ended)
-        earlier, later = sorted((before, ended), key=lambda one: one.started_ms)
+        earlier, later = sorted((before, ended), key=lambda attempt: attempt.started_ms)
         if earlier is not later:
             earlier.close()
         self._waiting[ended.number] = later
@@ -233,19 +235,19 @@ class Watcher:
         head = {"season": match_view.board_id(board), "game": game.order.game}
         named, clock, search = game.line.opening(), game.clock(), game.search()
         opening = {"eco": named.eco, "name": named.name}
-        told = [
+        deltas = [
             messages.Delta("ply", head | {"ply": ply, "opening": opening, "clock": clock})
             for ply in plies
         ]
         before = self._told.get(board)
         if before is None or clock != before[0]:
-            told.append(messages.Delta("clock", head | clock))
+            deltas.append(messages.Delta("clock", head | clock))
         if search is not None and (before is None or search != before[1]):
-            told.append(messages.Delta("search", head | search))
-        if told:
+            deltas.append(messages.Delta("search", head | search))
+        if deltas:
             self._told[board] = clock, search
             self._place(board, game.document())
-            self._tell.append((board, told))
+            self._tell.append((board, deltas))
 
     def _finish(self, result: match_journal.Result) -> None:
         """Keep a finished game's moves, and show its end on its board until the next begins."""
@@ -273,24 +275,24 @@ class Watcher:
         self._tell.append((board, [messages.Delta("game", document)]))
 
     def _place(self, board: int, document: dict[str, Any]) -> None:
-        place = f"seasons/{match_view.board_id(board)}/live"
-        self.library.place(place, documents.Document(lambda: documents.of_json(document).body))
+        path = f"seasons/{match_view.board_id(board)}/live"
+        self.library.place(path, documents.Document(lambda: documents.of_json(document).body))
 
     def _render(self) -> None:
         self._changed = False
         self._tables_due = time.monotonic() + TABLES_SECONDS
         now_ms = self.library.now_ms()
         self.library.put({"seasons": [self.view.overview(now_ms)]})
-        for place, document in self.view.made(now_ms).items():
-            self.library.place(place, document)
+        for path, document in self.view.made(now_ms).items():
+            self.library.place(path, document)
         for board in self.hubs:
             season = match_view.board_id(board)
             tables = {"season": season, "events": [match_view.EVENT]}
-            told = [
+            deltas = [
                 messages.Delta("season", self.view.season(board, now_ms)),
                 messages.Delta("tables", tables),
             ]
-            self._tell.append((board, told))
+            self._tell.append((board, deltas))
 
 
 class Match:
@@ -301,13 +303,13 @@ class Match:
 
     async def document(self, place: str) -> documents.Document | None:
         """Return a document by its place; the tables of all boards are the match's."""
-        found = self._watcher.library.get(place)
-        if found is None:
+        document = self._watcher.library.get(place)
+        if document is None:
             head, _, rest = place.partition("/")
             season, _, rest = rest.partition("/")
             if head == "seasons" and rest != "live" and self._board(season) is not None:
-                found = self._watcher.library.get(f"{head}/{match_view.SEASON}/{rest}")
-        return found
+                document = self._watcher.library.get(f"{head}/{match_view.SEASON}/{rest}")
+        return document
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
         """Return a board's hub; the first one's is shown to who names none."""
@@ -324,15 +326,15 @@ class Match:
         """Return a game with all its plies: finished, or as it stands."""
         if self._board(season) is None:
             return None
-        found = await concurrency.run_in_threadpool(self._game, game)
-        return None if found is None else api.Answer(documents.of_json(found | {"season": season}))
+        shown = await concurrency.run_in_threadpool(self._game, game)
+        return None if shown is None else api.Answer(documents.of_json(shown | {"season": season}))
 
     async def ply(self, season: str, game: str, number: int) -> api.Answer | None:
         """Return one ply with the positions of its variation."""
         if self._board(season) is None:
             return None
-        found = await concurrency.run_in_threadpool(self._ply, game, number)
-        return None if found is None else api.Answer(documents.of_json(found))
+        shown_ply = await concurrency.run_in_threadpool(self._ply, game, number)
+        return None if shown_ply is None else api.Answer(documents.of_json(shown_ply))
 
     def pgn(self, season: str, game: str) -> str | None:
         """Return the PGN of a game, finished or in flight."""
@@ -362,7 +364,7 @@ class Match:
 
     def _running(self, game: str) -> Running | None:
         running = self._watcher.running.values()
-        return next((one for one in running if str(one.number) == game), None)
+        return next((candidate for candidate in running if str(candidate.number) == game), None)
 
     def _result(self, game: str) -> match_journal.Result | None:
         """Return a finished game's result; a name that is no game's number has none."""
@@ -394,18 +396,18 @@ def create(watcher: Watcher, ended: threading.Event, close: threading.Event) -> 
     async def lifespan(_: applications.Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
 
-        def tell(told: Sequence[tuple[int, Sequence[messages.Message]]]) -> None:
-            for board, what in told:
+        def tell(batches: Sequence[tuple[int, Sequence[messages.Message]]]) -> None:
+            for board, what in batches:
                 watcher.hubs[board].take(what)
 
         def look(*, last: bool = False) -> None:
             try:
-                told = watcher.look(last=last)
+                batches = watcher.look(last=last)
             except Exception:  # the top of a thread: the next look tries again
                 log.exception("match_page.failed")
                 return
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(tell, told)
+                loop.call_soon_threadsafe(tell, batches)
 
         def run() -> None:
             while not ended.wait(LOOK_SECONDS if watcher.listeners else IDLE_SECONDS):
@@ -416,7 +418,7 @@ def create(watcher: Watcher, ended: threading.Event, close: threading.Event) -> 
 
         await asyncio.to_thread(look)  # who comes first finds what is there
         threading.Thread(target=run, daemon=True).start()
-        beats = [asyncio.create_task(one.beat()) for one in watcher.hubs.values()]
+        beats = [asyncio.create_task(board_hub.beat()) for board_hub in watcher.hubs.values()]
         try:
             yield
         finally:

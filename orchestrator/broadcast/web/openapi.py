@@ -167,14 +167,14 @@ def _paths() -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     """Return the schemas of all answers, by their types' names."""
-    found = [
-        one
-        for name, one in vars(answers).items()
-        if isinstance(one, type) and issubclass(one, answers.Answer)
-        if one is not answers.Answer and not name.startswith("_")
+    types = [
+        answer
+        for name, answer in vars(answers).items()
+        if isinstance(answer, type) and issubclass(answer, answers.Answer)
+        if answer is not answers.Answer and not name.startswith("_")
     ]
     _, made = json_schema.models_json_schema(
-        [(one, "validation") for one in found], ref_template=_REFERENCE
+        [(answer, "validation") for answer in types], ref_template=_REFERENCE
     )
     schemas: dict[str, Any] = made["$defs"]
     return {name: _plain(schema) for name, schema in schemas.items()}
@@ -183,15 +183,15 @@ def _schemas() -> dict[str, Any]:
 def _plain(schema: Any) -> Any:
     """Leave out what misleads clients: titles of fields, defaults, that nothing may be added."""
     if isinstance(schema, list):
-        return [_plain(one) for one in schema]
+        return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    told = {key: _plain(value) for key, value in schema.items() if key != "default"}
-    if told.get("additionalProperties") is False:
-        del told["additionalProperties"]  # a later farm may tell more
-    if isinstance(told.get("title"), str):
-        del told["title"]
-    return told
+    cleaned = {key: _plain(value) for key, value in schema.items() if key != "default"}
+    if cleaned.get("additionalProperties") is False:
+        del cleaned["additionalProperties"]  # a later farm may tell more
+    if isinstance(cleaned.get("title"), str):
+        del cleaned["title"]
+    return cleaned
 
 
 def _reference(answer: type[answers.Answer]) -> dict[str, str]:
@@ -260,11 +260,11 @@ def _stream() -> dict[str, Any]:
     kinds = ", ".join(f"`{name}`" for name in STREAM if name != "snapshot")
     text = f"Server-sent events: `snapshot`, then {kinds}. Come back with Last-Event-ID for"
     text += " what was missed. `x-events` names the type of each event's data."
-    told = {
-        name: {"anyOf": [_reference(one) for one in types]} if types[1:] else _reference(types[0])
+    events = {
+        name: {"anyOf": [_reference(kind) for kind in types]} if types[1:] else _reference(types[0])
         for name, types in STREAM.items()
     }
-    answer = {"text/event-stream": {"schema": {"type": "string"}, "x-events": told}}
+    answer = {"text/event-stream": {"schema": {"type": "string"}, "x-events": events}}
     made = _operation("listen", text, [asked], answer, 404, 503)
     del made["get"]["responses"]["200"]["headers"]
     return made

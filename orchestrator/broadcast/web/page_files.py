@@ -74,14 +74,14 @@ class PageFiles:
         made = {str(path.relative_to(root)): path.read_bytes() for path in sorted(kept)}
         for name, text in pages.items():
             stem = name.removesuffix(".html")
-            sheets = [(root / place).read_text(encoding="utf-8") for place in _SHEET.findall(text)]
+            sheets = [(root / sheet).read_text(encoding="utf-8") for sheet in _SHEET.findall(text)]
             made[f"{stem}.css"] = "\n".join(sheets).encode()
             (entry,) = _SCRIPT.findall(text)
             made[f"{stem}.js"] = bundle(root, entry).encode()
         self.digest = _digest(made)
         self._static = {
-            place: documents.Document(body, _TYPES[pathlib.PurePosixPath(place).suffix])
-            for place, body in made.items()
+            path: documents.Document(body, _TYPES[pathlib.PurePosixPath(path).suffix])
+            for path, body in made.items()
         }
         self._pages = {
             name: documents.Document(self._refer(name, text).encode(), "text/html; charset=utf-8")
@@ -107,7 +107,7 @@ class PageFiles:
         )
         text = _SCRIPT.sub(f'<script type="module" src="{stem}.js"></script>', text)
         if name == PAGES[0]:  # asked for beside the script, not one way to and fro after it
-            ahead = "".join(f"  {_AHEAD.format(base + place)}\n" for place in _NEEDED)
+            ahead = "".join(f"  {_AHEAD.format(base + path)}\n" for path in _NEEDED)
             text = text.replace("</head>", f"{ahead}</head>")
         if self._public:
             text = text.replace(f'"{preview.PLACE}"', f'"{self._public}/{preview.PLACE}"')
@@ -121,7 +121,7 @@ class PageFiles:
 
     def static_files(self) -> dict[str, documents.Document]:
         """Return what the pages refer to, by its address."""
-        return {f"static/{self.digest}/{place}": one for place, one in self._static.items()}
+        return {f"static/{self.digest}/{path}": document for path, document in self._static.items()}
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes of the pages and of what they refer to."""
@@ -141,26 +141,26 @@ class PageFiles:
     async def part(self, request: requests.Request) -> responses.Response:
         """Return a part of the page, which any site may show in a frame."""
         part = request.path_params["part"]
-        found = self._parts.get(part)
-        if found is None:
+        page = self._parts.get(part)
+        if page is None:
             return web_responses.missing(f"part {part!r} of the page: {', '.join(PARTS)}")
-        answer = web_responses.of_document(request, found)
+        answer = web_responses.of_document(request, page)
         answer.headers.update(guard.FRAMED)
         return answer
 
     async def static(self, request: requests.Request) -> responses.Response:
         """Return what a page refers to; of another version there is nothing."""
-        place = request.path_params["place"]
-        found = self._static.get(place) if request.path_params["digest"] == self.digest else None
-        if found is None:
-            return web_responses.missing(f"static file {place!r} of this version")
-        return web_responses.of_document(request, found, _FOREVER)
+        path = request.path_params["place"]
+        file = self._static.get(path) if request.path_params["digest"] == self.digest else None
+        if file is None:
+            return web_responses.missing(f"static file {path!r} of this version")
+        return web_responses.of_document(request, file, _FOREVER)
 
 
 def _digest(made: dict[str, bytes]) -> str:
     whole = hashlib.sha256()
-    for place, body in sorted(made.items()):
-        whole.update(f"{place} {len(body)}\n".encode() + body)
+    for path, body in sorted(made.items()):
+        whole.update(f"{path} {len(body)}\n".encode() + body)
     return whole.hexdigest()[:16]
 
 
@@ -169,21 +169,21 @@ def bundle(root: pathlib.Path, entry: str) -> str:
     names: dict[str, str] = {}  # of the modules before, in their order
     parts: list[str] = []
 
-    def add(place: str, above: tuple[str, ...]) -> None:
-        if place in above:
-            raise ValueError(f"{place}: imports itself by {' and '.join(above)}")
-        text = (root / place).read_text(encoding="utf-8")
-        for found in _IMPORT.finditer(text):
-            wanted = _resolve(place, found["place"])
+    def add(path: str, above: tuple[str, ...]) -> None:
+        if path in above:
+            raise ValueError(f"{path}: imports itself by {' and '.join(above)}")
+        text = (root / path).read_text(encoding="utf-8")
+        for statement in _IMPORT.finditer(text):
+            wanted = _resolve(path, statement["place"])
             if wanted not in names:
-                add(wanted, (*above, place))
-        body, exported = _translate(place, text, names)
+                add(wanted, (*above, path))
+        body, exported = _translate(path, text, names)
         if not above:
             parts.append(body)  # as it stands: it may wait at its top level
             return
-        names[place] = f"module{len(names)}"
+        names[path] = f"module{len(names)}"
         parts.append(
-            f"const {names[place]} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }}\n}})()\n"
+            f"const {names[path]} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }}\n}})()\n"
         )
 
     add(entry, ())
@@ -198,22 +198,22 @@ def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[
     """Return a module's text without imports and exports, and what it exports."""
     exported: list[str] = []
 
-    def imported(found: re.Match[str]) -> str:
-        module = names[_resolve(place, found["place"])]
-        if found["all"]:
-            return f"const {found['all']} = {module}"
-        if found["default"]:
-            return f"const {found['default']} = {module}.default"
-        wanted = [one.split() for one in found["names"].split(",") if one.strip()]
-        return f"const {{ {', '.join(': '.join(one[::2]) for one in wanted)} }} = {module}"
+    def imported(statement: re.Match[str]) -> str:
+        module = names[_resolve(place, statement["place"])]
+        if statement["all"]:
+            return f"const {statement['all']} = {module}"
+        if statement["default"]:
+            return f"const {statement['default']} = {module}.default"
+        wanted = [name.split() for name in statement["names"].split(",") if name.strip()]
+        return f"const {{ {', '.join(': '.join(name[::2]) for name in wanted)} }} = {module}"
 
     def declared(found: re.Match[str]) -> str:
         exported.append(found["name"])
         return ""
 
-    def listed(found: re.Match[str]) -> str:
-        for one in found["names"].split(","):
-            name, *renamed = one.split()
+    def listed(statement: re.Match[str]) -> str:
+        for name_text in statement["names"].split(","):
+            name, *renamed = name_text.split()
             exported.append(f"{renamed[-1]}: {name}" if renamed else name)
         return ""
 

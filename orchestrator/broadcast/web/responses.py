@@ -26,8 +26,8 @@ def of_document(
 
 
 def _has(request: requests.Request, etag: str) -> bool:
-    known = request.headers.get("if-none-match", "")
-    return etag in {one.strip().removeprefix("W/") for one in known.split(",")}
+    etags = request.headers.get("if-none-match", "")
+    return etag in {listed.strip().removeprefix("W/") for listed in etags.split(",")}
 
 
 def of_text(text: str | bytes, media_type: str) -> documents.Document:

@@ -63,8 +63,8 @@ class _Folder:
     def write_page(self, season: str) -> None:
         """Write the live page, which reads files."""
         made = page_files.PageFiles(PAGE)
-        for place, document in made.static_files().items():
-            self.put(place, document.body)
+        for path, document in made.static_files().items():
+            self.put(path, document.body)
         page = _ABSENT.sub("", made.index).replace("<head>", _HEAD, 1)
         page = page.replace("lichess/live.pgn", f"pgn/{season}.pgn")
         self.put("index.html", page.encode())
@@ -75,11 +75,11 @@ class _Folder:
 
     def write_game(self, season: str, game: str, replay: replays.Replay) -> None:
         """Write a finished game: its document, and all of its plies with their variations."""
-        place = _API / "seasons" / season / "games" / game
-        self.put(f"{place}.json", documents.of_json(replay.document()).body)
+        path = _API / "seasons" / season / "games" / game
+        self.put(f"{path}.json", documents.of_json(replay.document()).body)
         plies = [replay.ply(ply) for ply in range(1, replay.line.last + 1)]
         packed = gzip.compress(documents.of_json(plies).body, mtime=0)
-        self.put(str(place / "plies.bin"), packed)
+        self.put(str(path / "plies.bin"), packed)
 
     def put(self, place: str, body: bytes) -> None:
         """Write a file."""
@@ -130,18 +130,18 @@ class Site:
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""
         self._folder.write_page(self._season.id)
-        for place in self._shelf.places():
-            found = self._shelf.get(place)
-            assert found is not None
-            self._folder.put(str(_API / f"{place}.json"), found.body)
+        for path in self._shelf.places():
+            document = self._shelf.get(path)
+            assert document is not None
+            self._folder.put(str(_API / f"{path}.json"), document.body)
         self._folder.put(str(_API / "snapshot.json"), documents.of_json(self._snapshot()).body)
         return self._write_games(progress)
 
     def _snapshot(self) -> dict[str, Any]:
-        place = f"seasons/{self._season.id}"
-        parts = {"season": place, "game": f"{place}/live", "seasons": "seasons"}
-        found = {name: self._shelf.get(where) for name, where in parts.items()}
-        return {name: one and contract.loads(one.body) for name, one in found.items()}
+        base = f"seasons/{self._season.id}"
+        parts = {"season": base, "game": f"{base}/live", "seasons": "seasons"}
+        parts_made = {name: self._shelf.get(where) for name, where in parts.items()}
+        return {name: part and contract.loads(part.body) for name, part in parts_made.items()}
 
     def _write_games(self, progress: Progress) -> int:
         finished = list(self._finished())
@@ -185,7 +185,7 @@ class MatchSite:
         self.name, self._results = past.about.event, past.results
         self._folder = _Folder(root)
         try:
-            launched_ms = min((one.started_ms for one in past.results), default=0)
+            launched_ms = min((finished.started_ms for finished in past.results), default=0)
             self._view = match_view.MatchView(past.about, launched_ms)
             for result in past.results:
                 self._view.add(result)
@@ -210,7 +210,7 @@ class MatchSite:
         """Write all files; return how many games can be replayed."""
         season = match_view.SEASON
         self._folder.write_page(season)
-        ended_ms = max((one.ended_ms for one in self._results), default=0)
+        ended_ms = max((finished.ended_ms for finished in self._results), default=0)
         made = self._view.made(ended_ms)
         made["seasons"] = documents.of_json([self._view.overview(ended_ms)])
         recorded, live, texts = 0, None, []
@@ -226,11 +226,13 @@ class MatchSite:
             progress(number, len(self._results))
         if live is not None:
             made[f"seasons/{season}/live"] = live
-        for place, document in made.items():
-            self._folder.put(str(_API / f"{place}.json"), document.body)
+        for path, document in made.items():
+            self._folder.put(str(_API / f"{path}.json"), document.body)
         parts = {"season": f"seasons/{season}", "game": f"seasons/{season}/live"}
-        found = {name: made.get(place) for name, place in (parts | {"seasons": "seasons"}).items()}
-        snapshot = {name: one and contract.loads(one.body) for name, one in found.items()}
+        parts_made = {
+            name: made.get(path) for name, path in (parts | {"seasons": "seasons"}).items()
+        }
+        snapshot = {name: part and contract.loads(part.body) for name, part in parts_made.items()}
         self._folder.put(str(_API / "snapshot.json"), documents.of_json(snapshot).body)
         self._folder.put(f"pgn/{season}.pgn", "".join(texts).encode())
         return recorded
@@ -241,10 +243,10 @@ def is_match(journal: pathlib.Path) -> bool:
     with journal.open("rb") as file:
         line = file.readline()
     try:
-        told = contract.loads(line)
+        entry = contract.loads(line)
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("kind") == "match"
+    return isinstance(entry, dict) and entry.get("kind") == "match"
 
 
 def _claim(root: pathlib.Path) -> None:

@@ -89,7 +89,11 @@ class SocketIo:
 
     def _open(self, address: str, *, polls: bool) -> tuple[str, Session]:
         self._forget_silent()
-        polling = [one.address for one in self._sessions.values() if not one.upgraded]
+        polling = [
+            session_open.address
+            for session_open in self._sessions.values()
+            if not session_open.upgraded
+        ]
         if polls and len(polling) >= SESSIONS:
             raise hub.FullError("too many viewers that poll; try again in a minute")
         if polls and polling.count(address) >= POLLING_EACH:
@@ -262,7 +266,7 @@ async def _body(request: requests.Request) -> bytes | None:
 
 async def _first_to_end(*running: object) -> None:
     """Run coroutines until one of them ends; the others are cancelled."""
-    tasks = [asyncio.ensure_future(one) for one in running]  # type: ignore[call-overload]
+    tasks = [asyncio.ensure_future(work) for work in running]  # type: ignore[call-overload]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -272,29 +276,29 @@ async def _first_to_end(*running: object) -> None:
 
 
 def _hello(name: str, upgrades: list[str]) -> str:
-    told = {
+    handshake = {
         "sid": name,
         "upgrades": upgrades,
         "pingInterval": PING_MS,
         "pingTimeout": round(SILENCE_SECONDS * 1000),
     }
-    return "0" + contract.dumps(told)
+    return "0" + contract.dumps(handshake)
 
 
 def _payload(*packets: str) -> responses.Response:
     """Return packets as a polling answer: each behind its length in UTF-16 units."""
-    text = "".join(f"{len(one.encode('utf-16-le')) // 2}:{one}" for one in packets)
+    text = "".join(f"{len(packet.encode('utf-16-le')) // 2}:{packet}" for packet in packets)
     return responses.PlainTextResponse(text)
 
 
 def _packets(text: str) -> list[str]:
     """Read a polling request's packets; what is not well formed is left out."""
-    found = []
+    packets = []
     while text:
         head, _, rest = text.partition(":")
         length = texts.whole(head, _LENGTH_DIGITS)
         if length is None:
             break
-        found.append(rest[:length])
+        packets.append(rest[:length])
         text = rest[length:]
-    return found
+    return packets

@@ -57,25 +57,27 @@ class Subscriptions:
             return web_responses.missing(f"season {season!r}" if season else "season yet")
         base = self._links.base(request)
         address = f"{base}{request.url.path}"
-        known = self._made.get((address, season))
-        if known is None or known[0] != parts:
+        made = self._made.get((address, season))
+        if made is None or made[0] != parts:
             listed_of = concurrency.run_in_threadpool(_listing, parts, base)
             body = await concurrency.run_in_threadpool(make, await listed_of, address)
-            known = parts, web_responses.of_text(body, media_type)
-            self._made[address, season] = known
+            made = parts, web_responses.of_text(body, media_type)
+            self._made[address, season] = made
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
-        return web_responses.of_document(request, known[1], self._links.cache(_CACHE))
+        return web_responses.of_document(request, made[1], self._links.cache(_CACHE))
 
     def _parts(self, season: str) -> tuple[documents.Document, ...]:
         """Return the documents of a season: its own, then the schedules of its events."""
-        place = f"seasons/{season}"
-        whole = self._shelf.get(place)
+        base = f"seasons/{season}"
+        whole = self._shelf.get(base)
         if whole is None:
             return ()
         events = contract.loads(whole.body)["events"]
-        found = (self._shelf.get(f"{place}/events/{one['event']}/schedule") for one in events)
-        return (whole, *(one for one in found if one is not None))
+        schedules = (
+            self._shelf.get(f"{base}/events/{event['event']}/schedule") for event in events
+        )
+        return (whole, *(schedule for schedule in schedules if schedule is not None))
 
 
 def _listing(parts: tuple[documents.Document, ...], base: str) -> listing.Listing:

@@ -111,8 +111,8 @@ class TlcsServer(asyncio.DatagramProtocol):
             transport.close()
 
     def _game(self, season: str) -> tlcs.Plain | None:
-        found = self._shelf.get(f"seasons/{season}/live")
-        game: tlcs.Plain | None = None if found is None else contract.loads(found.body)
+        document = self._shelf.get(f"seasons/{season}/live")
+        game: tlcs.Plain | None = None if document is None else contract.loads(document.body)
         return game
 
     # -- what happens ------------------------------------------------------------------
@@ -175,12 +175,12 @@ class TlcsServer(asyncio.DatagramProtocol):
 
     def _log_on(self, address: Address) -> None:
         """Greet a viewer; one that comes again begins again."""
-        known = self.viewers.get(address)
-        if known is not None and not known.known:
+        present = self.viewers.get(address)
+        if present is not None and not present.known:
             return  # it has not acknowledged its greeting yet
         host = connection_limits.site_of(address[0])
-        same = sum(connection_limits.site_of(one) == host for one, _ in self.viewers)
-        if known is None and (len(self.viewers) >= VIEWERS or same >= EACH):
+        same = sum(connection_limits.site_of(site) == host for site, _ in self.viewers)
+        if present is None and (len(self.viewers) >= VIEWERS or same >= EACH):
             return
         count, since = self._unanswered.pop(host, (0, time.monotonic()))
         if time.monotonic() - since > SHUNNED_SECONDS:
@@ -236,8 +236,8 @@ class TlcsServer(asyncio.DatagramProtocol):
         game = self._game(self._shelf.shown)
         if game is None:
             return []
-        place = f"seasons/{game['season']}/events/{game['event']}"
-        event, schedule = self._shelf.get(place), self._shelf.get(f"{place}/schedule")
+        base = f"seasons/{game['season']}/events/{game['event']}"
+        event, schedule = self._shelf.get(base), self._shelf.get(f"{base}/schedule")
         if event is None or schedule is None:
             return []
         return tlcs.table(contract.loads(event.body), contract.loads(schedule.body))

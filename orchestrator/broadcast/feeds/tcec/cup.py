@@ -43,8 +43,8 @@ def document(state: State) -> dict[str, Any]:
 
 
 def _matches(state: State, event: events.EventState) -> list[_Match]:
-    found = tables.bracket(state, event)
-    matches: list[_Match] = found["matches"] if found else []
+    bracket = tables.bracket(state, event)
+    matches: list[_Match] = bracket["matches"] if bracket else []
     return matches
 
 
@@ -108,10 +108,10 @@ def _match_line(
     sides: list[dict[str, Any]],
     rank: int,
 ) -> dict[str, Any]:
-    other = next(one for one in sides if one["engine"] != side["engine"])
+    other = next(candidate for candidate in sides if candidate["engine"] != side["engine"])
     games = [state.games[game] for game in match["games"]]
     text = _signs(games, side["engine"])
-    short = names.abbreviations(one["name"] for one in sides)
+    short = names.abbreviations(player["name"] for player in sides)
     return {
         "Rank": rank,
         "Abbreviation": short[side["name"]],
@@ -141,9 +141,9 @@ def _score(side: dict[str, Any] | None) -> dict[str, Any]:
 def _results(state: State, rounds: _Rounds) -> list[list[list[float]]]:
     """Return the scores of finished matches, round by round; the last is final and bronze."""
     stages = names.cup_stages(state)
-    found = [(stages[event.id], [_final_score(m) for m in matches]) for event, matches in rounds]
-    bronze = [scores for stage, scores in found if stage == names.BRONZE]
-    whole = [scores for stage, scores in found if stage != names.BRONZE]
+    by_stage = [(stages[event.id], [_final_score(m) for m in matches]) for event, matches in rounds]
+    bronze = [scores for stage, scores in by_stage if stage == names.BRONZE]
+    whole = [scores for stage, scores in by_stage if stage != names.BRONZE]
     size = max(1, len(rounds[0][1]))
     padded = [
         scores + [[0.0, 0.0]] * (max(1, size >> number) - len(scores))

@@ -42,9 +42,9 @@ class Seasons:
         self._order = [self._part(state) for state in states]
 
     def _part(self, state: State) -> _Part:
-        known = self._parts.get(state.launched.id)
-        if known is not None and known[0] is state and known[1] == state.seq:
-            return known[2]
+        kept = self._parts.get(state.launched.id)
+        if kept is not None and kept[0] is state and kept[1] == state.seq:
+            return kept[2]
         won = _winner(state) if state.finished else None
         part = _Part(_key(state), _season(state), won)
         self._parts[state.launched.id] = (state, state.seq, part)
@@ -66,8 +66,8 @@ class _Part(NamedTuple):
 
 
 def _key(state: State) -> str:
-    found = re.fullmatch(r"season(\d+)", state.launched.id)
-    return found[1] if found else names.season(state)
+    match = re.fullmatch(r"season(\d+)", state.launched.id)
+    return match[1] if match else names.season(state)
 
 
 def _season(state: State) -> dict[str, Any]:
@@ -86,16 +86,16 @@ def _season(state: State) -> dict[str, Any]:
 
 
 def _event(state: State, event: events.EventState) -> dict[str, Any]:
-    place = list(state.events).index(event.id) + 1
-    told: dict[str, Any] = {
+    position = list(state.events).index(event.id) + 1
+    entry: dict[str, Any] = {
         "id": f"s{state.launched.id}{event.id}".replace("-", ""),
         "no": str(names.number(state)),
-        "dno": f"{_group(state, event)}{names.number(state):03}{place:02}",
+        "dno": f"{_group(state, event)}{names.number(state):03}{position:02}",
         "menu": event.spec.name,
         "abb": names.stem(state, event),
         "url": names.link(state, event),
     }
-    return told | ({"frc": 1} if event.spec.variant == "fischerandom" else {})
+    return entry | ({"frc": 1} if event.spec.variant == "fischerandom" else {})
 
 
 def _group(state: State, event: events.EventState) -> int:

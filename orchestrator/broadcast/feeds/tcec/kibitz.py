@@ -47,7 +47,7 @@ def move(board: chess.Board, found: contract.Evaluation) -> dict[str, Any] | Non
     pv = numbered(board, found.pv)
     if not pv:
         return None
-    told = {
+    fields = {
         "depth": f"{found.depth or 0}/{found.seldepth or found.depth or 0}",
         "eval": _eval(found.score, "white"),  # the mover's own view
         "nodes": found.nodes or 0,
@@ -55,7 +55,7 @@ def move(board: chess.Board, found: contract.Evaluation) -> dict[str, Any] | Non
         "speed": speed(found.nps or 0),
         "tbhits": found.tbhits or 0,
     }
-    return told | ({} if found.wdl is None else {"wdl": " ".join(map(str, found.wdl))})
+    return fields | ({} if found.wdl is None else {"wdl": " ".join(map(str, found.wdl))})
 
 
 def whole(
@@ -76,8 +76,8 @@ def latest(
     if by.wdl is not None:
         view["wdl"] = " ".join(map(str, by.wdl if board.turn else by.wdl[::-1]))
     color = 0 if board.turn else 1
-    place = {"color": color, "plynum": 2 * (board.fullmove_number - 1) + color}
-    return dict(told) | view | _head(line, by) | place
+    ply_of = {"color": color, "plynum": 2 * (board.fullmove_number - 1) + color}
+    return dict(told) | view | _head(line, by) | ply_of
 
 
 def _head(line: games.GameLine, by: contract.Evaluation) -> dict[str, Any]:
@@ -105,15 +105,15 @@ def _eval(found: contract.Score, mover: contract.Side) -> float | str:
 def numbered(board: chess.Board, ucis: tuple[str, ...]) -> str:
     """Return a variation in SAN with its move numbers: ``28... Kh7 29. Qxd4``."""
     line = board.copy(stack=False)
-    words = []
+    parts = []
     for san in boards.variation(board, ucis[: variations.LONGEST]):
         if line.turn:
-            words.append(f"{line.fullmove_number}.")
-        elif not words:
-            words.append(f"{line.fullmove_number}...")
-        words.append(san)
+            parts.append(f"{line.fullmove_number}.")
+        elif not parts:
+            parts.append(f"{line.fullmove_number}...")
+        parts.append(san)
         line.push_san(san)
-    return " ".join(words)
+    return " ".join(parts)
 
 
 def speed(nps: int) -> str:

@@ -26,7 +26,7 @@ def document(
         "Headers": headers,
         "WhiteEngineOptions": [{"Name": name, "Value": value} for name, value in white],
         "BlackEngineOptions": [{"Name": name, "Value": value} for name, value in black],
-        "Moves": [move(one) for one in shown],
+        "Moves": [move(ply) for ply in shown],
         "gameChanged": int(changed),
         "numMovesToSend": len(shown),
         "totalSent": len(shown),
@@ -46,7 +46,7 @@ def move(one: games.Shown) -> dict[str, Any]:
     """Return one ply; what TCEC's comments tell is told in the same words."""
     said = _fields(one.comment)
     origin, target = one.squares
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "m": one.san,
         "from": origin,
         "to": target,
@@ -64,9 +64,9 @@ def move(one: games.Shown) -> dict[str, Any]:
         },
     }
     # Readers of the push want these as strings, also where nothing was said.
-    words = {"d": "0", "sd": "0", "mt": "0", "n": "0", "s": "0", "tb": "null", "ph": "0.0"}
-    words |= {"wv": "0.00"}
-    return told | words | {key: said[key] for key in _STRINGS if key in said}
+    defaults = {"d": "0", "sd": "0", "mt": "0", "n": "0", "s": "0", "tb": "null", "ph": "0.0"}
+    defaults |= {"wv": "0.00"}
+    return fields | defaults | {key: said[key] for key in _STRINGS if key in said}
 
 
 def _step(step: variations.Step) -> dict[str, str]:

@@ -47,8 +47,8 @@ def link(state: season_state.SeasonState, event: events.EventState) -> str:
 
 def number(state: season_state.SeasonState) -> int:
     """Return the season's number: the last one in its name or id, else 1."""
-    found = re.findall(r"\d+", f"{state.launched.id} {state.launched.season.name}")
-    return int(found[-1]) if found else 1
+    numbers = re.findall(r"\d+", f"{state.launched.id} {state.launched.season.name}")
+    return int(numbers[-1]) if numbers else 1
 
 
 def is_cup(state: season_state.SeasonState) -> bool:
@@ -65,7 +65,9 @@ def cup_stages(state: season_state.SeasonState) -> dict[str, str]:
         return {}
     ids = list(state.events)
     sizes = list(_sizes(state, ids))
-    stages = {one: STAGES.get(size, one) for one, size in zip(ids, sizes, strict=True)}
+    stages = {
+        event_id: STAGES.get(size, event_id) for event_id, size in zip(ids, sizes, strict=True)
+    }
     if sizes[-2:] == [2, 2]:
         stages[ids[-2]] = BRONZE
     return stages
@@ -73,8 +75,8 @@ def cup_stages(state: season_state.SeasonState) -> dict[str, str]:
 
 def _sizes(state: season_state.SeasonState, ids: Iterable[str]) -> Iterator[int]:
     fields = plan.fields(state.launched.season, len(state.launched.engines))
-    for one in ids:
-        size = fields[one]
+    for event_id in ids:
+        size = fields[event_id]
         yield 1 << (size - 1).bit_length()
 
 

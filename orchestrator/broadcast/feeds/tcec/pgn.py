@@ -37,8 +37,8 @@ def tags(line: games.GameLine, started_ms: int, hall: str) -> dict[str, str]:
         eco=named.eco,
         opening=named.name,
     )
-    known = {name: text for name, text in record.tags(whole).items() if name not in _OVER}
-    return known | {"Result": "*", "Termination": "unterminated"}
+    kept = {name: text for name, text in record.tags(whole).items() if name not in _OVER}
+    return kept | {"Result": "*", "Termination": "unterminated"}
 
 
 def running(line: games.GameLine, shown_tags: dict[str, str], options: Sequence[str]) -> str:
@@ -52,8 +52,8 @@ def running(line: games.GameLine, shown_tags: dict[str, str], options: Sequence[
 def moves(shown: Sequence[games.Shown]) -> list[str]:
     """Return plies with their comments, a line each."""
     return [
-        f"{' '.join(filter(None, (one.before, one.san)))} {{{_comment(one.comment)}}}"
-        for one in shown
+        f"{' '.join(filter(None, (ply.before, ply.san)))} {{{_comment(ply.comment)}}}"
+        for ply in shown
     ]
 
 
@@ -69,10 +69,10 @@ def slice_of(shown: Sequence[games.Shown]) -> str:
 
 def options(protocol: str, settings: Sequence[tuple[str, str]]) -> str:
     """Return the options of one engine as viewers split them."""
-    known = [("Protocol", protocol), *settings]
-    ordered = sorted(known, key=lambda setting: ":" in f"{setting[0]}{setting[1]}")
-    words = (f"{name}={value}".replace(";", ",") for name, value in ordered)
-    return _comment("; ".join(words) + ";")
+    pairs = [("Protocol", protocol), *settings]
+    ordered = sorted(pairs, key=lambda setting: ":" in f"{setting[0]}{setting[1]}")
+    texts = (f"{name}={value}".replace(";", ",") for name, value in ordered)
+    return _comment("; ".join(texts) + ";")
 
 
 def _comment(text: str) -> str:

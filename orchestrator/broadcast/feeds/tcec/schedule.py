@@ -33,7 +33,7 @@ class Schedule:
     def __init__(self, state: State, event: events.EventState, briefs: tables.Briefs) -> None:
         """Encode all games."""
         self._briefs = briefs
-        self._places = {game: place for place, game in enumerate(event.order)}
+        self._places = {game: index for index, game in enumerate(event.order)}
         self._rows = [self._row(state, game) for game in event.order]
 
     def update(self, state: State, games: Iterable[str]) -> None:
@@ -82,7 +82,7 @@ def _finished(game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
     if brief is None:
         return row
     opening, _, variation = brief.opening.partition(": ")
-    told = {
+    optional = {
         "WhiteEv": brief.white_eval,
         "BlackEv": brief.black_eval,
         "ECO": brief.eco,
@@ -90,7 +90,7 @@ def _finished(game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
         "FinalFen": brief.final_fen,
         "RMobilityResult": brief.r_mobility,
     }
-    return row | {key: value for key, value in told.items() if value}
+    return row | {key: value for key, value in optional.items() if value}
 
 
 def _start(at_ms: int) -> str:
@@ -110,7 +110,7 @@ class Table:
     def __init__(self, state: State, event: events.EventState, cells: event_rows.Cells) -> None:
         """Take results from ``cells``; encode nothing yet."""
         self._event, self._results = event.id, cells
-        self._places = {game: place for place, game in enumerate(event.order, start=1)}
+        self._places = {game: number for number, game in enumerate(event.order, start=1)}
         self._cells: dict[tuple[str, str], bytes] = {}
         self._gains: dict[str, float] = {}
         self._short: dict[str, str] = {}  # in the order of the table, which few results change
