@@ -77,7 +77,7 @@ class Branch:
     def _running(self) -> events.EventState | None:
         """Return the event that is played, though its next game may wait for people or a host."""
         all_events = self.state.events.values()
-        return next((one for one in all_events if one.status is events.Status.RUNNING), None)
+        return next((event for event in all_events if event.status is events.Status.RUNNING), None)
 
     def _begin(self) -> events.EventState:
         """Start the first event that can be: its promoted are known."""

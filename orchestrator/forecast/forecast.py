@@ -114,19 +114,21 @@ class Forecast:
         self.state, self.seed = state, seed
         self._paces = {name: _pace(state, name) for name in state.events}
         self._breaks = progress.of_season(state).break_seconds
-        known = likelihood_of_superiority.after(games_of(state), _guesses(state, rating_error))
+        posterior = likelihood_of_superiority.after(games_of(state), _guesses(state, rating_error))
         if standings_only:
-            size = len(known.engines)
-            level = np.append(np.zeros(size), known.place[-1])
-            known = dataclasses.replace(known, place=level, covariance=1e-9 * np.eye(size + 1))
-        self.known = known
+            size = len(posterior.engines)
+            level = np.append(np.zeros(size), posterior.place[-1])
+            posterior = dataclasses.replace(
+                posterior, place=level, covariance=1e-9 * np.eye(size + 1)
+            )
+        self.known = posterior
 
     def run(self, number: int) -> fast_simulation.Branch:
         """Play branch ``number``."""
         numbers = random.Random(f"{self.seed}:{number}")
         noise = np.random.default_rng([self.seed, number])
-        place = self.known.drawn(noise)
-        play = Strengths(self.known.engines, place, self.known.draws, numbers)
+        strengths = self.known.drawn(noise)
+        play = Strengths(self.known.engines, strengths, self.known.draws, numbers)
         return fast_simulation.Branch(self.state, play, _lots(numbers)).run()
 
     def odds(self, numbers: Sequence[int]) -> Odds:
@@ -187,8 +189,8 @@ def _odds(numbers: range) -> Odds:
 
 def _count(total: Odds, played: fast_simulation.Branch) -> None:
     for name, event in played.state.events.items():
-        for place, row in enumerate(event.rows, start=1):
-            total.places[name, row.engine, place] += 1
+        for rank, row in enumerate(event.rows, start=1):
+            total.places[name, row.engine, rank] += 1
         for source, arrival in event.arrivals.items():
             total.sent.update((source, engine, name) for engine in arrival.engines)
         if event.spec.relegate:
@@ -208,11 +210,11 @@ def games_of(
     state: season_state.SeasonState,
 ) -> collections.Counter[tuple[str, str, str]]:
     """Count the results of a season by engine ids, annulled ones included (S16-14d)."""
-    found: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    counts: collections.Counter[tuple[str, str, str]] = collections.Counter()
     for game in state.games.values():
         if game.finished is not None:
-            found[(*game.players, game.finished.result)] += 1
-    return found
+            counts[(*game.players, game.finished.result)] += 1
+    return counts
 
 
 def _guesses(
@@ -264,7 +266,7 @@ def _quantiles(waits: Sequence[float]) -> dict[str, float]:
 
 
 def _event(asked: Forecast, odds: Odds, event: str) -> dict[str, Any]:
-    size = max((place for name, _, place in odds.places if name == event), default=0)
+    size = max((rank for name, _, rank in odds.places if name == event), default=0)
     engines = dict.fromkeys(engine for name, engine, _ in odds.places if name == event)
     targets = {p.to: None for p in asked.state.events[event].spec.promote}
     lines = [_line(odds, event, engine, size, tuple(targets)) for engine in engines]
@@ -278,10 +280,10 @@ def _worth(places: Sequence[float]) -> float:
 
 
 def _line(odds: Odds, event: str, engine: str, size: int, targets: Sequence[str]) -> dict[str, Any]:
-    places = [odds.places[event, engine, place] / odds.runs for place in range(1, size + 1)]
+    places = [odds.places[event, engine, rank] / odds.runs for rank in range(1, size + 1)]
     return {
         "engine": engine,
-        "plays": sum(odds.places[event, engine, place] for place in range(1, size + 1)) / odds.runs,
+        "plays": sum(odds.places[event, engine, rank] for rank in range(1, size + 1)) / odds.runs,
         "places": places,
         "promoted": {to: odds.sent[event, engine, to] / odds.runs for to in targets},
         "relegated": odds.relegated[event, engine] / odds.runs,

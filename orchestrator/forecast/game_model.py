@@ -151,16 +151,16 @@ def _fault(
     chances: Chances, numbers: Iterator[int], white: str, black: str
 ) -> contract.Outcome | None:
     """Draw whether an engine breaks down; where both would, one of them is the first."""
-    found: list[contract.Outcome] = []
+    faults: list[contract.Outcome] = []
     sides: tuple[tuple[contract.Side, str], ...] = (("white", white), ("black", black))
     for side, engine in sides:
         crashed = _fraction(numbers) < chances.crash_of(engine)
         flagged = _fraction(numbers) < chances.time_loss_of(engine)
         if crashed:
-            found.append(verdict.disconnect(side))
+            faults.append(verdict.disconnect(side))
         elif flagged:
-            found.append(verdict.time(side))
-    return found[seeded_random.below(numbers, len(found))] if found else None
+            faults.append(verdict.time(side))
+    return faults[seeded_random.below(numbers, len(faults))] if faults else None
 
 
 def _result(chances: Chances, numbers: Iterator[int], lead: int) -> contract.Outcome:

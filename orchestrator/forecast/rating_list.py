@@ -33,23 +33,23 @@ def results(states: Iterable[season_state.SeasonState]) -> list[Result]:
     another (the same end at the same millisecond) counts once, and so does one that was
     imported into several.
     """
-    found: list[tuple[contract.GameFinished, Result]] = []
-    known: collections.Counter[Record] = collections.Counter()
+    finished: list[tuple[contract.GameFinished, Result]] = []
+    earlier: collections.Counter[Record] = collections.Counter()
     for state in states:
-        for game, done in _not_yet(known, state):
+        for game, done in _not_yet(earlier, state):
             white, black = (_name(state, engine) for engine in game.players)
-            found.append((done, (white, black, done.result)))
-    here = {(done.ended_ms, done.result) for done, _ in found if not done.imported}
-    found.sort(key=lambda item: item[0].ended_ms)
+            finished.append((done, (white, black, done.result)))
+    here = {(done.ended_ms, done.result) for done, _ in finished if not done.imported}
+    finished.sort(key=lambda item: item[0].ended_ms)
     return [
         result
-        for done, result in found
+        for done, result in finished
         if not (done.imported and (done.ended_ms, done.result) in here)
     ]
 
 
 def _not_yet(
-    known: collections.Counter[Record], state: season_state.SeasonState
+    earlier: collections.Counter[Record], state: season_state.SeasonState
 ) -> Iterator[tuple[events.Game, contract.GameFinished]]:
     """Yield a season's games but those imported ones that seasons before it have; note its own.
 
@@ -63,10 +63,10 @@ def _not_yet(
         if done.imported:
             record = _record(state, game, done)
             mine[record] += 1
-            if mine[record] <= known[record]:
+            if mine[record] <= earlier[record]:
                 continue
         yield game, done
-    known |= mine
+    earlier |= mine
 
 
 def _record(
@@ -112,15 +112,15 @@ def known(states: Sequence[season_state.SeasonState], families: Mapping[str, str
 
 def first_ratings(states: Iterable[season_state.SeasonState]) -> dict[str, float]:
     """Return what each engine starts with in live Elo: its first roster's figure."""
-    found: dict[str, float] = {}
+    ratings: dict[str, float] = {}
     for state in states:
         launched = {engine.id: engine.rating for engine in state.launched.engines}
         for engine in state.engines.values():
             first = launched.get(engine.id)
             rating = engine.rating if first is None else first
             if rating is not None:
-                found.setdefault(engine.name, float(rating))
-    return found
+                ratings.setdefault(engine.name, float(rating))
+    return ratings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,10 +145,10 @@ def scale(
     settings = ordo.Settings(white=None, draws=None, average=0.0)
     rated = RatingList(settings, families).update(games)
     given = {families.get(name, name): at for name, at in reversed(first_ratings(states).items())}
-    known = list(_off(rated, given, rated.core)) or list(_off(rated, given, rated.perfect))
-    if not known:
+    offsets = list(_off(rated, given, rated.core)) or list(_off(rated, given, rated.perfect))
+    if not offsets:
         return Scale(ordo.AVERAGE, 0)
-    return Scale(float(round(statistics.fmean(known))), len(known))
+    return Scale(float(round(statistics.fmean(offsets))), len(offsets))
 
 
 def _off(rated: ordo.Rated, given: Mapping[str, float], engines: Iterable[int]) -> Iterator[float]:
@@ -229,11 +229,11 @@ def long_enough(content: bytes, least: contract.TimeControl | None) -> headers.G
     """
     if least is None:
         return headers.read(content)
-    found: headers.Games = collections.Counter()
+    counted: headers.Games = collections.Counter()
     for (white, black, result, *controls), times in headers.read_controlled(content).items():
         if min(map(_nominal_seconds, controls)) >= _nominal(least):
-            found[white, black, result] += times
-    return found
+            counted[white, black, result] += times
+    return counted
 
 
 def _nominal(control: contract.TimeControl) -> float:

@@ -58,8 +58,8 @@ class Simulation:
     ) -> Simulation:
         """Launch a season; raise ``UsageError`` for chances of engines that it lacks."""
         made = cls(chances=chances)
-        known = {engine.id for engine in loaded.engines}
-        unknown = sorted({*made.chances.crashes, *made.chances.time_losses} - known)
+        roster = {engine.id for engine in loaded.engines}
+        unknown = sorted({*made.chances.crashes, *made.chances.time_losses} - roster)
         if unknown:
             raise errors.UsageError(f"no engine {', '.join(unknown)} in {loaded.season.id}")
         drafts = operations.launch(loaded, loaded.season.id, str(seed), HALL, version.VERSION)
@@ -138,8 +138,8 @@ class Simulation:
 
     def _judge(self, lost: season_state.Lost) -> None:
         """Judge an interruption by the season's rules, on evals and men that are drawn."""
-        found = game_chances.interrupted(self.seed, lost.ended.attempt, lost.ended.ply)
-        self._append(interruption.judged_by(self.state, found), "serve", self.state.at_ms)
+        position = game_chances.interrupted(self.seed, lost.ended.attempt, lost.ended.ply)
+        self._append(interruption.judged_by(self.state, position), "serve", self.state.at_ms)
 
     def _answer_interruption(self, question: str) -> None:
         """Let the organizers draw the result of an interrupted game by lot."""

@@ -131,8 +131,10 @@ class Gateway:
             try:
                 token = await self._authenticated(request)
                 with self._share(token.id):
-                    told = None if kind is None else _read(kind, await self._body(request, token))
-                    answer = await concurrency.run_in_threadpool(work, token, told)
+                    message = (
+                        None if kind is None else _read(kind, await self._body(request, token))
+                    )
+                    answer = await concurrency.run_in_threadpool(work, token, message)
             except AnsweredError as refused:
                 return refused.answer
             except desk.RefusedBatchError as error:
@@ -155,10 +157,10 @@ class Gateway:
             raise AnsweredError(429, "too many wrong tokens from this address", 60)
         if not self._addresses.take(address):
             raise AnsweredError(429, "too many requests from this address", 5)
-        words = request.headers.get("Authorization", "")
-        if not words.lower().startswith(BEARER):
+        credentials = request.headers.get("Authorization", "")
+        if not credentials.lower().startswith(BEARER):
             raise AnsweredError(401, "no access token: send `Authorization: Bearer TOKEN`")
-        presented = words[len(BEARER) :].strip()
+        presented = credentials[len(BEARER) :].strip()
         token = await concurrency.run_in_threadpool(self._tokens.check, presented)
         if token is None:
             self._wrong.take(address)
@@ -242,9 +244,9 @@ def _read(kind: type[Message], body: bytes) -> Message:
     try:
         return kind.model_validate(contract.loads(body))
     except pydantic.ValidationError as error:
-        told = error.errors(include_url=False, include_context=False, include_input=False)
-        place = ".".join(map(str, told[0]["loc"]))
-        raise AnsweredError(422, f"{kind.__name__}: {place}: {told[0]['msg']}") from None
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        field = ".".join(map(str, wrong[0]["loc"]))
+        raise AnsweredError(422, f"{kind.__name__}: {field}: {wrong[0]['msg']}") from None
     except ValueError as error:
         raise AnsweredError(422, f"the body is no JSON: {error}") from None
 

@@ -194,12 +194,12 @@ class Desk:
         """Return the open matches that a worker can play: it has their files, cores, memory."""
         files = frozenset(wanted.files)
         able = []
-        for one in self._batches.open_matches():
-            needs = one.needs
+        for open_match in self._batches.open_matches():
+            needs = open_match.needs
             fits = needs.threads <= wanted.cores and needs.memory_mb <= wanted.memory_mb
-            if one.halls or needs.gpus or needs.one_node or needs.nps or not fits:
+            if open_match.halls or needs.gpus or needs.one_node or needs.nps or not fits:
                 continue
-            match = self._match(one.id, one.run)
+            match = self._match(open_match.id, open_match.run)
             if match is not None and match.spec.remote and match.files <= files:
                 able.append(match)
         return able
@@ -209,8 +209,8 @@ class Desk:
     ) -> dict[str, int]:
         """Return how fast each match's base is on a machine, as its games showed; 0: not known."""
         scaled = any(match.spec.reference_nps for match in able)
-        known = self._tokens.speeds(token.id) if scaled else {}
-        return {match.spec.id: known.get(_machine(host, match.spec), 0) for match in able}
+        speeds = self._tokens.speeds(token.id) if scaled else {}
+        return {match.spec.id: speeds.get(_machine(host, match.spec), 0) for match in able}
 
     def _learn(
         self,
@@ -239,9 +239,9 @@ class Desk:
 
     def _match(self, name: str, run: str) -> _Match | None:
         """Return an open match's specification, read once for each of its openings."""
-        known = self._matches.get(name)
-        if known is not None and known.run == run:
-            return known
+        kept = self._matches.get(name)
+        if kept is not None and kept.run == run:
+            return kept
         text = self._batches.spec(name)
         if text is None:
             return None

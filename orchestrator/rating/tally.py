@@ -68,8 +68,8 @@ class Tally:
         seen = [[0, 0, 0] for _ in self._names]
         for game in self._played():
             seen[self._hosts[game]][self._results[game] - LOSS] += 1
-        told = zip(self._names, seen, strict=True)
-        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in told}
+        by_host = zip(self._names, seen, strict=True)
+        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in by_host}
 
     def counts(self, opponent: int | None = None) -> results.Counts:
         """Return results against one opponent (from 0), or against all."""

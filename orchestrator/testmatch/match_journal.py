@@ -65,9 +65,9 @@ class Result:
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Result:
         """Read a line of the journal; raise ``KeyError`` or ``ValueError``."""
-        facts = {field.name: raw[field.name] for field in dataclasses.fields(cls)[:-1]}
-        told = {**facts, "ending": contract.Ending(raw["ending"]), "pair": raw.get("pair")}
-        return cls(**told)
+        plain = {field.name: raw[field.name] for field in dataclasses.fields(cls)[:-1]}
+        fields = {**plain, "ending": contract.Ending(raw["ending"]), "pair": raw.get("pair")}
+        return cls(**fields)
 
     def facts(self) -> dict[str, Any]:
         """Return the line's content."""
@@ -106,11 +106,11 @@ def past(path: pathlib.Path) -> Past:
 
 
 def _head(raw: Mapping[str, Any]) -> dict[str, Any]:
-    told = raw.get("about")
+    about = raw.get("about")
     return {
         "arguments": tuple(raw["arguments"]),
         "seed": int(raw["seed"]),
-        "about": None if told is None else About.model_validate(told),
+        "about": None if about is None else About.model_validate(about),
     }
 
 
@@ -131,7 +131,7 @@ class Follower:
 
         Raise ``ValueError`` or ``KeyError`` for a line that is none of a journal's.
         """
-        found: list[Result] = []
+        results: list[Result] = []
         with self._path.open("rb") as file:
             file.seek(self._at)
             data = file.read()
@@ -140,7 +140,7 @@ class Follower:
         for line in data[:whole].splitlines():
             raw = contract.loads(line)
             if raw["kind"] == "match":
-                found = []
+                results = []
             else:
-                found.append(Result.read(raw))
-        return found
+                results.append(Result.read(raw))
+        return results

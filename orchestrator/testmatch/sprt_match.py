@@ -137,7 +137,7 @@ class Standing:
             "los": elo.superiority(self.counts),
             "llr": self.llr,
             "verdict": self.verdict,
-            "opponents": [dataclasses.asdict(one) for one in self.opponents],
+            "opponents": [dataclasses.asdict(opponent) for opponent in self.opponents],
             "set_aside": self.set_aside,
             "lost": self.lost,
             "faults": list(self.faults),
@@ -219,8 +219,8 @@ class Keeper:
                 f" {self._directory}: end it with Ctrl-C where it is, or give this one another --id"
             )
         self._keeps = True
-        told = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
-        files.write(self._directory / "match.json", contract.dumps(told).encode())
+        order = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
+        files.write(self._directory / "match.json", contract.dumps(order).encode())
 
     def _require_same(self) -> None:
         """Raise ``RefusedError`` where the results kept here are of another match.
@@ -261,7 +261,10 @@ class Keeper:
         self._ledger.wait({self._journal: self._mirror.last}, wait_ms)
         while entries := self._new_entries():
             games = self._spec.games
-            wrong = next((at for at, one in enumerate(entries) if _wrong(one, games)), len(entries))
+            wrong = next(
+                (at for at, candidate in enumerate(entries) if _wrong(candidate, games)),
+                len(entries),
+            )
             self._keep(entries[:wrong])
             for entry in entries[wrong:]:
                 raise errors.LedgerDamagedError(
@@ -323,7 +326,9 @@ class Keeper:
             games=self._tally.games,
             total=self._spec.games,
             counts=counts,
-            opponents=tuple(self._tally.counts(one) for one in range(self._spec.opponents)),
+            opponents=tuple(
+                self._tally.counts(opponent) for opponent in range(self._spec.opponents)
+            ),
             llr=None if test is None else test.llr(counts),
             verdict=None if test is None else test.verdict(counts),
             set_aside=self._tally.set_aside,
@@ -394,7 +399,7 @@ class Keeper:
             if now - self._rung.get((lane.hall, lane.name), float("-inf")) >= RING_SECONDS:
                 by_hall.setdefault(lane.hall, []).append(lane.name)
         for hall, names in by_hall.items():
-            playing = {one.lane for one in self._lanes.leases(hall)}
+            playing = {lease.lane for lease in self._lanes.leases(hall)}
             for name in names:
                 if name not in playing:
                     self._rung[hall, name] = now
@@ -416,11 +421,11 @@ def _wrong(entry: contract.Entry, games: int) -> str:
     if kind is None:
         return ""
     try:
-        told = kind.model_validate(entry.data)
+        payload = kind.model_validate(entry.data)
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    last = max(told.games, default=0) if isinstance(told, _Aside) else told.game
+    last = max(payload.games, default=0) if isinstance(payload, _Aside) else payload.game
     return f"there is no game {last}" if last > games else ""
 
 
@@ -444,13 +449,13 @@ def set_aside(
 
 def folded(directory: pathlib.Path, spec: orders.Spec) -> tally.Tally:
     """Fold the results of a match's mirror, for a look beside its keeper."""
-    told = tally.Tally(spec.opponents)
+    folded_tally = tally.Tally(spec.opponents)
     for entry in mirror.entries(directory / "journal.jsonl"):
         if entry.kind == lanes.GAME:
-            told.add(entry.data["game"], _points(spec, entry.data), entry.data["host"])
+            folded_tally.add(entry.data["game"], _points(spec, entry.data), entry.data["host"])
         elif entry.kind == lanes.ASIDE:
-            told.aside(entry.data["games"])
-    return told
+            folded_tally.aside(entry.data["games"])
+    return folded_tally
 
 
 def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:
@@ -458,9 +463,9 @@ def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:
     try:
         raw = contract.loads((directory / "match.json").read_bytes())
     except FileNotFoundError:
-        known = ", ".join(path.name for path in kept(directory.parent)) or "none"
+        others = ", ".join(path.name for path in kept(directory.parent)) or "none"
         raise errors.RefusedError(
-            f"there is no test match {directory.name!r} in {directory.parent}; there are: {known}"
+            f"there is no test match {directory.name!r} in {directory.parent}; there are: {others}"
         ) from None
     return orders.Spec.model_validate(raw["spec"]), Terms.of(raw["terms"])
 

@@ -192,7 +192,7 @@ def _rated(table: Standings) -> list[Rank]:
     from orchestrator.rating import field  # noqa: PLC0415 - numpy takes 0.25 s, two need no list
 
     couples = itertools.combinations(range(len(table.names)), 2)
-    met = {(one, other): table.between(one, other) for one, other in couples}
+    met = {(first, second): table.between(first, second) for first, second in couples}
     rated = field.Field(table.names, {key: counts for key, counts in met.items() if counts.games})
     order = rated.ranked()
     return [
@@ -227,8 +227,8 @@ def believed(table: Standings) -> Any:
     from orchestrator.rating import adaptive  # noqa: PLC0415 - numpy takes 0.25 s, few need it
 
     results = adaptive.Results(len(table.names))
-    for one, other in itertools.combinations(range(len(table.names)), 2):
-        results.take(one, other, table.between(one, other))
+    for first, second in itertools.combinations(range(len(table.names)), 2):
+        results.take(first, second, table.between(first, second))
     return adaptive.Belief(results)
 
 

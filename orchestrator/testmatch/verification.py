@@ -126,11 +126,11 @@ class _Replay:
             )
         charge = own.charge(ply.think_ns)
         self.thought_ns += ply.think_ns
-        left = {one: self.clocks[one].remaining_ns for one in _SIDES}
-        told = (ply.margin_ns, ply.white_clock_ns, ply.black_clock_ns)
-        if told != (charge.margin_ns, left["white"], left["black"]):
+        left = {clock_side: self.clocks[clock_side].remaining_ns for clock_side in _SIDES}
+        reported = (ply.margin_ns, ply.white_clock_ns, ply.black_clock_ns)
+        if reported != (charge.margin_ns, left["white"], left["black"]):
             raise WrongGameError(
-                f"{where}: clocks {told}: computed are"
+                f"{where}: clocks {reported}: computed are"
                 f" {(charge.margin_ns, left['white'], left['black'])} (left, White, Black; ns)"
             )
         san = self.board.push(move)
@@ -140,7 +140,7 @@ class _Replay:
             update={
                 "san": san,
                 "said": text.one_line(ply.said)[:_NOTE],
-                "pv": tuple(text.one_line(one)[:_MOVE] for one in ply.pv[: remote.LINE]),
+                "pv": tuple(text.one_line(pv_move)[:_MOVE] for pv_move in ply.pv[: remote.LINE]),
                 "counters": self._judge.counters(self.board.position(), self.board.ply),
                 "network_ns": None,
             }
@@ -155,8 +155,8 @@ class _Replay:
                     f" {self._over.result} by {self._over.ending}"
                 )
             return self._over
-        words = _SEEN_ALONE.get(told.ending)
-        if words is None:
+        outcome_of = _SEEN_ALONE.get(told.ending)
+        if outcome_of is None:
             raise WrongGameError(
                 f"told as {told.result} by {told.ending}: the game is not over in"
                 f" {self.board.fen()}"
@@ -165,7 +165,7 @@ class _Replay:
             raise WrongGameError(f"told as {told.result}, lost by {told.loser or 'nobody'}")
         self._fits(told, told.loser)
         note = text.one_line(told.note)[:_NOTE]
-        return words(told.loser, note).model_copy(update={"refused": told.refused})
+        return outcome_of(told.loser, note).model_copy(update={"refused": told.refused})
 
     def _fits(self, told: contract.Outcome, loser: contract.Side) -> None:
         """Check an ending that nobody else has seen against the position that it ended in."""
