@@ -93,7 +93,7 @@ class Dealer:
             if self._in_order():
                 self._ended = True
                 return None
-        playing = [self._couples[one] for one in self._waiting]
+        playing = [self._couples[waiting] for waiting in self._waiting]
         number = openings.draw(f"{self._seed}/adaptive/{pair}")
         return self._belief.next_couple(playing, self._target, number)
 
@@ -115,18 +115,20 @@ class Dealer:
     def _count(self, before: int) -> None:
         """Count the whole pairs before this one."""
         points = self._table.white_points
-        known = self._results.total
-        for pair in [one for one in self._waiting if one < before and self._whole((one,))]:
+        counted = self._results.total
+        for pair in [
+            waiting for waiting in self._waiting if waiting < before and self._whole((waiting,))
+        ]:
             first, second = self._couples[pair]
             self._results.add(first, second, (points[2 * pair + 1], 2 - points[2 * pair + 2]))
             self._waiting.remove(pair)
-        if self._results.total > known:
+        if self._results.total > counted:
             self._belief = self._of(self._results, self._belief)
 
     def _slots(self, pair: int) -> Sequence[schedule.Slot]:
         """Return both games of a pair."""
-        one, other = self._couples[pair]
-        colours = [(one, other), (other, one)]
+        first, second = self._couples[pair]
+        colours = [(first, second), (second, first)]
         return [
             schedule.Slot(2 * pair + game, pair + 1, pair + 1, white, black, pair, pair)
             for game, (white, black) in enumerate(colours, start=1)

@@ -100,7 +100,7 @@ def read(arguments: Sequence[str]) -> Settings:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
         elif name not in switches.READERS:
             raise cli_values.unknown(
-                "farm match", f"-{name}", [f"-{one}" for one in switches.READERS]
+                "farm match", f"-{name}", [f"-{switch}" for switch in switches.READERS]
             )
         else:
             switches.READERS[name](draft, f"-{name}", group)
@@ -114,7 +114,7 @@ def _repeated(groups: Sequence[tuple[str, list[str]]]) -> list[str]:
     for name, group in groups:
         if name != "quick":
             twice += [f"-{name} {key}=" for key in cli_values.repeated(group, SEVERAL_KEYS)]
-    return [f"{one} is given more than once: the last counts" for one in twice]
+    return [f"{option} is given more than once: the last counts" for option in twice]
 
 
 def _dialect(arguments: Sequence[str]) -> switches.Dialect:
@@ -151,17 +151,17 @@ def dealt_from(arguments: Sequence[str]) -> str:
             switches.READERS[name](draft, f"-{name}", group)
     variant, openings = draft.match.get("variant", "standard"), draft.match.get("openings")
     random_order = variant != "standard" if openings is None else openings.order == "random"
-    words = [f"-variant {variant}"]
+    parts = [f"-variant {variant}"]
     if openings is not None:
         file = "" if openings.file is None else f"file={openings.file.absolute()} "
-        words.append(f"-openings {file}format={openings.kind} order={openings.order}")
-        words.append(f"start={openings.start} plies={openings.plies}")
-        words += [f"positions={openings.positions}"] if openings.positions else []
+        parts.append(f"-openings {file}format={openings.kind} order={openings.order}")
+        parts.append(f"start={openings.start} plies={openings.plies}")
+        parts += [f"positions={openings.positions}"] if openings.positions else []
     if random_order:
-        words.append(
+        parts.append(
             "shuffled as " + ("cutechess" if draft.dialect == "cutechess" else "fastchess")
         )
-    return " ".join(words)
+    return " ".join(parts)
 
 
 def beside_journal(arguments: Sequence[str]) -> list[str]:
@@ -182,7 +182,9 @@ def _settings(draft: switches.Draft) -> Settings:
     if draft.dialect == "farm":
         field = engines.engines(draft.each, draft.own)
     else:
-        field = engines.engines(engines.Wishes(), [one.under(draft.each) for one in draft.own])
+        field = engines.engines(
+            engines.Wishes(), [draft_engine.under(draft.each) for draft_engine in draft.own]
+        )
     _for_two(draft, len(field))
     if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
         draft.remarks.append(
@@ -237,10 +239,10 @@ def _both(draft: switches.Draft) -> list[str]:
     }
     if not keys:
         return []
-    told = ", ".join(sorted(keys))
+    keys_text = ", ".join(sorted(keys))
     if draft.dialect == "farm":
-        return [f"{told}: -engine goes before -each; fastchess and cutechess-cli take -each"]
-    return [f"-dialect {draft.dialect}: {told}: -each goes before -engine"]
+        return [f"{keys_text}: -engine goes before -each; fastchess and cutechess-cli take -each"]
+    return [f"-dialect {draft.dialect}: {keys_text}: -each goes before -engine"]
 
 
 def _defaults(dialect: switches.Dialect) -> dict[str, Any]:
@@ -280,8 +282,8 @@ def _adaptive(draft: switches.Draft, given: dict[str, Any], count: int) -> dict[
             allowed = "pairs of games with colours exchanged, each pair with its own opening"
             raise cli_values.refuse("-tournament adaptive", word, allowed)
     if rounds is not None and games not in (None, 2):
-        found = f"-games {games} and -rounds {rounds}"
-        raise cli_values.refuse("-tournament adaptive", found, "-games: all games, or -rounds")
+        limits = f"-games {games} and -rounds {rounds}"
+        raise cli_values.refuse("-tournament adaptive", limits, "-games: all games, or -rounds")
     given.setdefault("confidence", 0.95 if rounds is None and games is None else 0.0)
     if rounds is not None:
         games = rounds * count * (count - 1)

@@ -125,8 +125,10 @@ class _Long(Sequence[contract.Opening]):
         start = self._starts[index]
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._content)
         line = self._content.count(b"\n", 0, start) + 1
-        found = self._read(_text(self._content[start:end]), f"{self._source}, from line {line}")
-        return found[0]
+        opening_list = self._read(
+            _text(self._content[start:end]), f"{self._source}, from line {line}"
+        )
+        return opening_list[0]
 
 
 def read_text(path: pathlib.Path) -> str:
@@ -276,14 +278,14 @@ _GENERATORS: Final = {"farm": MT19937_64, "fastchess": MT19937_64, "cutechess": 
 def numbers(shape: Twister, seed: int) -> Iterator[int]:
     """Yield the random numbers that a seed leads to; of a longer seed the last bits count."""
     full = (1 << shape.w) - 1
-    words = [seed & full]
+    state = [seed & full]
     for at in range(1, shape.n):
-        before = words[-1]
-        words.append((shape.f * (before ^ (before >> (shape.w - 2))) + at) & full)
+        before = state[-1]
+        state.append((shape.f * (before ^ (before >> (shape.w - 2))) + at) & full)
     for at in itertools.cycle(range(shape.n)):
-        joined = (words[at] & shape.upper) + (words[(at + 1) % shape.n] & shape.lower)
-        word = words[(at + shape.m) % shape.n] ^ (joined >> 1) ^ (shape.a if joined & 1 else 0)
-        words[at] = word
+        joined = (state[at] & shape.upper) + (state[(at + 1) % shape.n] & shape.lower)
+        word = state[(at + shape.m) % shape.n] ^ (joined >> 1) ^ (shape.a if joined & 1 else 0)
+        state[at] = word
         for shift, mask in shape.temper:
             moved = word << shift if shift > 0 else word >> -shift
             word ^= moved & mask

@@ -94,10 +94,10 @@ def seconds_as_ms(where: str, text: str) -> int:
 
 def choice(where: str, text: str, choices: Mapping[str, str] | Sequence[str]) -> str:
     """Return one of the choices; a mapping's keys are the spellings of its values."""
-    known = choices if isinstance(choices, Mapping) else {name: name for name in choices}
-    if text not in known:
-        raise refuse(where, repr(text), ", ".join(known))
-    return known[text]
+    spellings = choices if isinstance(choices, Mapping) else {name: name for name in choices}
+    if text not in spellings:
+        raise refuse(where, repr(text), ", ".join(spellings))
+    return spellings[text]
 
 
 def truth(where: str, text: str) -> bool:
@@ -109,14 +109,14 @@ def truth(where: str, text: str) -> bool:
 
 def pairs(where: str, words: Sequence[str], allowed: Iterable[str]) -> dict[str, str]:
     """Read ``key=value`` words, each key known; of one given twice the last counts."""
-    known = list(allowed)
-    found: dict[str, str] = {}
+    keys = list(allowed)
+    values: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
-        if not equals or key not in known:
-            raise unknown(where, word if not equals else key, [f"{name}=" for name in known])
-        found[key] = value
-    return found
+        if not equals or key not in keys:
+            raise unknown(where, word if not equals else key, [f"{name}=" for name in keys])
+        values[key] = value
+    return values
 
 
 def repeated(words: Iterable[str], several: Iterable[str] = ()) -> list[str]:

@@ -125,11 +125,13 @@ def match(words: tuple[str, ...]) -> None:
 
 def play(words: Sequence[str]) -> int:
     """Play the match of a command line; return the exit code. Raise ``FarmError``."""
-    told = quick_match.whole(words)
-    settings = _settings(told)
+    words_read = quick_match.whole(words)
+    settings = _settings(words_read)
     arguments.check_machine(settings)
     with live.page(settings.live) as page:
-        return _prepare(settings, told, page, quick=bool(words) and not words[0].startswith("-"))
+        return _prepare(
+            settings, words_read, page, quick=bool(words) and not words[0].startswith("-")
+        )
 
 
 def _prepare(
@@ -228,18 +230,24 @@ def _settings(told: list[str]) -> arguments.Settings:
         if settings.resume:
             _check_openings(settings, told)
         return _seeded(settings) if settings.resume else settings
-    place = arguments.journal_of(told)
-    if place is None:
+    journal_path = arguments.journal_of(told)
+    if journal_path is None:
         return arguments.read(told)  # says what is missing
-    past = match_journal.past(place)
-    told[:] = [*past.arguments, *arguments.beside_journal(told), "-resume", "-journal", str(place)]
+    past = match_journal.past(journal_path)
+    told[:] = [
+        *past.arguments,
+        *arguments.beside_journal(told),
+        "-resume",
+        "-journal",
+        str(journal_path),
+    ]
     return _seeded(arguments.read(told))
 
 
 def _check_openings(settings: arguments.Settings, told: Sequence[str]) -> None:
     """Refuse to resume a match with openings from elsewhere: the numbers of games would agree."""
     past = match_journal.past(settings.journal)
-    played, wanted = (arguments.dealt_from(words) for words in (past.arguments, told))
+    played, wanted = (arguments.dealt_from(switches) for switches in (past.arguments, told))
     if played != wanted:
         raise errors.RefusedError(
             f"-resume: {settings.journal}: its openings are dealt from {played}; here from"
@@ -308,8 +316,8 @@ def _unpaired(slots: Sequence[schedule.Slot]) -> list[str]:
 def _tables(rule: contract.Syzygy | None) -> list[str]:
     """Say which directories of ``-tb`` hold no table: a misspelt one would adjudicate nothing."""
     places = rule.path.split(":") if rule and rule.path is not None else []
-    empty = [place for place in places if not any(pathlib.Path(place).glob("*.rtbw"))]
-    return [f"-tb: no tablebases in {pathlib.Path(place)}" for place in empty]
+    empty = [directory for directory in places if not any(pathlib.Path(directory).glob("*.rtbw"))]
+    return [f"-tb: no tablebases in {pathlib.Path(directory)}" for directory in empty]
 
 
 def _check_cores(settings: arguments.Settings, threads: int, share: cores.Share) -> None:
@@ -331,8 +339,8 @@ def _check_cores(settings: arguments.Settings, threads: int, share: cores.Share)
 def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> Iterator[str]:
     """Say which cores the games do not have, though they were named or are there."""
     if away := settings.cpus.difference(share.cpus):
-        told, used = _list(away), _list(share.cpus)
-        yield f"-use-affinity: {told} cannot be used on this machine; used are {used}"
+        unusable, used = _list(away), _list(share.cpus)
+        yield f"-use-affinity: {unusable} cannot be used on this machine; used are {used}"
     need = f"{settings.concurrency} games of {threads * (1 + settings.ponders)} threads"
     if share.bound:
         if share.busy:
@@ -372,8 +380,8 @@ def _end(
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
-        facts = telling.facts(reason.value, complete=complete)
-        click.echo(report.encoded(facts if order is None else {**facts, "order": order}))
+        summary = telling.facts(reason.value, complete=complete)
+        click.echo(report.encoded(summary if order is None else {**summary, "order": order}))
     if settings.strict and not telling.faultless and not stopped:
         return FAULTY
     return STOPPED if stopped else 0

@@ -116,11 +116,11 @@ def _siblings(cpu: int) -> list[int]:
     """Return the CPUs that share a core with this one, itself included."""
     with contextlib.suppress(OSError, ValueError):
         text = (TOPOLOGY / f"cpu{cpu}/topology/thread_siblings_list").read_text()
-        found: list[int] = []
+        siblings: list[int] = []
         for part in text.strip().split(","):
             first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-        return found if cpu in found else [cpu]
+            siblings += range(int(first), int(last or first) + 1)
+        return siblings if cpu in siblings else [cpu]
     return [cpu]
 
 

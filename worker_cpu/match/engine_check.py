@@ -109,11 +109,11 @@ class Talk:
 
     def until(self, what: str, wanted: Callable[[str], bool], seconds: float = 0) -> list[str]:
         """Read lines up to the wanted one, which is the last of those returned."""
-        found: list[str] = []
+        heard: list[str] = []
         for line in self._heard(seconds or self.patience):
-            found.append(line)
+            heard.append(line)
             if wanted(line):
-                return found
+                return heard
         if self._ended or self.process.poll() is not None:
             raise _SilentError(f"no {what}: the engine {self.fate()}")
         raise _SilentError(f"no {what} within {seconds or self.patience:g} s")
@@ -210,18 +210,18 @@ class _Checks:
             self._running.begin()
         state: State = "ok"
         try:
-            words = getattr(self, f"check_{name.replace('-', '_')}")()
+            message = getattr(self, f"check_{name.replace('-', '_')}")()
         except _EndOfCheckError as end:
-            state, words = end.state, str(end)
+            state, message = end.state, str(end)
             silent = isinstance(end, _SilentError)
         except OSError as error:
-            state, words, silent = "failed", f"the engine cannot be started: {error}", True
+            state, message, silent = "failed", f"the engine cannot be started: {error}", True
         else:
             silent = False
         talk = () if self._running is None else self._running.talk()
         if silent or (state == "failed" and self._running is not None):
             self._close()
-        return Finding(name, rule, state, words, talk)
+        return Finding(name, rule, state, message, talk)
 
     def _close(self) -> None:
         if self._running is not None:
@@ -274,8 +274,8 @@ class UciChecks(_Checks):
         talk = self._start()
         talk.send("uci")
         lines = [line.encode() for line in talk.word("uciok")]
-        names = [known.text for line in lines if (known := uci.identity(line)) is not None]
-        self.options = tuple(one for line in lines if (one := uci.option(line)) is not None)
+        names = [identity.text for line in lines if (identity := uci.identity(line)) is not None]
+        self.options = tuple(option for line in lines if (option := uci.option(line)) is not None)
         wrong = [
             line.decode() for line in lines if line.startswith(b"option") and not uci.option(line)
         ]
@@ -306,8 +306,12 @@ class UciChecks(_Checks):
     def check_set_options(self) -> str:
         """Each default is set."""
         talk = self._ready()
-        set_ = [one for one in self.options if one.type != "button" and one.default is not None]
-        talk.send(*(f"setoption name {one.name} value {one.default}" for one in set_))
+        set_ = [
+            option
+            for option in self.options
+            if option.type != "button" and option.default is not None
+        ]
+        talk.send(*(f"setoption name {option.name} value {option.default}" for option in set_))
         self._sync()
         return f"{len(set_)} set"
 
@@ -320,10 +324,10 @@ class UciChecks(_Checks):
         board = chess.Board()
         move, lines = self._think(board, "go depth 4")
         infos = [line.split() for line in lines if line.split()[:1] == ["info"]]
-        scored = [words for words in infos if "score" in words and "depth" in words]
+        scored = [fields for fields in infos if "score" in fields and "depth" in fields]
         if not scored:
             raise _FailedError("no info line with depth and score before bestmove")
-        lines_of_play = [words[words.index("pv") + 1 :] for words in infos if "pv" in words]
+        lines_of_play = [fields[fields.index("pv") + 1 :] for fields in infos if "pv" in fields]
         for line in lines_of_play:
             _play(board, line)
         if not lines_of_play:
@@ -409,7 +413,7 @@ class UciChecks(_Checks):
             raise _FailedError(f"{move} does not mate; a1a8 does")
         if not any("mate 1" in line for line in lines):
             raise _WarningError("no score mate 1")
-        line = [words for text in lines if "pv" in (words := text.split())][-1:]
+        line = [fields for text in lines if "pv" in (fields := text.split())][-1:]
         ended = (
             _play(chess.Board(MATE_IN_ONE), line[0][line[0].index("pv") + 1 :]) if line else None
         )
@@ -530,7 +534,7 @@ class UciChecks(_Checks):
         return self._running
 
     def _offers(self, name: str) -> bool:
-        return any(one.name.lower() == name.lower() for one in self.options)
+        return any(option.name.lower() == name.lower() for option in self.options)
 
     def _ready(self) -> Talk:
         """Return an engine that is ready, started again where it has to be."""
@@ -557,8 +561,8 @@ class UciChecks(_Checks):
         talk = self._ready()
         talk.send(_position(board), go)
         lines = talk.word("bestmove")
-        words = lines[-1].split()
-        move = words[1] if len(words) > 1 else ""
+        fields = lines[-1].split()
+        move = fields[1] if len(fields) > 1 else ""
         if move not in {legal.uci() for legal in board.legal_moves}:
             raise _FailedError(f"{lines[-1]!r} is no legal move in {board.fen()}")
         self._sync()
@@ -584,8 +588,8 @@ class XboardChecks(_Checks):
         talk = self._start()
         talk.send("xboard", "protover 2")
         lines = talk.until("feature done=1", lambda line: "done=1" in line.split())
-        words = [word for line in lines if line.startswith("feature") for word in line.split()[1:]]
-        self.features = dict(word.split("=", 1) for word in words if "=" in word)
+        fields = [word for line in lines if line.startswith("feature") for word in line.split()[1:]]
+        self.features = dict(word.split("=", 1) for word in fields if "=" in word)
         return f"{len(self.features)} features"
 
     def check_ping(self) -> str:

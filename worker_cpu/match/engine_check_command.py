@@ -74,8 +74,8 @@ def check_engine(
     Example: farm engine check ./my-engine --option Hash=16 --junit engine.xml
     """
     settings = dict(_setting(text) for text in given)
-    found = programs.command(command, home.absolute(), "check engine")
-    checks = engine_check.PROTOCOLS[protocol](found, home, patience, settings)
+    argv = programs.command(command, home.absolute(), "check engine")
+    checks = engine_check.PROTOCOLS[protocol](argv, home, patience, settings)
     findings: list[engine_check.Finding] = []
     for finding in checks.run():
         findings.append(finding)
@@ -85,8 +85,10 @@ def check_engine(
     if junit is not None:
         junit.write_bytes(_junit(command, findings))
     if as_json:
-        facts = [dataclasses.asdict(finding) for finding in findings]
-        output.print_json({"command": command, "protocol": protocol, **count, "checks": facts})
+        checks_made = [dataclasses.asdict(finding) for finding in findings]
+        output.print_json(
+            {"command": command, "protocol": protocol, **count, "checks": checks_made}
+        )
     else:
         states = [f"{count[state]} {state}" for state in COLOURS if count[state]]
         click.echo(f"{len(findings)} checks: {', '.join(states)}")
@@ -103,8 +105,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 def _show(finding: engine_check.Finding, *, verbose: bool) -> None:
     state = click.style(f"{finding.state:<8}", fg=COLOURS[finding.state])
-    words = f"  ({output.plain(finding.words)})" if finding.words else ""
-    click.echo(f"{state} {finding.name:<13} {finding.rule}{words}")
+    message = f"  ({output.plain(finding.words)})" if finding.words else ""
+    click.echo(f"{state} {finding.name:<13} {finding.rule}{message}")
     if verbose or finding.state in ("failed", "warning"):
         for line in finding.talk:
             click.echo(f"             {output.plain(line)}")

@@ -157,13 +157,13 @@ def _entries(path: pathlib.Path) -> dict[str, cutechess.Configured]:
 
 
 def _of_entry(entry: cutechess.Configured) -> Wishes:
-    told = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
-    known = {key: value for key, value in told.items() if value}
+    settings = {ours: getattr(entry, theirs) for theirs, ours in _OF_CONFIGURATION.items()}
+    given = {key: value for key, value in settings.items() if value}
     if entry.white_pov:
-        known["whitepov"] = "true"
+        given["whitepov"] = "true"
     if entry.ponder:
-        known["ponder"] = "true"
-    return Wishes(known, list(entry.arguments), list(entry.init), dict(entry.options))
+        given["ponder"] = "true"
+    return Wishes(given, list(entry.arguments), list(entry.init), dict(entry.options))
 
 
 # -- from wishes to engines ------------------------------------------------------------
@@ -279,12 +279,12 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     try:
         return contract.TimeControl.model_validate(clock)
     except pydantic.ValidationError:
-        told = [f"{key}={values[key]}" for key in ("tc", "st") if key in values]
+        given = [f"{key}={values[key]}" for key in ("tc", "st") if key in values]
         allowed = (
             "tc=MOVES/TIME+INCREMENT or st=SECONDS (above 0, at most 10 days); nodes=N or depth=N,"
             " alone or beside tc=inf"
         )
-        raise cli_values.refuse(where, "".join(told) or "no time control", allowed) from None
+        raise cli_values.refuse(where, "".join(given) or "no time control", allowed) from None
 
 
 def _tc(text: str, where: str) -> dict[str, int]:

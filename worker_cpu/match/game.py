@@ -182,8 +182,8 @@ class Game:
             case frames.Kind.FINISHED:
                 self._end = self._ended(contract.loads(frame.payload))
             case frames.Kind.INTERRUPTED:
-                told = contract.loads(frame.payload)
-                self._end = Interrupted(told["cause"], told["evidence"])
+                interruption = contract.loads(frame.payload)
+                self._end = Interrupted(interruption["cause"], interruption["evidence"])
             case _:
                 return
 

@@ -111,14 +111,14 @@ class Prepared:
         """Return how a bridge reaches a new seat of this order."""
         root = shlex.quote(self.root)
         order, made = f"orders/{self.name}.json", f"seats/{seat}.json"
-        words = (
+        script = (
             f"cd {root} && {{ [ -e {made} ] ||"
             f" sed 's/{SEAT}/{seat}/g' {order} > {made}; }} &&"
             f" SSH_ORIGINAL_COMMAND='seat {seat}'"
             f" exec python3 -I -S {agent_file()} --serve --root {root}"
         )
         address = self.box.seat(label, seat, self.gpus, self.secret)
-        return address.model_copy(update={"command": f"exec sh -c {shlex.quote(words)}"})
+        return address.model_copy(update={"command": f"exec sh -c {shlex.quote(script)}"})
 
 
 class Hosts:
@@ -128,11 +128,11 @@ class Hosts:
         self, field: Sequence[engines.Engine], boxes: pathlib.Path | None, match: str
     ) -> None:
         """Find out how each is reached; raise ``UsageError`` where that is not known."""
-        known = gpu_hosts.load(boxes, games.LIMIT_SECONDS)
+        addresses = gpu_hosts.load(boxes, games.LIMIT_SECONDS)
         self._match = match
         self._engines = [engine for engine in field if engine.spec.box]
         self._boxes = {
-            engine.spec.box: known.get(engine.spec.box) or address(engine.spec.box)
+            engine.spec.box: addresses.get(engine.spec.box) or address(engine.spec.box)
             for engine in self._engines
         }
         self._prepared: dict[str, Prepared] = {}
@@ -143,19 +143,19 @@ class Hosts:
         for label, box in self._boxes.items():
             own = [engine for engine in self._engines if engine.spec.box == label]
             named = {engine.spec.id: f"{self._match}-{engine.spec.id}" for engine in own}
-            words = {key: secrets.token_hex(SECRET_BYTES) for key in named}
-            told = self._told(
+            seat_secrets = {key: secrets.token_hex(SECRET_BYTES) for key in named}
+            request = self._told(
                 agent=_agent().decode(),
-                engines=[self._order(one, box, named, words) for one in own],
+                engines=[self._order(member, box, named, seat_secrets) for member in own],
             )
-            answer = _ask(label, box, told)
+            answer = _ask(label, box, request)
             self._reached.add(label)
             if problem := answer.get("problem"):
                 raise errors.UsageError(f"host={label}: {problem}")
             for engine in own:
                 key = engine.spec.id
                 self._prepared[key] = Prepared(
-                    box, named[key], words[key], str(answer["root"]), engine.gpus
+                    box, named[key], seat_secrets[key], str(answer["root"]), engine.gpus
                 )
 
     def _order(
@@ -238,27 +238,31 @@ def _agent() -> bytes:
 
 def address(host: str, home: pathlib.Path | None = None) -> gpu_hosts.BoxAddress:
     """Read ``user@host:port`` as ssh would: its configuration, keys and known hosts."""
-    place = (home or pathlib.Path.home()) / ".ssh"
+    folder = (home or pathlib.Path.home()) / ".ssh"
     user, _, rest = host.rpartition("@")
     name, _, port = rest.rpartition(":") if rest.count(":") == 1 else (rest, "", "")
-    told = _configured(place / "config", name)
-    number = cli_values.number(f"host={host}", port or told.get("port", "22"), 1, 65535)
-    target = str(told.get("hostname", name))
-    named = [pathlib.Path(one).expanduser() for one in told.get("identityfile", ())]
-    key = next(filter(files.is_file, [*named, *(place / one for one in KEYS)]), None)
+    configured = _configured(folder / "config", name)
+    number = cli_values.number(f"host={host}", port or configured.get("port", "22"), 1, 65535)
+    target = str(configured.get("hostname", name))
+    named = [
+        pathlib.Path(name_of_key).expanduser() for name_of_key in configured.get("identityfile", ())
+    ]
+    key = next(
+        filter(files.is_file, [*named, *(folder / name_of_key for name_of_key in KEYS)]), None
+    )
     if key is None:
         raise cli_values.refuse(
             f"host={host}",
-            f"no private key in {place}",
+            f"no private key in {folder}",
             f"one of {', '.join(KEYS)} (`ssh-keygen -t ed25519`, then `ssh-copy-id {host}`),"
             " or a file that -boxes names (docs/match.md#another-machine)",
         )
     return gpu_hosts.BoxAddress(
         address=target,
         port=number,
-        user=user or str(told.get("user", "")) or getpass.getuser(),
+        user=user or str(configured.get("user", "")) or getpass.getuser(),
         key=str(key),
-        host_key=_known_key(host, target, number, place / "known_hosts"),
+        host_key=_known_key(host, target, number, folder / "known_hosts"),
     )
 
 
@@ -273,11 +277,11 @@ def _configured(path: pathlib.Path, name: str) -> Mapping[str, Any]:
 
 def _known_key(host: str, target: str, port: int, path: pathlib.Path) -> str:
     listed = target if port == 22 else f"[{target}]:{port}"
-    known: Mapping[str, paramiko.PKey] = {}
+    host_keys: Mapping[str, paramiko.PKey] = {}
     if files.is_file(path):
         with contextlib.suppress(OSError, paramiko.SSHException):
-            known = paramiko.HostKeys(str(path)).lookup(listed) or {}
-    kind = next((kind for kind in (*KINDS, *known) if kind in known), None)
+            host_keys = paramiko.HostKeys(str(path)).lookup(listed) or {}
+    kind = next((kind for kind in (*KINDS, *host_keys) if kind in host_keys), None)
     if kind is None:
         raise cli_values.refuse(
             f"host={host}",
@@ -285,7 +289,7 @@ def _known_key(host: str, target: str, port: int, path: pathlib.Path) -> str:
             f"a machine that you know: `ssh -p {port} {host.rpartition(':')[0] or host}` once, and"
             " compare the key that it shows; or host_key in a file that -boxes names",
         )
-    return f"{kind} {known[kind].get_base64()}"
+    return f"{kind} {host_keys[kind].get_base64()}"
 
 
 def _ask(label: str, box: gpu_hosts.BoxAddress, told: Any) -> dict[str, Any]:
@@ -329,5 +333,5 @@ def _unheard(label: str, said: bytes, wrong: bytes) -> str:
 
 def boxes_file(given: pathlib.Path | None) -> pathlib.Path | None:
     """Return the file of ``-boxes``, else that of ``FARM_BOXES``, if there is one."""
-    told = os.environ.get("FARM_BOXES")
-    return given or (pathlib.Path(told) if told else None)
+    configured = os.environ.get("FARM_BOXES")
+    return given or (pathlib.Path(configured) if configured else None)

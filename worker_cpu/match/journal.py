@@ -103,10 +103,10 @@ class Journal:
         """
         self._lock = self._lock or _Lock(self._outputs.journal)
         _drop_torn_line(self._outputs.journal)
-        found = match_journal.past(self._outputs.journal)
+        past = match_journal.past(self._outputs.journal)
         with contextlib.suppress(FileNotFoundError):
             kept = contract.loads(self._outputs.last.read_bytes())
-            if kept["game"]["number"] not in {one.number for one in found.results}:
+            if kept["game"]["number"] not in {result.number for result in past.results}:
                 _append(self._outputs.journal, _line(kept["game"]))
             self._complete(kept)
         return match_journal.past(self._outputs.journal)

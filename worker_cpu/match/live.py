@@ -68,7 +68,7 @@ class Feed:
         self, board: int, slot: schedule.Slot, order: contract.GameOrder
     ) -> games.Watch | None:
         """Begin a game's file; return who takes its frames, ``None`` where that fails."""
-        told = {
+        head = {
             "board": board,
             "number": slot.number,
             "started_ms": _now_ms(),
@@ -77,7 +77,7 @@ class Feed:
         with contextlib.suppress(OSError):
             flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
             self._files[order.game] = os.open(self._games / f"{order.game}.jsonl", flags, 0o600)
-        self._write(order.game, contract.dumps(told).encode())
+        self._write(order.game, contract.dumps(head).encode())
         return self._watch(order)
 
     def end(self, order: contract.GameOrder) -> None:
@@ -130,11 +130,11 @@ def _search(order: contract.GameOrder, chunk: frames.Chunk, thinks: str) -> byte
     side = SEATS[chunk.seat]
     if chunk.direction != "<" or side != thinks:
         return None
-    found = registry.last_search(order.engine(side).protocol, chunk.data)
-    if found.score is None:
+    search = registry.last_search(order.engine(side).protocol, chunk.data)
+    if search.score is None:
         return None
-    told = contract.dumps({"side": side, "search": registry.public(found)})
-    return told.encode(errors="replace")
+    line = contract.dumps({"side": side, "search": registry.public(search)})
+    return line.encode(errors="replace")
 
 
 class Page:
@@ -165,10 +165,10 @@ class Page:
         }
         (self._folder / "match.json").write_text(contract.dumps(head), encoding="utf-8")
         feed = Feed(self._folder)
-        words = [str(self._folder), str(settings.journal.absolute())]
+        paths = [str(self._folder), str(settings.journal.absolute())]
         descriptor = self._listening.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, *words, str(descriptor)],
+            [sys.executable, "-m", PROGRAM, *paths, str(descriptor)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[descriptor],
@@ -176,8 +176,8 @@ class Page:
         )
         self._listening.close()
         assert self._process.stdout is not None
-        with self._process.stdout as told:  # it costs a second, and no game is played yet
-            select.select([told], [], [], START_SECONDS)
+        with self._process.stdout as output:  # it costs a second, and no game is played yet
+            select.select([output], [], [], START_SECONDS)
         return feed
 
     def end(self, reason: str) -> None:

@@ -173,9 +173,9 @@ class Fastchess(_Peer):
         both = self._settings.engines[first], self._settings.engines[second]
         book = self._settings.openings
         terms = [
-            _alike(_limit(one.control) for one in both),
-            _alike(_option(one, "Threads", "t") for one in both),
-            _alike(_option(one, "Hash", "MB") for one in both),
+            _alike(_limit(engine.control) for engine in both),
+            _alike(_option(engine, "Threads", "t") for engine in both),
+            _alike(_option(engine, "Hash", "MB") for engine in both),
         ]
         if book is not None and book.file is not None:
             terms.append(book.file.name)
@@ -309,9 +309,9 @@ def _fastchess_reason(result: match_journal.Result) -> str:
 
 def _overrun_ms(note: str) -> int:
     """Read by how much a move was late: ``1000.272 ms of 500.000 ms``."""
-    words = note.split()
+    fields = note.split()
     try:
-        return max(0, math.floor(float(words[0]) - float(words[3])))
+        return max(0, math.floor(float(fields[0]) - float(fields[3])))
     except (IndexError, ValueError):
         return 0
 

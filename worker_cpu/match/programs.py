@@ -24,10 +24,10 @@ _ALLOWED: Final = (
 
 def directory(text: str, where: str) -> pathlib.Path:
     """Return the directory of ``dir=``, absolute; raise ``UsageError`` if there is none."""
-    found = _path(text).absolute()
-    if not files.is_directory(found):
-        raise cli_values.refuse(where, f"dir={text}, but no directory {found}", "one that exists")
-    return found
+    path = _path(text).absolute()
+    if not files.is_directory(path):
+        raise cli_values.refuse(where, f"dir={text}, but no directory {path}", "one that exists")
+    return path
 
 
 def command(text: str, home: pathlib.Path, where: str) -> list[str]:
@@ -38,14 +38,14 @@ def command(text: str, home: pathlib.Path, where: str) -> list[str]:
     parts = [text]
     if _program(text, home) is None:
         parts = shell_words(text, where) or parts
-    found = _program(parts[0], home)
-    if found is None:
+    program = _program(parts[0], home)
+    if program is None:
         named = f"no file {home / _path(parts[0])}"
         missing = named if "/" in parts[0] else f"no {parts[0]!r} in PATH, and {named}"
         raise cli_values.refuse(where, f"cmd={text}, but {missing}", _ALLOWED)
-    if not os.access(found, os.X_OK):
-        raise cli_values.refuse(where, f"cmd={text}, but {found} is not executable", _ALLOWED)
-    return [found, *parts[1:]]
+    if not os.access(program, os.X_OK):
+        raise cli_values.refuse(where, f"cmd={text}, but {program} is not executable", _ALLOWED)
+    return [program, *parts[1:]]
 
 
 def shell_words(text: str, where: str) -> list[str]:
@@ -63,10 +63,10 @@ def _program(text: str, home: pathlib.Path) -> str | None:
     path = _path(text)
     if "/" not in text and home != pathlib.Path.cwd() and files.is_file(home / path):
         return str(home / path)  # dir= was written for it
-    if "/" not in text and (found := shutil.which(text) or shutil.which(text, path=GAMES)):
-        return str(pathlib.Path(found).absolute())
+    if "/" not in text and (installed := shutil.which(text) or shutil.which(text, path=GAMES)):
+        return str(pathlib.Path(installed).absolute())
     places = (home / path, path.absolute())
-    return next((str(place) for place in places if files.is_file(place)), None)
+    return next((str(candidate) for candidate in places if files.is_file(candidate)), None)
 
 
 def _path(text: str) -> pathlib.Path:

@@ -62,9 +62,9 @@ def _usual(engines: int, given: Sequence[tuple[str, list[str]]]) -> Iterator[str
         yield from ("-rounds", str(math.ceil(GAMES / 2 / encounters)))
     if not switches & {"openings", "variant"}:
         yield from ("-openings", f"file={data.BALANCED}", "format=pgn", "order=random")
-    for rule, words in RULES.items():
+    for rule, values in RULES.items():
         if rule not in switches:
-            yield from (f"-{rule}", *words)
+            yield from (f"-{rule}", *values)
     if "concurrency" not in switches:  # threads of one core would share it
         yield from ("-concurrency", str(max(1, len(os.sched_getaffinity(0)) // 2)))
     if "pgnout" not in switches:

@@ -49,11 +49,11 @@ class Report:
         if not self._running:
             return ""
         done, seconds = self._table.played, time.monotonic() - self._since
-        words = f"{done} of {self._games} games, {len(self._running)} running, {_clock(seconds)}"
+        text = f"{done} of {self._games} games, {len(self._running)} running, {_clock(seconds)}"
         if done > self._before and not self._table.adaptive:
             left = seconds / (done - self._before) * (self._games - done)
-            words += f", about {_clock(left)} left"
-        return words[: shutil.get_terminal_size().columns - 1]
+            text += f", about {_clock(left)} left"
+        return text[: shutil.get_terminal_size().columns - 1]
 
     def opens(self, missing: int, openings: int) -> None:
         """Tell what is going to be played."""
@@ -207,8 +207,8 @@ class Report:
         if test is None:
             return None
         counts = self._table.between(0, 1)
-        found = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
-        return {**dataclasses.asdict(test), **found, "accepted": test.verdict(counts)}
+        figures = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
+        return {**dataclasses.asdict(test), **figures, "accepted": test.verdict(counts)}
 
 
 def _clock(seconds: float) -> str:
@@ -243,11 +243,11 @@ def _ranking(table: standings.Standings) -> list[str]:
     width = max(4, *(len(name) for name in table.names))
     head = f"{'Rank':>4} {'Name':<{width}} {'Elo':>7} {'+/-':>7} {'Games':>6} {'W':>5} {'D':>5}"
     lines = [f"{head} {'L':>5} {'Points':>7} {'Score':>6} {'Draw':>6} {'LOS':>6}  Ptnml(0-2)"]
-    for place, rank in enumerate(standings.ranks(table), start=1):
+    for position, rank in enumerate(standings.ranks(table), start=1):
         counts = table.of(rank.engine)
         los = "-" if rank.superiority is None else f"{100 * rank.superiority:.1f}%"
         lines.append(
-            f"{place:>4} {table.names[rank.engine]:<{width}} {_elo(rank.elo):>7}"
+            f"{position:>4} {table.names[rank.engine]:<{width}} {_elo(rank.elo):>7}"
             f" {_elo(rank.error):>7} {counts.games:>6} {counts.wins:>5} {counts.draws:>5}"
             f" {counts.losses:>5} {counts.points:>7.1f} {100 * counts.score:>5.1f}%"
             f" {100 * counts.draw_ratio:>5.1f}% {los:>6}"

@@ -207,8 +207,8 @@ class Runner:
     def _sealed(self, slot: schedule.Slot) -> game.Sealed:
         """Return the order of a game's next attempt, if possible the one written ahead."""
         attempt = self._tries[slot.number] + 1
-        known = self._ahead.pop(f"{slot.number}/{attempt}", None)
-        return known or game.Sealed(self._orders.order(slot, attempt))
+        sealed = self._ahead.pop(f"{slot.number}/{attempt}", None)
+        return sealed or game.Sealed(self._orders.order(slot, attempt))
 
     def _write_ahead(self) -> None:
         """Write the orders of the games that will be begun next, while nobody waits."""

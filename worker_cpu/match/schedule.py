@@ -150,7 +150,7 @@ def _share(plan: Plan, game: _Game) -> Hashable:
 
 def _pairs(games: list[_Game], openings: list[int]) -> list[int | None]:
     """Number the pairs: two games running of the same engines and opening, colours changed."""
-    found: list[int | None] = [None] * len(games)
+    pair_numbers: list[int | None] = [None] * len(games)
     waiting: dict[tuple[int, int], int] = {}
     count = 0
     for at, game in enumerate(games):
@@ -160,8 +160,8 @@ def _pairs(games: list[_Game], openings: list[int]) -> list[int | None]:
             and openings[before] == openings[at]
             and games[before].white == game.black
         ):
-            found[before] = found[at] = count
+            pair_numbers[before] = pair_numbers[at] = count
             count += 1
         else:
             waiting[game.engines] = at
-    return found
+    return pair_numbers

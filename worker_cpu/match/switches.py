@@ -151,9 +151,9 @@ def _quick(draft: Draft, where: str, group: list[str]) -> None:
 
 def _openings(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "format", "order", "plies", "start", "policy", "positions")
-    found = cli_values.pairs(where, group, keys)
-    file = pathlib.Path(found["file"]) if "file" in found else None
-    kind = cli_values.choice(f"{where} format", found.get("format") or _kind(file), KINDS)
+    values = cli_values.pairs(where, group, keys)
+    file = pathlib.Path(values["file"]) if "file" in values else None
+    kind = cli_values.choice(f"{where} format", values.get("format") or _kind(file), KINDS)
     if (file is None) != (kind in ("frc", "dfrc")):
         allowed = "file=NAME with format=pgn or epd; format=frc or dfrc without a file"
         raise cli_values.refuse(where, " ".join(group), allowed)
@@ -162,15 +162,15 @@ def _openings(draft: Draft, where: str, group: list[str]) -> None:
         file=file,
         kind=kind,  # type: ignore[arg-type] # `choice` has checked it
         order=cli_values.choice(  # type: ignore[arg-type] # likewise
-            f"{where} order", found.get("order", "sequential"), ("sequential", "random")
+            f"{where} order", values.get("order", "sequential"), ("sequential", "random")
         ),
-        plies=cli_values.number(f"{where} plies", found["plies"]) if "plies" in found else None,
-        start=cli_values.number(f"{where} start", found.get("start", "1"), 1),
-        positions=_positions(f"{where} positions", found.get("positions", ""), limit),
+        plies=cli_values.number(f"{where} plies", values["plies"]) if "plies" in values else None,
+        start=cli_values.number(f"{where} start", values.get("start", "1"), 1),
+        positions=_positions(f"{where} positions", values.get("positions", ""), limit),
     )
-    if "policy" in found:
+    if "policy" in values:
         policies = ("default", "encounter", "round")
-        draft.plan["policy"] = cli_values.choice(f"{where} policy", found["policy"], policies)
+        draft.plan["policy"] = cli_values.choice(f"{where} policy", values["policy"], policies)
 
 
 def _kind(file: pathlib.Path | None) -> str:
@@ -182,30 +182,30 @@ def _kind(file: pathlib.Path | None) -> str:
 
 def _positions(where: str, text: str, limit: int) -> tuple[int, ...]:
     """Read ``518,0-9``."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         begin = cli_values.number(where, first, 0, limit - 1)
-        found += range(begin, cli_values.number(where, last or first, begin, limit - 1) + 1)
-    return tuple(found)
+        numbers += range(begin, cli_values.number(where, last or first, begin, limit - 1) + 1)
+    return tuple(numbers)
 
 
 def _draw(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("movenumber", "movecount", "score"))
+    values = cli_values.pairs(where, group, ("movenumber", "movecount", "score"))
     draft.rules["draw"] = {
-        "move_number": max(1, cli_values.number(where, found.get("movenumber", "0"))),
-        "move_count": max(1, cli_values.number(where, found.get("movecount", "1"))),
-        "score_cp": cli_values.number(where, found.get("score", "0")),
+        "move_number": max(1, cli_values.number(where, values.get("movenumber", "0"))),
+        "move_count": max(1, cli_values.number(where, values.get("movecount", "1"))),
+        "score_cp": cli_values.number(where, values.get("score", "0")),
     }
 
 
 def _resign(draft: Draft, where: str, group: list[str]) -> None:
     bare = ["twosided=true" if word == "twosided" else word for word in group]
-    found = cli_values.pairs(where, bare, ("movecount", "score", "twosided"))
+    values = cli_values.pairs(where, bare, ("movecount", "score", "twosided"))
     draft.rules["resign"] = {
-        "move_count": max(1, cli_values.number(where, found.get("movecount", "1"))),
-        "score_cp": cli_values.number(where, found.get("score", "0")),
-        "twosided": cli_values.truth(where, found.get("twosided", "false")),
+        "move_count": max(1, cli_values.number(where, values.get("movecount", "1"))),
+        "score_cp": cli_values.number(where, values.get("score", "0")),
+        "twosided": cli_values.truth(where, values.get("twosided", "false")),
     }
 
 
@@ -242,9 +242,9 @@ def _tournament(draft: Draft, where: str, group: list[str]) -> None:
 
 def _until(draft: Draft, where: str, group: list[str]) -> None:
     """Read when the list of an adaptive match is in order."""
-    found = cli_values.pairs(where, group, ("ordered", "within"))
-    ordered = cli_values.real(f"{where} ordered", found.get("ordered", "0.95"))
-    within = cli_values.real(f"{where} within", found.get("within", "0"))
+    values = cli_values.pairs(where, group, ("ordered", "within"))
+    ordered = cli_values.real(f"{where} ordered", values.get("ordered", "0.95"))
+    within = cli_values.real(f"{where} within", values.get("within", "0"))
     if not 0.5 < ordered < 1:
         raise cli_values.refuse(f"{where} ordered", f"{ordered:g}", "a chance above 0.5, below 1")
     if within < 0:
@@ -267,64 +267,64 @@ def _repeat(draft: Draft, where: str, group: list[str]) -> None:
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [comments=STYLE] [nodes=true …]``."""
     bare = {"min": "min=true", "fi": "fi=true"}
-    words = [bare.get(word, word) for word in group if not word.startswith("match_line=")]
-    if len(words) < len(group):
+    switches = [bare.get(word, word) for word in group if not word.startswith("match_line=")]
+    if len(switches) < len(group):
         draft.remarks.append(
             f"{where} match_line=: engines' lines are not copied into the PGN;"
             " -log file=NAME keeps all they say"
         )
-    if words and "=" not in words[0]:
-        words[0] = f"file={words[0]}"
+    if switches and "=" not in switches[0]:
+        switches[0] = f"file={switches[0]}"
     fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
     keys = ("file", "min", "fi", "append", "notation", "comments", *fields)
-    found = cli_values.pairs(where, words, keys)
-    if "file" not in found:
+    values = cli_values.pairs(where, switches, keys)
+    if "file" not in values:
         draft.remarks.append(f"{where} without file=: the games are written to {PGN_FILE}")
-    if found.get("notation") == "lan":
+    if values.get("notation") == "lan":
         raise cli_values.unsupported(f"{where} notation=lan", "write san, or uci")
     draft.match["notation"] = cli_values.choice(
-        f"{where} notation", found.get("notation", "san"), ("san", "uci")
+        f"{where} notation", values.get("notation", "san"), ("san", "uci")
     )
-    draft.match["pgn"] = pathlib.Path(found.get("file", PGN_FILE))
-    draft.match["minimal"] = cli_values.truth(where, found.get("min", "false"))
-    draft.match["append"] = cli_values.truth(where, found.get("append", "true"))
-    if "comments" in found:
+    draft.match["pgn"] = pathlib.Path(values.get("file", PGN_FILE))
+    draft.match["minimal"] = cli_values.truth(where, values.get("min", "false"))
+    draft.match["append"] = cli_values.truth(where, values.get("append", "true"))
+    if "comments" in values:
         draft.match["comments"] = cli_values.choice(
-            f"{where} comments", found["comments"], record.COMMENTS
+            f"{where} comments", values["comments"], record.COMMENTS
         )
     draft.match["fields"] = frozenset(
-        name for name in fields if cli_values.truth(f"{where} {name}", found.get(name, "false"))
+        name for name in fields if cli_values.truth(f"{where} {name}", values.get(name, "false"))
     )
 
 
 def _epdout(draft: Draft, where: str, group: list[str]) -> None:
     bare = [word if "=" in word else f"file={word}" for word in group]
-    found = cli_values.pairs(where, bare, ("file", "append"))
-    if not cli_values.truth(f"{where} append", found.get("append", "true")):
+    values = cli_values.pairs(where, bare, ("file", "append"))
+    if not cli_values.truth(f"{where} append", values.get("append", "true")):
         draft.remarks.append(f"{where}: positions are written behind what the file holds")
-    draft.match["epd"] = pathlib.Path(cli_values.one(where, [found.get("file", "")]))
+    draft.match["epd"] = pathlib.Path(cli_values.one(where, [values.get("file", "")]))
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
-    missing = [key for key in ("elo0", "elo1") if key not in found]
+    values = cli_values.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
+    missing = [key for key in ("elo0", "elo1") if key not in values]
     if missing:
         raise cli_values.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
     usual = "logistic" if draft.dialect == "cutechess" else "normalized"
-    if "model" not in found and draft.dialect == "cutechess":
+    if "model" not in values and draft.dialect == "cutechess":
         draft.remarks.append(
             f"{where}: with -dialect cutechess elo0= and elo1= are logistic Elo; the test rests on"
             " pairs where there are any, and needs fewer games than one on single games"
         )
-    if found.get("model") == "bayesian":
+    if values.get("model") == "bayesian":
         instead = "its bounds hang on the draw rate; model=logistic takes them in Elo"
         raise cli_values.unsupported(f"{where} model=bayesian", instead)
     draft.match["test"] = sprt.Test(
-        elo0=cli_values.real(where, found["elo0"]),
-        elo1=cli_values.real(where, found["elo1"]),
-        alpha=cli_values.real(where, found.get("alpha", "0.05")),
-        beta=cli_values.real(where, found.get("beta", "0.05")),
-        model=cli_values.choice(f"{where} model", found.get("model", usual), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
+        elo0=cli_values.real(where, values["elo0"]),
+        elo1=cli_values.real(where, values["elo1"]),
+        alpha=cli_values.real(where, values.get("alpha", "0.05")),
+        beta=cli_values.real(where, values.get("beta", "0.05")),
+        model=cli_values.choice(f"{where} model", values.get("model", usual), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it
     )
 
 
@@ -335,33 +335,33 @@ def _affinity(draft: Draft, where: str, group: list[str]) -> None:
 
 def _log(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "level", "append", "compress", "realtime", "engine")
-    found = cli_values.pairs(
+    values = cli_values.pairs(
         where, [word if "=" in word else f"file={word}" for word in group], keys
     )
-    truths = {key: cli_values.truth(f"{where} {key}", found.get(key, usual)) for key, usual in LOG}
+    truths = {key: cli_values.truth(f"{where} {key}", values.get(key, usual)) for key, usual in LOG}
     if truths != {key: usual == "true" for key, usual in LOG}:
         draft.remarks.append(f"{where}: plain text, written behind what the file holds")
-    if "file" not in found:
+    if "file" not in values:
         draft.remarks.append(f"{where} without file=: no log is written")
         return
-    if {"level", "realtime"} & found.keys() or found.get("engine") == "false":
+    if {"level", "realtime"} & values.keys() or values.get("engine") == "false":
         draft.remarks.append(f"{where}: the file has all that engines are told and say, no more")
-    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [found["file"]]))
+    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [values["file"]]))
 
 
 def _report(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("penta",))
-    draft.match["penta"] = cli_values.truth(where, found.get("penta", "true"))
+    values = cli_values.pairs(where, group, ("penta",))
+    draft.match["penta"] = cli_values.truth(where, values.get("penta", "true"))
 
 
 def _output(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("format",))
-    draft.match["output"] = cli_values.choice(where, found.get("format", "cutechess"), OUTPUTS)
+    values = cli_values.pairs(where, group, ("format",))
+    draft.match["output"] = cli_values.choice(where, values.get("format", "cutechess"), OUTPUTS)
 
 
 def _crc32(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("pgn",))
-    draft.match["crc32"] = cli_values.truth(where, found.get("pgn", "true"))
+    values = cli_values.pairs(where, group, ("pgn",))
+    draft.match["crc32"] = cli_values.truth(where, values.get("pgn", "true"))
 
 
 def _dialect(draft: Draft, where: str, group: list[str]) -> None:
@@ -377,10 +377,10 @@ def _debug(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _config(draft: Draft, where: str, group: list[str]) -> None:
-    found = cli_values.pairs(where, group, ("file", "outname", "discard", "stats"))
-    if "file" in found and found.get("discard") != "true":
+    values = cli_values.pairs(where, group, ("file", "outname", "discard", "stats"))
+    if "file" in values and values.get("discard") != "true":
         instead = "farm match -resume -journal FILE goes on with a match from its journal"
-        raise cli_values.unsupported(f"{where} file={found['file']}", instead)
+        raise cli_values.unsupported(f"{where} file={values['file']}", instead)
     draft.remarks.append(f"{where}: the journal is what a match is resumed from, -journal names it")
 
 
@@ -407,13 +407,13 @@ def _text(field: str) -> Reader:
 
 def _live(draft: Draft, where: str, group: list[str]) -> None:
     """Read PORT or HOST:PORT; loopback unless a host is named, since the page has no password."""
-    place = cli_values.one(where, [word for word in group if word != "stay"])
-    host, _, port = place.rpartition(":")
+    address = cli_values.one(where, [word for word in group if word != "stay"])
+    host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or Live.host
     number = cli_values.number(where, port, 0)
     if number > LAST_PORT:
         allowed = f"PORT or HOST:PORT, up to {LAST_PORT}; 0 is a free one"
-        raise cli_values.refuse(where, place, allowed)
+        raise cli_values.refuse(where, address, allowed)
     draft.match["live"] = Live(host, number, "stay" in group)
     if host not in LOOPBACK:
         draft.remarks.append(f"{where}: whoever reaches {host} sees the page; it has no password")

@@ -14,9 +14,10 @@ class Traffic:
     def __init__(self, settings: arguments.Settings) -> None:
         self._log = None if settings.log is None else settings.log.open("ab")
         self._stderr = [
-            None if one.stderr is None else one.stderr.open("ab") for one in settings.engines
+            None if engine.stderr is None else engine.stderr.open("ab")
+            for engine in settings.engines
         ]
-        self._names = [one.spec.name for one in settings.engines]
+        self._names = [engine.spec.name for engine in settings.engines]
 
     def ear(self, slot: schedule.Slot) -> Callable[[frames.Chunk], None]:
         """Return who takes the traffic of one game."""
