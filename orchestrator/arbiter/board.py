@@ -42,13 +42,16 @@ class GameBoard:
         start = "startpos" if self.start_fen is None else f"fen {self.start_fen}"
         self._command = f"position {start}"
         self._moves: list[str] = []
-        self._book_sans: list[str] = []
+        self._sans: list[str] = []
+        self._given = 0  # plies that engines are told of before their first turn
         self._positions: dict[_Key, int] = {}
+        self._in_check = self._board.is_check()
+        self._is_stuck = san.is_stuck(self._board, in_check=self._in_check)
         self._seen = self._count_position()
         for move in book_moves(self._board, opening):
-            self._book_sans.append(self.push(move))
-        self.book_plies = len(self._moves)
-        if not any(self._board.generate_legal_moves()):
+            self.push(move)
+        self.book_plies = self._given = len(self._moves)
+        if self._is_stuck:
             raise errors.BookError(f"{_name(opening)} ends the game: no legal move is left")
 
     @property
@@ -66,19 +69,19 @@ class GameBoard:
 
         They are the book's, and those of a resumed game.
         """
-        return tuple(zip(self._moves, self._book_sans, strict=False))
+        return tuple(zip(self._moves[: self._given], self._sans, strict=False))
 
     def resume(self, uci: str) -> None:
         """Play a ply of an interrupted game again; raise ``LedgerDamagedError``.
 
         It counts as a ply of an engine, and engines are told of it before their first turn.
         """
-        move = self._read_played(uci)
-        self._book_sans.append(self.push(move))
+        self.push(self._read_played(uci))
+        self._given += 1
 
     def _read_played(self, uci: str) -> chess.Move:
         move = self.legal(uci)
-        if move is None or len(self._book_sans) != self.ply:
+        if move is None or self._given != self.ply:
             text = f"ply {self.ply + 1}: {uci!r} is not legal in {self.fen()}"
             raise errors.LedgerDamagedError(text)
         return move
@@ -94,6 +97,16 @@ class GameBoard:
         return tuple(self._moves)
 
     @property
+    def last_move(self) -> str:
+        """Return the last ply in UCI notation; there is one."""
+        return self._moves[-1]
+
+    @property
+    def sans(self) -> tuple[str, ...]:
+        """Return all plies in SAN."""
+        return tuple(self._sans)
+
+    @property
     def halfmove_clock(self) -> int:
         """Return the plies since the last capture or pawn move."""
         return self._board.halfmove_clock
@@ -105,7 +118,7 @@ class GameBoard:
         null move and ``(none)`` are no moves. Never raises.
         """
         move = san.read_uci(uci)
-        if move is None or not self._board.is_legal(move):
+        if move is None or not san.is_legal(self._board, move, in_check=self._in_check):
             return None
         own = self._board.occupied_co[self._board.turn]
         if not self._board.chess960 and own & chess.BB_SQUARES[move.to_square]:
@@ -123,21 +136,17 @@ class GameBoard:
     def push(self, move: chess.Move) -> str:
         """Play a legal move and return its SAN."""
         self._note_move(move)
-        played = san.push(self._board, move)
-        self._note_position()
-        return played
-
-    def play(self, move: chess.Move) -> str:
-        """Play a legal move and return it in UCI notation: its SAN would cost as much again."""
-        uci = self._note_move(move)
+        written = san.stem(self._board, move)
         self._board.push(move)
-        self._note_position()
-        return uci
-
-    def sans(self) -> tuple[str, ...]:
-        """Return all plies in SAN, worked out again."""
-        board = self._board.root()
-        return tuple(san.push(board, move) for move in self._board.move_stack)
+        self._in_check = self._board.is_check()
+        self._is_stuck = san.is_stuck(self._board, in_check=self._in_check)
+        if self._board.halfmove_clock == 0:
+            self._positions.clear()
+        self._seen = self._count_position()
+        if self._in_check:
+            written += "#" if self._is_stuck else "+"
+        self._sans.append(written)
+        return written
 
     def ending(self) -> contract.Outcome | None:
         """Return how the last engine ply ended the game, ``None`` while it goes on."""
@@ -150,8 +159,8 @@ class GameBoard:
 
     def _ending(self) -> contract.Outcome | None:
         board = self._board
-        if not any(board.generate_legal_moves()):
-            return verdict.checkmate(self.turn) if board.is_check() else verdict.stalemate()
+        if self._is_stuck:
+            return verdict.checkmate(self.turn) if self._in_check else verdict.stalemate()
         if board.is_insufficient_material():
             return verdict.insufficient()
         if board.halfmove_clock >= 100:
@@ -174,16 +183,11 @@ class GameBoard:
         """Return a line from this position in SAN, cut at its first illegal move."""
         return variation(self._board, ucis)
 
-    def _note_move(self, move: chess.Move) -> str:
-        uci = self._board.uci(move)
+    def _note_move(self, move: chess.Move) -> None:
+        castles = self._board.kings & chess.BB_SQUARES[move.from_square]
+        uci = self._board.uci(move) if castles else move.uci()
         self._command += f" {uci}" if self._moves else f" moves {uci}"
         self._moves.append(uci)
-        return uci
-
-    def _note_position(self) -> None:
-        if self._board.halfmove_clock == 0:
-            self._positions.clear()
-        self._seen = self._count_position()
 
     def _count_position(self) -> int:
         key = _key(self._board)

@@ -59,27 +59,21 @@ def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: 
     """Return the comment of an engine's move; ``pv`` is its variation in SAN."""
     depth = max(ply.depth or 1, 1)
     counters = ply.counters
-    fields = {
-        "d": str(depth),
-        "sd": str(max(ply.seldepth or 0, depth)),
-        "pd": own.shown,
-        "mt": str(move_time_ms(ply)),
-        "tl": str(time_left_ms(ply)),
-        "s": str(speed(ply)),
-        "n": str(ply.nodes or 0),
-        "pv": " ".join(pv) or None,
-        "tb": "null" if ply.tbhits is None else str(ply.tbhits),
-        "h": f"{(ply.hashfull or 0) / 10:.1f}",
-        "ph": own.rate(),
-        "ponder": ponder_ms(ply),
-        "wv": (score.text(ply.score, ply.side) or None) if ply.score else None,
-        "R50": str(max(0, 100 - after.halfmove_clock) // 2),
-        "Rd": str(RULE_OFF if counters is None or counters.rd is None else counters.rd),
-        "Rr": str(RULE_OFF if counters is None or counters.rr is None else counters.rr),
-        "mb": material_balance(after),
-    }
-    said = (f"{name}={value}" for name, value in fields.items() if value is not None)
-    return ", ".join(said) + ","
+    rd = RULE_OFF if counters is None or counters.rd is None else counters.rd
+    rr = RULE_OFF if counters is None or counters.rr is None else counters.rr
+    predicted = "" if own.shown is None else f"pd={own.shown}, "
+    line = f"pv={' '.join(pv)}, " if pv else ""
+    pondered = ponder_ms(ply)
+    head_start = "" if pondered is None else f"ponder={pondered}, "
+    value = score.text(ply.score, ply.side) if ply.score else ""
+    evaluation = f"wv={value}, " if value else ""
+    return (
+        f"d={depth}, sd={max(ply.seldepth or 0, depth)}, {predicted}mt={move_time_ms(ply)}, "
+        f"tl={time_left_ms(ply)}, s={speed(ply)}, n={ply.nodes or 0}, {line}"
+        f"tb={'null' if ply.tbhits is None else ply.tbhits}, h={(ply.hashfull or 0) / 10:.1f}, "
+        f"ph={own.rate()}, {head_start}{evaluation}R50={max(0, 100 - after.halfmove_clock) // 2}, "
+        f"Rd={rd}, Rr={rr}, mb={material_balance(after)},"
+    )
 
 
 def cutechess(ply: contract.PlyRecord) -> str:
@@ -157,6 +151,12 @@ def speed(ply: contract.PlyRecord) -> int:
 def material_balance(board: chess.Board) -> str:
     """Return White's pieces less Black's: pawns, knights, bishops, rooks, queens."""
     white, black = board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK]
-    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens)
-    counts = [(kind & white).bit_count() - (kind & black).bit_count() for kind in kinds]
-    return "".join(f"{count:+d}" for count in counts)
+    pawns, knights, bishops = board.pawns, board.knights, board.bishops
+    rooks, queens = board.rooks, board.queens
+    return (
+        f"{(pawns & white).bit_count() - (pawns & black).bit_count():+d}"
+        f"{(knights & white).bit_count() - (knights & black).bit_count():+d}"
+        f"{(bishops & white).bit_count() - (bishops & black).bit_count():+d}"
+        f"{(rooks & white).bit_count() - (rooks & black).bit_count():+d}"
+        f"{(queens & white).bit_count() - (queens & black).bit_count():+d}"
+    )

@@ -12,7 +12,8 @@ games can be appended to one another.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias, get_args
 
@@ -39,20 +40,23 @@ def pgn(
     comments: Comments = "tcec",
     fields: AbstractSet[str] = frozenset(),
     notation: Notation = "san",
+    sans: Sequence[str] = (),
 ) -> str:
     """Write a finished game as PGN; a minimal one has no comments.
 
-    Moves in UCI notation are fastchess' own dialect of PGN. ``fields`` are those that it
-    writes when it is asked for them (``nodes`` …). Raise ``BookError`` for an opening,
-    ``LedgerDamagedError`` for a ply that cannot be played; neither comes from a referee.
+    ``sans`` are the engines' plies in SAN where they are known, from the board that the game was
+    played on: they are taken as legal then. Moves in UCI notation are fastchess' own dialect of
+    PGN. ``fields`` are those that it writes when it is asked for them (``nodes`` …). Raise
+    ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be played; neither
+    comes from a referee.
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
     if minimal:
-        movetext = _wrap(_bare_movetext(record, notation))
+        movetext = _wrap(_bare_movetext(record, notation, sans))
     elif comments == "tcec":
-        movetext = _wrap(_movetext(record, notation))
+        movetext = _wrap(_movetext(record, notation, sans))
     else:
-        movetext = _lines(_peer_movetext(record, comments, fields, notation))
+        movetext = _lines(_peer_movetext(record, comments, fields, notation, sans))
     return "\n".join([*tag_lines, "", *movetext, "", ""])
 
 
@@ -109,14 +113,18 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
 # -- movetext ------------------------------------------------------------------------
 
 
-def _bare_movetext(record: contract.GameRecord, notation: Notation) -> Iterator[str]:
-    yield from (move for move, _ in _moves(record, notation, commented=False))
+def _bare_movetext(
+    record: contract.GameRecord, notation: Notation, sans: Sequence[str]
+) -> Iterator[str]:
+    yield from (move for move, _ in _moves(record, notation, sans, commented=False))
     yield record.outcome.result
 
 
-def _movetext(record: contract.GameRecord, notation: Notation) -> Iterator[str]:
+def _movetext(
+    record: contract.GameRecord, notation: Notation, sans: Sequence[str]
+) -> Iterator[str]:
     yield f"{{{_options(record)}}}"
-    moves = list(_moves(record, notation))
+    moves = list(_moves(record, notation, sans))
     closing = verdict.sentence(record.outcome)
     if not moves:
         yield f"{{{_comment(closing)}}}"
@@ -131,11 +139,12 @@ def _peer_movetext(
     comments: Comments,
     fields: AbstractSet[str],
     notation: Notation,
+    sans: Sequence[str],
 ) -> Iterator[str]:
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
     closing = verdict.sentence(record.outcome)
     plies = {ply.ply: ply for ply in record.plies}
-    moves = [move for move, _ in _moves(record, notation, commented=False)]
+    moves = [move for move, _ in _moves(record, notation, sans, commented=False)]
     if not moves:
         yield f"{{{_comment(closing)}}}"
     for position, move in enumerate(moves, start=1):
@@ -152,7 +161,11 @@ def _peer_movetext(
 
 
 def _moves(
-    record: contract.GameRecord, notation: Notation, *, commented: bool = True
+    record: contract.GameRecord,
+    notation: Notation,
+    sans: Sequence[str],
+    *,
+    commented: bool = True,
 ) -> Iterator[tuple[str, str]]:
     """Yield every ply (with its number where it needs one) and its comment."""
     board = boards.start_board(record.order.opening, record.order.variant)
@@ -162,11 +175,11 @@ def _moves(
         yield number + _written(board, played, notation), pgn_comments.book(board)
     own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
     interruptions = _interruptions(record)
-    for ply in record.plies:
+    for ply, written in zip(record.plies, sans or itertools.repeat(""), strict=False):
         mover = board.turn
         number = _number(board, first=not board.move_stack)
         pv = boards.variation(board, ply.pv) if ply.pv and commented else ()
-        played = _play(board, ply)
+        played = _play(board, ply, written)
         if not commented:
             yield number + _written(board, played, notation), ""
             continue
@@ -191,7 +204,11 @@ def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
     return remarks
 
 
-def _play(board: chess.Board, ply: contract.PlyRecord) -> str:
+def _play(board: chess.Board, ply: contract.PlyRecord, written: str) -> str:
+    move = san.read_uci(ply.move) if written else None
+    if move is not None:
+        board.push(move)
+        return written
     played = san.push_uci(board, ply.move)
     if played is None:
         raise errors.LedgerDamagedError(
@@ -249,15 +266,19 @@ def _lines(moves: Iterable[str]) -> Iterator[str]:
 
 
 def _wrap(tokens: Iterable[str]) -> Iterator[str]:
-    line = ""
-    for word in " ".join(tokens).split(" "):
+    text, at = " ".join(tokens), 0
+    while len(text) - at > COLUMNS:
+        end = text.rfind(" ", at + 1, at + COLUMNS + 1)
+        if end < 0:  # a word that is longer than a line
+            end = text.find(" ", at + COLUMNS)
         # a line that begins with % or ; is skipped by readers, with [ it is a tag
-        if line and len(line) + 1 + len(word) > COLUMNS and word[:1] not in "%;[":
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield line
+        while end >= 0 and text.startswith(("%", ";", "["), end + 1):
+            end = text.find(" ", end + 1)
+        if end < 0:
+            break
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
 
 
 # -- times -----------------------------------------------------------------------------

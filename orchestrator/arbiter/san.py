@@ -1,4 +1,4 @@
-"""Moves in SAN, many a game: python-chess' words at a quarter of their cost.
+"""Legal moves and their SAN, many a game: python-chess' words at a quarter of their cost.
 
 The general way looks for all legal moves to a square, twice a move. Of most moves it is
 enough that no second piece of the kind reaches the square, and that the own king is not
@@ -18,16 +18,55 @@ _MOVES = 1 << 15  # different texts of moves that are kept: there are some 5,000
 _LONGEST = 5  # characters of a move; a stranger's longer text is never kept
 _NO_PROMOTION = (chess.PAWN, chess.KING)
 _LETTERS = {2: "N", 3: "B", 4: "R", 5: "Q"}
+# By square: all lines through it. A piece on none of its king's is never pinned.
+_LINES = tuple(
+    chess.BB_RANK_ATTACKS[square][0] | chess.BB_FILE_ATTACKS[square][0] | diagonals[0]
+    for square, diagonals in enumerate(chess.BB_DIAG_ATTACKS)
+)
 _Move: TypeAlias = chess.Move | None
 
 
 def push(board: chess.Board, move: chess.Move) -> str:
     """Play a legal move and return its SAN."""
-    stem = _stem(board, move)
-    if stem is None:
-        return board.san_and_push(move)
+    written = stem(board, move)
     board.push(move)
-    return _checked(board, stem)
+    return _checked(board, written)
+
+
+def stem(board: chess.Board, move: chess.Move) -> str:
+    """Return a legal move's SAN without + and #."""
+    return _stem(board, move) or board.san(move).rstrip("+#")
+
+
+def is_legal(board: chess.Board, move: chess.Move, *, in_check: bool) -> bool:
+    """Say what ``chess.Board.is_legal`` says; ``in_check`` of the side to move is known."""
+    origin = chess.BB_SQUARES[move.from_square]
+    if board.kings & origin or (board.pawns & origin and move.to_square == board.ep_square):
+        return board.is_legal(move)
+    if not _reaches(board, move, origin):
+        return False
+    if in_check or origin & _king_lines(board):
+        return board.is_legal(move)
+    return True
+
+
+def is_stuck(board: chess.Board, *, in_check: bool) -> bool:
+    """Say whether no move is legal; ``in_check`` of the side to move is known."""
+    if not in_check:  # most positions have a pawn or a knight that is not pinned and can move
+        free = board.occupied_co[board.turn] & ~_king_lines(board)
+        pawns = board.pawns & free
+        if (pawns << 8 if board.turn else pawns >> 8) & ~board.occupied & chess.BB_ALL:
+            return False
+        own = board.occupied_co[board.turn]
+        for square in chess.scan_forward(board.knights & free):
+            if chess.BB_KNIGHT_ATTACKS[square] & ~own:
+                return False
+    return not any(board.generate_legal_moves())
+
+
+def _king_lines(board: chess.Board) -> int:
+    king = board.king(board.turn)
+    return chess.BB_ALL if king is None else _LINES[king]
 
 
 def push_uci(board: chess.Board, text: str) -> str | None:
@@ -43,14 +82,14 @@ def push_uci(board: chess.Board, text: str) -> str | None:
             return None
     if not _reaches(board, move, origin):
         return None
-    stem = _stem(board, move)
-    if stem is None:
-        return board.san_and_push(move) if board.is_legal(move) else None
+    written = _stem(board, move)
+    if written is None:
+        return push(board, move) if board.is_legal(move) else None
     board.push(move)
     if board.was_into_check():
         board.pop()
         return None
-    return _checked(board, stem)
+    return _checked(board, written)
 
 
 def read_uci(text: str) -> _Move:
@@ -135,7 +174,7 @@ def _attackers(board: chess.Board, letter: str, end: int) -> int:
     return squares
 
 
-def _checked(board: chess.Board, stem: str) -> str:
+def _checked(board: chess.Board, written: str) -> str:
     if not board.is_check():
-        return stem
-    return f"{stem}{'+' if any(board.generate_legal_moves()) else '#'}"
+        return written
+    return f"{written}{'+' if any(board.generate_legal_moves()) else '#'}"

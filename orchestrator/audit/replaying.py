@@ -68,7 +68,7 @@ def replay(
     played, judged = boards.GameBoard(game.opening, game.variant), judge.Judge(rules, prober)
     for recorded in game.plies[played.book_plies :]:
         mover = played.turn
-        played.play(chess.Move.from_uci(recorded.move))
+        played.push(chess.Move.from_uci(recorded.move))
         score = remarks.score(remarks.told_eval(recorded.fields), mover)
         ruling = judged.take(played.position(), played.ply, score)
         ending = played.ending() or ruling.outcome

@@ -58,22 +58,6 @@ def test_the_first_rule_that_applies_names_the_ending(
     assert (outcome and outcome.ending.value, outcome and outcome.result) == (ending, result)
 
 
-@pytest.mark.parametrize("fen", ENDGAMES)
-def test_a_move_without_san_leads_to_the_same_game(fen: str | None) -> None:
-    """``play`` differs from ``push`` in nothing but the SAN, which ``sans`` gives later."""
-    fast, slow = (boards.GameBoard(contract.Opening(fen=fen)) for _ in range(2))
-    dice, sans = random.Random(7), list[str]()
-    while slow.ending() is None and slow.ply < 60:
-        move = dice.choice(sorted(slow.position().legal_moves, key=str))
-        fast.play(move)
-        sans.append(slow.push(move))
-        assert fast.position_command() == slow.position_command()
-        assert fast.ending() == slow.ending()
-    start = f"fen {slow.start_fen}" if slow.start_fen else "startpos"
-    assert slow.position_command() == f"position {start} moves {' '.join(slow.moves)}"
-    assert list(fast.sans()) == sans
-
-
 def test_two_knights_can_still_mate() -> None:
     """King and two knights against king is no draw by material."""
     assert play(from_fen("8/8/8/3k4/8/3K4/4p3/1N4N1 w - - 0 1"), "g1e2") is None

@@ -225,7 +225,7 @@ def games(folder: pathlib.Path) -> Iterator[Row]:
             found.setdefault(runner.name, {})[at_a_time] = cost
     ours = found.pop("farm match")
     what = f"`farm match`, a game of {clock_script.PLIES} plies with PGN, so many at once, CPU"
-    row = Row("5", what, "ms", ours, "8 ms", "")
+    row = Row("5", what, "ms", ours, "8 ms", "tests/referee/test_work.py")
     for peer, theirs in found.items() or (("", {}),):
         yield dataclasses.replace(row, peer=peer, theirs=theirs)
 

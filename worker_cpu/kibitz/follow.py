@@ -34,7 +34,7 @@ class Followed:
             move = self._board.legal(ply.move)
             if move is None or number != self.ply + 1:
                 raise ValueError(f"ply {number}, {ply.move!r}, does not follow ply {self.ply}")
-            self._board.play(move)
+            self._board.push(move)
 
     def place(self) -> analyst.Place | None:
         """Return the position on the board, None where there is no move to think about."""

@@ -49,6 +49,9 @@ class Search:
     pv: tuple[str, ...] = ()
 
 
+SAID_NOTHING = Search()
+
+
 class Reply(NamedTuple):
     """What an engine did at its turn, or out of turn: moved, resigned, claimed a result.
 
@@ -94,15 +97,10 @@ class Player(Protocol):
     def stop(self) -> bytes:
         """Return the command that asks for a move at once."""
 
-    @property
-    def wants_san(self) -> bool:
-        """Say whether this engine is told its opponent's moves in SAN, some or all."""
-
     def go(self, clocks: Clocks, last_san: str) -> bytes:
         """Write position, clocks and the start of the search as one piece.
 
-        ``last_san`` is the move before this turn, '' when the engine has seen it; a player
-        that does not want SAN may be told it in any notation.
+        ``last_san`` is the move before this turn, '' when the engine has seen it.
         """
 
     def ponder(self, clocks: Clocks, expected: str) -> Expected | None:

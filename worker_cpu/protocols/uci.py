@@ -187,6 +187,8 @@ def last_search(output: bytes) -> Search:
     Depth, selective depth, line of play and wins, draws and losses are those of the score;
     nodes, speed, table base hits and hash use are the last ones written.
     """
+    if b"info" not in output:
+        return base.SAID_NOTHING
     counters: dict[str, int] = {}
     for line in _lines_backwards(output):
         if b"info" not in line:

@@ -125,7 +125,6 @@ class UciPlayer:
 
     stop = b"stop\n"
     ponderhit = b"ponderhit\n"
-    wants_san = False
 
     def __init__(self, game: board.GameBoard, side: contract.Side) -> None:
         self._game, self._side = game, side

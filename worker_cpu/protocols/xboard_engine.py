@@ -253,7 +253,6 @@ class XboardPlayer:
         self._game, self._side = game, side
         self._by_san, self._clocks = by_san, clocks
         self._castles_by_words = game.chess960 and not king_takes_rook
-        self.wants_san = by_san or self._castles_by_words
         self._prefix = "usermove " if usermove else ""
         self._forced = True
         self._last = ""

@@ -14,8 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import chess
-
 from orchestrator import contract
 from orchestrator.arbiter import board, clock, verdict
 from orchestrator.arbiter.adjudication import judge
@@ -63,7 +61,6 @@ class Game:
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
         self._looked_on = order.journaled or order.shown
         self._reads_scores = self._looked_on or self._judge.wants_scores
-        self._spells = True
         self._telling = ply_reporter.Telling(table, order)
         self._thinking: contract.Side | None = None
         self._expected: dict[contract.Side, base.Expected] = {}
@@ -88,8 +85,6 @@ class Game:
             if self._looked_on or self._order.traffic:  # else nobody looks on
                 self._table.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
             self._players = self._start.players()
-            wanted = any(player.wants_san for player in self._players.values())
-            self._spells = self._looked_on or wanted
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
@@ -197,7 +192,7 @@ class Game:
     def _end_search(self, side: contract.Side) -> pondering.Pondered:
         """Return what has become of the search that a side began in its opponent's turn."""
         search = self._searches.pop(side, None)
-        pondered = pondering.NOT if search is None else search.end(self.board.moves[-1])
+        pondered = pondering.NOT if search is None else search.end(self.board.last_move)
         if pondered.kind == "early":
             self._broke_off.add(side)
         return pondered
@@ -323,7 +318,7 @@ class Game:
         move = player.read_move(reply.text)
         if move is None:
             return verdict.illegal(side, reply.text or "(no move)")
-        self._push(move)
+        self._last_san = self.board.push(move)
         output = pondered.output + thought.output
         search = self._search(side, output) if self._reads_scores else None
         score = None if search is None else search.score
@@ -382,7 +377,7 @@ class Game:
         return plies.Played(
             ply=self.board.ply,
             side=side,
-            move=self.board.moves[-1],
+            move=self.board.last_move,
             reply=reply,
             output=pondered.output + thought.output,
             charge=charge,
@@ -399,16 +394,9 @@ class Game:
         )
 
     def _hear_offer(self, side: contract.Side, thought: search_clock.Answered) -> None:
-        player = self._players[side]
-        if player.aside(thought.output).offers_draw or player.aside(thought.rest).offers_draw:
+        said = (thought.output, thought.rest)
+        if any(output and self._players[side].aside(output).offers_draw for output in said):
             self._offers[side] = True
-
-    def _push(self, move: chess.Move) -> None:
-        """Play a move; its SAN is worked out only where somebody asks for it now."""
-        if self._spells:
-            self._last_san = self.board.push(move)
-        else:
-            self._last_san = self.board.play(move)
 
     def _search(self, side: contract.Side, output: bytes) -> base.Search:
         return plies.search(self._players[side], output, side, self._order.engine(side))
@@ -417,7 +405,8 @@ class Game:
         """Write down the plies that were kept, or the PGN that is made of them, and send them."""
         self._telling.tell_kept(self.board, self._search)
         if self._order.pgn:
-            self._telling.tell_pgn(outcome, self.reports(), self._search, self._began_ms)
+            reports = self.reports()
+            self._telling.tell_pgn(outcome, reports, self.board, self._search, self._began_ms)
 
 
 def _goes_on(hand: base.Handshake) -> bool:

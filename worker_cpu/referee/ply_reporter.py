@@ -22,7 +22,6 @@ from worker_cpu.referee import io_loop, plies, result
 from worker_cpu.wire import frames
 
 PIECE_BYTES = 1 << 20  # bytes of a PGN in a frame: far below the limit of one
-NOTHING = base.Search()
 
 Search: TypeAlias = Callable[[contract.Side, bytes], base.Search]  # reads a search's output
 
@@ -59,21 +58,27 @@ class Telling:
         """Write down the plies that were kept, and send them."""
         if not self._order.recorded or self._order.shown:
             return
-        sans = game.sans() if self._kept else ()
+        sans = game.sans
         for ply in self._kept:
             info = search(ply.side, ply.output)
             self._table.send(frames.Kind.PLY, plies.payload(ply, sans[ply.ply - 1], info))
 
     def tell_pgn(
-        self, outcome: contract.Outcome, reports: result.Reports, search: Search, started_ms: int
+        self,
+        outcome: contract.Outcome,
+        reports: result.Reports,
+        game: board.GameBoard,
+        search: Search,
+        started_ms: int,
     ) -> None:
         """Write the game as PGN, and send it in pieces."""
         bare = self._order.pgn is not None and self._order.pgn.minimal
         records = [
-            plies.record(ply, NOTHING if bare else search(ply.side, ply.output))
+            plies.record(ply, base.SAID_NOTHING if bare else search(ply.side, ply.output))
             for ply in self._kept
         ]
-        text = result.pgn(self._order, outcome, reports, records, started_ms)
+        sans = game.sans[game.ply - len(records) :]
+        text = result.pgn(self._order, outcome, reports, records, sans, started_ms)
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
             self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

@@ -84,6 +84,7 @@ def pgn(
     outcome: contract.Outcome,
     reports: Reports,
     plies: Sequence[contract.PlyRecord],
+    sans: Sequence[str],
     started_ms: int,
 ) -> str:
     """Write the PGN of a game that has just ended, as its order wants it."""
@@ -105,6 +106,7 @@ def pgn(
         comments=style.comments,
         fields=frozenset(style.fields),
         notation=style.notation,
+        sans=sans,
     )
 
 

@@ -7,6 +7,7 @@ another reason. Invariant: plies come in order, none is left out, book plies nev
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple, Protocol
 
 import chess
@@ -88,9 +89,16 @@ class Judge:
         to_draw, rd = _nearest(self._draws, number)
         to_win, rr = _nearest(self._wins, number)
         fifty = max(0, 100 - board.halfmove_clock) // 2
-        return contract.Counters(
-            plies_to_draw=to_draw, plies_to_win=to_win, moves_to_fifty=fifty, rd=rd, rr=rr
-        )
+        return _counters(to_draw, to_win, fifty, rd, rr)
+
+
+@functools.lru_cache(1 << 10)  # few values; frozen, so that plies may share them
+def _counters(
+    to_draw: int | None, to_win: int | None, fifty: int, rd: int | None, rr: int | None
+) -> contract.Counters:
+    return contract.Counters(
+        plies_to_draw=to_draw, plies_to_win=to_win, moves_to_fifty=fifty, rd=rd, rr=rr
+    )
 
 
 def _nearest(rules: list[_Clocked], number: int) -> tuple[int | None, int | None]:
