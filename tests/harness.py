@@ -46,6 +46,7 @@ PROGRAM = pathlib.Path(sys.executable).with_name("farm")
 ENGINE = pathlib.Path(__file__).parent / "engines" / "scripted.py"
 EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")  # of outgoing connections
 HALL = "hall-1"
+WORKER = f"{HALL}@{socket.gethostname()}"  # as Celery names it
 CORES = sorted(os.sched_getaffinity(0))  # not all of the machine's need be ours
 OPERATOR = "anna"  # who gives the commands
 TEST_REDIS = os.environ.get("FARM_TEST_REDIS", "users")  # or debian, or embedded
@@ -297,15 +298,18 @@ def run(command: Iterable[str], environment: Mapping[str, str]) -> subprocess.Co
     )
 
 
-def answered(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Ask the workers by a command of Celery's remote control until one has answered.
+def answered(
+    environment: Mapping[str, str], *words: str, to: str | None = WORKER
+) -> subprocess.CompletedProcess[str]:
+    """Ask a worker by a command of Celery's remote control until it has answered.
 
-    Celery collects answers until its time-out, however soon they come: a patient question is a
-    short one that is asked again.
+    Asked of all (``to`` is None), Celery collects answers until its time-out, however soon they
+    come: a patient question is a short one that is asked again.
     """
+    whom = ("--destination", to) if to else ()
 
     def asked() -> subprocess.CompletedProcess[str]:
-        return celery(environment, *words, "--timeout", ANSWER_SECONDS)
+        return celery(environment, *words, *whom, "--timeout", ANSWER_SECONDS)
 
     deadline = time.monotonic() + BUSY * 60
     while (done := asked()).returncode == platforms.EX_UNAVAILABLE:

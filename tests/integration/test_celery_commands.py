@@ -55,7 +55,9 @@ def answer(farm: harness.Farm, *words: str) -> str:
 
 def test_status_and_inspect_name_the_hall_during_a_game(farm: harness.Farm) -> None:
     """The main process answers while its child plays, and says what the child does."""
-    for words in (("status",), ("inspect", "ping"), ("inspect", "stats")):
+    operator = farm.environment(harness.OPERATOR)
+    assert f"{harness.HALL}@" in harness.answered(operator, "status", to=None).stdout
+    for words in (("inspect", "ping"), ("inspect", "stats")):
         assert f"{harness.HALL}@" in answer(farm, *words)
     told = json.loads(answer(farm, "inspect", "active", "--json"))
     ((worker, tasks),) = told.items()
@@ -211,7 +213,8 @@ def test_a_hall_whose_control_channel_dies_hears_its_rings(tmp_path: pathlib.Pat
             with _broken(way, lose, proxy.pid):
                 harness.celery(operator, *ping, "--timeout", harness.ANSWER_SECONDS)
             worker = farm.worker.pid
-            season = harness.league(farm.root / f"{number}.toml", engines, final_games=2)
+            path = farm.root / f"{number}.toml"
+            season = harness.league(path, engines, final_games=2, adjudication="{ max_moves = 8 }")
             farm.launch(season, f"s{number}")
             farm.finish(f"s{number}")
             assert farm.worker.pid == worker

@@ -16,12 +16,14 @@ from orchestrator.common import errors
 from orchestrator.ledger import store
 
 SEASON = "s"
+SHORT = "{ max_moves = 25 }"  # games that are at stake, not played well
 
 
-def begun(farm: harness.Farm, *words: str, rounds: int = 1) -> None:
-    """Launch a season of three engines."""
-    engines = [harness.scripted(farm.life, strength, *words) for strength in range(3)]
-    farm.launch(harness.league(farm.root / "s.toml", engines, rounds, final_games=2), SEASON)
+def begun(farm: harness.Farm, *words: str) -> None:
+    """Launch a season of two engines: four games."""
+    engines = [harness.scripted(farm.life, strength, *words) for strength in (1, 3)]
+    file = harness.league(farm.root / "s.toml", engines, final_games=2, adjudication=SHORT)
+    farm.launch(file, SEASON)
 
 
 def played(farm: harness.Farm, games: int) -> bool:
@@ -129,7 +131,8 @@ def test_an_emptied_redis_is_an_alarm(tmp_path: pathlib.Path, how: str) -> None:
             assert "No season has been launched" not in emptied
             if how == "another":
                 engines = [harness.scripted(farm.life, strength) for strength in range(2)]
-                other = harness.league(farm.root / "o.toml", engines, final_games=2)
+                path = farm.root / "o.toml"
+                other = harness.league(path, engines, final_games=2, adjudication=SHORT)
                 farm.launch(other, "other")
                 with pytest.raises(errors.RefusedError, match="no new one"):
                     refused(farm, other)

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.season import views
 
-ENGINES = ("stockfish", "ethereal-chess", "fairy-stockfish", "toga2")
+ENGINES = ("stockfish", "ethereal-chess", "toga2")
 
 
 def _installed(name: str) -> str:
@@ -24,18 +24,19 @@ def _installed(name: str) -> str:
 
 
 def test_a_league_of_real_engines_and_its_final(tmp_path: pathlib.Path) -> None:
-    """Twelve games and a final match are played, archived, readable, and give the table."""
+    """Six games and a final match are played, archived, readable, and give the table."""
     engines = [{"id": name, "name": name, "command": [_installed(name)]} for name in ENGINES]
     with harness.running(tmp_path) as farm:
-        file = harness.league(tmp_path / "season.toml", engines, control="300ms+10ms")
+        path = tmp_path / "season.toml"
+        file = harness.league(path, engines, control="300ms+10ms", final_games=2)
         farm.launch(file, "real")
         over = farm.finish("real")
         aof = list((tmp_path / "redis").rglob("*.aof"))
     folded = checker.check_season(farm.archive, "real")
     assert aof, "Redis ran without its append-only file"
-    assert len(folded.games) == 12 + 4
+    assert len(folded.games) == 6 + 2
     league = views.standings(folded, "league")
-    assert sum(row["points"] for row in league["rows"]) == 12
+    assert sum(row["points"] for row in league["rows"]) == 6
     first_two = {row["engine"] for row in league["rows"][:2]}
     assert set(folded.events["final"].entrants) == first_two
     assert checker.table(folded) == checker.table(over)
@@ -44,11 +45,11 @@ def test_a_league_of_real_engines_and_its_final(tmp_path: pathlib.Path) -> None:
 def test_engines_of_different_games_never_live_together(tmp_path: pathlib.Path) -> None:
     """The engines' own records of their lives show one game after the other."""
     with harness.running(tmp_path) as farm:
-        engines = [harness.scripted(farm.life, strength) for strength in range(4)]
-        farm.launch(harness.league(tmp_path / "season.toml", engines), "calm")
+        engines = [harness.scripted(farm.life, strength) for strength in range(3)]
+        farm.launch(harness.league(tmp_path / "season.toml", engines, final_games=2), "calm")
         farm.finish("calm")
     checker.check_season(farm.archive, "calm")
-    assert checker.check_lives(farm.life) == 16
+    assert checker.check_lives(farm.life) == 8
 
 
 def test_a_fault_of_an_engine_never_ends_the_season(tmp_path: pathlib.Path) -> None:
@@ -63,7 +64,7 @@ def test_a_fault_of_an_engine_never_ends_the_season(tmp_path: pathlib.Path) -> N
             harness.scripted(farm.life, 1, "--fault", "illegal@16"),
             {"id": "broken", "name": "Broken", "command": [str(broken)]},
         ]
-        farm.launch(harness.league(tmp_path / "season.toml", engines), "faulty")
+        farm.launch(harness.league(tmp_path / "season.toml", engines, final_games=2), "faulty")
         farm.finish("faulty")
     folded = checker.check_season(farm.archive, "faulty")
     endings = {game.finished.ending.value for game in folded.games.values() if game.finished}

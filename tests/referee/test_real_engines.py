@@ -27,7 +27,8 @@ from orchestrator.arbiter import record, verdict
 from orchestrator.contract import Ending
 
 LONG = os.environ.get("FARM_LONG") == "1"
-FAST = contract.TimeControl(base_ms=1_000, increment_ms=20)
+# A short game proves the same of the referee as a long one, at a third of the engines' time.
+FAST = contract.TimeControl(base_ms=1_000 if LONG else 300, increment_ms=20 if LONG else 8)
 MARGIN_MS = 10_000  # a busy test machine and sloppy engines: no game should end by it
 ENOUGH = contract.Adjudication(max_moves=80)  # castling and endgames come before
 AT_ONCE = 3  # games at a time
