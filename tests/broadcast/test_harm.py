@@ -296,13 +296,20 @@ def test_tricks_with_names_and_links_lead_nowhere(tmp_path: pathlib.Path) -> Non
         assert httpx.get(f"{url}/healthz").status_code == 200
 
 
-def test_huge_heads_are_refused(tmp_path: pathlib.Path) -> None:
-    """A long line, a long header, a thousand headers: 4xx, however much more would come."""
+def test_huge_heads_and_bodies_to_no_purpose_are_refused(tmp_path: pathlib.Path) -> None:
+    """A long line or header, a thousand headers, any body: 4xx, however much more would come.
+
+    One piece of 50,000 chunks would keep all others waiting for seconds.
+    """
+    chunked = b" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     with played(tmp_path) as (url, _):
         for head in (
             b"GET /" + b"a" * 100_000,
             b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000,
             b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-Y: z\r\n" * 10_000,
+            b"GET /api/v1/live" + chunked + b"1\r\nx\r\n" * 10,
+            b"POST /socket.io/?EIO=3&transport=polling" + chunked + b"1\r\nx\r\n" * 10,
+            b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n",
         ):
             with connect(port_of(url)) as raw:
                 with contextlib.suppress(ConnectionError):

@@ -418,6 +418,7 @@ def test_tricks_with_paths_and_methods_lead_nowhere(web: theatre.Web) -> None:
         *("/..%2f..%2fetc/passwd", "/tcec//etc/passwd", "/vendor/../../../serve.py"),
         *("/api/v1/seasons/..%2f..%2fx", "/pgn/stage/games/..%2f..%2fjournal.jsonl.pgn"),
         *("/api/v1/seasons/stage/games/..", "/pgn/..%2f.pgn", "/tcec/.live.pgn.new", "/%00"),
+        *(f"/api/v1/seasons/stage/games/league.1/plies/{n}" for n in ("9" * 5_000, "%C2%B2", "-1")),
     ):
         with socket.create_connection(("127.0.0.1", web.port), SECONDS) as raw:
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())

@@ -63,7 +63,7 @@ class Api:
             routing.Route(f"{_ROOT}/openapi.json", self.openapi),
             routing.Route(f"{_ROOT}/live", self.live),
             routing.Route(f"{season_root}/games/{{game}}", self.game),
-            routing.Route(f"{season_root}/games/{{game}}/plies/{{ply:int}}", self.ply),
+            routing.Route(f"{season_root}/games/{{game}}/plies/{{ply}}", self.ply),
             routing.Route(f"{_ROOT}/{{place:path}}", self.document),
         ]
 
@@ -112,12 +112,13 @@ class Api:
     async def ply(self, request: requests.Request) -> responses.Response:
         """Return one ply with the positions of its variation."""
         season, game = request.path_params["season"], request.path_params["game"]
-        number = request.path_params["ply"]
+        named = request.path_params["ply"]
+        number = text.whole(named) or 0  # there is no ply 0
         for source in self._sources:
             answer = await source.ply(season, game, number)
             if answer is not None:
                 return web_responses.of_document(request, answer.document, answer.cache)
-        return web_responses.missing(f"ply {number} of game {game!r} in season {season!r}")
+        return web_responses.missing(f"ply {named!r} of game {game!r} in season {season!r}")
 
 
 # -- the farm's seasons -----------------------------------------------------------------

@@ -19,6 +19,11 @@ _ACCEPTED: Final = 64  # connections taken from the backlog at once: between, ot
 _FILES: Final = 16_384  # descriptors wanted: spectators, files, and room for those who harm
 _WS_BYTES: Final = 4_096  # what a viewer may send in one message
 _KEEP_ALIVE_SECONDS: Final = 15
+_STRANGERS: Final = (  # how uvicorn's lines about what a client has sent begin
+    "Invalid UTF-8 sequence received from client",
+    "Invalid HTTP request received",
+    "Unsupported upgrade request",
+)
 
 
 class Server(uvicorn.Server):
@@ -63,14 +68,14 @@ def make(
 
 
 def _quieten() -> None:
-    """Keep what strangers send from filling the log: uvicorn logs each bad letter's traceback."""
+    """Keep what strangers send from filling the log: uvicorn has a line for each of it."""
     log = logging.getLogger("uvicorn.error")
     if _of_strangers not in log.filters:
         log.addFilter(_of_strangers)
 
 
 def _of_strangers(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith("Invalid UTF-8 sequence received from client")
+    return not record.getMessage().startswith(_STRANGERS)
 
 
 def _raise_limits() -> None:
