@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import shutil
@@ -80,6 +81,10 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
         assert manifest.json()["start_url"] == manifest.json()["scope"] == "./"
         assert client.get(f"/{manifest.json()['icons'][0]['src']}").status_code == 200
         assert "manifest" not in client.get("/embed/board").text
+        worker = client.get(f"/{page_files.WORKER}")
+        assert worker.headers["content-type"].startswith("text/javascript")
+        for place in json.loads(re.findall("^const SHELL = (.*)$", worker.text, re.MULTILINE)[0]):
+            assert client.get(f"/{place}").status_code == 200, place
         again = client.get("/", headers={"If-None-Match": page.headers["etag"]})
         assert again.status_code == 304
         digest = named[0].split("/")[1]
@@ -94,6 +99,12 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
             assert "script-src 'self'; style-src 'self'" in policy
     other = tmp_path / "page"
     shutil.copytree(app.PAGE, other)
-    assert page_files.PageFiles(other).digest == digest
+    same = page_files.PageFiles(other)
+    assert (same.digest, same.worker().body) == (digest, worker.content)
+    script = same.static_files()[f"static/{digest}/index.js"].packed
+    assert script is not None
+    assert len(script) < 60_000  # all that stands between a phone and the first piece
     (other / "js" / "format.js").write_text((other / "js" / "format.js").read_text() + "\n;0\n")
-    assert page_files.PageFiles(other).digest != digest
+    changed = page_files.PageFiles(other)
+    assert changed.digest != digest
+    assert changed.worker().body != worker.content

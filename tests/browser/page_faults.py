@@ -18,7 +18,7 @@ PATIENCE = 90_000  # ms: how long anything may take to show up on a busy machine
 @contextlib.contextmanager
 def silent(browser: sync_api.Browser, **context: Any) -> Iterator[sync_api.Page]:
     """Give a page in a context of its own; it may have told of no error when it is closed."""
-    made = browser.new_context(**context)
+    made = browser.new_context(**{"service_workers": "block"} | context)
     page = made.new_page()
     page.set_default_timeout(PATIENCE)
     told: list[str] = []

@@ -37,7 +37,7 @@ def test_a_link_that_only_stays_silent_is_opened_anew(
 def test_all_tabs_share_one_stream(browser: sync_api.Browser, tmp_path: pathlib.Path) -> None:
     """One connection tells them all; when its tab is hidden or closed, another one takes over."""
     asked: list[sync_api.Page] = []
-    made = browser.new_context()
+    made = browser.new_context(service_workers="block")
     made.set_default_timeout(page_faults.PATIENCE)
     made.on("request", lambda one: asked.append(one.frame.page) if "/live" in one.url else None)
     tape = theatre.simulated("demo")
@@ -90,7 +90,8 @@ def test_a_panel_comes_when_the_server_is_back(
 ) -> None:
     """What was asked for meanwhile is shown then; until then the old panel is marked as busy."""
     away = "**/api/v1/seasons/*/events/*/schedule"
-    made = browser.new_context()  # not silent: a browser tells of each request that fails
+    # Not silent: a browser tells of each request that fails.
+    made = browser.new_context(service_workers="block")
     made.set_default_timeout(page_faults.PATIENCE)
     page = made.new_page()
     wrong: list[str] = []
@@ -110,3 +111,66 @@ def test_a_panel_comes_when_the_server_is_back(
         sync_api.expect(panel).not_to_have_attribute("aria-busy", "true")
     made.close()
     assert not wrong
+
+
+KEPT = r"""async () => {
+  await navigator.serviceWorker.ready
+  const of = async name => (await (await caches.open(name)).keys()).map(one => one.url)
+  const all = (await Promise.all((await caches.keys()).map(of))).flat()
+  return [/kept-state/, /\/events\/[^/]+$/].every(one => all.some(url => one.test(url)))
+}"""
+OFFLINE = {
+    "en": "No connection",
+    "de": "Keine Verbindung",
+    "es": "Sin conexi\N{LATIN SMALL LETTER O WITH ACUTE}n",
+}
+
+
+def test_without_a_network_the_last_state_is_shown(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """The page opens from what the browser has kept, and says so in each language."""
+    made = browser.new_context(viewport={"width": 1440, "height": 900})
+    made.set_default_timeout(page_faults.PATIENCE)
+    page = made.new_page()
+    with theatre.served(demo(), tmp_path) as url:
+        page.goto(url)
+        page.wait_for_function(KEPT)
+        standings = page.locator("#panel tbody").inner_text()
+        name = page.locator("#season-name").inner_text()
+    for language, words in OFFLINE.items():
+        page.goto(f"{url}/?lang={language}")
+        sync_api.expect(page.locator("#notice")).to_contain_text(words)
+        sync_api.expect(page.locator("#season-name")).to_have_text(name)
+        panel = page.locator("#panel tbody")
+        sync_api.expect(panel.locator("tr")).to_have_count(len(standings.splitlines()))
+        sync_api.expect(page.locator("#beside tbody tr").first).to_be_visible()
+        sync_api.expect(page.locator("#board g[data-piece]").first).to_be_visible()
+        sync_api.expect(page.locator("#link-state")).not_to_have_class("on")
+    made.close()
+
+
+def test_a_tab_from_before_a_deploy_is_read_again(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """Its texts have the name of a version that is gone: it asks once, then has the new page."""
+    asked: list[str] = []
+    visits: list[str] = []
+    made = browser.new_context(service_workers="block")
+    made.set_default_timeout(page_faults.PATIENCE)
+    page = made.new_page()
+    page.on("request", lambda one: visits.append(one.url) if one.is_navigation_request() else None)
+
+    def texts(route: sync_api.Route) -> None:
+        asked.append(route.request.url)
+        if len(visits) == 1:
+            route.fulfill(status=404)
+        else:
+            route.continue_()
+
+    with theatre.served(demo(), tmp_path) as url:
+        page.route("**/texts/*.json", texts)
+        page.goto(url)
+        sync_api.expect(page.locator("#link-state")).to_have_text("live")
+    assert len(asked) == 2
+    made.close()

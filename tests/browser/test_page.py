@@ -293,7 +293,7 @@ def test_an_address_that_leads_nowhere_is_told_and_taken_back(
     browser: sync_api.Browser, web: theatre.Web
 ) -> None:
     """A season or game that is not here is named; the next address is live without a trace."""
-    context = browser.new_context()
+    context = browser.new_context(service_workers="block")
     context.set_default_timeout(page_faults.PATIENCE)  # not silent: what is not here is a 404
     opened = context.new_page()
     notice = opened.locator("#notice")

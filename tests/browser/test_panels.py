@@ -121,7 +121,7 @@ def test_a_visit_costs_few_requests_and_bytes(browser: sync_api.Browser, url: st
             assert opened.locator("#main").get_attribute("data-waits") is None
             again = [url for url in asked if not url.endswith("icon.svg") and asked.count(url) > 1]
             assert not again  # what is asked for ahead is what the script takes
-            assert sum(size for _, size in sizes) <= (140_000 if visit == 1 else 20_000), sizes
+            assert sum(size for _, size in sizes) <= (115_000 if visit == 1 else 20_000), sizes
             assert any(static) is (visit == 1), sizes
 
 

@@ -716,23 +716,29 @@ class Search(Answer):
     line: tuple[Step, ...]
 
 
-class Kibitzer(Answer):
-    """What a kibitzer thinks of the position on the board."""
+class Kibitzed(Answer):
+    """What a kibitzer thought of a position of the game in flight."""
 
     desk: int
     engine: str
-    description: str
     ply: int
+    """The number of the ply that was played in the position, or will be."""
     eval: str | None
     cp: int | None
     mate: int | None
+    wdl: Wdl | None
+    """White's wins, draws and losses per mille by the kibitzer; null where it says none."""
+
+
+class Kibitzer(Kibitzed):
+    """What a kibitzer thinks of the position on the board."""
+
+    description: str
     depth: int | None
     seldepth: int | None
     nodes: int | None
     nps: int | None
     tbhits: int | None
-    wdl: Wdl | None
-    """White's wins, draws and losses per mille by the kibitzer; null where it says none."""
     line: tuple[Step, ...]
 
 
@@ -777,9 +783,11 @@ class Game(Answer):
     started_ms: int
     ended_ms: int | None
     clock: Clock | None = None
-    """Absent of a finished game, as `search` and `kibitzers` are."""
+    """Absent of a finished game, as `search`, `kibitzers` and `kibitzed` are."""
     search: Search | None = None
     kibitzers: tuple[Kibitzer, ...] | None = None
+    kibitzed: tuple[Kibitzed, ...] | None = None
+    """What kibitzers thought of the positions before."""
     recorded: bool | None = None
     """Of a finished game: false where its moves are not known."""
     note: str | None = None

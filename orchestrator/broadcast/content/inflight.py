@@ -7,6 +7,7 @@ another attempt, or of another position than the last ply's, shows no search.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrator import contract
@@ -26,6 +27,7 @@ class InFlight:
         self.attempt, self.started_ms, self.hall = attempt, started_ms, hall
         self.last_move_ms = started_ms
         self.kibitzers: list[dict[str, Any]] = []  # their cards, see ``kibitzing``
+        self.kibitzed: Callable[[games.GameLine], list[dict[str, Any]]] = lambda _: []
         self._picture: dict[str, Any] = {}
         self._seen = 0  # pictures
         # Of a picture and a ply: their positions are rendered once, and looks are many.
@@ -153,6 +155,7 @@ class InFlight:
             "clock": self.clock(),
             "search": self.search(),
             "kibitzers": [card for card in self.kibitzers if card["ply"] == self.line.last + 1],
+            "kibitzed": self.kibitzed(self.line),
             "result": None,
             "details": "",
             "adjudicated": False,

@@ -98,6 +98,15 @@ class Remarks:
         """Say whether there is something that has not been read."""
         return comments.marks(self.attempt) != self._marks
 
+    def evals(self, line: games.GameLine) -> list[dict[str, Any]]:
+        """Return what all desks thought of the positions so far, in White's view, in order."""
+        return [
+            _eval(line, number, ply, desk.found[ply])
+            for number, desk in enumerate(self.desks)
+            for ply in sorted(desk.found)
+            if ply <= line.last
+        ]
+
     def on_board(self, line: games.GameLine) -> list[dict[str, Any]]:
         """Return the cards of the position on the board."""
         evaluations = (
@@ -115,6 +124,7 @@ class Heard(NamedTuple):
 
     cards: list[dict[str, Any]]
     told: list[messages.Message]
+    remarks: Remarks
 
 
 class Finished(NamedTuple):
@@ -143,7 +153,7 @@ class Kibitzing:
             remarks = self._remarks[season] = Remarks(attempt)
         now = (line.last, front, over)
         if not remarks.look(self._comments) and remarks.shown == now:
-            return Heard(remarks.cards, [])
+            return Heard(remarks.cards, [], remarks)
         remarks.shown = now
         changes: list[messages.Message] = []
         cards = [] if over else remarks.on_board(line)
@@ -153,7 +163,7 @@ class Kibitzing:
             changes.append(messages.Delta("kibitz", data))
         if front:
             changes += self._write(remarks, line, over=over)
-        return Heard(cards, changes)
+        return Heard(cards, changes, remarks)
 
     def behind(self, season: str) -> bool:
         """Say whether something was told of a season's last game after it was looked at."""
@@ -190,20 +200,27 @@ class Kibitzing:
 
 def card(line: games.GameLine, desk: int, found: contract.Evaluation) -> dict[str, Any]:
     """Return one kibitzer's word on the position on the board, its eval in White's view."""
-    side: contract.Side = "white" if line.position.turn else "black"
-    seen = score.white_view(found.score, side)
     steps = variations.steps(line.position, found.pv)
+    return _eval(line, desk, line.last, found) | {
+        "description": found.description,
+        **{key: getattr(found, key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")},
+        "line": [step.data() for step in steps],
+    }
+
+
+def _eval(line: games.GameLine, desk: int, ply: int, found: contract.Evaluation) -> dict[str, Any]:
+    """Return a kibitzer's eval of the position after a ply, under the number of the next one."""
+    fen = line.shown[ply - 1].fen if ply else line.start_fen
+    mover: contract.Side = "white" if fen.split(" ")[1] == "w" else "black"
+    seen = score.white_view(found.score, mover)
     return {
         "desk": desk,
         "engine": found.engine,
-        "description": found.description,
-        "ply": line.last + 1,
-        "eval": score.text(found.score, side) or None,
+        "ply": ply + 1,
+        "eval": score.text(found.score, mover) or None,
         "cp": seen.cp,
         "mate": seen.mate,
-        **{key: getattr(found, key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")},
-        "wdl": None if found.wdl is None else score.white_wdl(found.wdl, side),
-        "line": [step.data() for step in steps],
+        "wdl": None if found.wdl is None else score.white_wdl(found.wdl, mover),
     }
 
 

@@ -114,7 +114,7 @@ class Follower:
         if front and changed:
             yield self._files(game, new, begun=begun)
         heard = self._kibitzers.hear(season.id, game.attempt, game.line, front=front)
-        game.kibitzers = heard.cards
+        game.kibitzers, game.kibitzed = heard.cards, heard.remarks.evals
         yield heard.told
 
     def _read(self, game: inflight.InFlight) -> list[games.Shown]:

@@ -21,11 +21,13 @@ from typing import Final
 
 from starlette import requests, responses, routing
 
+from orchestrator import contract
 from orchestrator.broadcast.content import documents
 from orchestrator.broadcast.web import guard, preview
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGES: Final = ("index.html", "api.html")
+WORKER: Final = "service-worker.js"
 PARTS: Final = ("game", "board", "clocks", "standings")
 _AHEAD: Final = '<link rel="preload" href="{}" as="fetch" crossorigin="anonymous">'
 _NEEDED: Final = (  # before the first piece stands on the board
@@ -35,6 +37,8 @@ _NEEDED: Final = (  # before the first piece stands on the board
     ),
     "vendor/cm-chessboard/assets/extensions/arrows/arrows.svg",
 )
+_UNVERSIONED: Final = ("icon.svg", "manifest.webmanifest", "favicon.ico")
+_OF_API: Final = re.compile(r"/api\.(?:js|css)$")
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _TYPES: Final = {
     ".svg": "image/svg+xml",
@@ -54,6 +58,8 @@ _DECLARATION: Final = re.compile(
 _LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\};?[ \t]*$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 _LINE_COMMENT: Final = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
+_INDENT: Final = re.compile(r"^[ \t]+|\n(?=\n)", re.MULTILINE)
+_REMARK: Final = re.compile(r"(?<=[\s;,{}()])//[^\n\"'`]*$", re.MULTILINE)  # behind code
 _LEFT: Final = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
 _SHEET: Final = re.compile(r'^[ \t]*<link rel="stylesheet" href="([^"]+)">\n', re.MULTILINE)
 _APP: Final = re.compile(r'^[ \t]*<link rel="manifest" [^>]*>\n', re.MULTILINE)
@@ -70,7 +76,7 @@ class PageFiles:
         """
         self._root, self._public = root, public
         pages = {name: (root / name).read_text(encoding="utf-8") for name in PAGES}
-        kept = [*root.rglob("*.svg"), *root.glob("texts/*.json")]
+        kept = [*root.rglob("*.svg"), *root.glob("texts/*.json"), *root.rglob("*.min.js")]
         made = {str(path.relative_to(root)): path.read_bytes() for path in sorted(kept)}
         for name, text in pages.items():
             stem = name.removesuffix(".html")
@@ -87,6 +93,7 @@ class PageFiles:
             name: documents.Document(self._refer(name, text).encode(), "text/html; charset=utf-8")
             for name, text in pages.items()
         }
+        self._worker = self.worker()
         whole = _APP.sub("", pages[PAGES[0]])  # a part of it is no app
         self._parts = {
             part: documents.Document(
@@ -114,6 +121,15 @@ class PageFiles:
         text = text.replace('"icon.svg"', f'"{base}icon.svg"')
         return text.replace("<html ", f'<html data-static="{base}" ')
 
+    def worker(self, index: str = "", *more: str) -> documents.Document:
+        """Return the service worker of a page: ``index``, else the server's, and ``more`` files."""
+        shell = ["./", *_UNVERSIONED, *more]
+        shell += [place for place in self.static_files() if not _OF_API.search(place)]
+        version = _digest({"index": (index or self.index).encode(), "shell": repr(shell).encode()})
+        text = (self._root / WORKER).read_text(encoding="utf-8")
+        head = f"const VERSION = {contract.dumps(version)}\nconst SHELL = {contract.dumps(shell)}\n"
+        return documents.Document((head + text).encode(), "text/javascript; charset=utf-8")
+
     @property
     def index(self) -> str:
         """Return the live page."""
@@ -128,6 +144,7 @@ class PageFiles:
         return [
             routing.Route("/", self.page),
             *(routing.Route(f"/{name}", self.page) for name in PAGES),
+            routing.Route(f"/{WORKER}", self.service_worker),
             routing.Route("/embed/{part}", self.part),
             routing.Route("/static/{digest}/{place:path}", self.static),
         ]
@@ -137,6 +154,10 @@ class PageFiles:
         return web_responses.of_document(
             request, self._pages[request.url.path.rpartition("/")[2] or PAGES[0]]
         )
+
+    async def service_worker(self, request: requests.Request) -> responses.Response:
+        """Return what keeps the page in a browser; another one makes it fetch the page again."""
+        return web_responses.of_document(request, self._worker)
 
     async def part(self, request: requests.Request) -> responses.Response:
         """Return a part of the page, which any site may show in a frame."""
@@ -217,18 +238,26 @@ def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[
             exported.append(f"{renamed[-1]}: {name}" if renamed else name)
         return ""
 
-    bare = _LINE_COMMENT.sub("", _COMMENT.sub(_if_legal, text))
+    bare = _REMARK.sub("", _LINE_COMMENT.sub("", _COMMENT.sub(_if_legal, text)))
     body = _LIST.sub(listed, _DECLARATION.sub(declared, _IMPORT.sub(imported, bare)))
     left = _LEFT.search(_without_templates(body))
     if left:
         raise ValueError(f"{place}: {left.group()!r} is an import or export not understood here")
-    return body, exported
+    return _without_indents(body), exported
 
 
 def _if_legal(comment: re.Match[str]) -> str:
     """Keep a comment that says whose work it is."""
     return (
         comment.group() if re.search("copyright|licen[cs]e", comment.group(), re.IGNORECASE) else ""
+    )
+
+
+def _without_indents(text: str) -> str:
+    """Leave out what stands before lines, but in template literals."""
+    return "".join(
+        part if part.startswith("`") else _INDENT.sub("", part)
+        for part in re.split(r"(`(?:[^`\\]|\\.)*`)", text, flags=re.DOTALL)
     )
 
 

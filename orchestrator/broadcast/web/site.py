@@ -69,6 +69,8 @@ class _Folder:
         page = page.replace("lichess/live.pgn", f"pgn/{season}.pgn")
         self.put("index.html", page.encode())
         self.put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
+        worker = made.worker(page, "archive.js")
+        self.put(page_files.WORKER, worker.body)
         for name in ("manifest.webmanifest", "icon.svg"):  # an exported page is an app, too
             self.put(name, (PAGE / name).read_bytes())
         self.put("favicon.ico", (PAGE / "favicon.ico").read_bytes())

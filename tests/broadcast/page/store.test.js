@@ -131,3 +131,13 @@ test("views see every state once and in order, also those that another view brin
   page.send("unheard", {})
   assert.deepEqual(seen, ["a standings graph", "b standings graph", "a graph log", "b graph log"])
 })
+
+test("what kibitzers thought stays for the graph: the last word on a position, also after the game's end", () => {
+  const word = (ply, cp, desk = 0) => ({ desk, engine: "K", ply, eval: null, cp, mate: null, wdl: null, line: [] })
+  const of = (...words) => ["kibitz", { season: "s", game: "g2", kibitzers: words }]
+  const state = after(LIVE, of(word(1, 10)), of(word(1, 20), word(1, 5, 1)), of(), of(word(2, 30)))
+  assert.deepEqual(state.live.kibitzed.map(({ desk, ply, cp }) => [desk, ply, cp]), [[0, 1, 20], [1, 1, 5], [0, 2, 30]])
+  assert.deepEqual(state.live.kibitzers.length, 1)
+  const ended = apply(state, "game", { ...state.live, status: "finished", kibitzed: undefined })
+  assert.equal(ended.live.kibitzed, state.live.kibitzed)
+})

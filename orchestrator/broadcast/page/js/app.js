@@ -7,6 +7,8 @@ import { GameView } from "./game.js"
 import { kept } from "./kept.js"
 import { drawBoards, isMatch } from "./match.js"
 import { calm, over, resting, words } from "./notice.js"
+import { keepPage, keepState, lastState } from "./offline.js"
+import * as format from "./format.js"
 import { plyAddress } from "./position.js"
 import * as sound from "./sound.js"
 import { besideRedraws, currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
@@ -18,6 +20,8 @@ const HERD_MS = 1500 // tables are fetched within so long, not by all spectators
 const STAYS_MS = 400
 const PATIENCE_MS = 2000 // so long the page waits for its first news before it is shown without
 const LIST_MS = 10000 // the list of test matches, of which the stream of a season says nothing, is fetched again so often
+const LOST_MS = 5000 // a link that is back so soon was not missed
+const KEEP_MS = 30000 // where things stand is kept so often, and when the tab is left
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const STATES = { orange: "state.waiting", green: "state.running", red: "state.finished", grey: "state.abandoned" }
 
@@ -39,8 +43,15 @@ function connect() {
   source = listen(wanted, (kind, data) => texts.then(() => take(kind, data)), (on) => texts.then(() => tellLink(on)), picture, sound.wanted)
 }
 
+/** Since when there is no link (this machine's time), and of what time all is that is shown (the farm's). */
+let lost = null
+let heard = 0 // when something was told last, the farm's time
+
 function tellLink(on) {
   view.linked = on
+  if (on) lost = null
+  else lost ??= { since: Date.now(), asOf: heard || feed.now() }
+  if (!on && !page.state.season) restore()
   byId("link-state").textContent = t(on ? (root.dataset.archive === undefined ? "link.live" : "link.archive") : "link.lost")
   byId("link-state").classList.toggle("on", on)
 }
@@ -51,7 +62,22 @@ function picture() {
   return season && (!wanted || wanted === season.season) ? { now_ms: feed.now(), seasons, season, game: live, viewers, tests } : null
 }
 
+/** Show where things stood last: the page was opened without a network. */
+async function restore() {
+  const { wanted } = page.state
+  const told = await lastState(wanted)
+  if (!told || !lost || page.state.season || page.state.wanted !== wanted) return
+  lost = { since: 0, asOf: told.now_ms }
+  page.send("snapshot", { ...told, viewers: null })
+}
+
+function keep() {
+  const told = view.linked && !root.dataset.part && root.dataset.archive === undefined ? picture() : null
+  if (told) keepState(page.state.wanted, told)
+}
+
 function take(kind, data) {
+  heard = feed.now()
   const { season, wanted } = page.state
   const launched = kind === "season" && data.season !== season?.season && (!season || (!wanted && (over(season) || isMatch(season))))
   if (launched) connect()
@@ -139,9 +165,13 @@ function tell(said, good = false) {
   notice.classList.toggle("good", good)
 }
 
-/** Say that the address leads nowhere, that the season is over, or what stands in its way; and where a replay's way back leads. */
-function tellState({ season, lost }) {
-  if (lost) tell(t(`lost.${lost.what}`, lost))
+/** Whether there has been no link for so long that what is shown may be wrong. */
+const unlinked = () => lost !== null && page.state.season !== null && Date.now() - lost.since > LOST_MS
+
+/** Say that there is no link, that the address leads nowhere, that the season is over, or what stands in its way; and where a replay's way back leads. */
+function tellState({ season, lost: unknown }) {
+  if (unlinked()) tell(t("notice.offline", { moment: format.moment(lost.asOf) }))
+  else if (unknown) tell(t(`lost.${unknown.what}`, unknown))
   else if (!season) tell(t("season.none"))
   else tell(words(season, feed.now()), calm(season))
   if (!season) return
@@ -346,6 +376,13 @@ function reveal() { delete byId("main").dataset.waits }
 setTimeout(reveal, PATIENCE_MS)
 
 addEventListener("hashchange", route)
+setTimeout(keep, LOST_MS)
+setInterval(keep, KEEP_MS)
+addEventListener("pagehide", keep)
+document.addEventListener("visibilitychange", () => {
+  keep()
+  if (lost) lost.since = Math.max(lost.since, Date.now() - LOST_MS / 2) // a hidden tab has given its stream back
+})
 setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)
 setInterval(() => { if (page.state.tab === "tests" && document.visibilityState === "visible") drawTab() }, LIST_MS)
 /** Tell the style sheet where the game begins: what is above it comes and goes. */
@@ -363,3 +400,4 @@ byId("language").addEventListener("change", ({ currentTarget }) => chooseLanguag
 arrange()
 paint()
 route()
+if (!root.dataset.part) keepPage(() => page.send("tables", { season: page.state.season?.season, events: null }))

@@ -1,7 +1,8 @@
 // The documents of the read API, and its time of day.
 
+import { AGAIN_MS } from "./version.js"
+
 export const ROOT = `${document.documentElement.dataset.root ?? ""}api/v1`
-export const AGAIN_MS = 3000 // a server that cannot be reached, or has no room, is asked again so soon
 
 const asked = new Map() // questions without an answer yet, by place
 

@@ -11,6 +11,7 @@ import * as sound from "./sound.js"
 import { number, said, t } from "./texts.js"
 
 const SIDES = ["white", "black"]
+const UNKNOWN = "–:–" // a clock
 const EMPTY = "8/8/8/8/8/8/8/8 w - - 0 1"
 const PLAY_MS = 1000 // a ply, when a game is gone through by itself
 const DIAMONDS = 16 // a diamond a thread, as N1 shows them; beyond its 16 one stands for all
@@ -115,6 +116,7 @@ export class GameView {
   #kibitzed() {
     if (byId("kibitzers").matches(":hover, :focus-within")) unhover()
     this.#kibitzers()
+    this.graphs.show(this.plies, this.cursor, this.game.kibitzed)
   }
 
   go(ply) {
@@ -164,7 +166,7 @@ export class GameView {
     this.#board()
     this.#variations()
     this.#current()
-    this.graphs.show(this.plies, this.cursor)
+    this.graphs.show(this.plies, this.cursor, this.game.kibitzed)
     this.#tick()
     this.#fetchLines()
   }
@@ -229,7 +231,7 @@ export class GameView {
           h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
           h("span", { class: "material", "data-x": "material" }),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
-          h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, "–:–")),
+          h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, UNKNOWN)),
         h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))
     }
   }
@@ -298,15 +300,15 @@ export class GameView {
   }
 
   #tick() {
-    if (!this.game || (this.following && !this.linked)) return
+    if (!this.game) return
     const { clock } = this.game
     for (const side of SIDES) {
       const shown = this.#card(side)?.querySelector('[data-x="clock"]')
-      if (!shown) continue
+      if (!shown || (this.following && !this.linked && shown.textContent !== UNKNOWN)) continue // nobody knows what it does
       let left
       if (this.following && clock) {
         left = clock[`${side}_ms`]
-        if (clock.thinking === side && clock.since_ms && left !== null) left -= Math.max(0, now() - clock.since_ms)
+        if (clock.thinking === side && clock.since_ms && left !== null && this.linked) left -= Math.max(0, now() - clock.since_ms)
       } else {
         const seen = this.plies.slice(0, this.cursor).findLast((ply) => !ply.book)
         left = seen ? seen[`${side}_clock_ms`] : this.game.base_ms

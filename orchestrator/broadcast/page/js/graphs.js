@@ -1,11 +1,11 @@
 // Graphs over the game: eval, time, depth, speed; one line for each side.
 
-import uPlot from "../vendor/uplot/uPlot.esm.js"
 import { h } from "./dom.js"
 import * as format from "./format.js"
 import { kept } from "./kept.js"
 import { chances } from "./position.js"
 import { t } from "./texts.js"
+import { AGAIN_MS, file } from "./version.js"
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
 const LIMIT = 8 // pawns: beyond it the line runs along the edge
@@ -20,6 +20,7 @@ const clamp = (ply) => {
   return ply.cp === null || ply.cp === undefined ? null : Math.max(-LIMIT, Math.min(LIMIT, ply.cp / 100))
 }
 
+const DESKS = [0, 1] // of kibitzers
 const FAR = 100 // pawns: as far as a mate stands on the logarithmic scale
 const share = (ply) => { const told = chances(ply); return told && told.white + told.draw / 2 }
 const pawns = (ply) => (ply.mate === null || ply.mate === undefined ? (ply.cp ?? null) === null ? null : ply.cp / 100 : ply.eval?.startsWith("-") ? -FAR : FAR)
@@ -41,23 +42,60 @@ const KINDS = [
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
+const DASHES = [[6, 3], [2, 3]] // pixels: no colour alone tells the lines apart
+const LIBRARY = `${document.documentElement.dataset.static ?? ""}vendor/uplot/uPlot.iife.min.js`
+const NEAR = "400px" // a graph is about to be in sight
+
+/** Load what draws, a third of all script. */
+async function library() {
+  for (;;) {
+    const script = h("script", { src: LIBRARY })
+    const there = await new Promise((resolve) => {
+      script.onload = () => resolve(true)
+      script.onerror = () => resolve(false)
+      document.head.append(script)
+    })
+    if (there) return window.uPlot
+    script.remove()
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+    await file(LIBRARY) // until the server is back, or has another version
+  }
+}
+
 export class Graphs {
   constructor(element, chosen) {
     this.element = element
     this.chosen = chosen
     this.plots = []
     this.plies = []
+    this.kibitzed = []
     this.cursor = null
+    this.uPlot = null // the library, once a graph has been in sight and it is here
+    const sight = new IntersectionObserver(async (seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return
+      sight.disconnect()
+      this.uPlot = await library()
+      this.#draw()
+      if (this.cursor !== null) this.show(this.plies, this.cursor, this.kibitzed)
+    }, { rootMargin: NEAR })
+    sight.observe(element)
     new ResizeObserver(() => this.#resize()).observe(element)
   }
 
   /** Draw everything again: another game, other colours. */
   build() {
     if (!this.chooser) this.#choice()
-    this.plots.forEach(({ plot }) => plot.destroy())
+    this.plots.forEach(({ plot }) => plot?.destroy())
     this.plots = KINDS.map((kind) => this.#make(kind))
     this.element.replaceChildren(this.plots[0].box, this.chooser, ...this.plots.slice(1).map(({ box }) => box))
-    this.plots.forEach((one) => { one.plot = this.#plot(one) })
+    this.#draw()
+  }
+
+  #draw() {
+    for (const one of this.plots) {
+      one.holder.style.minHeight = `${height()}px` // so that nothing moves when the lines come
+      if (this.uPlot) one.plot = this.#plot(one)
+    }
   }
 
   /** Where there is no room for all, the graph under the evals is chosen. */
@@ -74,7 +112,7 @@ export class Graphs {
 
   #make(kind) {
     const holder = h("div", { role: "img" })
-    const title = h("h3", {}, t(`graph.${kind.id}`), h("span", { class: "white" }, `● ${t("white")}`), h("span", { class: "black" }, `● ${t("black")}`), h("span", { class: "value", "aria-hidden": "true" }))
+    const title = h("h3", {}, t(`graph.${kind.id}`), h("span", { class: "white" }, `● ${t("white")}`), h("span", { class: "black" }, `● ${t("black")}`), kind.id === "eval" ? DESKS.map((desk) => h("span", { class: `kibitzer${desk}`, "data-desk": desk })) : null, h("span", { class: "value", "aria-hidden": "true" }))
     return { kind, holder, box: h("div", { class: "graph", "data-graph": kind.id }, h("div", { class: "graph-head" }, title, kind.id === "eval" ? this.#scales() : null), holder) }
   }
 
@@ -84,7 +122,7 @@ export class Graphs {
       scale = this.scaler.value
       kept.set("farm-scale", scale)
       this.build()
-      this.show(this.plies, this.cursor)
+      this.show(this.plies, this.cursor, this.kibitzed)
       this.scaler.focus()
     } }, Object.keys(SCALES).map((name) => h("option", { value: name, selected: name === scale }, t(`graph.scale.${name}`))))
     return this.scaler
@@ -93,14 +131,14 @@ export class Graphs {
   #plot({ kind, holder }) {
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } }
     const line = (name) => ({ stroke: colour(name), width: 1.6, points: { show: false }, spanGaps: true })
-    return new uPlot({
+    return new this.uPlot({
       width: Math.max(220, holder.clientWidth), height: height(),
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, low, high) => [Math.floor(low), Math.max(Math.ceil(high), Math.floor(low) + 10)] }, ...(kind.id === "eval" ? { y: { range: (_, low, high) => SCALES[scale].range(low, high) } } : {}) },
       axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 46, space: 22, values: (_, all) => all.map(kind.tick ?? kind.text), ...(kind.id === "depth" ? { incrs: WHOLE } : {}) }],
-      series: [{}, line("--white-side"), line("--black-side")],
+      series: [{}, line("--white-side"), line("--black-side"), ...(kind.id === "eval" ? DESKS.map((desk) => ({ ...line(`--kibitzer${desk}`), width: 1.2, dash: DASHES[desk] })) : [])],
       hooks: { draw: [(plot) => this.#mark(plot)], setCursor: [(plot) => this.#tell(kind, plot, holder)], ready: [(plot) => plot.over.addEventListener("click", () => this.#click(plot))] },
-    }, [[], [], []], holder)
+    }, kind.id === "eval" ? [[], [], [], ...DESKS.map(() => [])] : [[], [], []], holder)
   }
 
   /** Write the values under the pointer beside the title: those of the move, as both sides told them. */
@@ -109,7 +147,10 @@ export class Graphs {
     if (!said) return
     const near = (values) => idx === null || idx === undefined ? null : values[idx] ?? values[idx - 1] ?? null
     const text = (value) => (value === null ? "–" : kind.text(value))
-    said.textContent = idx === null || idx === undefined ? "" : `${Math.ceil(data[0][idx])}.  ${text(near(data[1]))} / ${text(near(data[2]))}`
+    if (idx === null || idx === undefined) { said.textContent = ""; return }
+    const told = data.slice(1).map(near)
+    const shown = told.filter((value, at) => at < 2 || value !== null) // most games have no kibitzer
+    said.textContent = `${Math.ceil(data[0][idx])}.  ${shown.map(text).join(" / ")}`
   }
 
   #click(plot) {
@@ -131,20 +172,35 @@ export class Graphs {
     ctx.restore()
   }
 
-  /** Show the plies of a game, with a mark at the one that is looked at. */
-  show(plies, cursor) {
+  /** Show the plies of a game, with a mark at the one that is looked at, and what kibitzers thought of its positions. */
+  show(plies, cursor, kibitzed) {
     if (!this.plots.length) this.build()
     this.cursor = cursor
     this.plies = plies
+    this.kibitzed = kibitzed ?? []
     const engine = plies.filter((ply) => !ply.book)
     const x = engine.map((ply) => ply.n / 2)
     for (const { kind, plot, holder } of this.plots) {
       const of = (side) => engine.map((ply) => (ply.side === side ? (kind.value(ply) ?? null) : null))
-      plot.setData([x, of("white"), of("black")])
+      plot?.setData(kind.id === "eval" ? this.#evals(engine) : [x, of("white"), of("black")])
       const last = (side) => engine.findLast((ply) => ply.side === side)
       const told = (side) => { const ply = last(side); const v = ply && kind.value(ply); return v === null || v === undefined ? t("graph.nothing") : kind.text(v) }
       holder.setAttribute("aria-label", t("graph.last", { title: t(`graph.${kind.id}`), white: told("white"), black: told("black") }))
     }
+  }
+
+  /** The evals of both engines and of all kibitzers, by moves: a kibitzer may speak of plies of the book, too. */
+  #evals(engine) {
+    const own = { white: new Map(), black: new Map() }
+    for (const ply of engine) own[ply.side].set(ply.n, SCALES[scale].value(ply) ?? null)
+    const watched = DESKS.map((desk) => new Map(this.kibitzed.filter((one) => one.desk === desk).map((one) => [one.ply, SCALES[scale].value(one)])))
+    for (const name of this.element.querySelectorAll("[data-desk]")) {
+      const last = this.kibitzed.findLast((one) => String(one.desk) === name.dataset.desk)
+      name.textContent = last ? `● ${last.engine}` : ""
+    }
+    const lines = [own.white, own.black, ...watched]
+    const plies = [...new Set(lines.flatMap((values) => [...values.keys()]))].sort((one, other) => one - other)
+    return [plies.map((n) => n / 2), ...lines.map((values) => plies.map((n) => values.get(n) ?? null))]
   }
 
   #resize() {

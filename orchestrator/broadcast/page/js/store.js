@@ -34,7 +34,7 @@ const changes = {
     const tables = { number: state.tables.number + 1, events: null } // whatever happened meanwhile
     return caughtUp({ ...state, seasons: seasons ?? [], season: season ?? null, viewers: viewers ?? state.viewers, tests: tests ?? 0, tables }, game ?? null)
   },
-  game(state, data) { return isOfSeason(state, data) ? caughtUp(state, data.game ? data : null) : state },
+  game(state, data) { return isOfSeason(state, data) ? caughtUp(state, data.game ? remembered(state, data) : null) : state },
   ply(state, { ply, clock, opening, ...data }) {
     if (!isOfLive(state, data)) return state
     const { live } = state
@@ -52,7 +52,11 @@ const changes = {
     const next = isOfLive(state, data) && data.ply === state.live.plies.length + 1
     return next ? { ...state, live: { ...state.live, search: data } } : state
   },
-  kibitz(state, data) { return isOfLive(state, data) ? { ...state, live: { ...state.live, kibitzers: data.kibitzers } } : state },
+  kibitz(state, data) {
+    if (!isOfLive(state, data)) return state
+    const { kibitzers } = data
+    return { ...state, live: { ...state.live, kibitzers, kibitzed: kibitzers.reduce(withEval, state.live.kibitzed ?? []) } }
+  },
   result(state, data) {
     if (!isOfLive(state, data)) return state
     const { result, details, adjudicated } = data
@@ -99,6 +103,17 @@ export function apply(state, kind, data) {
 
 const isOfSeason = (state, data) => state.season !== null && data.season === state.season.season
 const isOfLive = (state, data) => isOfSeason(state, data) && state.live !== null && state.live.game === data.game
+
+/** The evals of kibitzers with another one; of a position the last word counts. */
+function withEval(evals, { desk, engine, ply, eval: told, cp, mate, wdl }) {
+  const others = evals.at(-1)?.ply < ply ? evals : evals.filter((one) => one.desk !== desk || one.ply !== ply)
+  return [...others, { desk, engine, ply, eval: told, cp, mate, wdl }]
+}
+
+/** A finished game with what kibitzers thought of it while it was played: no record has it. */
+function remembered({ live }, game) {
+  return live?.game === game.game && live.kibitzed && !game.kibitzed ? { ...game, kibitzed: live.kibitzed } : game
+}
 
 /** Show another live game. Who asked for it by its address before the stream told of it follows it now. */
 function caughtUp(state, live) {

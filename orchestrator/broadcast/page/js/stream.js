@@ -1,6 +1,7 @@
 // The stream of what happens: one connection a browser, whose tabs tell each other.
 
-import { AGAIN_MS, note, ROOT } from "./feed.js"
+import { note, ROOT } from "./feed.js"
+import { AGAIN_MS } from "./version.js"
 
 const SILENT_MS = 35000 // a link is lost when nothing comes for so long: the server speaks every 15 s
 const LOOK_MS = 5000

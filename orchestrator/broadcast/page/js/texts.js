@@ -3,9 +3,9 @@
 // for each plural of its language, chosen by {count}.
 
 import { kept } from "./kept.js"
+import { file } from "./version.js"
 
 const KEPT = "farm-language"
-const AGAIN_MS = 3000 // a server that is away is asked again so soon
 
 /** The languages of the page, by their own names. */
 export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español" }
@@ -111,7 +111,7 @@ export function translate(root) {
 export async function load() {
   const { documentElement: root } = document
   const language = pick([new URLSearchParams(location.search).get("lang"), kept.get(KEPT), ...navigator.languages])
-  use(language, await fetched(`${root.dataset.static ?? ""}texts/${language}.json`), navigator.languages)
+  use(language, await (await file(`${root.dataset.static ?? ""}texts/${language}.json`)).json(), navigator.languages)
   root.lang = language
   translate(document)
   return language
@@ -125,14 +125,4 @@ export function choose(language) {
   if (kept.get(KEPT) !== language) address.searchParams.set("lang", language) // a browser that keeps nothing
   if (address.href === location.href) location.reload()
   else location.replace(address)
-}
-
-async function fetched(place) {
-  for (;;) {
-    try {
-      const answer = await fetch(place)
-      if (answer.ok) return await answer.json()
-    } catch { /* the server is away for a moment */ }
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
-  }
 }
