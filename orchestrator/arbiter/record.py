@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias, get_args
 
@@ -30,6 +30,7 @@ Notation: TypeAlias = Literal["san", "uci"]
 COMMENTS: tuple[str, ...] = get_args(Comments)
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_NO_LINES: Mapping[int, Sequence[str]] = {}
 _BRACES = str.maketrans("{}", "()")
 
 
@@ -41,12 +42,14 @@ def pgn(
     fields: AbstractSet[str] = frozenset(),
     notation: Notation = "san",
     sans: Sequence[str] = (),
+    lines: Mapping[int, Sequence[str]] = _NO_LINES,
 ) -> str:
     """Write a finished game as PGN; a minimal one has no comments.
 
     ``sans`` are the engines' plies in SAN where they are known, from the board that the game was
     played on: they are taken as legal then. Moves in UCI notation are fastchess' own dialect of
-    PGN. ``fields`` are those that it writes when it is asked for them (``nodes`` …). Raise
+    PGN. ``fields`` are those that it writes when it is asked for them (``nodes`` …), ``lines``
+    those of engines by their ply, which stand in its comment as ``line="…"``. Raise
     ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be played; neither
     comes from a referee.
     """
@@ -54,9 +57,9 @@ def pgn(
     if minimal:
         movetext = _wrap(_bare_movetext(record, notation, sans))
     elif comments == "tcec":
-        movetext = _wrap(_movetext(record, notation, sans))
+        movetext = _wrap(_movetext(record, notation, sans, lines))
     else:
-        movetext = _lines(_peer_movetext(record, comments, fields, notation, sans))
+        movetext = _lines(_peer_movetext(record, comments, fields, (notation, sans), lines))
     return "\n".join([*tag_lines, "", *movetext, "", ""])
 
 
@@ -121,14 +124,18 @@ def _bare_movetext(
 
 
 def _movetext(
-    record: contract.GameRecord, notation: Notation, sans: Sequence[str]
+    record: contract.GameRecord,
+    notation: Notation,
+    sans: Sequence[str],
+    lines: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     yield f"{{{_options(record)}}}"
     moves = list(_moves(record, notation, sans))
     closing = verdict.sentence(record.outcome)
     if not moves:
         yield f"{{{_comment(closing)}}}"
-    for position, (move, comment) in enumerate(moves, start=1):
+    for position, (move, told) in enumerate(moves, start=1):
+        comment = " ".join([told, *_quoted(lines.get(position, ()))])
         last = f"{comment} {closing}" if position == len(moves) else comment
         yield f"{move} {{{_comment(last)}}}"
     yield record.outcome.result
@@ -138,13 +145,13 @@ def _peer_movetext(
     record: contract.GameRecord,
     comments: Comments,
     fields: AbstractSet[str],
-    notation: Notation,
-    sans: Sequence[str],
+    written: tuple[Notation, Sequence[str]],
+    lines: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
     closing = verdict.sentence(record.outcome)
     plies = {ply.ply: ply for ply in record.plies}
-    moves = [move for move, _ in _moves(record, notation, sans, commented=False)]
+    moves = [move for move, _ in _moves(record, *written, commented=False)]
     if not moves:
         yield f"{{{_comment(closing)}}}"
     for position, move in enumerate(moves, start=1):
@@ -155,9 +162,14 @@ def _peer_movetext(
             comment = pgn_comments.cutechess(ply)
         else:
             comment = pgn_comments.fastchess(ply, fields)
+        comment = ", ".join([comment, *_quoted(lines.get(position, ()))])
         last = f"{comment}, {closing}" if position == len(moves) else comment
         yield f"{move} {{{_comment(last)}}}"
     yield record.outcome.result
+
+
+def _quoted(lines: Sequence[str]) -> list[str]:
+    return [f'line="{line}"' for line in lines]
 
 
 def _moves(

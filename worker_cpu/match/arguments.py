@@ -54,6 +54,9 @@ class Settings:
     fields: frozenset[str] = frozenset()
     notation: Literal["san", "uci"] = "san"
     append: bool = True
+    match_lines: tuple[str, ...] = ()
+    check_mate_pvs: bool = False
+    test_env: bool = False
     epd: pathlib.Path | None = None
     log: pathlib.Path | None = None
     journal: pathlib.Path = pathlib.Path("farm-match.jsonl")
@@ -84,8 +87,8 @@ class Settings:
     @property
     def listens(self) -> bool:
         """Say whether anybody wants to read what engines say."""
-        wanted = self.log is not None or self.live is not None
-        return wanted or any(engine.stderr for engine in self.engines)
+        wanted = self.log is not None or self.live is not None or self.check_mate_pvs
+        return wanted or bool(self.match_lines) or any(engine.stderr for engine in self.engines)
 
 
 def read(arguments: Sequence[str]) -> Settings:

@@ -38,6 +38,8 @@ class Orders:
             "white": white.spec,
             "black": black.spec,
         }
+        # The referee writes the PGN, unless engines' lines are to stand in it: it keeps none.
+        copies = bool(settings.match_lines) and settings.pgn is not None
         same = (white.control, white.margin_ms) == (black.control, black.margin_ms)
         return contract.GameOrder(
             season="match",
@@ -58,8 +60,8 @@ class Orders:
             variant=settings.variant,
             adjudication=settings.adjudication,
             journaled=False,  # a match keeps games, not plies: no clock waits for it
-            recorded=False,
-            pgn=None if settings.pgn is None else _style(settings),
+            recorded=copies,
+            pgn=None if settings.pgn is None or copies else _style(settings),
             traffic=settings.listens,
             seats={} if self._elsewhere is None else self._elsewhere.seats(game, sides),
             shown=settings.live is not None,

@@ -102,9 +102,9 @@ class Fastchess(_Peer):
         if reason:
             self.say(f"The match ended early: {reason}")
 
-    def _note(self, note: str | referee_result.Unmet) -> None:
+    def _note(self, note: str | referee_result.Unmet | referee_result.Warned) -> None:
         """Tell of an option as fastchess does: both test farms stop a task by this line."""
-        if isinstance(note, str):
+        if isinstance(note, str | referee_result.Warned):
             super()._note(note)
         elif note.remark == options.MISSING:
             self._print(f"Warning; {note.engine} doesn't have option {note.option}")

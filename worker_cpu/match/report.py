@@ -37,7 +37,7 @@ class Report:
         self._running: set[int] = set()
         self._before, self._since = 0, time.monotonic()
         self._live = self._out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self.unmet = False  # an engine did not take an option
+        self.unmet = False  # an engine did not take an option, or was warned of
 
     def say(self, text: str) -> None:
         """Print a line at once; on a terminal how far the match is stands below the last one."""
@@ -84,22 +84,22 @@ class Report:
         if due(played, self._settings.rating_interval):
             self._ratings()
 
-    def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
+    def notes(self, notes: Iterable[str | referee_result.Unmet | referee_result.Warned]) -> None:
         """Tell each of these sentences once in a match."""
         for note in notes:
-            self.unmet |= isinstance(note, referee_result.Unmet)
+            self.unmet |= not isinstance(note, str)
             if str(note) not in self._noted:
                 self._noted.add(str(note))
                 self._note(note)
 
     @property
     def faultless(self) -> bool:
-        """Say whether no engine lost by a fault or refused an option."""
+        """Say whether no engine lost by a fault, refused an option, or was warned of."""
         faults = (self._table.faults(engine) for engine in range(len(self._table.names)))
         return not self.unmet and not any(count for kinds in faults for count in kinds.values())
 
-    def _note(self, note: str | referee_result.Unmet) -> None:
-        self.say(f"Note: {note}")
+    def _note(self, note: str | referee_result.Unmet | referee_result.Warned) -> None:
+        self.say(str(note) if isinstance(note, referee_result.Warned) else f"Note: {note}")
 
     def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
         """Tell that a game ended without a verdict and is played again."""

@@ -82,7 +82,7 @@ class Teller(Protocol):
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result."""
 
-    def notes(self, notes: Iterable[str | referee_result.Unmet]) -> None:
+    def notes(self, notes: Iterable[str | referee_result.Unmet | referee_result.Warned]) -> None:
         """Tell each of these once in a match."""
 
     def interrupted(self, slot: schedule.Slot, cause: str, evidence: str) -> None:
@@ -257,6 +257,8 @@ class Runner:
             self._again(self._vacate(lane), end)
             return
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
+        if self._traffic is not None:
+            end = self._traffic.written(slot, end)
         result = journal.result_of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()

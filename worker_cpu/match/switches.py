@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -25,9 +26,7 @@ IDLE = {
     "recover": "",  # it is always so: a crash costs a game, never the match
     "autosaveinterval": "every finished game is saved at once",
     "bookmode": "",
-    "testEnv": "the lines of the output are the same with it",
     "show-latency": "not printed: times are measured around the engine's own moment of thought",
-    "check-mate-pvs": "lines that claim a mate are not checked",
     "resultformat": "the table at the end has every field, and --json every number",
     "randomseed": "without -srand the seed is drawn for each match, and printed",
 }
@@ -55,6 +54,7 @@ TOURNAMENTS = {
 }
 VARIANTS = ("standard", "fischerandom")
 TB_MODES = ("BOTH", "DRAW", "WIN_LOSS")
+FLAGS = {"-testEnv": "test_env"}
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LAST_PORT = 65_535
 Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
@@ -267,12 +267,11 @@ def _repeat(draft: Draft, where: str, group: list[str]) -> None:
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     """Read ``FILE [min] [fi]`` and ``file=FILE [min=true] [comments=STYLE] [nodes=true …]``."""
     bare = {"min": "min=true", "fi": "fi=true"}
+    patterns = [word.partition("=")[2] for word in group if word.startswith("match_line=")]
+    for pattern in patterns:
+        _check_pattern(f"{where} match_line", pattern)
+    draft.match["match_lines"] = tuple(patterns)
     switches = [bare.get(word, word) for word in group if not word.startswith("match_line=")]
-    if len(switches) < len(group):
-        draft.remarks.append(
-            f"{where} match_line=: engines' lines are not copied into the PGN;"
-            " -log file=NAME keeps all they say"
-        )
     if switches and "=" not in switches[0]:
         switches[0] = f"file={switches[0]}"
     fields = ("nodes", "seldepth", "nps", "hashfull", "tbhits", "pv", "timeleft", "latency")
@@ -292,9 +291,19 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
         draft.match["comments"] = cli_values.choice(
             f"{where} comments", values["comments"], record.COMMENTS
         )
+    if "latency" in values:
+        draft.remarks.append(f"{where} latency=: {IDLE['show-latency']}")
     draft.match["fields"] = frozenset(
         name for name in fields if cli_values.truth(f"{where} {name}", values.get(name, "false"))
     )
+
+
+def _check_pattern(where: str, text: str) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        allowed = "a regular expression as Python reads it"
+        raise cli_values.refuse(where, f"{text!r} ({error})", allowed) from None
 
 
 def _epdout(draft: Draft, where: str, group: list[str]) -> None:
@@ -454,7 +463,7 @@ def _turn(draft: Draft, where: str, group: list[str]) -> None:
 
 def _flag(draft: Draft, where: str, group: list[str]) -> None:
     cli_values.none(where, group)
-    draft.match[where.removeprefix("-").replace("-", "_")] = True
+    draft.match[FLAGS.get(where, where.removeprefix("-").replace("-", "_"))] = True
 
 
 READERS: Mapping[str, Reader] = {
@@ -494,6 +503,8 @@ READERS: Mapping[str, Reader] = {
     "live": _live,
     "resume": _flag,
     "strict": _flag,
+    "check-mate-pvs": _flag,
+    "testEnv": _flag,
     "force-concurrency": _flag,
     "ratinginterval": _count("rating_interval", 0),
     "outcomeinterval": _count("outcome_interval", 0),

@@ -30,6 +30,16 @@ class Unmet:
 
 
 @dataclasses.dataclass(frozen=True)
+class Warned:
+    """What an engine said that cannot be right; it costs no game."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
 class Ended:
     """How a game ended, after how many plies; ``record`` makes its record, if one is wanted.
 
@@ -45,7 +55,7 @@ class Ended:
     record: Callable[[], contract.GameRecord] | None = None
     pgn: str = ""
     unmet: tuple[Unmet, ...] = ()
-    remarks: tuple[str, ...] = ()  # what the referee has to say of the game beside its end
+    remarks: tuple[str | Warned, ...] = ()  # what there is to say of the game beside its end
 
 
 def game_record(

@@ -114,7 +114,7 @@ class Player:
         """Tell a result."""
         self.say(f"{self._name(slot)}: {result.result}, {result.sentence}")
 
-    def notes(self, notes: Iterable[str | result.Unmet]) -> None:
+    def notes(self, notes: Iterable[str | result.Unmet | result.Warned]) -> None:
         """Tell each of these sentences once."""
         for note in map(str, notes):
             if note not in self._noted:
