@@ -49,7 +49,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "engine": Family(
         "Show, import, add, update and test engines; take them out of events.\n\n"
         "Example: farm engine list",
-        _same("withdraw flags dismiss disqualify"),
+        _same("build withdraw flags dismiss disqualify"),
         base="engine",
     ),
     "host": Family(
@@ -66,7 +66,12 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "match": Family(
         "Play matches here, or in a farm's lanes; make books, rate games.\n\n"
         "Example: farm match stockfish ethereal-chess",
-        {"play": "match", **_same("test book rate")},
+        {
+            "play": "match",
+            "test": "test",
+            "show": "show-test",
+            **_same("book rate import-openbench import-fishtest"),
+        },
         usual="play",
     ),
 }

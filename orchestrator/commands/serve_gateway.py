@@ -7,6 +7,7 @@ import click
 from orchestrator.broadcast.web import connection_limits, server
 from orchestrator.commands import common, serve_web, services
 from orchestrator.common import logs
+from orchestrator.engines import sources
 from orchestrator.gateway import app, desk
 from orchestrator.ledger import batches, worker_tokens
 
@@ -46,9 +47,9 @@ def serve_gateway(host: str, port: int, lease_seconds: float, proxies: tuple[str
     with common.open_ledger() as ledger, listening:
         tokens = worker_tokens.RedisTokens(ledger.server)
         ledger_batches = batches.RedisBatches(ledger.server)
-        made = app.Gateway(
-            desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000)), tokens
-        ).app()
+        dealer = desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000))
+        store = sources.Store(common.data_directory() / "sources")
+        made = app.Gateway(dealer, tokens, store).app()
         doors = connection_limits.Doors(proxies or connection_limits.LOOPBACK)
         serving = server.make(made, host, port, doors)
         click.echo(f"farm: workers come to {serve_web.url(listening)}", err=True)

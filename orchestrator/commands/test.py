@@ -20,8 +20,8 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, rosters, test_games
-from orchestrator.common import bounds, errors
+from orchestrator.commands import common, rosters, source_builds, test_games
+from orchestrator.common import bounds, errors, output
 from orchestrator.ledger import batches, lane_store, store
 from orchestrator.rating import elo, sprt
 from orchestrator.season.file import roster
@@ -47,6 +47,7 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 @click.argument("engine", required=False)
 @click.argument("words", nargs=-1)
 @click.option("--against", multiple=True, help="An opponent's id; several make a gauntlet.")
+@source_builds.options
 @click.option("--self-check", is_flag=True, help="Against itself; any fault is an error.")
 @click.option("--sprt", "tested", is_flag=True, help="Stop by elo0= elo1= [alpha= beta= model=].")
 @click.option(
@@ -88,6 +89,8 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
 
     Two games make a pair: one opening, colours swapped. --sprt stops when the pentanomial
     test has decided; bounds are in normalized Elo unless model=logistic.
+
+    With --build a recipe's revisions are tested: ENGINE and --against are git's names of them.
 
     Example: farm test dev --against base --file engines.toml --tc 8+0.08 --sprt elo0=0 elo1=5
     """
@@ -140,12 +143,10 @@ def _match(
 
 def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_orders.Spec:
     control = test_games.control(told["control"])
-    file = told["file"]
-    engines = _pinned(file, names) if told["remote"] else _engines(told["season"], file)
-    missing = [engine_name for engine_name in names if engine_name not in engines]
-    if missing:
-        raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
-    specs = [orders.engine_in(engines[engine_name], "") for engine_name in names]
+    if told["build"] is not None:
+        specs, builds, nps = source_builds.built(names, told)
+    else:
+        specs, builds, nps = source_builds.with_options(_listed(names, told), told), (), 0
     elsewhere = next((spec for spec in specs if spec.box), None)
     if elsewhere is not None:
         raise errors.UsageError(
@@ -159,7 +160,8 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
         id=name,
         engines=tuple(specs),
         remote=told["remote"],
-        reference_nps=told["scale_nps"],
+        builds=builds,
+        reference_nps=told["scale_nps"] or nps,
         time_control=control,
         games=told["games"] or (CHECK_GAMES if told["self_check"] else 1000),
         openings=_openings(told["book"], told["plies"], told["variant"]),
@@ -167,6 +169,16 @@ def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_or
         variant=told["variant"],
         adjudication=test_games.adjudication(told, remote=told["remote"]),
     )
+
+
+def _listed(names: Sequence[str], told: dict[str, Any]) -> list[contract.EngineSpec]:
+    """Return the engines of these names, of a roster file or a season."""
+    file = told["file"]
+    engines = _pinned(file, names) if told["remote"] else _engines(told["season"], file)
+    missing = [one for one in names if one not in engines]
+    if missing:
+        raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
+    return [orders.engine_in(engines[one], "") for one in names]
 
 
 def _engines(season: str | None, file: str | None) -> dict[str, contract.EngineSpec]:
@@ -243,15 +255,18 @@ def _run(
     quiet: bool,
 ) -> tuple[sprt_match.Standing, bool]:
     """Keep the match until it is over or stopped; return its standing and whether it was."""
-    reported_at, shown = 0.0, -1
+    reported_at, shown, unbuilt = 0.0, -1, 0
     ring, remote = doorbell.at(common.redis_url()), batches.RedisBatches(ledger.server)
     try:
         keeper.open(common.author(ledger, "farm test"))
         _announce(ledger, keeper, spec, quiet=quiet)
         for standing in _standings(keeper, remote, ring, spec.id):
+            for failure in standing.failed_builds[unbuilt:]:
+                click.echo(output.plain(f"{failure} (farm match show {spec.id})"), err=True)
+            unbuilt = len(standing.failed_builds)
             due = time.monotonic() - reported_at > TELL_SECONDS and standing.games != shown
             if not quiet and (due or standing.over):
-                click.echo(_line(standing, terms))
+                click.echo(line(standing, terms.test))
                 reported_at, shown = time.monotonic(), standing.games
             if standing.over:
                 break
@@ -353,7 +368,8 @@ def _lacking(keeper: sprt_match.Keeper, ledger: store.RedisLedger) -> str:
     )
 
 
-def _line(standing: sprt_match.Standing, terms: sprt_match.Terms) -> str:
+def line(standing: sprt_match.Standing, test: sprt.Test | None) -> str:
+    """Return where a match stands, in a line."""
     counts = standing.counts
     estimate = elo.logistic(counts)
     parts = [
@@ -362,9 +378,9 @@ def _line(standing: sprt_match.Standing, terms: sprt_match.Terms) -> str:
         f"pairs {' '.join(map(str, counts.pairs))}",
         f"Elo {estimate.elo:+.1f} ± {estimate.error:.1f}",
     ]
-    if terms.test is not None and standing.llr is not None:
-        bounds = f"[{terms.test.lower:.2f}, {terms.test.upper:.2f}]"
-        parts.append(f"LLR {standing.llr:+.2f} {bounds} {terms.test.model}")
+    if test is not None and standing.llr is not None:
+        bounds = f"[{test.lower:.2f}, {test.upper:.2f}]"
+        parts.append(f"LLR {standing.llr:+.2f} {bounds} {test.model}")
     if standing.lost or standing.set_aside:
         parts.append(f"lost {standing.lost}, set aside {standing.set_aside}")
     return "  ".join(parts)

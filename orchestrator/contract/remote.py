@@ -6,6 +6,7 @@ by the worker before its first try, so that a claim whose answer was lost may be
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Annotated
@@ -22,8 +23,80 @@ Name = Annotated[str, pydantic.Field(pattern=f"^{NAME.pattern}$")]
 Digest = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+# Of a program, as `make` is found in PATH; of a file below a source tree.
+Tool = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+
+
+def _inside(path: str) -> str:
+    """Return a path below a tree; raise ``ValueError`` for any other."""
+    parts = path.split("/")
+    if len(path) > 200 or not path.isprintable() or {"", ".", "..", "~"} & set(parts):
+        raise ValueError("is no path below the source tree, such as src/engine")
+    return path
+
+
+Inside = Annotated[str, pydantic.AfterValidator(_inside)]
+Line = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]{1,2000}$")]
+LOG_BYTES = 8_192  # of a build's log: what is told of it, and kept
+
+
+class SourceBuild(codec.Message):
+    """An engine as its source: a revision, the recipe that builds it, and its bench.
+
+    ``archive`` is the SHA-256 of the source as a gzipped tar, ``files`` are others that are put
+    into its tree (a network). ``make`` is run in the tree by a shell in a sandbox without a
+    network and leaves ``program``; ``bench`` are the nodes that its fixed search must have.
+    A private engine has ``binaries`` instead, by class of processor (``engines.builds``).
+    """
+
+    name: str = pydantic.Field(max_length=200)
+    commit: str = pydantic.Field(pattern=r"^[0-9a-f]{0,64}$")
+    archive: str = pydantic.Field(pattern=r"^([0-9a-f]{64})?$")
+    files: Mapping[Inside, Digest] = {}
+    binaries: Mapping[str, Digest] = {}
+    make: str = pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]{0,2000}$")
+    program: Inside
+    toolchain: tuple[Tool, ...] = pydantic.Field(default=(), max_length=20)
+    seconds: int = pydantic.Field(default=600, ge=1, le=7_200)
+    memory_mb: int = pydantic.Field(default=2_048, ge=16, le=1 << 20)
+    bench_arguments: tuple[Line, ...] = pydantic.Field(default=("bench",), max_length=20)
+    bench: int = pydantic.Field(ge=0, le=1 << 62)
+
+    @property
+    def id(self) -> str:
+        """Return what the build is known by: the SHA-256 of all that it depends on."""
+        facts = self.model_dump(mode="json", exclude={"name", "commit"})
+        return hashlib.sha256(codec.dumps(facts).encode()).hexdigest()
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Return the SHA-256 of all files that a build may begin with."""
+        every = (self.archive, *self.files.values(), *self.binaries.values())
+        return tuple(dict.fromkeys(filter(None, every)))
+
+
+class BuildTold(codec.Message):
+    """What became of a build on a worker: the SHA-256 of its program, or why there is none."""
+
+    schema_version: int = codec.SCHEMA
+    match: Name
+    build: Digest
+    host: Name
+    machine: str = pydantic.Field(pattern=r"^[\w.-]{1,40}$")  # x86_64, aarch64
+    compiler: str = pydantic.Field(default="", pattern=r"^[^\x00-\x1f\x7f]{0,120}$")
+    program: str = pydantic.Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    bench: int | None = pydantic.Field(default=None, ge=0, le=1 << 62)
+    seconds: float = pydantic.Field(ge=0, le=100_000)
+    why: str = pydantic.Field(default="", max_length=500)  # '' for a build that is as it should be
+    log: str = pydantic.Field(default="", max_length=LOG_BYTES)
+
+
 class BatchWanted(codec.Message):
-    """A claim: what the worker can play, by the SHA-256 of each engine's files that it has."""
+    """A claim: what the worker can play, by the SHA-256 of each engine's files that it has.
+
+    A program that it has built stands there as its ``SourceBuild.id``. ``builds`` says that it
+    builds engines from source, ``declined`` which of them it has tried in vain.
+    """
 
     schema_version: int = codec.SCHEMA
     batch: Name
@@ -32,12 +105,15 @@ class BatchWanted(codec.Message):
     cores: int = pydantic.Field(ge=1)  # of one game
     memory_mb: int = pydantic.Field(ge=0)  # of one game
     files: tuple[Digest, ...] = pydantic.Field(max_length=1_000)
+    builds: bool = False
+    declined: tuple[Digest, ...] = pydantic.Field(default=(), max_length=1_000)
 
 
 class BatchDealt(codec.Message):
     """The answer to a claim: games to play before the lease ends, or how long to wait.
 
-    ``orders`` is empty where there is nothing to play, and ``why`` says why.
+    ``orders`` is empty where there is nothing to play, and ``why`` says why. ``builds`` are
+    engines of ``match`` to build first.
     """
 
     schema_version: int = codec.SCHEMA
@@ -45,6 +121,7 @@ class BatchDealt(codec.Message):
     match: str = ""
     lease_ms: int = 0
     orders: tuple[game_orders.GameOrder, ...] = ()
+    builds: tuple[SourceBuild, ...] = ()
     wait_ms: int = 0
     why: str = ""
 

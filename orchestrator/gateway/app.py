@@ -11,6 +11,7 @@ import asyncio
 import collections
 import contextlib
 import ipaddress
+import pathlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
@@ -22,6 +23,7 @@ from starlette import applications, concurrency, requests, responses, routing
 from orchestrator import contract
 from orchestrator.common import allowance, errors, text
 from orchestrator.contract import remote
+from orchestrator.engines import sources
 from orchestrator.gateway import desk
 from orchestrator.ledger import worker_tokens
 
@@ -38,11 +40,16 @@ BYTES_AT_ONCE: Final = float(4 * BODY_BYTES)  # what a worker kept while the gat
 AT_WORK: Final = 8  # requests of one token that are answered at once: there are 40 threads
 ADDRESS_A_SECOND: Final = 20.0  # requests of one address: a university's workers may share it
 ADDRESS_AT_ONCE: Final = 200
+FILES_A_SECOND: Final = float(16 << 20)  # bytes of sources, of one token
+FILES_AT_ONCE: Final = float(1 << 30)
+BUILDS_A_SECOND: Final = 0.05  # builds told, of one token: each is in its match's journal for ever
+BUILDS_AT_ONCE: Final = 200
 WRONG_A_SECOND: Final = 0.1  # tokens that nobody was given, of one address
 WRONG_AT_ONCE: Final = 10
 KNOWN: Final = 10_000  # addresses and tokens remembered; beyond, the one unseen longest goes
 _SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
 BEARER: Final = "bearer "
+SAFE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 Message = TypeVar("Message", bound=contract.Message)
 Work: TypeAlias = Callable[[worker_tokens.WorkerToken, Any], Any]
@@ -86,12 +93,16 @@ class AnsweredError(Exception):
 class Gateway:
     """The endpoints."""
 
-    def __init__(self, dealer: desk.Desk, tokens: worker_tokens.RedisTokens) -> None:
-        self._desk, self._tokens = dealer, tokens
+    def __init__(
+        self, dealer: desk.Desk, tokens: worker_tokens.RedisTokens, store: sources.Store
+    ) -> None:
+        self._desk, self._tokens, self._store = dealer, tokens, store
         self._addresses = _Limits(ADDRESS_A_SECOND, ADDRESS_AT_ONCE)
         self._wrong = _Limits(WRONG_A_SECOND, WRONG_AT_ONCE)
         self._owners = _Limits(A_SECOND, AT_ONCE)
         self._sent = _Limits(BYTES_A_SECOND, BYTES_AT_ONCE)
+        self._fetched = _Limits(FILES_A_SECOND, FILES_AT_ONCE)
+        self._built = _Limits(BUILDS_A_SECOND, BUILDS_AT_ONCE)
         self._at_work: collections.Counter[str] = collections.Counter()
 
     def app(self) -> applications.Starlette:
@@ -101,12 +112,14 @@ class Gateway:
             "results": (remote.GamesTold, self._desk.hear),
             "renew": (remote.BatchNamed, self._desk.renew),
             "return": (remote.BatchNamed, self._give_back),
+            "built": (remote.BuildTold, self._hear_build),
         }
         routes = [
             routing.Route(f"/work/v1/{name}", self._endpoint(kind, work), methods=["POST"])
             for name, (kind, work) in verbs.items()
         ]
         routes.append(routing.Route("/work/v1/token", self._endpoint(None, self._told)))
+        routes.append(routing.Route("/work/v1/files/{digest}", self._file))
         routes.append(routing.Route("/healthz", _healthy))
         return applications.Starlette(routes=routes, lifespan=self._lifespan)
 
@@ -190,6 +203,36 @@ class Gateway:
             raise AnsweredError(429, "too many bytes with this token", 10)
         return body
 
+    async def _file(self, request: requests.Request) -> responses.Response:
+        """Serve a source, or a file of one, by its SHA-256."""
+        try:
+            token = await self._authenticated(request)
+            with self._share(token.id):
+                digest = request.path_params["digest"]
+                path = await concurrency.run_in_threadpool(self._wanted_file, token, digest)
+        except AnsweredError as refused:
+            return refused.answer
+        except errors.LedgerAwayError as error:
+            log.warning("redis.away", error=str(error))
+            return AnsweredError(503, "the ledger cannot be reached", REDIS_RETRY_SECONDS).answer
+        return responses.FileResponse(path, headers=SAFE, media_type="application/octet-stream")
+
+    def _wanted_file(self, token: worker_tokens.WorkerToken, digest: str) -> pathlib.Path:
+        """Return a file that a token's workers need; raise ``AnsweredError``."""
+        if not self._desk.serves(token, digest) or not self._store.path(digest).is_file():
+            raise AnsweredError(404, "no open match of this token needs such a file")
+        path = self._store.path(digest)
+        if not self._fetched.take(token.id, path.stat().st_size):
+            raise AnsweredError(429, "too many bytes of sources with this token", 30)
+        return path
+
+    def _hear_build(
+        self, token: worker_tokens.WorkerToken, told: remote.BuildTold
+    ) -> dict[str, bool]:
+        if not self._built.take(token.id):
+            raise AnsweredError(429, "too many builds told with this token", 60)
+        return self._desk.built(token, told)
+
     def _give_back(
         self, token: worker_tokens.WorkerToken, named: remote.BatchNamed
     ) -> dict[str, int]:
@@ -259,5 +302,4 @@ def _json(
     value: Any, status: int = 200, headers: dict[str, str] | None = None
 ) -> responses.Response:
     body = contract.dumps(value).encode(errors="replace")
-    safe = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return responses.Response(body, status, safe | (headers or {}), "application/json")
+    return responses.Response(body, status, SAFE | (headers or {}), "application/json")

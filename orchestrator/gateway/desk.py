@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -40,6 +40,7 @@ DIGITS: Final = 16  # of a SHA-256: enough to tell builds apart
 SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
+NO_BUILD: Final = "no open match of this token has such an engine to build"
 NOTHING: Final = "no open match has games for the engines that this worker has"
 
 
@@ -54,6 +55,12 @@ class _Match:
     run: str
     spec: orders.Spec
     files: frozenset[str]
+    builds: Mapping[str, remote.SourceBuild]  # by id: what workers build of them
+
+    @property
+    def served(self) -> frozenset[str]:
+        """Return the SHA-256 of the files that its workers may fetch."""
+        return frozenset(digest for build in self.builds.values() for digest in build.needed)
 
 
 class Desk:
@@ -73,7 +80,12 @@ class Desk:
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
     ) -> remote.BatchDealt:
         """Deal the next games that the worker can play."""
-        able = [match for match in self._able(wanted) if token.allows(match.spec.id)]
+        able, unbuilt = self._able(token, wanted)
+        if unbuilt is not None:
+            builds = tuple(
+                build for name, build in unbuilt.builds.items() if name not in wanted.files
+            )
+            return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
         if not able:
             return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
         worker = f"{token.name}/{wanted.host}"
@@ -157,6 +169,36 @@ class Desk:
         self._learn(token, batch, told.games)
         return remote.GamesHeard(recorded=tuple(recorded))
 
+    def built(self, token: worker_tokens.WorkerToken, told: remote.BuildTold) -> dict[str, bool]:
+        """Journal what became of a build; raise ``RefusedBatchError`` for one that nobody wants."""
+        match = self._allowed(token, told.match)
+        if match is None or told.build not in match.builds:
+            raise RefusedBatchError(NO_BUILD)
+        worker = f"{token.name}/{told.host}"
+        build = match.builds[told.build]
+        facts = {"worker": worker, "name": build.name, "commit": build.commit}
+        data = contract.dumps(
+            facts | told.model_dump(mode="json", exclude={"schema_version", "match", "host"})
+        )
+        reply = self._batches.record_build(told.match, match.run, worker, data)
+        if isinstance(reply, api.Fenced):
+            raise RefusedBatchError(OVER)
+        log.info("engine.built", worker=worker, match=told.match, why=told.why)
+        return {"recorded": True}
+
+    def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:
+        """Say whether a token's workers need a file for a match that they may play."""
+        known = (self._allowed(token, one.id) for one in self._batches.open_matches())
+        return any(match is not None and digest in match.served for match in known)
+
+    def _allowed(self, token: worker_tokens.WorkerToken, name: str) -> _Match | None:
+        """Return an open match that a token's workers may play."""
+        if not token.allows(name):
+            return None
+        run = next((one.run for one in self._batches.open_matches() if one.id == name), None)
+        match = None if run is None else self._match(name, run)
+        return match if match is not None and match.spec.remote else None
+
     def lapse(self) -> None:
         """End batches whose leases have run out."""
         if ended := self._batches.lapse():
@@ -190,19 +232,34 @@ class Desk:
 
     # -- matches -------------------------------------------------------------------------
 
-    def _able(self, wanted: remote.BatchWanted) -> list[_Match]:
-        """Return the open matches that a worker can play: it has their files, cores, memory."""
-        files = frozenset(wanted.files)
-        able = []
-        for open_match in self._batches.open_matches():
+    def _able(
+        self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
+    ) -> tuple[list[_Match], _Match | None]:
+        """Return the open matches that a worker can play: it has their files, cores, memory.
+
+        The second is one that it has to build engines for first, since none that it can play goes
+        before it.
+        """
+        files, declined = frozenset(wanted.files), frozenset(wanted.declined)
+        able, unbuilt = [], None
+        highest = -math.inf
+        for open_match in sorted(self._batches.open_matches(), key=lambda each: -each.priority):
             needs = open_match.needs
             fits = needs.threads <= wanted.cores and needs.memory_mb <= wanted.memory_mb
             if open_match.halls or needs.gpus or needs.one_node or needs.nps or not fits:
                 continue
-            match = self._match(open_match.id, open_match.run)
-            if match is not None and match.spec.remote and match.files <= files:
+            match = (
+                self._match(open_match.id, open_match.run) if token.allows(open_match.id) else None
+            )
+            if match is None or not match.spec.remote:
+                continue
+            missing = match.files - files
+            if not missing:
                 able.append(match)
-        return able
+                highest = max(highest, open_match.priority)
+            elif wanted.builds and missing <= match.builds.keys() and not missing & declined:
+                unbuilt = unbuilt or (match if open_match.priority >= highest else None)
+        return able, unbuilt
 
     def _speeds(
         self, token: worker_tokens.WorkerToken, host: str, able: list[_Match]
@@ -245,9 +302,10 @@ class Desk:
         text = self._batches.spec(name)
         if text is None:
             return None
-        spec = orders.Spec.decode(text)
+        spec = orders.Spec.decode(text).for_workers()
         files = frozenset(digest for engine in spec.engines for digest in engine.checksums.values())
-        match = _Match(run, spec, files)
+        builds = {build.id: build for build in spec.builds if build is not None}
+        match = _Match(run, spec, files, builds)
         with self._lock:
             if len(self._matches) >= SPECS:
                 self._matches.pop(next(iter(self._matches)))

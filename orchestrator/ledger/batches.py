@@ -74,6 +74,7 @@ class OpenMatch:
     run: str
     halls: tuple[str, ...]
     needs: lanes.Needs
+    priority: int = 0
 
 
 class RedisBatches:
@@ -170,6 +171,18 @@ class RedisBatches:
         raw = self.server.run("return_batch", names, batch, owner, token, int(refused))
         return int(raw[1]) if replies.word(raw) == "returned" else api.Fenced()
 
+    def record_build(
+        self, match: str, run: str, worker: str, data: str
+    ) -> api.Recorded | api.Fenced:
+        """Journal what became of a build on a worker; fenced where the match is over."""
+        names = [
+            self._keys.tests(),
+            self._keys.tests("last"),
+            self._keys.journal(lanes.journal(match)),
+        ]
+        words = (match, run, lanes.BUILD, data, contract.SCHEMA, worker)
+        return replies.given_up(self.server.run("record_build", names, *words))
+
     def lapse(self) -> int:
         """End the batches whose leases have run out; return how many there were."""
         names = [*self._leases(), *self._dealt()]
@@ -196,4 +209,4 @@ def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, int, tupl
 def _open_match(name: str, facts: dict[str, Any]) -> OpenMatch:
     needs = {field.name: facts[field.name] for field in dataclasses.fields(lanes.Needs)}
     halls = tuple(facts["halls"].split())
-    return OpenMatch(name, str(facts["run"]), halls, lanes.Needs(**needs))
+    return OpenMatch(name, str(facts["run"]), halls, lanes.Needs(**needs), facts["priority"])

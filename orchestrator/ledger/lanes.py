@@ -31,6 +31,7 @@ LEAD = 1_000  # games: results that may wait for the mirror; bounds what Redis k
 LAPSED_AT_ONCE = 100  # leases that have run out: Redis does nothing else while a claim ends them
 GAME, LOST, ASIDE = "test_game", "test_game_lost", "test_games_set_aside"  # kinds of entries
 OPENED = "test_opened"  # of the entry that each opening of a match begins with
+BUILD = "test_build"  # what became of an engine's build on a remote worker
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Literal
 import pydantic
 
 from orchestrator import contract
+from orchestrator.contract.remote import SourceBuild  # `remote` is a field's name here
 from orchestrator.testmatch import openings as testmatch_openings
 
 OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
@@ -38,6 +39,7 @@ class Spec(contract.Message):
     adjudication: contract.Adjudication = contract.Adjudication()
     reference_nps: int = pydantic.Field(default=0, ge=0)  # of ``base``; 0: clocks stay as they are
     remote: bool = False  # remote workers may play it, too: its engines' files are pinned
+    builds: tuple[SourceBuild | None, ...] = ()  # of ``engines``, for workers to build
 
     @property
     def opponents(self) -> int:
@@ -61,6 +63,15 @@ class Spec(contract.Message):
         if not nps or not self.reference_nps:
             return 1.0
         return min(SCALE[1], max(SCALE[0], self.reference_nps / nps))
+
+    def for_workers(self) -> Spec:
+        """Return the specification with engines that workers build pinned by what is built."""
+        builds = (*self.builds, *[None] * len(self.engines))
+        engines = [
+            engine if build is None else _built(engine, build)
+            for engine, build in zip(self.engines, builds, strict=False)
+        ]
+        return self.model_copy(update={"engines": tuple(engines)})
 
     @property
     def threads(self) -> int:
@@ -120,6 +131,12 @@ class Spec(contract.Message):
             testmatch_openings.draw(f"{self.seed}/{rounds}/{what}") for what in ("start", "step")
         )
         return self.openings[(start + at * _coprime(step, count)) % count]
+
+
+def _built(engine: contract.EngineSpec, build: SourceBuild) -> contract.EngineSpec:
+    """Return an engine whose program is pinned by its build: compilers differ."""
+    pinned = {"command": (build.program,), "checksums": {build.program: build.id}}
+    return engine.model_copy(update={**pinned, "directory": None})
 
 
 def _paced(engine: contract.EngineSpec, factor: float) -> contract.EngineSpec:

@@ -117,6 +117,7 @@ class Standing:
     set_aside: int
     lost: int
     faults: tuple[str, ...]
+    failed_builds: tuple[str, ...] = ()  # on workers; `farm match show` has their logs
 
     @property
     def over(self) -> bool:
@@ -141,6 +142,7 @@ class Standing:
             "set_aside": self.set_aside,
             "lost": self.lost,
             "faults": list(self.faults),
+            "failed_builds": list(self.failed_builds),
         }
 
 
@@ -167,6 +169,7 @@ class Keeper:
         self._losses: Counter[int] = Counter()
         self._why = ""
         self._faults: list[str] = []
+        self._failed_builds: dict[str, str] = {}  # by worker and engine: why
         self._mirror = mirror.Mirror(directory / "journal.jsonl")
         self._end = ""  # the mirror's last line
         self._by = api.FARM
@@ -334,6 +337,7 @@ class Keeper:
             set_aside=self._tally.set_aside,
             lost=self._losses.total(),
             faults=tuple(self._faults),
+            failed_builds=tuple(self._failed_builds.values()),
         )
 
     # -- the fold ----------------------------------------------------------------------
@@ -348,6 +352,9 @@ class Keeper:
         elif entry.kind == lanes.ASIDE:
             self._tally.aside(data["games"])
             self._unsorted = True
+        elif entry.kind == lanes.BUILD and data["why"]:
+            told = f"{data['worker']}: {data['name']} was not built: {data['why']}"
+            self._failed_builds.setdefault(f"{data['worker']} {data['build']}", told)
 
     def _count(self, data: Mapping[str, Any]) -> None:
         game = data["game"]
@@ -456,6 +463,41 @@ def folded(directory: pathlib.Path, spec: orders.Spec) -> tally.Tally:
         elif entry.kind == lanes.ASIDE:
             folded_tally.aside(entry.data["games"])
     return folded_tally
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A match as its directory has it, whoever keeps it: counts by host, and workers' builds."""
+
+    standing: Standing
+    by_host: Mapping[str, int]
+    builds: tuple[Mapping[str, Any], ...]
+
+
+def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
+    """Read a match from its mirror, beside its keeper."""
+    counted, builds, lost = folded(directory, spec), [], 0
+    for entry in mirror.entries(directory / "journal.jsonl"):
+        if entry.kind == lanes.BUILD:
+            builds.append(entry.data)
+        lost += entry.kind == lanes.LOST
+    counts, test = counted.counts(), terms.test
+    return Shown(
+        Standing(
+            games=counted.games,
+            total=spec.games,
+            counts=counts,
+            opponents=tuple(counted.counts(one) for one in range(spec.opponents)),
+            llr=None if test is None else test.llr(counts),
+            verdict=None if test is None else test.verdict(counts),
+            set_aside=counted.set_aside,
+            lost=lost,
+            faults=(),
+            failed_builds=tuple(f"{one['worker']}: {one['why']}" for one in builds if one["why"]),
+        ),
+        {name: counts.games for name, counts in counted.hosts().items() if counts.games},
+        tuple(builds),
+    )
 
 
 def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:

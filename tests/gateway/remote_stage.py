@@ -74,20 +74,26 @@ class Stage:
         self.port = int(port)
         return process
 
-    def work(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a worker that plays one game at a time."""
-        place = ("--spool", str(self.root / name), "--sandbox", "plain", "--concurrency", "1")
-        source = ("--token", str(self.token), "--engines", str(self.roster))
-        return self.run("", name, "work", self.url, *source, *place)
+    def work(self, name: str, *words: str, engines: bool = True) -> subprocess.Popen[bytes]:
+        """Start a worker that plays one game at a time, with the roster's engines or none."""
+        place = ("--spool", str(self.root / name), "--concurrency", "1")
+        known = ("--engines", str(self.roster), "--sandbox", "plain") if engines else ()
+        return self.run(
+            "", name, "work", self.url, "--token", str(self.token), *known, *place, *words
+        )
 
     def match(self, games: int) -> subprocess.Popen[bytes]:
         """Make a token, and open match ``m``."""
-        environment = {"FARM_REDIS_URL": self.redis.url_of(harness.OPERATOR)}
-        words = ("worker-token", "create", "anna", "--out", str(self.token))
-        harness.farm(*words, env=environment)
         played = ("test", "dev", "--against", "base", "--file", str(self.roster), "--id", "m")
         told = ("--games", str(games), "--tc", "nodes=20", "--remote", "--json")
-        return self.run(harness.OPERATOR, "match", *played, *told)
+        return self.match_of(*played, *told)
+
+    def match_of(self, *words: str) -> subprocess.Popen[bytes]:
+        """Make a token, and open the match of this command."""
+        environment = {"FARM_REDIS_URL": self.redis.url_of(harness.OPERATOR)}
+        created = ("worker-token", "create", "anna", "--out", str(self.token))
+        harness.farm(*created, env=environment)
+        return self.run(harness.OPERATOR, "match", *words)
 
     def journal(self) -> list[contract.Entry]:
         """Return what the match's keeper has on disk."""
@@ -102,7 +108,7 @@ class Stage:
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
         """Wait for a fact."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not condition():
             if time.monotonic() > deadline:
                 logs = "\n".join(f"{path}:\n{path.read_text()}" for path in self.root.glob("*.log"))

@@ -135,7 +135,7 @@ def describe() -> Described:
 def _tried(program: str, filtered: bytes) -> str:
     """Start the sandbox an engine gets around a program that does nothing; return what failed."""
     with contextlib.ExitStack() as opened:
-        fd = opened.enter_context(_file(filtered)).fileno() if filtered else -1
+        fd = opened.enter_context(memory_file(filtered)).fileno() if filtered else -1
         made = wrapper(program, Confinement("bubblewrap"), [], [], fd)
         held = (fd,) if filtered else ()
         try:
@@ -153,7 +153,7 @@ def _tried(program: str, filtered: bytes) -> str:
     return done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}"
 
 
-def _file(content: bytes) -> IO[bytes]:
+def memory_file(content: bytes) -> IO[bytes]:
     """Return a file in memory that begins with ``content``."""
     file = os.fdopen(os.memfd_create("filter"), "w+b", buffering=0)
     file.write(content)

@@ -34,7 +34,7 @@ from orchestrator.contract import remote
 from worker_cpu import settings
 from worker_cpu.engines import sandbox
 from worker_cpu.match import stopping
-from worker_cpu.remote import engines, gateway, player, spool
+from worker_cpu.remote import builder, engines, gateway, player, spool
 
 LOOK_SECONDS: Final = 1.0  # s: between two looks into the spool
 SEND_SECONDS: Final = 3.0  # s: results are told together, this often at most
@@ -59,10 +59,12 @@ class Worker:
         kept: spool.Spool,
         known: list[engines.Engine],
         options: player.Options,
+        builds: builder.Builder | None,
         *,
         until_idle: bool,
     ) -> None:
-        self._gateway, self._spool, self._engines, self._options = there, kept, known, options
+        self._gateway, self._spool, self._roster, self._options = there, kept, known, options
+        self._builder = builds
         self._until_idle = until_idle
         self._batches: dict[str, spool.Batch] = {}
         self._renew_at: dict[str, float] = {}
@@ -88,6 +90,13 @@ class Worker:
                 return self._leave()
             finally:
                 self._end_player()
+                if self._builder is not None:
+                    self._builder.stop()
+
+    @property
+    def _engines(self) -> list[engines.Engine]:
+        """Return the roster's engines and those that were built here."""
+        return [*self._roster, *(() if self._builder is None else self._builder.engines())]
 
     def _say(self, text: str) -> None:
         click.echo(output.plain(text))
@@ -110,6 +119,8 @@ class Worker:
     def _done(self) -> bool:
         if self._player is not None:
             return False
+        if self._builder is not None and self._builder.busy and not self._stop.urgency:
+            return False
         idle = self._until_idle and self._idle and not self._batches
         return idle or bool(self._stop.urgency)
 
@@ -118,8 +129,9 @@ class Worker:
         poll = select.poll()
         poll.register(signals, select.POLLIN)
         with contextlib.ExitStack() as stack:
-            if self._player is not None:
-                ended = os.pidfd_open(self._player.pid)
+            builds = None if self._builder is None else self._builder.process
+            for process in filter(None, (self._player, builds)):
+                ended = os.pidfd_open(process.pid)
                 stack.callback(os.close, ended)
                 poll.register(ended, select.POLLIN)
             for fd, _ in poll.poll(LOOK_SECONDS * 1000):
@@ -137,6 +149,7 @@ class Worker:
                 self._greet()
             self._tell()
             self._renew()
+            self._build()
             self._claim()
         except gateway.AwayError as error:
             self._back_off(error)
@@ -149,7 +162,7 @@ class Worker:
         """Say whose token this is, and what this worker plays."""
         token = self._gateway.token()
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(token["until_ms"] / 1000))
-        names = ", ".join(engine.name for engine in self._engines)
+        names = ", ".join(engine.name for engine in self._roster) or "built from source"
         self._greeted = True
         self._say(
             f"worker of {token['name']} at {self._gateway.url}: {self._options.concurrency} games"
@@ -215,14 +228,39 @@ class Worker:
             if renewed.abort:
                 self._drop(batch, renewed.abort)
 
+    def _build(self) -> None:
+        """Fetch and build what the gateway asked for, beside no game; tell what became of it."""
+        if self._builder is None or self._stop.urgency:
+            return
+        process = self._builder.process
+        if process is not None:
+            if process.poll() is None:
+                return
+            for line in self._builder.ended():
+                self._say(line)
+        elif self._builder.wanted and self._player is None:
+            try:
+                self._builder.begin(self._gateway)
+            except gateway.BatchOverError as error:
+                self._say(f"not built: {error}")
+                self._builder.drop()
+                self._claim_at = time.monotonic() + UNPLAYABLE_SECONDS
+        self._builder.tell(self._gateway, gateway.hostname())
+
     def _claim(self) -> None:
         """Ask for games when all that are left are being played."""
+        if self._builder is not None and self._builder.busy:
+            return
         running = self._options.concurrency if self._player is not None else 0
         if self._stop.urgency or time.monotonic() < self._claim_at or self._missing() > running:
             return
         self._claiming = self._claiming or secrets.token_hex(12)
         dealt = self._gateway.claim(self._wanted(self._claiming))
         name, self._claiming = self._claiming, ""
+        if dealt.builds and self._builder is not None:
+            self._say(f"{dealt.match}: to build: {', '.join(one.name for one in dealt.builds)}")
+            self._builder.want(dealt.match, dealt.builds)
+            return
         self._idle = not dealt.orders
         if not dealt.orders:
             self._claim_at = time.monotonic() + dealt.wait_ms / 1000
@@ -244,11 +282,14 @@ class Worker:
             cores=options.threads,
             memory_mb=memory // options.concurrency,
             files=tuple(sorted(digests)),
+            builds=self._builder is not None,
+            declined=() if self._builder is None else self._builder.declined(),
         )
 
     def _take(self, name: str, dealt: remote.BatchDealt) -> None:
         try:
-            orders = tuple(engines.localized(order, self._engines) for order in dealt.orders)
+            known = self._engines
+            orders = tuple(engines.localized(order, known) for order in dealt.orders)
         except engines.UnplayableError as error:
             self._gateway.give_back(name, dealt.token)
             self._claim_at = time.monotonic() + UNPLAYABLE_SECONDS
@@ -367,8 +408,19 @@ def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     "--engines",
     "roster",
     type=click.Path(path_type=pathlib.Path, dir_okay=False),
-    required=True,
     help="A roster file (engines.toml): the engines that this machine has.",
+)
+@click.option(
+    "--build",
+    is_flag=True,
+    help="Build matches' engines from source, in the sandbox, and play them in it.",
+)
+@click.option(
+    "--toolchain",
+    "toolchains",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=pathlib.Path),
+    help="A directory outside of the system whose bin builds may use (a Rust toolchain).",
 )
 @click.option(
     "--token",
@@ -405,20 +457,23 @@ def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 @click.option("--until-idle", is_flag=True, help="End when no match has games for this worker.")
 def work(
     url: str,
-    roster: pathlib.Path,
+    roster: pathlib.Path | None,
     token: pathlib.Path | None,
     concurrency: int | None,
     threads: int,
     cpus: str,
     confined: sandbox.Wish,
     place: pathlib.Path | None,
+    toolchains: tuple[pathlib.Path, ...],
     *,
+    build: bool,
     until_idle: bool,
 ) -> None:
     """Play games of a farm's test matches on this machine, for the gateway at URL.
 
     Needs outbound HTTPS and an access token from the farm's operator; no Redis and no open port.
-    Only engines of the roster file are started, and only for matches that pin the same files.
+    Only engines of the roster file are started, and only for matches that pin the same files;
+    with --build also those that matches give as source, within bubblewrap.
     Ctrl-C finishes the running games and gives the others back; the second one drops them.
 
     Example: farm work https://farm.example.org --token anna.token --engines engines.toml
@@ -427,6 +482,15 @@ def work(
     if away := wanted - os.sched_getaffinity(0):
         raise errors.UsageError(f"--cpus: this process may not use CPU {min(away)}")
     cores = len(wanted or os.sched_getaffinity(0))
+    if roster is None and not build:
+        raise errors.UsageError(
+            "give --engines FILE, your engines, or --build to build matches' own"
+        )
+    if build and confined == "plain":
+        raise errors.UsageError("--build: other people's source needs --sandbox bubblewrap or auto")
+    if build:
+        confined = "bubblewrap"
+        sandbox.choose(confined)
     kept = spool.Spool((place or _state()).absolute())
     options = player.Options(
         spool=kept.directory,
@@ -436,7 +500,9 @@ def work(
         sandbox=confined,
     )
     there = gateway.Gateway(url, _token(token))
-    worker = Worker(there, kept, engines.read(roster), options, until_idle=until_idle)
+    known = [] if roster is None else engines.read(roster)
+    builds = builder.Builder(kept.directory, [str(one.absolute()) for one in toolchains])
+    worker = Worker(there, kept, known, options, builds if build else None, until_idle=until_idle)
     if code := worker.run():
         sys.exit(code)
 

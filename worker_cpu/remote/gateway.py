@@ -13,6 +13,7 @@ import socket
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from orchestrator import contract
@@ -21,6 +22,7 @@ from orchestrator.contract import remote
 
 TIMEOUT_SECONDS = 30.0  # s: of each wait for the gateway; longer is a dropped link
 ANSWER_BYTES = 32 << 20  # bytes of an answer: 64 orders have 200 kB
+_PIECE = 1 << 20  # bytes: one read of a source
 RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses that pass by themselves
 
 Answer = TypeVar("Answer", bound=contract.Message)
@@ -59,7 +61,31 @@ class Gateway:
 
     def claim(self, wanted: remote.BatchWanted) -> remote.BatchDealt:
         """Ask for games."""
-        return self._told(remote.BatchDealt, "claim", wanted.encode().encode())
+        facts = wanted.model_dump(mode="json", exclude_defaults=True)  # older gateways know less
+        return self._told(remote.BatchDealt, "claim", contract.dumps(facts).encode())
+
+    def built(self, told: remote.BuildTold) -> None:
+        """Tell what became of a build."""
+        self._ask("POST", "built", told.encode().encode())
+
+    def fetch(self, digest: str) -> Iterator[bytes]:
+        """Yield a source, or a file of one; raise ``BatchOverError`` where it is not served."""
+        try:
+            yield from self._pieces(digest)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                with error:
+                    raise BatchOverError(_reason(error)) from None
+            raise _refusal(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _away(error) from None
+
+    def _pieces(self, digest: str) -> Iterator[bytes]:
+        with self._opener.open(
+            self._request("GET", f"files/{digest}", None), timeout=TIMEOUT_SECONDS
+        ) as answer:
+            while piece := answer.read(_PIECE):
+                yield piece
 
     def results(self, batch: str, token: str, games: list[bytes]) -> remote.GamesHeard:
         """Tell finished games, as they were written down."""
@@ -86,25 +112,32 @@ class Gateway:
             raise AwayError(f"it answers what this version cannot read: {error}") from None
 
     def _ask(self, method: str, verb: str, body: bytes | None) -> bytes:
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Content-Type": "application/json",
-            "User-Agent": "farm-work",
-        }
-        request = urllib.request.Request(  # noqa: S310 - the scheme is checked
-            f"{self.url}/work/v1/{verb}", data=body, headers=headers, method=method
-        )
+        request = self._request(method, verb, body)
         try:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 content: bytes = answer.read(ANSWER_BYTES + 1)
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
         except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise AwayError(str(reason) or type(error).__name__) from None
+            raise _away(error) from None
         if len(content) > ANSWER_BYTES:
             raise AwayError(f"its answer has more than {ANSWER_BYTES} bytes")
         return content
+
+    def _request(self, method: str, verb: str, body: bytes | None) -> urllib.request.Request:
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Content-Type": "application/json",
+            "User-Agent": "farm-work",
+        }
+        return urllib.request.Request(  # noqa: S310 - the scheme is checked
+            f"{self.url}/work/v1/{verb}", data=body, headers=headers, method=method
+        )
+
+
+def _away(error: Exception) -> AwayError:
+    """Return what a link that failed means to the worker."""
+    return AwayError(str(getattr(error, "reason", None) or error) or type(error).__name__)
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:

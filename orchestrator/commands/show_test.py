@@ -1,0 +1,106 @@
+"""``farm match show``: a test match as its directory has it, while it runs and afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import rich.table
+
+from orchestrator.commands import common
+from orchestrator.commands import test as test_command
+from orchestrator.common import output
+from orchestrator.testmatch import sprt_match
+
+
+@click.command("show-test")
+@click.argument("name", required=False)
+@common.json_option
+def show_test(name: str | None, *, as_json: bool) -> None:
+    """Show the test match NAME of this machine, or all of them in a line each.
+
+    Its score and test, who has played how many games, how its engines are built, and what
+    became of that on each worker, with the logs of builds that failed.
+
+    Example: farm match show dev-1
+    """
+    root = common.data_directory() / "tests"
+    if name is None:
+        rows = {path.name: _facts(path.name) for path in sprt_match.kept(root)}
+        if as_json:
+            common.print_json(list(rows.values()))
+            return
+        for match in rows:
+            spec, terms = sprt_match.load(root / match)
+            standing = sprt_match.shown(root / match, spec, terms).standing
+            click.echo(output.plain(f"{match}: {test_command.line(standing, terms.test)}"))
+        if not rows:
+            click.echo(f"no test match is in {root}")
+        return
+    if as_json:
+        common.print_json(_facts(name))
+        return
+    _show(name)
+
+
+def _facts(name: str) -> dict[str, Any]:
+    directory = common.data_directory() / "tests" / name
+    spec, terms = sprt_match.load(directory)
+    shown = sprt_match.shown(directory, spec, terms)
+    return {
+        "match": name,
+        "engines": [one.name for one in spec.engines],
+        "sprt": None if terms.test is None else dataclasses.asdict(terms.test),
+        **shown.standing.facts(),
+        "by_host": dict(shown.by_host),
+        "sources": [
+            None if one is None else {"id": one.id, **one.model_dump(mode="json")}
+            for one in spec.builds
+        ],
+        "builds": list(shown.builds),
+    }
+
+
+def _show(name: str) -> None:
+    directory = common.data_directory() / "tests" / name
+    spec, terms = sprt_match.load(directory)
+    shown = sprt_match.shown(directory, spec, terms)
+    names = ", ".join(one.name for one in spec.engines[1:])
+    say(f"{name}: {spec.engines[0].name} against {names}, {spec.time_control.spoken}")
+    say(test_command.line(shown.standing, terms.test))
+    if shown.standing.verdict:
+        say(f"decided: {shown.standing.verdict}")
+    for host, games in shown.by_host.items():
+        say(f"{host}: {games} games")
+    for source in filter(None, spec.builds):
+        say(
+            f"source: {source.name}, commit {source.commit or 'none (binaries)'}, bench"
+            f" {source.bench}, archive {source.archive[:16] or 'none'}"
+        )
+    if shown.builds:
+        _show_builds(shown.builds)
+
+
+def _show_builds(builds: tuple[Mapping[str, Any], ...]) -> None:
+    """Show each build on each worker; the same compiler makes the same program."""
+    table = rich.table.Table("worker", "engine", "machine", "compiler", "SHA-256", "bench", "s")
+    failed = []
+    for one in builds:
+        bench = "" if one["bench"] is None else str(one["bench"])
+        program = one["program"][:16] or "failed"
+        words = (one["worker"], one["name"], one["machine"], one["compiler"], program, bench)
+        table.add_row(*map(output.plain, words), f"{one['seconds']:.1f}")
+        if one["why"]:
+            failed.append(one)
+    common.console().print(table)
+    for one in failed:
+        say(f"{one['worker']}: {one['name']} was not built: {one['why']}")
+        for line in one["log"].splitlines():
+            say(f"  {line}")
+
+
+def say(text: str) -> None:
+    """Print a line; workers' words are strangers'."""
+    click.echo(output.plain(text))

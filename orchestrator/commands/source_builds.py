@@ -1,0 +1,119 @@
+"""Engines of a test match that are built from source: ``farm match test REVISION --build RECIPE``.
+
+Each revision is built here first (``farm engine build``): its program is what the lanes of this
+machine play, and its bench what every worker's own build must have.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from orchestrator import contract
+from orchestrator.common import errors, output
+from orchestrator.contract import remote
+
+_BUILDER: Final = (
+    "worker_cpu.remote.build_command"  # of the workers' package, which has the sandbox
+)
+
+
+def options(function: output.Function) -> output.Function:
+    """Add ``--build`` and what belongs to it."""
+    for decorate in reversed(
+        (
+            click.option(
+                "--build",
+                type=click.Path(path_type=pathlib.Path, dir_okay=False),
+                help="Build the engines, git revisions or REPOSITORY#REVISION, by this recipe.",
+            ),
+            click.option("--bench", type=click.IntRange(1), help="Nodes of ENGINE's bench."),
+            click.option("--bench-against", type=click.IntRange(1), help="Those of the opponent."),
+            click.option(
+                "--toolchain",
+                "toolchains",
+                multiple=True,
+                help="A directory whose bin builds may use, outside of the system.",
+            ),
+            click.option("--options", "own", help="'Threads=1 Hash=16': ENGINE's options."),
+            click.option("--options-against", "theirs", help="The opponents' options."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def built(
+    names: Sequence[str], told: dict[str, Any]
+) -> tuple[list[contract.EngineSpec], tuple[remote.SourceBuild, ...], int]:
+    """Build revisions here; return their engines, how workers build them, and the recipe's speed.
+
+    Raise ``UsageError``, ``HostError``, and ``RefusedError`` with its log for a build that fails.
+    """
+    if told["file"] is not None:
+        raise errors.UsageError("--build: engines are its revisions; leave out --file")
+    benches = [told["bench"] or 0, *[told["bench_against"] or 0] * (len(names) - 1)]
+    facts = _build(told["build"], names, benches, told["toolchains"])
+    sources = [remote.SourceBuild.model_validate(one["source"]) for one in facts]
+    specs = [
+        _spec(one, source, at) for at, (one, source) in enumerate(zip(facts, sources, strict=True))
+    ]
+    return with_options(specs, told), tuple(sources), facts[0]["nps"]
+
+
+def _build(
+    recipe: pathlib.Path, names: Sequence[str], benches: Sequence[int], toolchains: Sequence[str]
+) -> list[dict[str, Any]]:
+    words = [word for one in toolchains for word in ("--toolchain", one)]
+    words += [word for one in benches for word in ("--bench", str(one))]
+    done = subprocess.run(
+        [sys.executable, "-m", _BUILDER, "--json", *words, "--", str(recipe), *names],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        why = done.stderr.decode(errors="replace").strip()
+        kinds = {2: errors.UsageError, 3: errors.RefusedError}
+        raise kinds.get(done.returncode, errors.HostError)(f"--build: {why}")
+    facts: list[dict[str, Any]] = json.loads(done.stdout)
+    return facts
+
+
+def _spec(facts: dict[str, Any], source: remote.SourceBuild, at: int) -> contract.EngineSpec:
+    program, sha256 = facts["built"]["program"], facts["built"]["sha256"]
+    return contract.EngineSpec(
+        id="base" if at else "dev",
+        name=f"{source.name}{'' if at else ' (tested)'}",
+        version=source.commit[:12],
+        protocol=facts["protocol"],
+        command=(program,),
+        checksums={program: sha256},
+        options=facts["options"],
+    )
+
+
+def with_options(
+    specs: list[contract.EngineSpec], told: dict[str, Any]
+) -> list[contract.EngineSpec]:
+    """Return engines with the options that are asked for beside their own."""
+    own, theirs = _options("--options", told["own"]), _options("--options-against", told["theirs"])
+    asked = [own, *[theirs] * (len(specs) - 1)]
+    return [
+        spec.model_copy(update={"options": {**spec.options, **more}})
+        for spec, more in zip(specs, asked, strict=True)
+    ]
+
+
+def _options(option: str, text: str | None) -> dict[str, str]:
+    """Read ``Threads=1 Hash=16``, as OpenBench and fishtest write options."""
+    pairs = [word.partition("=") for word in (text or "").split()]
+    if wrong := next((word for word, equals, _ in pairs if not equals or not word), None):
+        raise errors.UsageError(f"{option}: found {wrong!r}; allowed: NAME=VALUE NAME=VALUE …")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,205 @@
+"""Engines as git revisions: built in the sandbox, held to their bench, played to a decision."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pathlib
+import subprocess
+import tarfile
+from collections.abc import Iterator
+
+import harness
+import pytest
+import remote_stage
+
+from orchestrator.common import errors
+from orchestrator.contract import remote
+from orchestrator.engines import sources
+from worker_cpu.engines import source_build
+
+ENGINE = pathlib.Path(__file__).parents[1] / "engines" / "tiny.c"
+RECIPE = """
+name = "Tiny"
+repository = "tiny"
+make = "make"
+program = "tiny"
+toolchain = ["make", "gcc"]
+"""
+SPRT = ("--sprt", "elo0=0", "elo1=200", "alpha=0.25", "beta=0.25")  # three pairs, where all are won
+MAKEFILE = "tiny: tiny.c\n\tgcc -O1 {flags} -o tiny tiny.c\n"
+
+
+@pytest.fixture
+def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
+    """Give a stage; leave no process behind."""
+    made = remote_stage.Stage(tmp_path, redis)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Make a repository of two revisions: a wrong sign on main, and its fix."""
+    home = tmp_path_factory.mktemp("author")
+    (home / "tiny").mkdir()
+    git = ("git", "-C", str(home / "tiny"), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run((*git, "init", "--quiet", "--initial-branch=main"), check=True)
+    (home / "tiny" / "tiny.c").write_bytes(ENGINE.read_bytes())
+    for branch, flags, bench in (("main", "-DWORST", 9324), ("fix", "", 9323), ("wrong", "", 7)):
+        (home / "tiny" / "Makefile").write_text(MAKEFILE.format(flags=flags))
+        if branch != "main":
+            subprocess.run((*git, "checkout", "--quiet", "-b", branch), check=True)
+        subprocess.run((*git, "add", "."), check=True)
+        message = f"Play {branch}\n\nBench: {bench}"
+        subprocess.run((*git, "commit", "--quiet", "--allow-empty", "-m", message), check=True)
+    place = home / "tiny.toml"
+    place.write_text(RECIPE)
+    return place
+
+
+def test_two_revisions_are_built_and_played_to_a_decision(
+    stage: remote_stage.Stage, recipe: pathlib.Path
+) -> None:
+    """A worker without an engine builds both from source, and plays them until SPRT has decided."""
+    (stage.root / "match").mkdir()  # one control host: one FARM_DATA
+    (stage.root / "gateway").symlink_to(stage.root / "match")
+    test = ("test", "fix", "--against", "main", "--build", str(recipe), "--id", "m", "--remote")
+    played = ("--tc", "60+1", "--resign", "movecount=2,score=500", "--json")
+    stage.serve()
+    match = stage.match_of(*test, *played, *SPRT)
+    stage.wait(lambda: stage.batches.open_matches() or match.poll() is not None, "the match")
+    stage.work("worker", "--build", engines=False)
+    stage.wait(lambda: match.poll() is not None, "the decision")
+    log = stage.log("match")
+    facts = json.loads(log[log.index("{") :])
+    assert (match.returncode, facts["verdict"], facts["failed_builds"]) == (0, "H1", [])
+    assert "built from source" in stage.log("worker")
+    shown = json.loads(
+        harness.farm("match", "show", "m", "--json", env={"FARM_DATA": str(stage.root / "match")})
+    )
+    assert [one["bench"] for one in shown["builds"]] == [9323, 9324]
+    assert {one["id"] for one in shown["sources"]} == {one["build"] for one in shown["builds"]}
+    assert sum(shown["by_host"].values()) == facts["games"]
+    environment = {"FARM_DATA": str(stage.root / "match")}
+    refused = harness.farm("engine", "build", str(recipe), "wrong", code=3, env=environment)
+    assert "its bench has 9323 nodes, where 7 are expected" in refused
+
+
+# -- a source that is hostile ------------------------------------------------------------------
+
+
+def _tar(**entries: object) -> bytes:
+    """Pack a source of one file, or of what its header says."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as file:
+        entry = tarfile.TarInfo(str(entries.pop("name", "readme")))
+        for field, value in entries.items():
+            setattr(entry, field, value)
+        file.addfile(entry)
+    return raw.getvalue()
+
+
+HOSTILE: dict[str, tuple[dict[str, object], str, str]] = {
+    "up": ({"name": "../../etc/evil"}, "true", "cannot be unpacked"),
+    "link": (
+        {"name": "engine", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        "true",
+        "leads out of the source",
+    ),
+    "fifo": ({"name": "engine", "type": tarfile.FIFOTYPE}, "true", "is no file"),
+    "nothing": ({}, "true", "has left no engine"),
+    "fork": ({}, "b() { b | b & }; b; exit 3", "ended with"),
+    "memory": (
+        {},
+        "head -c 40000000 /dev/zero | tail & head -c 40000000 /dev/zero | tail & sleep 60",
+        "MiB together, where 64 are allowed",
+    ),
+    "network": ({}, "exec 3<>/dev/tcp/127.0.0.1/22 || exit 4", "ended with"),
+    "time": ({}, "sleep 60", "took more than"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_source_harms_nobody(case: str, tmp_path: pathlib.Path) -> None:
+    """It is refused with the reason; nothing of it runs on, or lies outside of its sandbox."""
+    header, make, why = HOSTILE[case]
+    store = sources.Store(tmp_path / "sources")
+    archive = store.add(iter([_tar(**header)]))
+    build = remote.SourceBuild(
+        name=case,
+        commit="",
+        archive=archive,
+        make=make,
+        program="engine",
+        seconds=1 if case == "time" else 600,
+        memory_mb=64,
+        bench=1,
+    )
+    cache = source_build.Cache(tmp_path / "builds")
+    built = source_build.make(build, {archive: store.path(archive)}, cache)
+    assert why in built.why, built
+    assert cache.get(build.id) == built, "it is not tried again at once"
+    assert {path.name for path in (tmp_path / "builds").iterdir()} == {build.id, "lock"}
+
+
+@pytest.mark.parametrize(
+    ("said", "nodes"),
+    [
+        ("4321 nodes 1000 nps", 4321),
+        ("Nodes searched  : 2030154\nNodes/second    : 1234567", 2030154),
+        ("info depth 9 nodes 77 nps 9 pv e2e4\nbestmove e2e4", 77),
+        ("Bench: done\n1000000 nodes/second", None),
+        ("nodes: 12\nnodes: 13", 13),
+        ("", None),
+    ],
+)
+def test_the_nodes_of_a_bench_are_read(said: str, nodes: int | None) -> None:
+    """As OpenBench's clients find them in engines' words."""
+    assert source_build.nodes(said) == nodes
+
+
+def test_a_program_that_has_changed_is_built_again(tmp_path: pathlib.Path) -> None:
+    """The cache gives what it was given, keeps to its bound, and drops what was used least."""
+    cache = source_build.Cache(tmp_path, most_bytes=4_000)
+    for name in ("a" * 64, "b" * 64):
+        program = tmp_path / "new"
+        program.write_bytes(name.encode() * 20)
+        sha256 = source_build.files.Checksums().of(program)
+        cache.put(source_build.Built(name, "", sha256, 1, 0.0, "", "", ""), program)
+        os.utime(tmp_path / name / "built.json", (1, 1))
+    known = cache.get("b" * 64)
+    assert known is not None
+    program = tmp_path / "big"
+    program.write_bytes(b"x" * 2_000)
+    cache.put(source_build.Built("c" * 64, "", "", 1, 0.0, "", "", ""), program)
+    assert cache.get("a" * 64) is None, "used longest ago"
+    pathlib.Path(known.program).write_bytes(b"changed")
+    assert cache.get("b" * 64) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('program = "../engine"\nmake = "make"', "below the source tree"),
+        ('program = "engine"', "either make, or binaries"),
+        ('program = "engine"\nbinaries = { z80 = "e" }', "found z80"),
+        ('program = "engine"\nmake = "make"\ncompiler = "gcc"', "compiler"),
+    ],
+)
+def test_a_recipe_that_is_wrong_is_refused(tmp_path: pathlib.Path, text: str, why: str) -> None:
+    """By its key, with what is allowed."""
+    place = tmp_path / "recipe.toml"
+    place.write_text(text)
+    with pytest.raises(errors.UsageError, match=why):
+        sources.Recipe.read(place)
+
+
+@pytest.mark.parametrize("name", ["-x", "--upload-pack=x", "a..b", "a:b", ""])
+def test_a_revision_is_no_option_of_git(tmp_path: pathlib.Path, name: str) -> None:
+    """What git would take for anything but one revision is refused before git hears of it."""
+    with pytest.raises(errors.UsageError, match="a branch, a tag or a commit"):
+        sources.look_up(sources.Store(tmp_path), str(tmp_path), name)

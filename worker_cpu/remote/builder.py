@@ -1,0 +1,153 @@
+"""Engines that a remote worker builds from source: fetched, built beside no game, and told of.
+
+The worker's own process fetches the sources, since it has the token; a child builds them, since
+builds take minutes in which leases are renewed. The child ends with the worker, and with it the
+sandbox of the build.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator import contract
+from orchestrator.common import errors
+from orchestrator.contract import remote
+from orchestrator.engines import sources
+from worker_cpu.engines import source_build, supervisor
+from worker_cpu.remote import engines, gateway
+
+SOURCES_BYTES: Final = 2 << 30  # of all sources that are kept here
+OFFERED: Final = 400  # builds told in a claim, those used last
+
+
+class Builder:
+    """What this worker has built, builds, and is to tell."""
+
+    def __init__(self, directory: pathlib.Path, toolchains: Sequence[str]) -> None:
+        self._directory, self._toolchains = directory, tuple(toolchains)
+        self._cache = source_build.Cache(directory / "builds")
+        self._store = sources.Store(directory / "sources", SOURCES_BYTES)
+        self._match = ""
+        self._wanted: tuple[remote.SourceBuild, ...] = ()
+        self._untold: list[source_build.Built] = []
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Say whether there is something to build or to tell."""
+        return bool(self._wanted or self._untold)
+
+    @property
+    def wanted(self) -> bool:
+        """Say whether there is something to build."""
+        return bool(self._wanted)
+
+    def engines(self) -> list[engines.Engine]:
+        """Return the engines that were built, each known by its build."""
+        built = [one for one in self._cache.all() if not one.why][-OFFERED:]
+        return [
+            engines.Engine(
+                one.build,
+                (one.program,),
+                str(pathlib.Path(one.program).parent),
+                {one.build: one.program},
+            )
+            for one in built
+        ]
+
+    def declined(self) -> tuple[str, ...]:
+        """Return the builds that have failed here."""
+        return tuple(one.build for one in self._cache.all() if one.why)[-OFFERED:]
+
+    def want(self, match: str, builds: tuple[remote.SourceBuild, ...]) -> None:
+        """Take up what the gateway asks for."""
+        self._match, self._wanted = match, builds
+
+    def begin(self, there: gateway.Gateway) -> None:
+        """Fetch the sources and start to build; raise ``AwayError``, ``BatchOverError``."""
+        for digest in dict.fromkeys(one for build in self._wanted for one in build.needed):
+            if self._store.has(digest):
+                continue
+            try:
+                found = self._store.add(there.fetch(digest))
+            except ValueError as error:
+                raise gateway.BatchOverError(f"the source {error}") from error
+            if found != digest:
+                raise gateway.AwayError(f"a source came with another SHA-256 than {digest}")
+        told = contract.dumps([build.model_dump(mode="json") for build in self._wanted])
+        words = (str(os.getpid()), str(self._directory), told, *self._toolchains)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", __name__, *words],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def drop(self) -> None:
+        """Forget what was asked for: its match is over."""
+        self._wanted = ()
+
+    def ended(self) -> list[str]:
+        """Look at a child that has ended; return what to say of each build."""
+        assert self.process is not None
+        code = self.process.wait()
+        self.process = None
+        said = []
+        for build in self._wanted:
+            built = self._cache.get(build.id)
+            if built is None:
+                why = f"the process that builds ended with code {code}"
+                built = source_build.Built(build.id, "", "", None, 0.0, "", why, "")
+                built = self._cache.put(built, None)
+            self._untold.append(built)
+            made = f"built in {built.seconds:.1f} s, {built.bench} nodes"
+            said.append(f"{self._match}: {build.name}: {built.why or made}")
+        self._wanted = ()
+        return said
+
+    def tell(self, there: gateway.Gateway, host: str) -> None:
+        """Tell the gateway of builds that have ended; raise ``AwayError``."""
+        while self._untold:
+            try:
+                there.built(self._untold[0].told(self._match, host))
+            except gateway.BatchOverError:
+                self._untold.clear()  # its match is over: nobody waits for the news
+            else:
+                self._untold.pop(0)
+
+    def stop(self) -> None:
+        """End a build that runs, and forget it."""
+        if self.process is not None:
+            self.process.kill()  # the sandbox's first process ends with it
+            self.process.wait()
+            self.process = None
+        self._wanted = ()
+
+
+def main() -> int:
+    """Build for the worker that started this process."""
+    supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGKILL)
+    worker, place, told, *toolchains = sys.argv[1:]
+    if os.getppid() != int(worker):
+        return 1  # it died before the kernel knew of the wish
+    directory = pathlib.Path(place)
+    cache = source_build.Cache(directory / "builds")
+    store = sources.Store(directory / "sources", SOURCES_BYTES)
+    try:
+        for raw in contract.loads(told):
+            build = remote.SourceBuild.model_validate(raw)
+            there = {digest: store.path(digest) for digest in build.needed}
+            source_build.make(build, there, cache, toolchains)
+    except errors.FarmError as error:
+        print(f"farm: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
