@@ -21,12 +21,12 @@ _OUT = click.Path(path_type=pathlib.Path, file_okay=False)
 
 
 @click.command("import-openbench")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=pathlib.Path))
+@click.argument("directory", type=click.Path(file_okay=False, path_type=pathlib.Path))
 @click.option("--out", type=_OUT, default="openbench", show_default=True, help="Written here.")
 @click.option("--engine", "only", multiple=True, help="Only this engine; may be repeated.")
 @click.option(
     "--books",
-    type=click.Path(exists=True, file_okay=False, path_type=pathlib.Path),
+    type=click.Path(file_okay=False, path_type=pathlib.Path),
     help="Where unpacked books lie; they are held to their SHA-256.",
 )
 def import_openbench(
@@ -71,7 +71,7 @@ def import_openbench(
     "runs",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path),
+    type=click.Path(dir_okay=False, path_type=pathlib.Path),
 )
 @click.option("--out", type=_OUT, default="fishtest", show_default=True, help="Written here.")
 def import_fishtest(runs: tuple[pathlib.Path, ...], out: pathlib.Path) -> None:

@@ -16,8 +16,11 @@ from typing import Any, Final
 import click
 
 from orchestrator import contract
+from orchestrator.commands import common
 from orchestrator.common import errors, output
 from orchestrator.contract import remote
+from orchestrator.engines import sources
+from orchestrator.testmatch import orders
 
 _BUILDER: Final = (
     "worker_cpu.remote.build_command"  # of the workers' package, which has the sandbox
@@ -60,11 +63,11 @@ def built(
         raise errors.UsageError("--build: engines are its revisions; leave out --file")
     benches = [told["bench"] or 0, *[told["bench_against"] or 0] * (len(names) - 1)]
     facts = _build(told["build"], names, benches, told["toolchains"])
-    sources = [remote.SourceBuild.model_validate(one["source"]) for one in facts]
+    made = [remote.SourceBuild.model_validate(one["source"]) for one in facts]
     specs = [
-        _spec(one, source, at) for at, (one, source) in enumerate(zip(facts, sources, strict=True))
+        _spec(one, source, at) for at, (one, source) in enumerate(zip(facts, made, strict=True))
     ]
-    return with_options(specs, told), tuple(sources), facts[0]["nps"]
+    return with_options(specs, told), tuple(made), facts[0]["nps"]
 
 
 def _build(
@@ -89,7 +92,7 @@ def _build(
 def _spec(facts: dict[str, Any], source: remote.SourceBuild, at: int) -> contract.EngineSpec:
     program, sha256 = facts["built"]["program"], facts["built"]["sha256"]
     return contract.EngineSpec(
-        id="base" if at else "dev",
+        id=f"base{at if at > 1 else ''}" if at else "dev",
         name=f"{source.name}{'' if at else ' (tested)'}",
         version=source.commit[:12],
         protocol=facts["protocol"],
@@ -97,6 +100,21 @@ def _spec(facts: dict[str, Any], source: remote.SourceBuild, at: int) -> contrac
         checksums={program: sha256},
         options=facts["options"],
     )
+
+
+def require_kept(spec: orders.Spec) -> None:
+    """Raise ``RefusedError`` where a match's sources or programs were deleted since it began."""
+    store = sources.Store(common.data_directory() / "sources")
+    for engine, build in zip(spec.engines, spec.builds, strict=False):
+        if build is None:
+            continue
+        kept = [store.has(digest) for digest in build.needed]
+        if not all(kept) or not pathlib.Path(engine.command[0]).exists():
+            raise errors.RefusedError(
+                f"{spec.id}: the source or the program of {engine.name} was deleted since"
+                f" ({store.directory}): `farm engine build RECIPE {build.commit}`"
+                " makes it again"
+            )
 
 
 def with_options(

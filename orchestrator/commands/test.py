@@ -123,7 +123,9 @@ def _match(
     if engine is None:
         if told["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")
-        return sprt_match.load(common.data_directory() / "tests" / name)
+        spec, terms = sprt_match.load(common.data_directory() / "tests" / name)
+        source_builds.require_kept(spec)
+        return spec, terms
     test = _test(words, asked=told["tested"])
     names = [engine, *([engine] if told["self_check"] else told["against"])]
     if len(names) < 2 or (told["self_check"] and told["against"]):

@@ -8,6 +8,7 @@ fetching but HTTPS, SSH and files.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import hashlib
@@ -18,6 +19,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,6 +35,8 @@ TREE_BYTES: Final = 1 << 30  # of a source tree
 ARCHIVE_BYTES: Final = 128 << 20  # of a packed one, and of a file beside it (a network)
 STORE_BYTES: Final = 4 << 30  # of all that is kept; beyond, what was used longest ago goes
 _PIECE: Final = 1 << 20
+_DIGITS: Final = 64  # of a SHA-256
+_LEFT_SECONDS: Final = 86_400.0
 _BENCH: Final = re.compile(r"(?im)^\s*bench\s*[:=]?\s*(\d[\d,_ ]*)\s*$")
 _SUBMODULE: Final = "160000"  # the mode of one in `git ls-tree`
 
@@ -147,7 +151,14 @@ class Store:
 
     def _bound(self, kept: str) -> None:
         """Delete what was used longest ago, until the rest has room."""
-        found = [(path.stat(), path) for path in self.directory.iterdir() if len(path.name) == 64]
+        found = []
+        for path in self.directory.iterdir():
+            with contextlib.suppress(OSError):  # another process bounds it, too
+                seen = path.stat()
+                if path.name.startswith(".new-") and time.time() - seen.st_mtime > _LEFT_SECONDS:
+                    path.unlink()  # of a process that was killed
+                elif len(path.name) == _DIGITS:
+                    found.append((seen, path))
         total = sum(seen.st_size for seen, _ in found)
         for seen, path in sorted(found, key=lambda one: one[0].st_mtime_ns):
             if total <= self._most_bytes:
@@ -179,7 +190,7 @@ def look_up(store: Store, repository: str, name: str) -> Revision:
     with tempfile.TemporaryDirectory(prefix="farm-source-") as scratch:
         git = _Git(pathlib.Path(scratch), repository)
         commit = git.commit(name)
-        message = git.text("log", "-1", "--format=%B", commit)
+        message = git.text("log", "-1", "--no-show-signature", "--format=%B", commit)
         tree = git.text("ls-tree", "-r", "-z", commit)
         try:
             archive = store.add(_packed(git.archive(commit)))

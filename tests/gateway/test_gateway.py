@@ -20,6 +20,7 @@ from orchestrator import contract
 from orchestrator.broadcast.web import server
 from orchestrator.commands import serve_web
 from orchestrator.contract import remote
+from orchestrator.engines import sources
 from orchestrator.gateway import app, desk
 from orchestrator.ledger import batches, lane_store, lanes, store, worker_tokens
 from orchestrator.testmatch import orders
@@ -56,6 +57,11 @@ class Scene:
         """Send a request with a token; ``words`` are its JSON."""
         headers = {"Authorization": f"Bearer {secret or self.secret}"}
         return self.client.post(f"/work/v1/{verb}", json=words, headers=headers)
+
+    def fetch(self, digest: str, secret: str = "") -> httpx.Response:
+        """Ask for a source."""
+        headers = {"Authorization": f"Bearer {secret or self.secret}"}
+        return self.client.get(f"/work/v1/files/{digest}", headers=headers)
 
     def claim(self, batch: str = "b1", secret: str = "", **other: Any) -> dict[str, Any]:
         """Claim a batch; return what was dealt."""
@@ -106,8 +112,8 @@ def games(found: dict[str, Any], **other: Any) -> list[dict[str, Any]]:
 class House:
     """One web server for all tests of this file: it serves the gateway of the test that runs."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, files: sources.Store) -> None:
+        self.url, self.files = url, files
         self.gateway: types.ASGIApp | None = None
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
@@ -121,16 +127,17 @@ class House:
         """Serve a gateway on this ledger; give a client of it."""
         tokens = worker_tokens.RedisTokens(ledger.server)
         dealer = desk.Desk(batches.RedisBatches(ledger.server), tokens, LONG_MS)
-        self.gateway = app.Gateway(dealer, tokens).app()
+        self.gateway = app.Gateway(dealer, tokens, self.files).app()
         with httpx.Client(base_url=self.url, timeout=60) as client:
             yield client
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """Run the web server as its command does."""
+    files = sources.Store(tmp_path_factory.mktemp("sources"))
     with serve_web.listen("127.0.0.1", 0) as listening:
-        made = House(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        made = House(f"http://127.0.0.1:{listening.getsockname()[1]}", files)
         serving = server.make(made, "127.0.0.1", 0)
         serving.config.lifespan = "off"
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]})
@@ -166,6 +173,40 @@ def test_a_batch_is_dealt_told_and_counted_once(scene: Scene) -> None:
     assert scene.claim("b1")["orders"] == [], "a late repeat of the claim begins no other batch"
     shown = json.loads(scene.farm("worker-token", "list", "--json"))["tokens"]
     assert (shown[0]["name"], shown[0]["use"]["games"]) == ("anna", 2)
+
+
+def test_engines_are_built_before_their_games_are_dealt(scene: Scene, house: House) -> None:
+    """By who can; the source is served to the match's tokens alone; what became of it is journaled.
+
+    A build that has failed is not asked for again, and games are dealt when all are there.
+    """
+    archive = house.files.add(iter([b"source"]))
+    build = remote.SourceBuild(
+        name="Dev", commit="ab", archive=archive, make="make", program="dev", bench=7
+    )
+    base = told.BASE
+    scene.open(builds=(build, None))
+    assert scene.claim("b1", files=[base])["builds"] == [], "who cannot build is not asked to"
+    dealt = scene.claim("b1", files=[base], builds=True)
+    assert [remote.SourceBuild.model_validate(one).id for one in dealt["builds"]] == [build.id]
+    assert dealt["orders"] == []
+    assert scene.claim("b1", files=[base], builds=True, declined=[build.id])["builds"] == []
+    assert scene.claim("b1", files=[told.DEV, base])["orders"] == [], "the build is what is pinned"
+    order = scene.claim("b1", files=[build.id, base])["orders"][0]
+    assert order["white"]["checksums"] == {"dev": build.id}
+    stranger = scene.token("stranger", "--match", "other-*")
+    fetched = [scene.fetch(archive), scene.fetch("0" * 64), scene.fetch(archive, stranger)]
+    assert [answer.status_code for answer in fetched] == [200, 404, 404]
+    assert fetched[0].content == b"source"
+    facts = {"match": "m", "build": build.id, "host": "box", "machine": "x86_64", "seconds": 1}
+    failed = {**facts, "why": "its bench has 8 nodes", "log": "cc dev.c"}
+    assert scene.ask("built", **failed).json() == {"recorded": True}
+    assert scene.ask("built", **{**failed, "build": base}).status_code == 409
+    assert scene.ask("built", stranger, **failed).status_code == 409
+    (entry,) = [
+        one.data for one in scene.ledger.read(lanes.journal("m")) if one.kind == lanes.BUILD
+    ]
+    assert (entry["worker"], entry["why"]) == ("anna/box", "its bench has 8 nodes")
 
 
 def test_a_forged_result_ends_the_batch(scene: Scene) -> None:
@@ -331,7 +372,7 @@ class Names:
 def test_a_token_has_its_share_of_the_threads_alone() -> None:
     """However long its requests take: one more is told to wait, and others are served."""
     waits = Patient()
-    made = app.Gateway(waits, Names()).app()  # type: ignore[arg-type]
+    made = app.Gateway(waits, Names(), sources.Store(pathlib.Path())).app()  # type: ignore[arg-type]
 
     async def ask(client: httpx.AsyncClient, name: str) -> int:
         headers = {"Authorization": f"Bearer {name}"}

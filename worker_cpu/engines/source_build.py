@@ -152,6 +152,8 @@ class Cache:
         handle = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
+            for left in self.directory.glob(".new-*"):  # of a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
             yield
         finally:
             os.close(handle)
@@ -250,13 +252,20 @@ def binary(source: remote.SourceBuild) -> str:
     return source.binaries.get(builds.best(spec, flags).command[0], "")
 
 
+def needed(source: remote.SourceBuild) -> tuple[str, ...]:
+    """Return the SHA-256 of the files that a build needs here: of binaries one, where one fits."""
+    return tuple(filter(None, [binary(source)])) if source.binaries else source.needed
+
+
 def nodes(said: str) -> int | None:
     """Return the nodes that a bench tells, by the last line that tells any (OpenBench's way)."""
     for line in reversed(said.splitlines()):
         words = re.sub(r"[^a-z0-9 ]+", " ", line.lower())
         words = re.sub(r"(?<=\d) (?=\d{3}\b)", "", words) if "," in line else words
-        found = re.search(r"\b(\d+) +nodes\b(?! +(?:per +)?s(?:ec(?:ond)?)?\b)", words)
-        found = found or re.search(r"\bnodes +(?:searched +)?(\d+)\b", words)
+        behind = re.search(r"\bnodes +(?:searched +)?(\d+)\b", words)
+        before = re.search(r"\b(\d+) +nodes\b(?! +(?:per +)?s(?:ec(?:ond)?)?\b)", words)
+        # `info depth 9 nodes 77` and `4321 nodes 1000 nps` both have a number on either side.
+        found = (behind or before) if words.startswith("info ") else (before or behind)
         if found:
             return int(found[1][:18])
     return None

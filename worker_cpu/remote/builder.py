@@ -71,7 +71,8 @@ class Builder:
 
     def begin(self, there: gateway.Gateway) -> None:
         """Fetch the sources and start to build; raise ``AwayError``, ``BatchOverError``."""
-        for digest in dict.fromkeys(one for build in self._wanted for one in build.needed):
+        needed = (one for build in self._wanted for one in source_build.needed(build))
+        for digest in dict.fromkeys(needed):
             if self._store.has(digest):
                 continue
             try:
@@ -141,7 +142,7 @@ def main() -> int:
     try:
         for raw in contract.loads(told):
             build = remote.SourceBuild.model_validate(raw)
-            there = {digest: store.path(digest) for digest in build.needed}
+            there = {digest: store.path(digest) for digest in source_build.needed(build)}
             source_build.make(build, there, cache, toolchains)
     except errors.FarmError as error:
         print(f"farm: {error}", file=sys.stderr, flush=True)

@@ -260,6 +260,7 @@ class Worker:
         if dealt.builds and self._builder is not None:
             self._say(f"{dealt.match}: to build: {', '.join(one.name for one in dealt.builds)}")
             self._builder.want(dealt.match, dealt.builds)
+            self._idle = False
             return
         self._idle = not dealt.orders
         if not dealt.orders:
