@@ -37,7 +37,7 @@ class Part:
 
 
 PARTS = (
-    Part("rows", "test_rows.py", 10),
+    Part("rows", "test_rows.py", 15),
     Part("rating", "rating", 3),
     Part("gap", "test_gap.py", 6),
     Part("costs", "test_season_costs.py", 3),

@@ -1,26 +1,37 @@
-"""How long the hall stands still between two games. Prints figures, asserts no time."""
+"""How long the hall stands still between two games: alone, and beside a load of twice the cores.
+
+Prints figures, asserts no time. The load is busy loops of the same priority, two for each core
+that this process may use.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import pathlib
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 
 import harness
 import pytest
 
 from orchestrator import contract
 
-ENGINES, DOUBLE_ROUNDS = (4, 4) if os.environ.get("FARM_BENCH") == "long" else (2, 1)
+LONG = os.environ.get("FARM_BENCH") == "long"
+ENGINES, DOUBLE_ROUNDS = (4, 4) if LONG else (2, 1)
+LOADS = (0, 2) if LONG else (0,)  # busy loops a core
 GAMES = ENGINES * (ENGINES - 1) * DOUBLE_ROUNDS  # of the league
 
 
 @pytest.mark.benchmark
-def test_the_gap_between_two_games(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("load", LOADS)
+def test_the_gap_between_two_games(tmp_path: pathlib.Path, load: int) -> None:
     """Every pause between two games of a league is measured; the figures are printed."""
-    with harness.running(tmp_path) as farm:
+    with harness.running(tmp_path) as farm, _busy(load * len(os.sched_getaffinity(0))):
         engines = [harness.scripted(farm.life, strength) for strength in range(ENGINES)]
         file = harness.league(tmp_path / "season.toml", engines, double_rounds=DOUBLE_ROUNDS)
         farm.launch(file, "gap")
@@ -41,10 +52,23 @@ def test_the_gap_between_two_games(tmp_path: pathlib.Path) -> None:
     assert len(claims) == len(starts) == GAMES - 1 + 3
     print()
     for name, gaps in (("result to next claim", claims), ("result to `uci`", starts)):
+        last = statistics.quantiles(gaps, n=100, method="inclusive")[-1]
         print(
-            f"gap, {name}: p50 {statistics.median(gaps):.0f} ms,"
-            f" max {max(gaps):.0f} ms over {len(gaps)} pauses"
+            f"gap, {name}, beside {load} busy loops a core: p50 {statistics.median(gaps):.0f} ms,"
+            f" p99 {last:.0f} ms, max {max(gaps):.0f} ms over {len(gaps)} pauses"
         )
+
+
+@contextlib.contextmanager
+def _busy(loops: int) -> Iterator[None]:
+    """Keep so many processes busy until the block is left."""
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
 
 
 def _first_word_ms(farm: harness.Farm, game: str) -> float:

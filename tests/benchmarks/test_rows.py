@@ -14,6 +14,7 @@ import math
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -200,6 +201,30 @@ def page(folder: pathlib.Path) -> Iterator[Row]:
     yield Row("2", what, "ms", spent_ms, "10 ms", "tests/broadcast/test_rendering.py")
 
 
+# -- garbage ---------------------------------------------------------------------------
+
+
+def pauses(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure the longest pause of the garbage collector in the processes that keep a season."""
+    program = pathlib.Path(__file__).with_name("gc_pauses.py")
+    longest: dict[str, dict[int, float]] = {"serve": {}, "serve-web": {}}
+    for engines in sizes(100, 317, short=(4,)):
+        tape = theatre.round_robin(folder, engines)
+        journal = folder / f"{engines}.jsonl"
+        journal.write_text("".join(f"{entry.line()}\n" for entry in tape.journal))
+        games = sum(entry.kind == "game_finished" for entry in tape.journal)
+        for service, milliseconds in longest.items():
+            words = [sys.executable, str(program), service, str(journal), str(folder / str(games))]
+            modules = os.pathsep.join(sys.path)  # the tests' own are among them
+            said = subprocess.check_output(words, env=os.environ | {"PYTHONPATH": modules})
+            milliseconds[games] = json.loads(said)["ms"]
+    for service, milliseconds in longest.items():
+        what = (
+            f"longest pause of the garbage collector in `farm {service}`, season of so many games"
+        )
+        yield Row("15", what, "ms", milliseconds, "10 ms", "tests/operations/test_pauses.py")
+
+
 # -- games -----------------------------------------------------------------------------
 
 
@@ -227,6 +252,98 @@ def games(folder: pathlib.Path) -> Iterator[Row]:
     what = f"`farm match`, a game of {clock_script.PLIES} plies with PGN, so many at once, CPU"
     row = Row("5", what, "ms", ours, "8 ms", "tests/referee/test_work.py")
     for peer, theirs in found.items() or (("", {}),):
+        yield dataclasses.replace(row, peer=peer, theirs=theirs)
+
+
+def memory(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what `farm match` holds a game, engines apart, while so many games are played.
+
+    Proportional size: a page that several processes share counts once in all.
+    """
+    if clock_runners.compiler() is None:
+        return
+    probe = clock_runners.build(folder)
+    proportional: dict[int, float] = {}
+    resident: dict[int, float] = {}
+    for at_a_time in sizes(2, 16, 64, short=(2,)):
+        here = folder / f"memory-{at_a_time}"
+        (here / "logs").mkdir(parents=True)
+        setting = clock_runners.Setting(2_000, 0, at_a_time, 4 * at_a_time)
+        words = clock_runners.available()[0].command(probe, here / "logs", setting)
+        words += ["-force-concurrency", "-pgnout", str(here / "games.pgn")]
+        mark = f"FARM_BENCH_RUN={here}"
+        with (here / "said.txt").open("wb") as said:
+            running = subprocess.Popen(
+                words,
+                cwd=here,
+                env=os.environ | dict([mark.split("=", 1)]),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+            journal = here / "games.pgn.jsonl"
+            while not journal.exists() or journal.read_bytes().count(b"\n") <= at_a_time:
+                assert running.poll() is None, (here / "said.txt").read_text()[-2000:]
+                time.sleep(0.05)  # until as many have ended as are played at a time
+            proportional[at_a_time], resident[at_a_time] = (
+                size / at_a_time for size in _held(mark, probe.program.name)
+            )
+            running.send_signal(signal.SIGTERM)
+            running.wait()
+    what = "`farm match`, memory a game without engines, so many at once"
+    yield Row("6", f"{what}: shared pages once (PSS)", "MB", proportional, "3 MB", "")
+    yield Row("6", f"{what}: shared pages in each process (RSS)", "MB", resident, "", "")
+
+
+def _held(mark: str, engine: str) -> tuple[float, float]:
+    """Return the proportional and the resident MB of all processes of a run but its engines."""
+    proportional, resident = 0, 0
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() not in (path / "environ").read_bytes().split(b"\0"):
+                continue
+            if (path / "comm").read_text().strip() == engine:
+                continue
+            lines = (path / "smaps_rollup").read_text().splitlines()[1:]
+            kilobytes = {name: int(rest.split()[0]) for name, rest in (x.split(":") for x in lines)}
+            proportional += kilobytes["Pss"]
+            resident += kilobytes["Rss"]
+    return proportional / 1024, resident / 1024
+
+
+def side_by_side(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure the time of one match, and of two that are started together, in each runner."""
+    if clock_runners.compiler() is None or len(os.sched_getaffinity(0)) < 2:
+        return
+    probe = clock_runners.build(folder)
+    seconds: dict[str, dict[int, float]] = {}
+    for runner in clock_runners.available():
+        for matches in sizes(1, 2, short=(1,)):
+            begun, running = time.monotonic(), []
+            for number in range(matches):
+                here = folder / f"{runner.name.split()[0]}-{matches}-{number}"
+                (here / "logs").mkdir(parents=True)
+                setting = clock_runners.Setting(2_000, 0, 1, sizes(20, short=(1,))[0])
+                words = runner.command(probe, here / "logs", setting)
+                with (here / "said.txt").open("wb") as said:
+                    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
+                    running.append(
+                        subprocess.Popen(
+                            words,
+                            cwd=here,
+                            env=environment,
+                            stdin=subprocess.DEVNULL,
+                            stdout=said,
+                            stderr=said,
+                        )
+                    )
+            statuses = [match.wait() for match in running]
+            assert not any(statuses), runner
+            seconds.setdefault(runner.name, {})[matches] = time.monotonic() - begun
+    ours = seconds.pop("farm match")
+    what = "so many matches of engines that think 2 ms at the same time, until all have ended"
+    row = Row("6b", what, "s", ours, "two as one", "tests/match/test_match_cores.py")
+    for peer, theirs in seconds.items() or (("", {}),):
         yield dataclasses.replace(row, peer=peer, theirs=theirs)
 
 
@@ -405,7 +522,19 @@ def _archive(path: pathlib.Path, games: int) -> pathlib.Path:
 def test_the_table_of_costs(tmp_path: pathlib.Path) -> None:
     """Every row is measured; the table is printed as the page has it."""
     rows: list[Row] = []
-    for number, part in enumerate((commands, page, games, claims, forecasts, files, ratings)):
+    parts = (
+        commands,
+        page,
+        pauses,
+        games,
+        memory,
+        side_by_side,
+        claims,
+        forecasts,
+        files,
+        ratings,
+    )
+    for number, part in enumerate(parts):
         (tmp_path / str(number)).mkdir()
         rows += part(tmp_path / str(number))
     print(f"\n{HEAD}\n|{'---|' * (HEAD.count('|') - 1)}")
