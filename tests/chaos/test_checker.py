@@ -127,7 +127,7 @@ def test_the_checker_sees_a_game_counted_twice(tmp_path: pathlib.Path) -> None:
     """A second result of a game in the journal, written past the scripts, is found."""
     with harness.running(tmp_path) as farm:
         engines = [harness.scripted(farm.life, strength) for strength in range(2)]
-        farm.launch(harness.league(tmp_path / "season.toml", engines), "twice")
+        farm.launch(harness.league(tmp_path / "season.toml", engines, final_games=2), "twice")
         farm.finish("twice")
     checker.check_season(farm.archive, "twice")
     mirror = farm.archive / "twice" / "journal.jsonl"

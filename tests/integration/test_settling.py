@@ -103,7 +103,7 @@ def test_a_look_that_fails_is_followed_by_another_child(tmp_path: pathlib.Path) 
         attempts.rename(attempts.with_name("away"))
         attempts.write_text("no directory")
         engines = [harness.scripted(farm.life, strength) for strength in (1, 2)]
-        farm.launch(harness.league(farm.root / "s.toml", engines, double_rounds=1), "s")
+        farm.launch(harness.league(farm.root / "s.toml", engines, final_games=2), "s")
         farm.wait(lambda: "look.failed" in farm.worker.log.read_text(), 30, "the fault")
         attempts.unlink()
         attempts.with_name("away").rename(attempts)

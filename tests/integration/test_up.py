@@ -53,9 +53,9 @@ def up(
 
 
 def season(root: pathlib.Path, *extra: str) -> str:
-    """Write a season of two scripted engines: a league of two games, and a final of four."""
+    """Write a season of two scripted engines: a league of two games, and a final of two."""
     engines = [harness.scripted(root / "life.jsonl", strength, *extra) for strength in (0, 3)]
-    return str(harness.league(root / "season.toml", engines))
+    return str(harness.league(root / "season.toml", engines, final_games=2))
 
 
 def left(root: pathlib.Path) -> list[int]:
