@@ -1,4 +1,4 @@
-"""What a build adds to what pyproject.toml says: the commit, and the files of hosts."""
+"""What a build adds to what pyproject.toml says: version, commit, and the files of hosts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BuildPy(build_py):
         super().run()
         if not self.editable_mode:
             self.added = [
-                write(self.build_lib, built.COMMIT, built.commit(ROOT).encode()),
+                *(write(self.build_lib, *fact) for fact in built.facts(ROOT)),
                 write(self.build_lib, built.FILES, built.pack(ROOT)),
             ]
 
@@ -42,12 +42,13 @@ class BuildPy(build_py):
 
 
 class Sdist(sdist):
-    """Pack the source; it knows the commit that it was packed from."""
+    """Pack the source; it knows the version and the commit that it was packed from."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
-        """Write the commit beside the source."""
+        """Write both beside the source."""
         super().make_release_tree(base_dir, files)
-        write(base_dir, built.COMMIT, built.commit(ROOT).encode())
+        for fact in built.facts(ROOT):
+            write(base_dir, *fact)
 
 
 setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

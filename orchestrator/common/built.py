@@ -1,7 +1,8 @@
-"""What a build writes beside the program: the commit, and the files that hosts are made from.
+"""What a build writes beside the program: version, commit, and the files that hosts are made from.
 
-``setup.py`` writes them into wheel and source distribution; of a checkout they are asked of git and
-of the folders themselves. This module imports the standard library alone: the build loads it.
+``setup.py`` writes them into wheel and source distribution, ``scripts/make-source-archive`` the
+first two into what hosts install; of a checkout they are asked of git and of the folders
+themselves. This module imports the standard library alone: the build loads it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 import gzip
 import io
 import pathlib
+import re
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from typing import Final
 
 FOLDER: Final = "orchestrator/built"  # beside the program; no part of its checksum
 COMMIT: Final = f"{FOLDER}/commit"
+NUMBER: Final = f"{FOLDER}/version"
+NEXT: Final = "0.1.0"  # the release that is being made, where no tag tells
 FILES: Final = f"{FOLDER}/hosts.tar.gz"
 # All that `docs/how-to/operate-hosts.md` needs, but for the packages, which are installed.
 PARTS: Final = (
@@ -33,6 +38,32 @@ PARTS: Final = (
 _LEFT: Final = frozenset({"__pycache__", ".ansible", ".cache"})
 _INVENTORY: Final = ("ansible", "inventory")
 _ASKED: Final = ("describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=8")
+_TAG: Final = ("describe", "--tags", "--long", "--match=v[0-9]*")
+_BEHIND: Final = re.compile(
+    r"v(.*?)(\d+)-(\d+)-g[0-9a-f]+"
+)  # a tag, and how many commits ago it was
+
+
+def version(root: pathlib.Path) -> str:
+    """Return the version of a program below ``root`` (PEP 440).
+
+    The commit with the tag ``v0.2.0`` is 0.2.0, the fifth after it 0.2.1.dev5; a checkout without
+    tags counts its commits towards ``NEXT``. Without git it is what the build has written; where
+    that is not there either, it is a development version of ``NEXT`` without a count.
+    """
+    if tagged := _BEHIND.fullmatch(_git(root, *_TAG)):
+        head, last, behind = tagged[1], int(tagged[2]), int(tagged[3])
+        return f"{head}{last + 1}.dev{behind}" if behind else f"{head}{last}"
+    if commits := _git(root, "rev-list", "--count", "HEAD"):
+        return f"{NEXT}.dev{commits}"
+    return _written(root, NUMBER) or f"{NEXT}.dev0"
+
+
+def __getattr__(name: str) -> str:
+    """Compute ``VERSION`` for the build (pyproject.toml); no program that runs asks for it."""
+    if name == "VERSION":
+        return version(pathlib.Path(__file__).parents[2])
+    raise AttributeError(name)
 
 
 def commit(root: pathlib.Path) -> str:
@@ -41,14 +72,32 @@ def commit(root: pathlib.Path) -> str:
     A checkout's is asked of git; otherwise it is what the build has written, '' where it knew none.
     """
     if (root / ".git").exists():
-        try:
-            asked = ["git", "-C", str(root), *_ASKED]
-            done = subprocess.run(asked, capture_output=True, text=True, check=False)
-        except OSError:
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
+        return _git(root, *_ASKED)
+    return _written(root, COMMIT)
+
+
+def facts(root: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+    """Yield what says which program this is: each file's place below its root, and its content."""
+    yield NUMBER, version(root).encode()
+    yield COMMIT, commit(root).encode()
+
+
+def _git(root: pathlib.Path, *words: str) -> str:
+    """Return what git says of a checkout, '' where it is none or git refuses it."""
+    if not (root / ".git").exists():
+        return ""
     try:
-        return (root / COMMIT).read_text(encoding="ascii").strip()
+        asked = ["git", "-C", str(root), *words]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _written(root: pathlib.Path, name: str) -> str:
+    """Return what a build has written into a file, '' where it has not."""
+    try:
+        return (root / name).read_text(encoding="ascii").strip()
     except OSError:
         return ""
 
@@ -78,3 +127,15 @@ def pack(root: pathlib.Path) -> bytes:
             item.mode = 0o755 if (root / name).stat().st_mode & 0o100 else 0o644
             archive.addfile(item, io.BytesIO(content))
     return packed.getvalue()
+
+
+def main() -> None:
+    """Write the facts of this program below a folder: ``python built.py FOLDER``."""
+    for name, content in facts(pathlib.Path(__file__).parents[2]):
+        path = pathlib.Path(sys.argv[1]) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

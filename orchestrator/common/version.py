@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrator.common import built
 
-VERSION = importlib.metadata.version("tournament-farm")
+VERSION = importlib.metadata.version("tournament-farm")  # as it was installed
 PACKAGES: Final = ("orchestrator", "worker_cpu", "worker_gpu")
 COMPILED: Final = frozenset({".pyc", ".pyo"})
 DIGITS: Final = 8  # of the checksum: enough to tell the builds of one farm apart
@@ -19,13 +19,13 @@ DIGITS: Final = 8  # of the checksum: enough to tell the builds of one farm apar
 
 @functools.cache
 def build() -> str:
-    """Return version and checksum of the program's files, such as ``0.1.0+3f2a91bc``.
+    """Return release and checksum of the program's files, such as ``0.1.0+3f2a91bc``.
 
     Two hosts show the same build where they run the same files, whatever the version says: what
-    an upgrade left half-done is seen. It is that of the files at the first call, so processes
-    that run for long ask at their start.
+    an upgrade left half-done is seen, and no commit that changed none of them. It is that of the
+    files at the first call, so processes that run for long ask at their start.
     """
-    return f"{VERSION}+{checksum(pathlib.Path(__file__).parents[2])}"
+    return f"{VERSION.partition('.dev')[0]}+{checksum(pathlib.Path(__file__).parents[2])}"
 
 
 def commit() -> str:
@@ -45,9 +45,10 @@ def commit() -> str:
 
 def described() -> str:
     """Return version, checksum of the files, and commit: ``0.1.0 (files 3f2a91bc, commit …)``."""
-    files = build().rpartition("+")[2]
+    root = pathlib.Path(__file__).parents[2]
+    number = built.version(root) if (root / ".git").exists() else VERSION  # it was installed once
     commit_id = commit()
-    return f"{VERSION} (files {files}{f', commit {commit_id}' if commit_id else ''})"
+    return f"{number} (files {checksum(root)}{f', commit {commit_id}' if commit_id else ''})"
 
 
 def checksum(folder: pathlib.Path) -> str:

@@ -26,12 +26,13 @@ import pytest
 import released
 from packaging import requirements, utils
 
+from orchestrator.common import built as built_module
 from orchestrator.common import version
 
 ROOT = released.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
-ADDED = {"orchestrator/built/commit", "orchestrator/built/hosts.tar.gz"}
+ADDED = {f"orchestrator/built/{name}" for name in ("version", "commit", "hosts.tar.gz")}
 DATA = (".lua", ".toml", ".pgn", ".tsv", ".html", ".css", ".js", ".svg", "py.typed")
 UV = pathlib.Path(sysconfig.get_path("scripts")) / "uv"
 ALIVE = """
@@ -192,7 +193,7 @@ def test_what_the_wheel_asks_for_is_enough(
     told = call([farm, "--version"], tmp_path)
     commit = call(["git", "rev-parse", "--short=8", "HEAD"], built.tree).strip()
     files = version.checksum(built.tree)
-    assert told == f"farm, version {PROJECT['version']} (files {files}, commit {commit})\n"
+    assert told == f"farm, version {built_module.NEXT}.dev1 (files {files}, commit {commit})\n"
     assert "round" in call([farm, "check", "cup"], tmp_path)
     assert "position" in call([farm, "match", "--help"], tmp_path)
     assert call([farm, "simulate", "demo", "--seed", "1"], tmp_path)
@@ -219,6 +220,9 @@ def test_the_wheel_writes_the_files_of_hosts_out(
     call(["scripts/make-source-archive", "build/farm.tar.gz"], hosts)
     with tarfile.open(hosts / "build/farm.tar.gz") as archive:
         assert {"pyproject.toml", "deploy/install/install-farm"} <= set(archive.getnames())
+        number = archive.extractfile("orchestrator/built/version")
+        assert number is not None
+        assert number.read().decode() == f"{built_module.NEXT}.dev1"
     (hosts / "LICENSE").write_text("another")
     again = subprocess.run(
         [farm, "deploy", "export", "hosts"],
