@@ -9,6 +9,7 @@ each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pathlib
 import random
@@ -37,6 +38,7 @@ ROOMS = {  # sources, and where their tests are
 }
 LEFT = shutil.ignore_patterns(".git", ".venv", ".farm", "build", "dist", "__pycache__", ".*_cache")
 PATIENCE = 600.0  # s: a mutant that hangs has been noticed
+SECONDS = itertools.count(1)  # since 1970: the time of a mutant's file
 PASSED, FAILED, NOTHING = 0, 1, 5  # pytest's exit codes
 
 
@@ -71,7 +73,7 @@ def named(tree: pathlib.Path, file: str, tests: tuple[str, ...]) -> list[str]:
 def run(tree: pathlib.Path, tests: list[str]) -> bool:
     """Say whether tests pass on a tree."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
     try:
         done = subprocess.run(
             command, cwd=tree, env=environment, capture_output=True, check=False, timeout=PATIENCE
@@ -84,13 +86,16 @@ def run(tree: pathlib.Path, tests: list[str]) -> bool:
 def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: mutate.Mutant) -> bool:
     """Say whether no test notices a mutant; the tree is afterwards as it was."""
     path = tree / file
-    whole = path.read_bytes()
+    whole, before = path.read_bytes(), path.stat()
     path.write_text(mutant.text, encoding="utf-8")
+    # What was compiled is kept from mutant to mutant: no two of them may have the same time.
+    os.utime(path, (seconds := next(SECONDS), seconds))
     try:
         near = named(tree, file, tests)
         return (not near or run(tree, near)) and run(tree, list(tests))
     finally:
         path.write_bytes(whole)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def main() -> int:
