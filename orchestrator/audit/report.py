@@ -1,14 +1,28 @@
-"""The audit's report: every part that applies to an archive, None for those that do not."""
+"""The audit's report: every part that applies to an archive, None for those that do not.
+
+No tables are read, so a tablebase is taken to end every game with few men
+(``replaying.Known``). A season that was played without tables, or with those of fewer men,
+then disagrees game by game; a hint says so once.
+
+The matches of a knockout (CUP-3) are told with who began, the score, and whether their length
+is right. A match is a run of games between the same two engines. Its length is right when the
+rule ends it after its last game and not before: more than k points of k pairs, else whole
+pairs until one is decisive. The winner is who leads after the recorded games, also where
+their number is wrong.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.audit import hints, matches, reading, replaying, rules, schedules, tables
+from orchestrator import contract
+from orchestrator.audit import reading, replaying, rules, schedules, tables
 from orchestrator.common import errors
+from orchestrator.season.fold import tally
+from orchestrator.season.formats import base, knockout
 
 _RULES: Final = {
     "draw_rule": "draw rule",
@@ -42,7 +56,7 @@ def report(
         "unreadable": [dataclasses.asdict(game) for game in broken],
         "standings": _standings(games, held, kind, seeds, out),
         "adjudication": ends,
-        "tablebase_hint": hints.tablebase(games, adjudication, ends),
+        "tablebase_hint": _tablebase_hint(games, adjudication, ends),
         "schedule": _schedule(slots, held, kind, seeds),
         "openings": None if kind == "swiss" else schedules.openings(slots),
         "results": list(_contradictions(games)),
@@ -68,7 +82,7 @@ def sentences(found: dict[str, Any]) -> Iterator[str]:
         yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
     yield from _adjudicated(found["adjudication"])
     if hint := found["tablebase_hint"]:
-        yield hints.sentence(hint)
+        yield _hint_sentence(hint)
     for wrong in found["results"]:
         results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
         yield f"  game {wrong['game']}: {results}"
@@ -163,7 +177,7 @@ def _knockout(games: Sequence[reading.Game], held: rules.Rules) -> dict[str, Any
     for event, played in itertools.groupby(games, key=lambda game: game.tags.get("Event", "")):
         of_round = list(played)
         pairs = rules.pairs(held, len(tables.engines(of_round)), event)
-        matched += matches.report(of_round, pairs)
+        matched += _match_reports(of_round, pairs)
     return {"matches": matched}
 
 
@@ -188,3 +202,76 @@ def _name(text: str, everybody: Sequence[str], option: str) -> str:
     raise errors.UsageError(
         f"{option}: {text!r} names {len(matching)} engines; known: {candidates}"
     )
+
+
+def _tablebase_hint(
+    games: Sequence[reading.Game], rules: contract.Adjudication, found: Mapping[str, Any]
+) -> dict[str, int] | None:
+    """Count the games that a tablebase should have ended earlier; None where no hint would help.
+
+    ``found`` is what ``replaying.report`` says of the games. Of the ``missed`` ones ``agree``
+    would be as recorded without tables; ``recorded`` games did end by one. Where there are
+    such, a hint is worth giving only if some agree.
+    """
+    missed = {
+        wrong["game"]
+        for wrong in found["mismatches"]
+        if wrong["rule"] == "tablebase" and wrong["computed_ply"] is not None
+    }
+    again = [game for game in games if game.number in missed]
+    without = replaying.report(again, rules.model_copy(update={"syzygy": None}))
+    agree = len(again) - len({wrong["game"] for wrong in without["mismatches"]})
+    recorded = found["tablebase"]["recorded"] if found["tablebase"] else 0
+    if not again or (recorded and not agree):
+        return None
+    return {"recorded": recorded, "missed": len(again), "agree": agree}
+
+
+def _hint_sentence(hint: Mapping[str, int]) -> str:
+    """Return the hint in words."""
+    ends = f"{hint['recorded'] or 'none'} in the record, {hint['missed']} missed by the rules"
+    fewer = ", or with --tb-men where they had fewer men" if hint["recorded"] else ""
+    return (
+        f"hint: ends by a tablebase: {ends}, of which {hint['agree']} agree without tables:"
+        f" if it was played so, audit with --no-tablebase{fewer}"
+    )
+
+
+def _match_reports(games: Sequence[reading.Game], pairs: int | None) -> list[dict[str, Any]]:
+    """Return the matches in their order; without ``pairs`` nobody can say the length."""
+    return [_match_report(match, pairs) for match in _matches(games)]
+
+
+def _matches(games: Sequence[reading.Game]) -> Iterator[list[reading.Game]]:
+    runs = itertools.groupby(games, key=lambda game: frozenset((game.white, game.black)))
+    for _, run in runs:
+        yield list(run)
+
+
+def _match_report(games: list[reading.Game], pairs: int | None) -> dict[str, Any]:
+    first, second = games[0].white, games[0].black
+    played = [_game(game, first) for game in games]
+    scores = [base.History().taken(engine, played) for engine in (0, 1)]
+    leader = None if scores[0] == scores[1] else (first, second)[scores[1] > scores[0]]
+    over = None if pairs is None else _over(played, pairs)
+    return {
+        "white_first": first,
+        "black_first": second,
+        "score": [score / 2 for score in scores],
+        "games": len(games),
+        "winner": leader,
+        "length_ok": None if over is None else over[-1] and not any(over[:-1]),
+    }
+
+
+def _over(played: list[base.Game], pairs: int) -> list[bool]:
+    """Return after each game whether the rule ends the match there."""
+    rule = knockout.Knockout(base.Field(2), pairs)
+    begun = (played[:number] for number in range(1, len(played) + 1))
+    return [rule.complete(len(games), base.History(len(games), games.copy)) for games in begun]
+
+
+def _game(game: reading.Game, first: str) -> base.Game:
+    white = 0 if game.white == first else 1
+    halves = None if game.result is None else tally.halves(game.result)
+    return base.Game(white, 1 - white, 1, halves)

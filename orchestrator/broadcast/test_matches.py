@@ -61,11 +61,11 @@ class RedisEvidence:
 
     def open(self) -> Collection[str]:
         """Return the names of the matches that are dealt."""
-        return {one.id for one in self._batches.open_matches()}
+        return {match.id for match in self._batches.open_matches()}
 
     def leases(self) -> Sequence[lanes.Lease]:
         """Return what is played in all halls' lanes."""
-        return [one for hall in self._ledger.halls() for one in self._lanes.leases(hall)]
+        return [lease for hall in self._ledger.halls() for lease in self._lanes.leases(hall)]
 
 
 class Place(NamedTuple):
@@ -146,15 +146,15 @@ class Match:
         names, spec = self.view.names, self._spec
         self.view.running = {
             board: match_view.Running(
-                number=one.game,
-                round=str(one.game),
+                number=lease.game,
+                round=str(lease.game),
                 board=board,
-                white=names[0 if spec.white_is_tested(one.game) else spec.opponent(one.game)],
-                black=names[spec.opponent(one.game) if spec.white_is_tested(one.game) else 0],
+                white=names[0 if spec.white_is_tested(lease.game) else spec.opponent(lease.game)],
+                black=names[spec.opponent(lease.game) if spec.white_is_tested(lease.game) else 0],
                 started_ms=0,
-                place=f"{one.hall}.{one.lane}",
+                place=f"{lease.hall}.{lease.lane}",
             )
-            for board, one in enumerate(leases, start=1)
+            for board, lease in enumerate(leases, start=1)
         }
 
     def _why(self) -> str:
@@ -222,8 +222,8 @@ class TestMatches:
             for lease in self._evidence.leases():
                 leases[f"{PREFIX}{lease.match}"].append(lease)
         self._find()
-        newest = sorted(self._matches.values(), key=lambda one: one.opened_ms, reverse=True)
-        for match in sorted(newest, key=lambda one: one.id not in self._open):
+        newest = sorted(self._matches.values(), key=lambda listed: listed.opened_ms, reverse=True)
+        for match in sorted(newest, key=lambda listed: listed.id not in self._open):
             if self._stop.is_set():
                 return
             self._follow(match, leases[match.id])
@@ -237,8 +237,8 @@ class TestMatches:
         for folder in sprt_match.kept(self._folder) if self._folder.is_dir() else ():
             written = (folder / "match.json").stat().st_mtime_ns // 1_000_000
             name = f"{PREFIX}{folder.name}"
-            known = self._matches.get(name)
-            if self._refused.get(name) == written or (known and known.opened_ms == written):
+            kept = self._matches.get(name)
+            if self._refused.get(name) == written or (kept and kept.opened_ms == written):
                 continue
             try:
                 self._matches[name] = Match(folder)
@@ -286,8 +286,8 @@ class TestMatches:
     def _show(self, match: Match) -> None:
         """Put a match's documents into their places, and tell of them."""
         now_ms = self.shelf.now_ms()
-        for place, document in match.view.made(now_ms).items():
-            self.shelf.place(place, document)
+        for path, document in match.view.made(now_ms).items():
+            self.shelf.place(path, document)
         last, now = next(reversed(match.view.results), 0), time.monotonic()
         shown_at, shown = match.shown
         if last != shown and (now - shown_at > LAST_SECONDS or not match.view.running):
@@ -295,8 +295,8 @@ class TestMatches:
             replay = match.games.replay(match.view.results[last])
             self.shelf.put({f"seasons/{match.id}/live": replay.document()})
         tables = {"season": match.id, "events": [match_view.EVENT]}
-        told = messages.Delta("season", match.view.season(1, now_ms))
-        self._publish([told, messages.Delta("tables", tables)])
+        season_delta = messages.Delta("season", match.view.season(1, now_ms))
+        self._publish([season_delta, messages.Delta("tables", tables)])
 
     def _let_go(self) -> None:
         """Forget the games of matches that are over and that others were asked for after."""
@@ -312,8 +312,8 @@ class TestMatches:
                     match.forget()
 
     def _drop(self, name: str) -> None:
-        for place in match_view.places(name):
-            self.shelf.drop(place)
+        for path in match_view.places(name):
+            self.shelf.drop(path)
 
     # -- what is asked for -----------------------------------------------------------------
 
@@ -321,7 +321,9 @@ class TestMatches:
     def newest(self) -> str:
         """Return the id of the match that was begun last, of those that are open; else of all."""
         matches = list(self._matches.values())
-        newest = max(matches, key=lambda one: (one.id in self._open, one.opened_ms), default=None)
+        newest = max(
+            matches, key=lambda match: (match.id in self._open, match.opened_ms), default=None
+        )
         return "" if newest is None else newest.id
 
     def known(self, name: str) -> Match | None:
@@ -349,11 +351,11 @@ def _about(spec: orders.Spec, terms: sprt_match.Terms) -> match_journal.About:
     """Return what is shown of a match's order; engines that meet themselves get two names."""
     engines: list[contract.EngineSpec] = []
     for engine in spec.engines:
-        names = {one.name for one in engines}
+        names = {earlier.name for earlier in engines}
         twins = (f"{engine.name} ({number})" for number in range(2, len(spec.engines) + 2))
         name = engine.name if engine.name not in names else next(n for n in twins if n not in names)
         engines.append(engine.model_copy(update={"name": name}))
-    clocks = dict.fromkeys((one.time_control or spec.time_control).spoken for one in engines)
+    clocks = dict.fromkeys((engine.time_control or spec.time_control).spoken for engine in engines)
     return match_journal.About(
         event=spec.id,
         site="",
@@ -391,6 +393,6 @@ def _result(spec: orders.Spec, names: Sequence[str], entry: contract.Entry) -> m
 
 
 def _duration_ms(pgn: str) -> int:
-    found = _DURATION.search(pgn)
-    hours, minutes, seconds = map(int, found.groups()) if found else (0, 0, 0)
+    match = _DURATION.search(pgn)
+    hours, minutes, seconds = map(int, match.groups()) if match else (0, 0, 0)
     return 1000 * (3600 * hours + 60 * minutes + seconds)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import pathlib
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import click
@@ -13,14 +14,50 @@ import rich.table
 
 from orchestrator import contract
 from orchestrator.commands import common, completing, engine_trial, paths
-from orchestrator.common import errors, version
+from orchestrator.common import errors, files, version
 from orchestrator.ledger import store, vitals
 from orchestrator.ops import entry_points
-from orchestrator.ops.doctor import farm, report, season
+from orchestrator.ops.doctor import farm, season
 from orchestrator.season.fold import state as season_state
 
 CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
+FOLDER = "preflight"
+PREFLIGHT = "preflight_done"  # a fact of the farm's own journal
+
+
+class Report(contract.Message):
+    """All findings of one look."""
+
+    schema_version: int = contract.SCHEMA
+    at_ms: int
+    host: str
+    version: str
+    season: str = ""
+    event: str = ""
+    findings: tuple[contract.Finding, ...]
+
+    @property
+    def failed(self) -> list[contract.Finding]:
+        """Return what must be repaired first."""
+        return [finding for finding in self.findings if finding.status == "failed"]
+
+
+def _of_areas(
+    findings: Iterable[contract.Finding], areas: Sequence[str]
+) -> tuple[contract.Finding, ...]:
+    """Return the findings of some areas, of all where none is named."""
+    return tuple(finding for finding in findings if not areas or finding.area in areas)
+
+
+def _keep(archive: pathlib.Path, report: Report) -> tuple[pathlib.Path, str]:
+    """Write a report into the event's folder of the archive; return path and SHA-256."""
+    folder = archive / report.season / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{report.event}-{report.at_ms}.json"
+    content = report.encode().encode()
+    files.write(path, content)
+    return path, hashlib.sha256(content).hexdigest()
 
 
 def _only(function: common.Function) -> common.Function:
@@ -43,7 +80,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         checked = [*_farm(ledger), *_here(ledger)]
-        summary = _report(ledger.now_ms(), report.only(checked, only))
+        summary = _report(ledger.now_ms(), _of_areas(checked, only))
     _print(summary, as_json=as_json)
 
 
@@ -71,10 +108,10 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
             *_event(state, event),
         ]
         summary = _report(ledger.now_ms(), tuple(checked), state.launched.id, event)
-        path, digest = report.keep(archive, summary)
+        path, digest = _keep(archive, summary)
         fact = {"season": summary.season, "event": event, "sha256": digest}
         fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
-        draft = contract.Draft(report.PREFLIGHT, fact)
+        draft = contract.Draft(PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
     _print(summary, as_json=as_json, path=path)
 
@@ -102,9 +139,9 @@ def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Fin
 
 def _report(
     now_ms: int, found: tuple[contract.Finding, ...], season_id: str = "", event: str = ""
-) -> report.Report:
+) -> Report:
     host = socket.gethostname()
-    return report.Report(
+    return Report(
         at_ms=now_ms,
         host=host,
         version=version.VERSION,
@@ -114,7 +151,7 @@ def _report(
     )
 
 
-def _print(summary: report.Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
+def _print(summary: Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
     if as_json:
         common.print_json(summary.model_dump(mode="json") | {"file": str(path) if path else None})
     else:

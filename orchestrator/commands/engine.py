@@ -20,7 +20,7 @@ from orchestrator.commands import common, completing, engine_changes, engine_tri
 from orchestrator.common import bounds, errors
 from orchestrator.engines import cutechess
 from orchestrator.season.amend import engine_update, windows
-from orchestrator.season.file import engines_toml, load, roster
+from orchestrator.season.file import load, roster
 from orchestrator.season.fold import orders, state
 from orchestrator.season.spec import model
 
@@ -180,7 +180,7 @@ def import_(source: str, output: str | None, *, pin: bool) -> None:
         if entry.directory and not pathlib.Path(entry.directory).is_dir():
             warning = f"farm: {entry.name}: its directory {entry.directory} is not on this machine"
             click.echo(warning, err=True)
-    text = engines_toml.text([rosters.pinned(entry) for entry in entries] if pin else entries)
+    text = roster.as_toml([rosters.pinned(entry) for entry in entries] if pin else entries)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -222,7 +222,7 @@ def _entry(configured: cutechess.Configured, source: str, taken: set[str]) -> mo
         configured, directory=str(folder) if configured.directory or sought else ""
     )
     try:
-        entry = engines_toml.of_cutechess(placed, [*command_words, *configured.arguments])
+        entry = roster.of_cutechess(placed, [*command_words, *configured.arguments])
     except ValueError as error:
         raise errors.UsageError(f"{where}: {error}") from error
     base = roster.id_of(entry) or "engine"

@@ -21,16 +21,7 @@ from orchestrator import contract
 from orchestrator.common import errors, version
 from orchestrator.ledger import api, kibitz_store, lane_store, services, store, vitals
 from orchestrator.ledger import lanes as ledger_lanes
-from orchestrator.metrics import (
-    certificate,
-    families,
-    halls,
-    health,
-    hosts,
-    kibitzers,
-    lanes,
-    seasons,
-)
+from orchestrator.metrics import families, halls, health, seasons
 from orchestrator.season.fold import entries
 
 log = structlog.get_logger()
@@ -53,7 +44,7 @@ class FarmCollector(registry.Collector):
         self._ledger = ledger
         self._desks = kibitz_store.RedisKibitzing(ledger.server)
         self._lanes = lane_store.RedisLanes(ledger.server)
-        self._certificate = certificate.Certificate(ledger.server)
+        self._certificate = health.Certificate(ledger.server)
         self._archive, self._feeds, self._notices = archive, feeds, notices
         self._seasons: dict[str, seasons.Watched] = {}
         self._damaged: dict[str, tuple[int, int]] = {}  # season to the epoch and entries of then
@@ -118,7 +109,7 @@ class FarmCollector(registry.Collector):
         with self._apart("hosts"):
             for name, seen in vitals.read(self._ledger).items():
                 with self._apart(f"host {name}"):
-                    hosts.write(sheet, name, seen, now_ms)
+                    health.host(sheet, name, seen, now_ms)
 
     def _queues(self, sheet: families.Sheet, queues: list[str]) -> None:
         for queue in queues:
@@ -141,12 +132,12 @@ class FarmCollector(registry.Collector):
                 hall = self._halls.setdefault(name, halls.Hall(name))
                 playing = self._seasons.get(slot.season) if slot else None
                 hall.write(sheet, self._ledger, playing.state if playing else None, slot, now_ms)
-                lanes.write(sheet, self._lanes, name, now_ms)
+                halls.write_lanes(sheet, self._lanes, name, now_ms)
         seasons.waiting(sheet, watched, {name for name in names if slots.get(name, True)})
         seasons.followed(sheet, watched)
         attempts = {name: slot.attempt for name, slot in slots.items() if slot is not None}
         with self._apart("kibitzers"):
-            kibitzers.write(sheet, self._desks, attempts)
+            halls.write_kibitzers(sheet, self._desks, attempts)
 
     def _of(self, hall: str) -> list[ledger_lanes.Lane]:
         """Return the lanes of a hall, none where they cannot be read."""

@@ -13,7 +13,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import score
-from orchestrator.ledger import api
+from orchestrator.ledger import api, kibitzing, lanes
 from orchestrator.metrics import families, histogram
 from orchestrator.season.fold import orders
 from orchestrator.season.fold import state as season_state
@@ -187,3 +187,42 @@ def _lease(sheet: families.Sheet, slot: api.Slot, now_ms: int) -> None:
     sheet.set("farm_lease_age_seconds", max(0, now_ms - renewed_ms) / 1000, hall=slot.hall)
     sheet.set("farm_lease_ttl_seconds", slot.ttl_ms / 1000, hall=slot.hall)
     sheet.set("farm_lease_overdue", slot.overdue, hall=slot.hall)
+
+
+def write_lanes(sheet: families.Sheet, source: lanes.Lanes, hall: str, now_ms: int) -> None:
+    """Write test games in flight, leases that nobody renews, games that wait; no lanes, none."""
+    there = source.lanes_of(hall)
+    if not there:
+        return
+    leases = {lease.lane: lease for lease in source.leases(hall)}
+    for lane in there:
+        lease = leases.get(lane.name)
+        overdue_ms = max(0, now_ms - lease.deadline_ms) if lease else 0
+        labels = {"hall": hall, "lane": lane.name}
+        sheet.set("farm_lane_playing", lease is not None, **labels)
+        sheet.set("farm_lane_lease_overdue_seconds", overdue_ms / 1000, **labels)
+    waiting = sum(
+        match.games - match.next + 1 + len(match.again)
+        for match in source.matches().values()
+        if hall in (match.halls or (hall,)) and any(not match.needs.unmet(lane) for lane in there)
+    )
+    sheet.set("farm_hall_test_games_waiting", waiting, hall=hall)
+
+
+def write_kibitzers(
+    sheet: families.Sheet, source: kibitzing.Kibitzing, attempts: Mapping[str, str]
+) -> None:
+    """Write who has a desk, and how much is told from it of the games in flight, by their hall.
+
+    A kibitzer that hangs keeps its desk and tells nothing; one that is gone leaves its desk
+    empty. A desk that was left on purpose has no sample: nobody is missed.
+    """
+    seated = source.kibitzers()
+    for desk in set(range(kibitzing.DESKS)) - source.left():
+        sheet.set("farm_kibitzer_seated", desk in seated, desk=str(desk))
+    if not seated:
+        return
+    for hall, attempt in attempts.items():
+        reports = source.marks(attempt)
+        for desk in seated:
+            sheet.set("farm_kibitzer_words", reports[desk], hall=hall, desk=str(desk))

@@ -1,21 +1,30 @@
-"""Redis' own health, the feeds' and the archive's: what stands around the ledger."""
+"""Health of what stands around the ledger: Redis and its certificate, feeds, archive, hosts."""
 
 from __future__ import annotations
 
 import pathlib
 import shutil
+import socket
+import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import structlog
 
 from orchestrator import contract
 from orchestrator.contract import bells
-from orchestrator.ledger import services, store
+from orchestrator.ledger import connection, services, store, vitals
 from orchestrator.metrics import families
+
+log = structlog.get_logger()
 
 OTHER: Final = "other"
 DIGITS: Final = 19  # of the largest count that Redis can raise
 FRESH_MS: Final = 60_000  # ms: six beats of `farm serve`
+AGAIN_SECONDS: Final = 600.0  # s: between two handshakes for the certificate
+AGAIN_AFTER_FAILURE_SECONDS: Final = 60.0
+GONE_MS: Final = 7 * 86_400_000  # ms: a host that was silent for so long is no more
 
 
 def redis(sheet: families.Sheet, ledger: store.RedisLedger) -> tuple[int, services.Serve | None]:
@@ -125,3 +134,87 @@ def files(sheet: families.Sheet, archive: pathlib.Path, feeds: pathlib.Path) -> 
         return  # the archive is not on this host
     sheet.set("farm_archive_disk_free_bytes", usage.free)
     sheet.set("farm_archive_disk_size_bytes", usage.total)
+
+
+class Certificate:
+    """The TLS certificate that Redis shows to a client that trusts the farm's CA.
+
+    It is asked for every ten minutes, by a handshake of its own: the connection that carries
+    the ledger may be older than the certificate. Where Redis speaks no TLS there is no sample.
+    """
+
+    def __init__(self, server: connection.Server) -> None:
+        """Take address and files from the server's own client; nothing is sent yet."""
+        self._told: dict[str, Any] = server.client.connection_pool.connection_kwargs
+        self._expires: float | None = None
+        self._next = float("-inf")
+
+    def write(self, sheet: families.Sheet) -> None:
+        """Write when it ends; what was seen last where the handshake fails."""
+        if "ssl_ca_certs" in self._told and time.monotonic() >= self._next:
+            try:
+                self._expires = self._look()
+                self._next = time.monotonic() + AGAIN_SECONDS
+            except OSError as error:
+                self._next = time.monotonic() + AGAIN_AFTER_FAILURE_SECONDS
+                log.warning("certificate.unseen", error=str(error))
+        sheet.set("farm_redis_certificate_expiry_timestamp_seconds", self._expires)
+
+    def _look(self) -> float | None:
+        context = ssl.create_default_context(cafile=self._told["ssl_ca_certs"])
+        if self._told.get("ssl_certfile"):
+            context.load_cert_chain(self._told["ssl_certfile"], self._told.get("ssl_keyfile"))
+        server = (self._told["host"], int(self._told.get("port", 6379)))
+        with (
+            socket.create_connection(server, connection.SOCKET_TIMEOUT) as plain,
+            context.wrap_socket(plain, server_hostname=server[0]) as secure,
+        ):
+            shown: Any = secure.getpeercert()
+        return float(ssl.cert_time_to_seconds(shown["notAfter"]))
+
+
+def host(sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int) -> None:
+    """Write the heartbeat of a host and its GPUs, unless it is older than ``GONE_MS``."""
+    if now_ms - seen.at_ms >= GONE_MS:
+        return
+    labels = {name: getattr(seen, name) for name in ("role", "version", "cpu", "kernel")}
+    sheet.set("farm_host_info", 1, host=host, governor=seen.governor, **labels)
+    gauges: Mapping[str, float | None] = {
+        "last_seen_timestamp_seconds": seen.at_ms / 1000,
+        "cpus": seen.cpus,
+        "cpu_ratio": seen.cpu_ratio,
+        "foreign_cpu_ratio": seen.foreign_cpu_ratio,
+        "memory_size_bytes": seen.memory_total_bytes,
+        "memory_available_bytes": seen.memory_available_bytes,
+        "swap_used_bytes": seen.swap_used_bytes,
+        "disk_free_bytes": seen.disk_free_bytes,
+        "disk_size_bytes": seen.disk_total_bytes,
+        "temperature_celsius": seen.temperature_celsius,
+        "frequency_hertz": seen.frequency_hertz,
+        "throttles_total": seen.throttles,
+        "clock_offset_seconds": seen.clock_offset_seconds,
+        "clock_skew_seconds": seen.clock_skew_seconds,
+        "clock_synchronized": seen.clock_synchronized,
+        "quiet": seen.quiet,
+        "bench_ratio": seen.bench_ratio,
+        "spooled_games": seen.spooled,
+        "refused_games": seen.refused,
+    }
+    for name, value in gauges.items():
+        sheet.set(f"farm_host_{name}", value, host=host)
+    for gpu in seen.gpus:
+        _gpu(sheet, host, gpu)
+
+
+def _gpu(sheet: families.Sheet, host: str, gpu: vitals.Gpu) -> None:
+    gauges: Mapping[str, float | None] = {
+        "utilization_ratio": gpu.utilization_ratio,
+        "memory_used_bytes": gpu.memory_used_bytes,
+        "memory_size_bytes": gpu.memory_total_bytes,
+        "temperature_celsius": gpu.temperature_celsius,
+        "power_watts": gpu.power_watts,
+        "sm_clock_hertz": gpu.sm_clock_hertz,
+        "throttled": gpu.throttled,
+    }
+    for name, value in gauges.items():
+        sheet.set(f"farm_gpu_{name}", value, host=host, gpu=str(gpu.index), uuid=gpu.uuid)

@@ -19,7 +19,6 @@ from orchestrator.season.fold import (
     orders,
     own_book,
     progress,
-    provisional,
     tiebreaks,
     titles,
 )
@@ -176,7 +175,7 @@ def _row(state: season_state.SeasonState, event_id: str, row: standings_.Row) ->
         "engine": row.engine,
         "name": name(state, row.engine, event_id),
         "rating": state.engines[row.engine].rating,
-        "provisional": provisional.rated_by_tests(state, row.engine),
+        "provisional": _rated_by_tests(state, row.engine),
         "points": row.points,
         "games": row.games,
         "wins": row.wins,
@@ -242,3 +241,21 @@ def _opening(state: season_state.SeasonState, found: events.Game) -> str:
     if found.finished is not None and found.finished.imported:
         return ""  # it was played elsewhere, and its drawn opening is still to come
     return openings.of_game(state, found).name
+
+
+def _rated_by_tests(state: season_state.SeasonState, engine: str) -> bool:
+    """Say whether an engine's rating is provisional: that of its tests (S16-14e, S17-14e).
+
+    A new engine has it until it has finished an event; one that was excluded from the event
+    has not finished it.
+    """
+    return state.engines[engine].provisional and not _has_finished(state, engine)
+
+
+def _has_finished(state: season_state.SeasonState, engine: str) -> bool:
+    return any(
+        event.status is events.Status.RANKED
+        and engine in event.entrants
+        and engine not in event.excluded
+        for event in state.events.values()
+    )

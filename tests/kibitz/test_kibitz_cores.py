@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.common import errors
 from orchestrator.ledger import vitals
-from worker_cpu.kibitz import cores
+from worker_cpu.kibitz import command
 
 BOOT = "3f3b"
 
@@ -21,7 +21,7 @@ def hall(*cpus: int, host: str = "cpu1", boot: str = BOOT, role: str = "hall") -
 def checked(*told: vitals.Vitals, boot: str = BOOT, host: str = "cpu1") -> str:
     """Return why cores 4 and 5 may not be used, '' when they may."""
     try:
-        cores.check(frozenset({4, 5}), boot, host, told)
+        command.check_cores(frozenset({4, 5}), boot, host, told)
     except errors.HostError as error:
         return str(error)
     return ""
@@ -64,15 +64,15 @@ def test_a_gpu_box_is_not_shared_either() -> None:
 def test_cores_that_this_process_may_not_use_are_refused() -> None:
     """A wish beyond the process' own set is an error that names both."""
     with pytest.raises(errors.HostError, match="found 100000; this process may use"):
-        cores.bind(frozenset({100_000}))
+        command.bind_cores(frozenset({100_000}))
 
 
 def test_a_wish_binds_the_process_and_none_binds_nothing() -> None:
     """What the engine inherits is what was asked for."""
     before = os.sched_getaffinity(0)
     try:
-        assert cores.bind(frozenset()) == before
+        assert command.bind_cores(frozenset()) == before
         wanted = frozenset({min(before)})
-        assert cores.bind(wanted) == wanted == os.sched_getaffinity(0)
+        assert command.bind_cores(wanted) == wanted == os.sched_getaffinity(0)
     finally:
         os.sched_setaffinity(0, before)

@@ -14,9 +14,10 @@ import pytest
 import watched_run
 import yaml
 
-from orchestrator.ops import supervisor, watchdog
+from orchestrator.commands import serve
+from orchestrator.ops import supervisor
 from worker_cpu.engines import sandbox
-from worker_cpu.referee import priority
+from worker_cpu.referee import process
 
 DEPLOY = watched_run.ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
@@ -139,7 +140,7 @@ def test_a_lane_is_never_started_as_the_hall() -> None:
 def test_the_referee_may_run_at_once_and_no_engine_may(name: str) -> None:
     """The unit grants the lowest real-time priority, and each engine has it taken."""
     text = (DEPLOY / "systemd" / name).read_text()
-    assert f"\nLimitRTPRIO={priority.PRIORITY}\n" in text
+    assert f"\nLimitRTPRIO={process.PRIORITY}\n" in text
     assert "RestrictRealtime" not in text
     assert sandbox.Confinement().limits()["RTPRIO"] == 0
 
@@ -170,13 +171,13 @@ def test_the_loop_feeds_the_watchdog(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first pass says READY=1, each WATCHDOG=1; without a socket nothing is said."""
-    watchdog.Watchdog().alive()
+    serve.Watchdog().alive()
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(path))
         systemd.settimeout(5)
         monkeypatch.setenv("NOTIFY_SOCKET", str(path))
-        told = watchdog.Watchdog()
+        told = serve.Watchdog()
         told.alive()
         told.alive()
         assert [systemd.recv(100) for _ in range(2)] == [b"READY=1\nWATCHDOG=1", b"WATCHDOG=1"]

@@ -33,7 +33,7 @@ from orchestrator.ledger import (
     vitals,
 )
 from orchestrator.ledger import lanes as ledger_lanes
-from orchestrator.metrics import collector, families, halls, health, hosts, kibitzers, seasons
+from orchestrator.metrics import collector, families, halls, health, seasons
 from orchestrator.notify import notices, outbox
 from orchestrator.season.file import load
 from orchestrator.season.fold import abandoning, events
@@ -541,7 +541,7 @@ def test_a_host_that_was_silent_for_a_week_is_no_more() -> None:
     told = {"old": vitals.Vitals(host="old", at_ms=0), "new": vitals.Vitals(host="new", at_ms=1)}
     sheet = families.Sheet()
     for name, seen in told.items():
-        hosts.write(sheet, name, seen, hosts.GONE_MS)
+        health.host(sheet, name, seen, health.GONE_MS)
     shown = [sample.labels["host"] for one in sheet.families() for sample in one.samples]
     assert set(shown) == {"new"}
 
@@ -566,7 +566,7 @@ def test_a_desk_tells_of_its_kibitzer_and_of_its_words() -> None:
     for attempt in ("a", "a", "b"):
         desks.tell(1, attempt, 3, "{}")
     sheet = families.Sheet()
-    kibitzers.write(sheet, desks, {"hall-1": "a"})
+    halls.write_kibitzers(sheet, desks, {"hall-1": "a"})
     told = {
         one.name: {tuple(sample.labels.items()): sample.value for sample in one.samples}
         for one in sheet.families()
@@ -577,7 +577,7 @@ def test_a_desk_tells_of_its_kibitzer_and_of_its_words() -> None:
     }
     desks.leave_desk(1, "host")
     sheet = families.Sheet()
-    kibitzers.write(sheet, desks, {"hall-1": "a"})
+    halls.write_kibitzers(sheet, desks, {"hall-1": "a"})
     (left,) = sheet.families()
     assert left.name == "farm_kibitzer_seated"
     assert [one.labels for one in left.samples] == [{"desk": "0"}], "ended on purpose: not missed"

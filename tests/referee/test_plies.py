@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.arbiter import record
-from worker_cpu.referee import priority, result
+from worker_cpu.referee import process, result
 
 TIMES = {"think_ns", "margin_ns", "overhead_ns", "waited_ns", "white_clock_ns", "black_clock_ns"}
 RULES = contract.Adjudication(
@@ -102,7 +102,7 @@ def test_a_referee_that_may_runs_before_others() -> None:
     """It takes the lowest real-time priority, which no child inherits; else all stays."""
     pid = os.fork()
     if pid == 0:
-        priority.run_at_once()
+        process.run_at_once()
         policy = os.sched_getscheduler(0)
         os._exit(0 if policy in (os.SCHED_OTHER, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK) else 1)
     assert os.waitpid(pid, 0)[1] == 0

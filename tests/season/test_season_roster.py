@@ -17,8 +17,8 @@ from orchestrator.commands import rosters
 from orchestrator.common import errors
 from orchestrator.engines import builds
 from orchestrator.season.amend import engine_update, operations
-from orchestrator.season.file import engines_toml, roster
 from orchestrator.season.file import load as file_load
+from orchestrator.season.file import roster
 from orchestrator.season.spec import model
 
 SHA = "0" * 63 + "1"
@@ -297,7 +297,7 @@ def test_a_written_roster_reads_as_it_was(tmp_path: Path) -> None:
     """Builds, checksums, settings and odd characters survive the file."""
     (tmp_path / "engines.toml").write_text(ENGINES)
     entries = file_load.load_engines(tmp_path / "engines.toml")
-    (tmp_path / "again.toml").write_text(engines_toml.text(entries))
+    (tmp_path / "again.toml").write_text(roster.as_toml(entries))
     assert file_load.load_engines(tmp_path / "again.toml") == entries
 
 

@@ -1,8 +1,8 @@
 """The search of the farm's own engine: iterative deepening alpha-beta on python-chess.
 
 Principal variation search with a transposition table bounded by Hash, null move and
-late move reductions, quiescence, killers and history; the evaluation is that of
-``house_evaluation``. With a node limit the same position and history give the same move,
+late move reductions, quiescence, killers and history; the evaluation is material and piece
+placement, by game phase. With a node limit the same position and history give the same move,
 whatever the machine; time is looked at only where a time limit was given.
 """
 
@@ -15,8 +15,6 @@ from typing import Final, TypeAlias
 
 import chess
 
-from worker_cpu.builtin_engine import evaluation
-
 MATE: Final = 30_000
 MATED_WITHIN: Final = 500  # scores beyond MATE - 500 are mates
 MAX_DEPTH: Final = 64
@@ -25,6 +23,9 @@ ENTRY_BYTES: Final = 400  # bytes: measured 319 with the dictionary's share, whi
 _EXACT, _LOWER, _UPPER = 0, 1, 2
 
 _Entry: TypeAlias = tuple[int, int, int, int, chess.Move | None]
+_VALUES: Final = (0, 100, 320, 330, 500, 950, 0)
+_PHASE: Final = (0, 0, 1, 1, 2, 4, 0)
+_FULL_PHASE: Final = 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,9 +241,9 @@ class Search:
         self._visit(height)
         board = self._board
         if height >= 2 * MAX_DEPTH:
-            return evaluation.evaluate(board)
+            return _evaluate(board)
         check = board.is_check()
-        stand = best = height - MATE if check else evaluation.evaluate(board)
+        stand = best = height - MATE if check else _evaluate(board)
         if best >= beta:
             return best
         alpha = max(alpha, best)
@@ -264,7 +265,7 @@ class Search:
         own = board.occupied_co[board.turn] & ~board.pawns & ~board.kings
         if not own or beta > MATE - MATED_WITHIN or not board.move_stack or not board.peek():
             return False
-        if evaluation.evaluate(board) < beta:
+        if _evaluate(board) < beta:
             return False
         board.push(chess.Move.null())
         value = -self._search(depth - 3, -beta, 1 - beta, height + 1, [])
@@ -344,7 +345,7 @@ def _gain(board: chess.Board, move: chess.Move) -> int:
         return 0  # castling in Chess960 notation
     if victim is None and move.to_square == board.ep_square and board.is_en_passant(move):
         victim = chess.PAWN
-    return evaluation.VALUES[victim or 0] + evaluation.VALUES[move.promotion or 0]
+    return _VALUES[victim or 0] + _VALUES[move.promotion or 0]
 
 
 def _captures(board: chess.Board) -> list[chess.Move]:
@@ -364,3 +365,53 @@ def _quiet_promotions(board: chess.Board) -> list[chess.Move]:
         return []
     moves = board.generate_legal_moves(ready, ~board.occupied)
     return [move for move in moves if move.promotion == chess.QUEEN]
+
+
+def _placement(kind: int, square: int, *, endgame: bool) -> int:
+    """Return the worth of a white piece on a square, in centipawns."""
+    file, rank = chess.square_file(square), chess.square_rank(square)
+    off_centre = max(3 - file, file - 4) + max(3 - rank, rank - 4)  # 0 to 6
+    if kind == chess.PAWN:
+        advance = (0, 0, 2, 8, 16, 34, 60, 0) if endgame else (0, 0, 3, 10, 16, 24, 40, 0)
+        return advance[rank] + (0 if endgame else 4 * (file in (3, 4)) * (rank in (3, 4)))
+    if kind == chess.ROOK:
+        return (12 if rank == 6 else 0) + (3 if file in (3, 4) else 0)
+    if kind == chess.KING:
+        shelter = 8 * (rank == 0) * (file in (1, 2, 6)) - 14 * rank
+        return -10 * off_centre if endgame else shelter
+    weight = {chess.KNIGHT: 9, chess.BISHOP: 5, chess.QUEEN: 2}[kind]
+    back = 6 if rank == 0 and kind != chess.QUEEN else 0
+    return -weight * off_centre + 2 * weight - back
+
+
+def _table(kind: int, *, endgame: bool) -> tuple[list[int], list[int]]:
+    white = [_VALUES[kind] + _placement(kind, square, endgame=endgame) for square in range(64)]
+    return white, [-white[square ^ 56] for square in range(64)]
+
+
+_MIDDLE: Final = [_table(kind, endgame=False) for kind in range(1, 7)]
+_ENDING: Final = [_table(kind, endgame=True) for kind in range(1, 7)]
+
+
+def _evaluate(board: chess.Board) -> int:
+    """Return the static value of a position for the side to move, in centipawns."""
+    middle = ending = phase = 0
+    white, black = board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK]
+    masks = (board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings)
+    for kind, mask in enumerate(masks):
+        for side, own in enumerate((mask & white, mask & black)):
+            middle_table, ending_table = _MIDDLE[kind][side], _ENDING[kind][side]
+            left = own
+            while left:
+                square = left.bit_length() - 1
+                left ^= 1 << square
+                middle += middle_table[square]
+                ending += ending_table[square]
+                phase += _PHASE[kind + 1]
+    phase = min(phase, _FULL_PHASE)
+    value = (middle * phase + ending * (_FULL_PHASE - phase)) // _FULL_PHASE
+    pairs = (chess.popcount(board.bishops & white) > 1) - (
+        chess.popcount(board.bishops & black) > 1
+    )
+    value += 30 * pairs
+    return (value if board.turn else -value) + 8

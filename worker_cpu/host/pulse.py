@@ -38,7 +38,7 @@ MARKS = 4  # looks that are kept for clocks which run for longer than that
 HEAT_NS = 1_000_000_000  # ns: between two looks at the cores' thermal counters
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 READ_BYTES = 1 << 20
-PRIORITY = 1  # as referee/priority.py
+PRIORITY = 1  # as referee/process.py
 USER, NICE, SYSTEM, STEAL = 0, 1, 2, 7  # columns of /proc/stat
 
 

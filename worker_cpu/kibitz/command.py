@@ -9,7 +9,7 @@ import shlex
 import signal
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -18,7 +18,7 @@ from orchestrator.ledger import address, kibitz_store, kibitzing, store, vitals
 from worker_cpu import settings
 from worker_cpu.engines import mounts, sandbox
 from worker_cpu.host import heartbeat as samples
-from worker_cpu.kibitz import analyst, cores, service
+from worker_cpu.kibitz import analyst, service
 
 HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host takes more
 
@@ -122,7 +122,7 @@ def kibitz(
     """
     arguments = _words(command)
     wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
-    own = cores.bind(settings.cpus_of(cpus, "--cpus"))
+    own = bind_cores(settings.cpus_of(cpus, "--cpus"))
     logs.configure()
     mounts.prefer_own_programs()
     engine = analyst.Engine(
@@ -139,7 +139,7 @@ def kibitz(
     with store.connect(_redis_url()) as ledger:
 
         def free() -> None:
-            cores.check(own, samples.boot_id(), host, vitals.read(ledger).values())
+            check_cores(own, samples.boot_id(), host, vitals.read(ledger).values())
 
         if check:
             free()
@@ -210,5 +210,56 @@ def _report(engine: analyst.Engine, own: frozenset[int], *, as_json: bool) -> No
         return
     click.echo(
         f"{report['engine']} answers ({engine.kind}), {engine.threads} threads,"
-        f" {engine.hash_mb} MB of hash, on cores {cores.listed(own)}: none is a hall's"
+        f" {engine.hash_mb} MB of hash, on cores {_cpu_list(own)}: none is a hall's"
     )
+
+
+def bind_cores(wanted: frozenset[int]) -> frozenset[int]:
+    """Bind this process, and so its engine, to cores; return those it has.
+
+    No wish means all that it may use. Raise ``HostError`` for cores that it may not use.
+    """
+    allowed = frozenset(os.sched_getaffinity(0))
+    if not wanted <= allowed:
+        raise errors.HostError(
+            f"--cpus: found {_cpu_list(wanted)}; this process may use {_cpu_list(allowed)}:"
+            " correct it, or AllowedCPUs= of its unit"
+        )
+    if wanted:
+        os.sched_setaffinity(0, wanted)
+    return wanted or allowed
+
+
+def check_cores(own: frozenset[int], boot: str, host: str, told: Iterable[vitals.Vitals]) -> None:
+    """Raise ``HostError`` when a hall or a GPU box on this machine has one of these cores.
+
+    Halls report their cores with every heartbeat (``ledger.vitals``). Which of them are on
+    this machine the kernel's boot id says, whatever the hosts are called; without one their
+    names. A hall that is bound to no cores has all of its machine.
+    """
+    for seen in told:
+        here = seen.boot == boot if seen.boot and boot else seen.host == host
+        if here and (not seen.cores or own & set(seen.cores)):
+            raise errors.HostError(_cores_refusal(seen, own))
+
+
+def _cores_refusal(seen: vitals.Vitals, own: frozenset[int]) -> str:
+    occupant = f"hall {seen.hall}" if seen.hall else f"{seen.role} {seen.host}"
+    remedy = (
+        "run the kibitzer on another host, or give it cores (--cpus, FARM_KIBITZ_CPUS) that are"
+        f" not the hall's; a host that is no more: `farm host forget {seen.host}`"
+    )
+    if not seen.cores:
+        return (
+            f"{occupant} is on this machine and bound to no cores (FARM_ENGINE_CPUS and"
+            f" FARM_REFEREE_CPUS are not set): a kibitzer would disturb its games; {remedy}"
+        )
+    shared = _cpu_list(own & set(seen.cores))
+    return (
+        f"{occupant} plays on this machine's cores {shared}, which the kibitzer would use; {remedy}"
+    )
+
+
+def _cpu_list(cpus: Iterable[int]) -> str:
+    """Write cores as ``0,1,5``."""
+    return ",".join(map(str, sorted(cpus)))

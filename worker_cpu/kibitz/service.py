@@ -14,16 +14,17 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 import pydantic
 import structlog
 
 from orchestrator import contract
+from orchestrator.arbiter import board
 from orchestrator.common import errors
 from orchestrator.ledger import api, kibitzing
-from worker_cpu.kibitz import analyst, follow
+from worker_cpu.kibitz import analyst
 
 log = structlog.get_logger()
 
@@ -35,6 +36,41 @@ BACKOFF_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 60.0)  # s: before a lost engine'
 STEADY_SECONDS: Final = 120.0  # s: an engine that lived so long has not failed in a row
 PV_PLIES: Final = 32  # plies of a variation: no viewer shows more
 NEVER: Final = float("-inf")
+
+
+class Followed:
+    """One attempt at a game: the order's opening, then its plies as far as they have been read."""
+
+    def __init__(self, attempt: str, order: contract.GameOrder) -> None:
+        """Set up the opening; raise ``BookError`` for one that cannot be played."""
+        self.attempt = attempt
+        self._board = board.GameBoard(order.opening, order.variant)
+
+    @property
+    def ply(self) -> int:
+        """Return the number of plies, book plies included."""
+        return self._board.ply
+
+    @property
+    def chess960(self) -> bool:
+        """Say whether it is a game of Chess960."""
+        return self._board.chess960
+
+    def take(self, plies: Iterable[tuple[int, str]]) -> None:
+        """Play what the ledger has; raise ``ValueError`` for a ply that does not follow."""
+        for number, payload in plies:
+            ply = contract.PlyRecord.decode(payload)
+            move = self._board.legal(ply.move)
+            if move is None or number != self.ply + 1:
+                raise ValueError(f"ply {number}, {ply.move!r}, does not follow ply {self.ply}")
+            self._board.push(move)
+
+    def place(self) -> analyst.Place | None:
+        """Return the position on the board, None where there is no move to think about."""
+        if not any(self._board.position().generate_legal_moves()):
+            return None
+        command = self._board.position_command()
+        return analyst.Place(self.attempt, self.ply, command, self.chess960)
 
 
 class Ledger(Protocol):
@@ -72,7 +108,7 @@ class Kibitzer:
         """Prepare; ``check`` raises ``HostError`` when the cores are a hall's."""
         self._ledger, self._desks, self._seat = ledger, desks, seat
         self._engine, self._check = engine, check
-        self._game: follow.Followed | None = None
+        self._game: Followed | None = None
         self._refused = ""  # an attempt that cannot be followed
         self._place: analyst.Place | None = None  # what the engine was asked last
         self._pending: analyst.Heard | None = None
@@ -164,17 +200,17 @@ class Kibitzer:
             engine.analyse(position)
             self._place = position
 
-    def _begin(self, slot: api.Slot) -> follow.Followed | None:
+    def _begin(self, slot: api.Slot) -> Followed | None:
         if slot.attempt == self._refused:
             return None
         try:
             order = contract.GameOrder.decode(slot.order)
-            return follow.Followed(slot.attempt, order)
+            return Followed(slot.attempt, order)
         except (pydantic.ValidationError, errors.BookError) as error:
             self._refuse(slot.attempt, error)
             return None
 
-    def _position(self, game: follow.Followed) -> analyst.Place | None:
+    def _position(self, game: Followed) -> analyst.Place | None:
         try:
             game.take(self._ledger.plies(game.attempt, game.ply))
         except ValueError as error:

@@ -16,35 +16,34 @@ its own cores. Invariants:
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import itertools
 import os
 import pathlib
 import select
+import signal
+import socket
+import subprocess
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
-from worker_cpu.match import (
-    arguments,
-    game,
-    journal,
-    live,
-    nest,
-    schedule,
-    stopping,
-    traffic,
-)
+from worker_cpu.match import arguments, engine_lines, game, journal, live, schedule, stopping
+from worker_cpu.referee import forkserver
 from worker_cpu.referee import result as referee_result
+from worker_cpu.wire import frames
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
 FROZEN = "referee frozen"  # the cause of an interruption
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
+MAX_FD = 1 << 20  # descriptors of a forked server are closed up to here
 
 
 class Reason(enum.Enum):
@@ -125,7 +124,7 @@ class Runner:
         self._table, self._report, self._scratch = table, told, scratch
         self._lanes = [Lane(cores) for cores in lanes]
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
-        self._fork_server = handles.ForkServer(confinement, nest.fork)
+        self._fork_server = handles.ForkServer(confinement, _fork)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []
@@ -133,7 +132,7 @@ class Runner:
         self._queue: collections.deque[schedule.Slot] = collections.deque()
         self._ahead: dict[str, game.Sealed] = {}
         self._begun: list[schedule.Slot] = []
-        self._traffic = traffic.Traffic(settings) if settings.listens else None
+        self._traffic = Traffic(settings) if settings.listens else None
         self._next_feed = 0.0
         self._stop = stopping.Stop()
         self._failure: errors.FarmError | None = None
@@ -331,3 +330,105 @@ class Runner:
         if self._stop.urgency == stopping.FINISH and self._busy:
             running = f"{len(self._busy)} running game{'s are' if len(self._busy) > 1 else ' is'}"
             self._report.say(f"Stopping: {running} finished first; Ctrl-C again drops them")
+
+
+class Forked:
+    """A forked child, as ``subprocess`` would show it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Reap the child; raise ``TimeoutExpired`` when it has not ended in time."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        if not poll.poll(None if timeout is None else timeout * 1000):
+            raise subprocess.TimeoutExpired(["fork server"], timeout or 0)
+        os.close(self._pidfd)
+        return os.waitpid(self.pid, 0)[1]
+
+    def kill(self) -> None:
+        """Kill the child."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+
+def _fork(theirs: socket.socket) -> handles.Child:
+    """Fork a fork server that serves this end of a socket pair.
+
+    The match has imported all already: a fresh interpreter would read the same modules once
+    more, 0.2 to 0.4 s before the first game. The fork holds no descriptor but its socket and the
+    standard ones, hears no signal of the match's, and never returns into the match's code. The
+    match has no thread.
+    """
+    pid = os.fork()
+    if pid == 0:
+        _be_fork_server(theirs)
+    return Forked(pid)
+
+
+def _be_fork_server(theirs: socket.socket) -> NoReturn:
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.closerange(3, theirs.fileno())
+        os.closerange(theirs.fileno() + 1, MAX_FD)
+        status = forkserver.main([str(theirs.fileno())])
+    except BaseException:  # the top of a process: nothing may return into the match
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+class Traffic:
+    """Keeps what engines say: all of it in the match's log, stderr in files of the engines'."""
+
+    def __init__(self, settings: arguments.Settings) -> None:
+        self._log = None if settings.log is None else settings.log.open("ab")
+        self._stderr = [
+            None if engine.stderr is None else engine.stderr.open("ab")
+            for engine in settings.engines
+        ]
+        self._names = [engine.spec.name for engine in settings.engines]
+        self._settings = settings
+        self._lines: dict[int, engine_lines.GameLines] = {}  # of the games that are played
+
+    def ear(self, slot: schedule.Slot) -> Callable[[frames.Chunk], None]:
+        """Return who takes the traffic of one game."""
+        lines = None
+        if engine_lines.listens(self._settings):
+            players = [self._settings.engines[number].spec for number in (slot.white, slot.black)]
+            lines = engine_lines.GameLines(self._settings, engine_lines.seats(players))
+            self._lines[slot.number] = lines  # of a game that is played again the last attempt's
+
+        def hear(chunk: frames.Chunk) -> None:
+            if lines is not None:
+                lines.hear(chunk)
+            engine = slot.white if chunk.seat == "w" else slot.black
+            own = self._stderr[engine]
+            if chunk.direction == "!" and own is not None:
+                own.write(chunk.data)
+                own.flush()
+            if self._log is not None:
+                head = (
+                    f"{chunk.monotonic_ns} {slot.number} {self._names[engine]} {chunk.direction} "
+                )
+                data = chunk.data.rstrip(b"\n").replace(b"\n", b"\n" + head.encode())
+                self._log.write(head.encode() + data + b"\n")
+
+        return hear
+
+    def written(self, slot: schedule.Slot, ended: referee_result.Ended) -> referee_result.Ended:
+        """Return a finished game with what was looked for in its engines' lines."""
+        lines = self._lines.pop(slot.number, None)
+        return ended if lines is None else lines.written(ended, self._settings)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (self._log, *self._stderr):
+            if file is not None:
+                file.close()

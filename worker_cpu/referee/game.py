@@ -24,9 +24,7 @@ from worker_cpu.referee import (
     engine_start,
     io_loop,
     plies,
-    ply_reporter,
     pondering,
-    resume,
     search_clock,
     tablebases,
 )
@@ -57,11 +55,11 @@ class Game:
         self._clocks = clocks(order)
         self._tables = tablebases.open_for(order)
         self._judge = judge.Judge(order.adjudication, self._tables)
-        self._ended = resume.resume(order, self.board, self._judge, self._clocks)
+        self._ended = plies.resume(order, self.board, self._judge, self._clocks)
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
         self._looked_on = order.journaled or order.shown
         self._reads_scores = self._looked_on or self._judge.wants_scores
-        self._telling = ply_reporter.Telling(table, order)
+        self._telling = plies.Telling(table, order)
         self._thinking: contract.Side | None = None
         self._expected: dict[contract.Side, base.Expected] = {}
         self._searches: dict[contract.Side, pondering.Search] = {}

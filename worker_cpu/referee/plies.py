@@ -3,20 +3,30 @@
 A journaled order's plies go out one by one, because the link makes each durable before the
 next clock starts. Of any other order nothing is written between two plies: what a ply
 needs is kept as it is, and read and written down when both clocks have stopped for good
-(decision 021). Invariant: the content of a ply does not depend on when it is written.
+(decision 021). Invariant: the content of a ply does not depend on when it is written or told.
+A game that was interrupted goes on from the plies of its order.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, NamedTuple
+import gc
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from orchestrator import contract
-from orchestrator.arbiter import clock
+from orchestrator.arbiter import board, clock
 from orchestrator.arbiter import score as scores
+from orchestrator.arbiter.adjudication import judge
+from orchestrator.common import errors
 from worker_cpu.protocols import base
+from worker_cpu.referee import io_loop, result
+from worker_cpu.wire import frames
 
 KEPT_BYTES = 1 << 16  # bytes of a search's output kept with a ply: its end has the last score
+PIECE_BYTES = 1 << 20  # bytes of a PGN in a frame: far below the limit of one
+Search: TypeAlias = Callable[[contract.Side, bytes], base.Search]  # reads a search's output
 
 
 class Played(NamedTuple):
@@ -123,3 +133,104 @@ def payload(played: Played, san: str, found: base.Search) -> bytes:
 
 def _score(score: contract.Score) -> dict[str, int | None]:
     return {"cp": score.cp, "mate": score.mate}
+
+
+class Telling:
+    """Tells one game's link of its plies; ``waited_ns`` is how long it was waited for last.
+
+    Of plies that only a PGN is wanted of, nothing but the PGN is sent. Where somebody looks on
+    (``shown``) plies are queued as they come, while no clock runs, and sent when the channel is
+    tried next: nobody waits for them.
+    """
+
+    def __init__(self, table: io_loop.Desk, order: contract.GameOrder) -> None:
+        self._table, self._order = table, order
+        self._kept: list[Played] = []
+        self._sent_ns = 0
+        self.waited_ns = 0
+
+    def take(self, ply: Played, san: str, search: base.Search | None) -> None:
+        """Send a journaled ply at once; keep any other, queued first where somebody looks on."""
+        if self._order.journaled:
+            assert search is not None
+            written = payload(ply, san, search)
+            self._sent_ns = time.monotonic_ns()
+            self._table.send_ply(written)
+            return
+        if self._order.shown:
+            assert search is not None
+            self._table.show_ply(payload(ply, san, search))
+        self._kept.append(ply.kept())
+
+    def wait_for_link(self) -> None:
+        """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
+        gc.collect(0)
+        self._table.wait_for_go_on()
+        self.waited_ns = time.monotonic_ns() - self._sent_ns
+
+    def tell_kept(self, game: board.GameBoard, search: Search) -> None:
+        """Write down the plies that were kept, and send them."""
+        if not self._order.recorded or self._order.shown:
+            return
+        sans = game.sans
+        for ply in self._kept:
+            info = search(ply.side, ply.output)
+            self._table.send(frames.Kind.PLY, payload(ply, sans[ply.ply - 1], info))
+
+    def tell_pgn(
+        self,
+        outcome: contract.Outcome,
+        reports: result.Reports,
+        game: board.GameBoard,
+        search: Search,
+        started_ms: int,
+    ) -> None:
+        """Write the game as PGN, and send it in pieces."""
+        bare = self._order.pgn is not None and self._order.pgn.minimal
+        records = [
+            record(ply, base.SAID_NOTHING if bare else search(ply.side, ply.output))
+            for ply in self._kept
+        ]
+        sans = game.sans[game.ply - len(records) :]
+        text = result.pgn(self._order, outcome, reports, records, sans, started_ms)
+        data = text.encode(errors="replace")
+        for at in range(0, len(data), PIECE_BYTES):
+            self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])
+
+
+def resume(
+    order: contract.GameOrder,
+    game: board.GameBoard,
+    rules: judge.Judge,
+    clocks: Mapping[contract.Side, clock.EngineClock],
+) -> contract.Outcome | None:
+    """Bring a game to where an interrupted one stood (S16-15b v, CUP-7b v, FRC-7b v).
+
+    The moves are played again on the board and told to the engines as the game's history, the
+    rules that end games early see every ply once more, and both clocks stand as the order says:
+    as at the last completed move, with the event's time compensation in them. Return the
+    outcome if the last ply ends the game. Raise ``BookError`` for plies that cannot be played.
+    """
+    progress = order.progress
+    outcome: contract.Outcome | None = None
+    for ply in progress.plies if progress else ():
+        try:
+            game.resume(ply.move)
+        except errors.LedgerDamagedError as error:
+            raise errors.BookError(f"the game cannot be resumed: {error}") from error
+        ruling = rules.take(game.position(), game.ply, ply.score)
+        outcome = game.ending() or ruling.outcome
+    if progress is not None and progress.plies:
+        _set_clocks(progress, clocks)
+    return outcome
+
+
+def _set_clocks(
+    progress: contract.Progress, clocks: Mapping[contract.Side, clock.EngineClock]
+) -> None:
+    left = {"white": progress.white_clock_ns, "black": progress.black_clock_ns}
+    for side, own in clocks.items():
+        moves = sum(ply.side == side for ply in progress.plies)
+        remaining_ns = left[side]
+        if remaining_ns is not None:
+            own.resume(remaining_ns, moves)

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from starlette import concurrency, requests, responses, routing
+from starlette import concurrency, requests, responses, routing, types
 
 from orchestrator import contract
 from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import documents, games, replays
-from orchestrator.broadcast.web import hub, live, openapi
+from orchestrator.broadcast.web import guard, hub, openapi, streams
 from orchestrator.broadcast.web import responses as web_responses
 from orchestrator.common import text
 
@@ -23,6 +23,8 @@ _PAGED: Final = frozenset({"offset", "limit"})
 _MOST: Final = 1_000_000_000  # more than any list has
 _KEPT: Final = 8  # lists that are kept read, for who turns their pages
 _NUMBERS: Final = {"offset": (0, 0), "limit": (1, _MOST)}  # the least, and what is asked by default
+_STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_EVENT_STREAM: Final = "text/event-stream"
 
 
 class Answer(NamedTuple):
@@ -98,7 +100,7 @@ class Api:
             center.check_room()
         except hub.FullError as error:
             return web_responses.full(str(error))
-        return live.Live(center, request, name)
+        return LiveStream(center, request, name)
 
     async def game(self, request: requests.Request) -> responses.Response:
         """Return a game with all its plies: finished, or in flight as it stands."""
@@ -237,3 +239,34 @@ def _number(asked: Mapping[str, str], name: str) -> int:
     if number is None or not least <= number <= _MOST:
         raise ValueError(f"{name}: found {word[:40]!r}; allowed: a whole number from {least} on")
     return number
+
+
+class LiveStream(responses.Response):
+    """The stream as an answer: a snapshot, then typed deltas, for as long as the client reads.
+
+    Its task sleeps until the client leaves; the hub writes to the connection.
+    """
+
+    media_type = _EVENT_STREAM
+
+    def __init__(self, center: hub.Hub, request: requests.Request, season: str) -> None:
+        """Tell of a season, or of the one that is shown."""
+        super().__init__(headers=_STREAM_HEADERS)
+        del self.headers["content-length"]  # it has no end
+        self._hub, self._season = center, season
+        self._last_event_id = request.headers.get("last-event-id", "")
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Send the head, listen until the client has gone."""
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
+        chunked = scope["http_version"] != "1.0"
+        stream = streams.Stream(guard.transport(scope), chunked=chunked)
+        self._hub.open_page(stream, self._last_event_id, self._season)
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self._hub.close_page(stream)

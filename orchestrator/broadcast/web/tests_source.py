@@ -35,8 +35,8 @@ class Tests:
         name = season or ("" if self._shelf.shown else self._told.newest)
         if not name.startswith(test_matches.PREFIX):
             return None
-        found = await concurrency.run_in_threadpool(self._told.known, name)
-        return None if found is None else (self._hub, name)
+        match = await concurrency.run_in_threadpool(self._told.known, name)
+        return None if match is None else (self._hub, name)
 
     async def game(self, season: str, game: str) -> api.Answer | None:
         """Return a finished game with all its plies."""
@@ -56,13 +56,13 @@ class Tests:
         return await concurrency.run_in_threadpool(self._replay, season, game)
 
     def _replay(self, season: str, game: str) -> replays.Replay | None:
-        found = self._told.result(season, game)
-        return None if found is None else found[0].games.replay(found[1])
+        finished = self._told.result(season, game)
+        return None if finished is None else finished[0].games.replay(finished[1])
 
     def pgn(self, season: str, game: str) -> str | None:
         """Return the PGN of a finished game."""
-        found = self._told.result(season, game)
-        return None if found is None else found[0].games.pgn(found[1])
+        finished = self._told.result(season, game)
+        return None if finished is None else finished[0].games.pgn(finished[1])
 
     def all_games(self, season: str) -> pathlib.Path | str | None:
         """Return the file of the games that count; no text before the first one."""

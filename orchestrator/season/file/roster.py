@@ -3,23 +3,29 @@
 An engine that the organizers have dropped plays nowhere, and the next one moves up
 (CUP-1c, FRC-1c). The order is the organizers' seeding, the last winner first (CUP-1e, FRC-1d,
 FRC-1e), where no event asks for another.
+
+``engines.toml`` is written here too: what ``farm engine import`` and ``farm engine pin`` leave
+behind. Only what differs from the defaults is written, in the order of the model; reading the
+text again (``load.load_engines``) gives the same entries.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from orchestrator import contract
-from orchestrator.engines import builds
+from orchestrator.engines import builds, cutechess
 from orchestrator.season.spec import eligibility, model, problems
 
 # Debian installs engines where a service's PATH may not look.
 _SEARCH: Final = (None, "/usr/games", "/usr/local/bin", "/usr/local/games")
 
 Finder: TypeAlias = Callable[[Sequence[str]], list[contract.EngineSpec]]
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def find_installed(names: Sequence[str]) -> list[contract.EngineSpec]:
@@ -171,3 +177,59 @@ def _repeated(values: Iterable[str]) -> list[str]:
             repeated[value] = None
         seen.add(value)
     return list(repeated)
+
+
+def as_toml(entries: Sequence[model.EngineEntry]) -> str:
+    """Return the text of an engines file."""
+    lines = ["schema = 1"]
+    for entry in entries:
+        lines += ["", "[[engine]]", *_lines(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(entry: model.EngineEntry) -> Iterator[str]:
+    table = entry.model_dump(mode="json", exclude_defaults=True)
+    by_class = table.pop("builds", None)
+    for key, value in table.items():
+        yield f"{key} = {_value(by_class if key == 'command' and by_class else value)}"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+        case list():
+            return "[" + ", ".join(map(_value, value)) + "]"
+        case _:
+            return _string(str(value))
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(value: str) -> str:
+    # JSON's escapes are TOML's; only DEL is allowed in the one and not in the other.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def of_cutechess(configured: cutechess.Configured, command: Sequence[str]) -> model.EngineEntry:
+    """Return the entry of an engine of cutechess' ``engines.json``; raise ``ValueError``.
+
+    ``command`` is its command, split and with its arguments.
+    """
+    return model.EngineEntry.model_validate(
+        {
+            "name": configured.name,
+            "protocol": configured.protocol or "uci",
+            "command": tuple(command),
+            "directory": configured.directory or None,
+            "options": dict(configured.options),
+            "init": configured.init,
+            "white_pov": configured.white_pov,
+        }
+    )
