@@ -111,10 +111,10 @@ class _Bodies(h11.Connection):
         """Return what comes next; raise ``RemoteProtocolError`` for a head that is refused."""
         event = super().next_event()
         if isinstance(event, h11.Request):
-            told = {name: value for name, value in event.headers if name in _OF_BODIES}
-            if b"transfer-encoding" in told:
+            body_headers = {name: value for name, value in event.headers if name in _OF_BODIES}
+            if b"transfer-encoding" in body_headers:
                 raise h11.RemoteProtocolError("a body needs its length", error_status_hint=411)
-            if event.method in _WITHOUT_BODY and int(told.get(b"content-length", b"0")):
+            if event.method in _WITHOUT_BODY and int(body_headers.get(b"content-length", b"0")):
                 raise h11.RemoteProtocolError("a request to read has no body")
         return event
 

@@ -124,7 +124,7 @@ class PageFiles:
     def worker(self, index: str = "", *more: str) -> documents.Document:
         """Return the service worker of a page: ``index``, else the server's, and ``more`` files."""
         shell = ["./", *_UNVERSIONED, *more]
-        shell += [place for place in self.static_files() if not _OF_API.search(place)]
+        shell += [path for path in self.static_files() if not _OF_API.search(path)]
         version = _digest({"index": (index or self.index).encode(), "shell": repr(shell).encode()})
         text = (self._root / WORKER).read_text(encoding="utf-8")
         head = f"const VERSION = {contract.dumps(version)}\nconst SHELL = {contract.dumps(shell)}\n"
