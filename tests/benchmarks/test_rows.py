@@ -412,7 +412,7 @@ def forecasts(folder: pathlib.Path) -> Iterator[Row]:
         for runs in sizes(50, 200, short=(10,)):
             costs[runs] = spent((*words, str(runs)), folder)[0]
         what = f"so many forecasts of {name}, CPU"
-        guard = ""
+        guard = "tests/season/test_season_swiss.py"
         yield Row("9", what, "s", costs, "1,000 in 20 s of two cores", guard)
     rounds: dict[int, float] = {}
     for entrants in sizes(32, 64, 128, short=(8, 16)):

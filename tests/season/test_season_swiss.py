@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import random
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Literal
@@ -175,6 +177,29 @@ def test_who_has_left_is_not_paired() -> None:
     assert len(pairing.byes) == 1
     playing = {e for b in pairing.boards for e in (b.white, b.black)} | set(pairing.byes)
     assert playing == set(range(1, 8))
+
+
+@pytest.mark.parametrize("entrants", [32, 64])
+def test_a_round_looks_at_each_pair_a_few_times(entrants: int) -> None:
+    """Calls of functions for the fourth round: 14 to 18 for each pair, 32 to 39 before."""
+    format_, results, calls = swiss.Swiss(entrants, 5), random.Random(7), 0
+    played: list[base.Game] = []
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    for number in range(4):
+        history = base.History(number, lambda: tuple(played))
+        sys.setprofile(counted if number == 3 else None)
+        paired = format_.pair(number, history)
+        sys.setprofile(None)
+        assert paired is not None
+        played.extend(
+            base.Game(board.white, board.black, number + 1, results.choice([*HALVES.values()]))
+            for board in paired.boards
+        )
+    assert calls < 22 * entrants**2
 
 
 def test_an_event_that_cannot_be_paired_well_is_paired_all_the_same() -> None:

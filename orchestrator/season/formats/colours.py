@@ -6,6 +6,7 @@ Article numbers are those of FIDE Handbook C.04.3 (2026).
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Final
 
 ABSOLUTE, STRONG, _MILD, _NO_PREFERENCE = 3, 2, 1, 0  # how strongly a colour is due
@@ -28,17 +29,17 @@ class Player:
     floats: tuple[str, ...] = ()
     had_bye: bool = False
 
-    @property
+    @functools.cached_property
     def played(self) -> str:
         """Return the colours of the games that were played."""
         return self.colours.replace("-", "")
 
-    @property
+    @functools.cached_property
     def difference(self) -> int:
         """Return games with White less games with Black."""
         return self.colours.count("w") - self.colours.count("b")
 
-    @property
+    @functools.cached_property
     def preference(self) -> str:
         """Return the colour that is due, '' before the first game (1.7)."""
         played = self.played
@@ -46,7 +47,7 @@ class Player:
             return "b" if self.difference > 0 else "w"
         return {"w": "b", "b": "w"}.get(played[-1:], "")
 
-    @property
+    @functools.cached_property
     def strength(self) -> int:
         """Return how strongly that colour is due."""
         played = self.played

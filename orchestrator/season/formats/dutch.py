@@ -11,10 +11,11 @@ the bye. Article numbers below are those of the FIDE text ([C6] …).
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from orchestrator.season.formats import colours, matching
 
@@ -73,7 +74,7 @@ class _Round:
         self.scores = sorted({player.score for player in ranked}, reverse=True)
         self.qualities: dict[Pair, tuple[int, int, int, int]] = {}  # [C10] to [C13]
         places = range(len(ranked) + len(ranked) % 2)
-        self._open = [[a < b and self._may_meet(a, b) for b in places] for a in places]
+        self.open = [[a < b and self._may_meet(a, b) for b in places] for a in places]
 
     def pairs(self) -> list[Pair] | None:
         """Return all pairs, the higher ranked first; None where there is no pairing."""
@@ -93,7 +94,7 @@ class _Round:
 
     def may_meet(self, a: int, b: int) -> bool:
         """Say whether two places, the higher first, can be paired at all ([C1] to [C3])."""
-        return self._open[a][b]
+        return self.open[a][b]
 
     def _may_meet(self, a: int, b: int) -> bool:
         if self.met(a, b):
@@ -141,7 +142,7 @@ class _Bracket:
         if (straight := self._straight()) is not None:
             return straight
         if self.floaters:
-            first = self._match([], self._by_floaters)
+            first = self._match([], self._by_floaters())
             if first is None:
                 return None
             kept = [(a, b) for a, b in first if a in self.moved]
@@ -176,16 +177,10 @@ class _Bracket:
         taken = {b for _, b in kept}
         left = [p for p in self.residents if p not in taken]
         number = {player: at for at, player in enumerate(left)}
-
-        def order(a: int, b: int) -> Iterator[tuple[int, int]]:
-            yield from _by_halves(number, halves, a, b)
-
-        made = self._match(kept, order)
+        made = self._match(kept, _by_halves(number, halves))
         return None if made is None else kept + made
 
-    def _match(
-        self, kept: list[Pair], order: Callable[[int, int], Iterable[tuple[int, int]]]
-    ) -> list[Pair] | None:
+    def _match(self, kept: list[Pair], order: _Order) -> list[Pair] | None:
         """Return the bracket's pairs of the best pairing of all who are left.
 
         ``order`` parts pairings of equal quality.
@@ -196,21 +191,21 @@ class _Bracket:
         if len(nodes) < 2:
             return None if nodes else []
         weights: list[list[int | None]] = [[None] * len(nodes) for _ in nodes]
-        qualities, quality, may_meet = self._known, self._criteria.quality, self.round.may_meet
+        qualities, quality, moved = self._known, self._criteria.quality, self.moved
         inside = sum(node in self.inside for node in nodes)
-        units = math.prod(base for _, base in order(nodes[0], nodes[1]))
+        units = math.prod(order.bases)
         for i, a in enumerate(nodes):
-            row = weights[i]
+            row, may_meet, floats = weights[i], self.round.open[a], a in moved
             for j in range(i + 1, len(nodes)):
                 b = nodes[j]
-                if not may_meet(a, b) or (b in self.moved and a in self.moved):
+                if not may_meet[b] or (floats and b in moved):
                     continue
                 weight = qualities.get((a, b))
                 if weight is None:
                     weight = qualities[a, b] = quality(a, b)
                 weight *= units
                 if i < inside:
-                    weight += _packed(order(a, b))
+                    weight += order.weight(a, b)
                 row[j] = weights[j][i] = weight
         partners = matching.perfect(weights)
         if partners is None:
@@ -220,16 +215,19 @@ class _Bracket:
 
     # -- the order of equals -----------------------------------------------------------
 
-    def _by_floaters(self, a: int, b: int) -> Iterator[tuple[int, int]]:
+    def _by_floaters(self) -> _Order:
         """Prefer that the highest floaters are paired, each with the highest resident."""
         count, base = len(self.floaters), len(self.residents) + 2
-        meets = a in self.moved and b in self.inside - self.moved
-        at = self.floaters.index(a) if meets else 0
-        yield (1 << (count - at) if meets else 0), 1 << (count + 2)
-        yield (
-            (-(self.residents.index(b) + 1) * base ** (count - at) if meets else 0),
-            base ** (count + 2),
-        )
+        floater = {player: count - at for at, player in enumerate(self.floaters)}
+        resident = {player: at + 1 for at, player in enumerate(self.residents)}
+        powers = [base**power for power in range(count + 1)]
+
+        def shares(a: int, b: int) -> tuple[int, ...]:
+            if a not in floater or b not in resident:
+                return 0, 0
+            return 1 << floater[a], -resident[b] * powers[floater[a]]
+
+        return _Order((1 << (count + 2), base ** (count + 2)), shares)
 
 
 class _Criteria:
@@ -354,35 +352,50 @@ class _Criteria:
         return total
 
 
-def _packed(parts: Iterable[tuple[int, int]]) -> int:
-    """Put shares into one number, the first most heavily; each comes with its base."""
-    weight = 0
-    for part, base in parts:
-        weight = weight * base + part
-    return weight
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    """Which of two pairings of equal quality is the better one: the first share counts most.
+
+    Each share of a pair comes with its base: no sum of shares reaches the next one's unit.
+    """
+
+    bases: tuple[int, ...]
+    shares: Callable[[int, int], tuple[int, ...]]
+
+    def weight(self, a: int, b: int) -> int:
+        """Return a pair's shares in one number."""
+        weight = 0
+        for share, base in zip(self.shares(a, b), self.bases, strict=True):
+            weight = weight * base + share
+        return weight
 
 
-def _by_halves(number: dict[int, int], halves: int, a: int, b: int) -> Iterator[tuple[int, int]]:
-    """Yield the order of exchanges and transpositions in a homogeneous bracket (4.2, 4.3).
+def _by_halves(number: dict[int, int], halves: int) -> _Order:
+    """Return the order of exchanges and transpositions in a homogeneous bracket (4.2, 4.3).
 
     The higher of a pair plays in the upper half: who does not stand there by its number
-    was exchanged. Yield fewest exchanges, least difference of the exchanged numbers, then
+    was exchanged. It is by fewest exchanges, least difference of the exchanged numbers, then
     the lowest of the upper and the highest of the lower half exchanged; last, each of the
     upper half, from the first on, meets the highest possible.
     """
     count, base = len(number) + 1, len(number) + 2
-    first, second = number.get(a), number.get(b)
-    risen = first is not None and second is not None and first >= halves
-    fallen = None
-    if second is not None and first is not None and second < halves:
-        fallen = second
-    elif second is None and first is not None and first < halves:
-        fallen = first
-    yield -int(fallen is not None), base
-    difference = (fallen or 0) - (first or 0 if risen else 0)
-    yield difference, 4 * base * base
-    yield (0 if fallen is None else 1 << fallen), 1 << (count + 1)
-    yield (1 << (count - (first or 0)) if risen else 0), 1 << (count + 2)
-    meets = first is not None and second is not None
-    share = (second or 0) * base ** (count - (first or 0)) if meets else 0
-    yield -share, base ** (count + 2)
+    powers = [base**power for power in range(count + 1)]
+    bases = (base, 4 * base * base, 1 << (count + 1), 1 << (count + 2), base ** (count + 2))
+
+    def shares(a: int, b: int) -> tuple[int, ...]:
+        first, second = number.get(a), number.get(b)
+        if first is None:
+            return 0, 0, 0, 0, 0
+        fallen = second if second is not None and second < halves else None
+        if second is None and first < halves:
+            fallen = first
+        risen = second is not None and first >= halves
+        return (
+            -int(fallen is not None),
+            (fallen or 0) - (first if risen else 0),
+            0 if fallen is None else 1 << fallen,
+            1 << (count - first) if risen else 0,
+            0 if second is None else -second * powers[count - first],
+        )
+
+    return _Order(bases, shares)

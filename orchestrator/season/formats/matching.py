@@ -75,10 +75,15 @@ class _Search:
 
     def _begin(self) -> None:
         """Match what is tight from the start: the search goes on with who is left."""
+        match, dual = self.match, self.dual
         for u in range(self.n):
+            if match[u] != _NONE:
+                continue
+            row = self.weights[u]
             for v in self.near[u]:
-                if self.match[u] == self.match[v] == _NONE and self._reduced(u, v) == 0:
-                    self.match[u], self.match[v] = v, u
+                if match[v] == _NONE and dual[u] + dual[v] == 2 * (row[v] or 0):
+                    match[u], match[v] = v, u
+                    break
 
     def free(self) -> bool:
         """Say whether a vertex is not matched yet."""
@@ -287,20 +292,24 @@ class _Search:
                 self._set_top(part, b)
 
     def _join_edges(self, b: int) -> None:
-        self.holder[b] = [_NONE] * self.n
+        holder = self.holder[b] = [_NONE] * self.n
         best: list[tuple[int, int] | None] = [None] * self.size
         gaps: list[int | None] = [None] * self.size
+        dual, weights = self.dual, self.weights
+        others = [y for y in range(self.size) if y < self.n or self.top[y] != _NONE]
         for part in self.inside[b]:
-            for y in range(self.size):
-                edge = self.edge[part][y]
-                if edge is None or (y >= self.n and self.top[y] == _NONE):
+            edges = self.edge[part]
+            for y in others:
+                edge = edges[y]
+                if edge is None:
                     continue
-                gap, old = self._reduced(*edge), gaps[y]
+                u, v = edge
+                gap, old = dual[u] + dual[v] - 2 * (weights[u][v] or 0), gaps[y]
                 if old is None or gap < old:
                     best[y], gaps[y] = edge, gap
-            for u in range(self.n):
-                if self.holder[part][u] != _NONE:
-                    self.holder[b][u] = part
+            for u, inner in enumerate(self.holder[part]):
+                if inner != _NONE:
+                    holder[u] = part
         self.edge[b] = best
         for y, edge in enumerate(best):
             self.edge[y][b] = None if edge is None else (edge[1], edge[0])
