@@ -89,6 +89,11 @@ class Redis(embedded_redis.EmbeddedRedis):
             binary = binary or self._write_program(file.with_suffix(".program"), found)
         super().__init__(data_dir, binary or server)
 
+    def upgrade(self, server: pathlib.Path) -> None:
+        """Let its next start be one of another server, on the same data."""
+        if self.users:
+            self._write_program(self.data_dir.absolute().with_suffix(".program"), server)
+
     def _write_program(self, path: pathlib.Path, server: pathlib.Path) -> pathlib.Path:
         path.write_text(f'#!/bin/sh\nexec {server} "$@" {shlex.join(self.options)}\n')
         path.chmod(0o755)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import click
 
 from orchestrator.commands import common
-from orchestrator.common import errors
+from orchestrator.common import bounds, errors
 from orchestrator.ledger import connection
 from orchestrator.ops import acl as ops_acl
 
@@ -131,8 +131,8 @@ def _password(directory: pathlib.Path, name: str) -> str:
 
 def _read(path: pathlib.Path) -> str:
     try:
-        password = path.read_text("utf-8").strip()
-    except OSError as error:
+        password = bounds.text(path, bounds.SECRET_BYTES).strip()
+    except bounds.DAMAGED as error:
         raise errors.HostError(f"{path}: {error}") from error
     if not password:
         raise errors.UsageError(f"{path} is empty: write a password into it, or delete it")

@@ -8,20 +8,22 @@ and the protocol's monotonic one is set so that its last line ends with the game
 from __future__ import annotations
 
 import datetime as dt
-import gzip
 import json
 import pathlib
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import click
 
 from orchestrator import contract
+from orchestrator.arbiter import game_zip
 from orchestrator.commands import common, paths
+from orchestrator.common import bounds
+from orchestrator.common import text as texts
 
 LOGS = "*.log*"  # in the data directory's folder of logs, those that were rotated away too
 ATTEMPT_FILES = "*/attempts/{attempt}.deadman.jsonl"  # below the halls' folder: of this host
+SAID = 200  # characters of what an engine said
 LINE_BYTES = 1 << 20  # of a log: longer lines are no log's
 _ENVELOPE = frozenset({"event", "timestamp", "level", "logger"})
 
@@ -118,7 +120,7 @@ def _logged(
 ) -> Iterator[Line]:
     for path in _unfolded(files):
         with click.open_file(str(path), errors="replace") as file:
-            for text in file:
+            while text := file.readline(LINE_BYTES + 1):
                 line = _line(text, path)
                 if line is not None and _concerns(line.facts, season, game, attempts):
                     yield line
@@ -158,7 +160,7 @@ def _dead_men(halls: pathlib.Path, attempts: set[str]) -> Iterator[Line]:
                 try:
                     raw = json.loads(text)
                     fields = {key: raw[key] for key in ("why", "silence_ms") if key in raw}
-                    yield Line(raw["at_ms"], "supervisor", str(raw["event"]), fields)
+                    yield Line(float(raw["at_ms"]), "supervisor", str(raw["event"]), fields)
                 except (ValueError, KeyError, TypeError):
                     continue  # a torn line
 
@@ -166,24 +168,25 @@ def _dead_men(halls: pathlib.Path, attempts: set[str]) -> Iterator[Line]:
 def _protocol(folder: pathlib.Path, *, info: bool) -> Iterator[Line]:
     """Yield what was said between referee and engines, once the game is archived."""
     try:
-        ended_ms = json.loads((folder / "record.json").read_bytes())["ended_ms"]
-        text = gzip.decompress((folder / "protocol.log.gz").read_bytes()).decode("utf-8", "replace")
-    except (OSError, ValueError, KeyError, EOFError, zlib.error):
+        ended_ms = contract.GameRecord.decode((folder / "record.json").read_bytes()).ended_ms
+    except (OSError, ValueError):  # a hall wrote it
         return
-    said = [line.split(" ", 2) for line in text.splitlines()]
-    spoken = [
-        (int(parts[0]), parts[1], parts[2])
-        for parts in said
-        if len(parts) == 3 and parts[0].isdigit()
-    ]
-    last_ns = spoken[-1][0] if spoken else 0
-    for at_ns, seat, text_said in spoken:
-        if info or not text_said.startswith("info "):
-            at_ms = ended_ms - (last_ns - at_ns) / 1e6
-            yield Line(at_ms, f"seat {seat}", text_said[:200], {})
+    spoken, last_ns = [], 0
+    for line in bounds.packed_lines(folder / "protocol.log.gz", game_zip.MEMBER_BYTES):
+        at, seat, said = [*line.decode("utf-8", "replace").rstrip("\n").split(" ", 2), "", ""][:3]
+        at_ns = texts.whole(at)
+        if at_ns is None or not said:
+            continue
+        last_ns = at_ns
+        if info or not said.startswith("info "):
+            spoken.append((at_ns, seat, said[:SAID]))
+    for at_ns, seat, said in spoken:
+        at_ms = ended_ms - (last_ns - at_ns) / 1e6
+        yield Line(at_ms, f"seat {seat}", said, {})
 
 
 def _moment(at_ms: float) -> str:
+    at_ms = min(max(at_ms, 0.0), contract.LATEST_MS)  # a log's line may name any time
     return dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="milliseconds")
 
 

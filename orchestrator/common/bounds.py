@@ -6,6 +6,7 @@ beyond it was held in memory. Every error names the file and the limit.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import pathlib
@@ -15,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
+SECRET_BYTES: Final = 1 << 16  # a password, a token, an address
 SETTINGS_BYTES: Final = 4 << 20  # a season, a roster, settings: a hundred times the largest known
 BOOK_BYTES: Final = 256 << 20  # an opening book, unpacked: the largest known has 180 MB
 ARCHIVE_BYTES: Final = 8 << 30  # an archive of games, unpacked
@@ -69,9 +71,28 @@ def toml(path: pathlib.Path, limit: int = SETTINGS_BYTES) -> dict[str, Any]:
         tables = tomllib.loads(plain)
     except RecursionError:
         raise TooLargeError(f"tables nested more than {DEPTH} deep") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise TooLargeError("a number of thousands of digits") from None
     if _depth(tables) > DEPTH:
         raise TooLargeError(f"tables nested more than {DEPTH} deep")
     return tables
+
+
+def packed_lines(path: pathlib.Path, limit: int, longest: int = _PIECE) -> Iterator[bytes]:
+    """Yield the lines of a packed log, up to any damage and to ``limit`` bytes.
+
+    Whoever packed it may have packed anything: a line of more than ``longest`` bytes is left out.
+    """
+    within = False  # a line that is too long
+    with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(path, "rb") as log:
+        while limit > 0 and (line := log.readline(longest + 1)):
+            limit -= len(line)
+            ends = line.endswith(b"\n")
+            if not within and len(line) <= longest + ends:
+                yield line
+            within = not ends
 
 
 def _bounded(file: Any, limit: int, otherwise: str) -> Iterator[bytes]:

@@ -9,7 +9,17 @@ from the mover's side.
 
 from __future__ import annotations
 
-from orchestrator.contract.codec import SCHEMA, Message, ProtocolName, Result, Side, dumps, loads
+from orchestrator.contract.codec import (
+    LATEST_MS,
+    SCHEMA,
+    Message,
+    Moment,
+    ProtocolName,
+    Result,
+    Side,
+    dumps,
+    loads,
+)
 from orchestrator.contract.engines import (
     EngineSpec,
     GpuUse,
@@ -62,6 +72,7 @@ from orchestrator.contract.rules import (
 from orchestrator.contract.timecontrol import TimeControl
 
 __all__ = [
+    "LATEST_MS",
     "SCHEMA",
     "Adjudication",
     "AttemptEnded",
@@ -86,6 +97,7 @@ __all__ = [
     "Interruptions",
     "Limits",
     "Message",
+    "Moment",
     "MovesDraw",
     "MovesResign",
     "Opening",

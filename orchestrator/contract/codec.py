@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import pydantic
 
@@ -11,6 +11,12 @@ SCHEMA = 1  # version of every message and journal entry written by this code
 Side: TypeAlias = Literal["white", "black"]
 ProtocolName: TypeAlias = Literal["uci", "xboard"]
 Result: TypeAlias = Literal["1-0", "0-1", "1/2-1/2"]
+LATEST_MS: Final = (
+    253_402_214_400_000  # the last day of the year 9999, after which no calendar goes
+)
+_EARLIEST_MS: Final = -62_135_510_400_000  # the second day of the year 1, in any time zone
+# A time since 1970 in milliseconds that can be shown; whoever writes another has written none.
+Moment: TypeAlias = Annotated[int, pydantic.Field(ge=_EARLIEST_MS, le=LATEST_MS)]
 
 
 # Made once: making it again for every message costs the referee a tenth of its encoding.

@@ -66,7 +66,8 @@ class Entry:
                 f"entry {self.seq} has schema {self.schema_version}, this version reads up to"
                 f" {codec.SCHEMA}: it was written by a later version of the farm; upgrade this one"
             )
-        sane = self.schema_version > 0 and 0 <= self.seq < EXACT and 0 <= self.at_ms < EXACT
+        sane = self.schema_version > 0 and 0 <= self.seq < EXACT
+        sane = sane and 0 <= self.at_ms <= codec.LATEST_MS
         if not sane or not _TOKEN.fullmatch(self.token):
             raise errors.LedgerDamagedError(
                 f"entry {self.seq} was not written by the farm: schema {self.schema_version},"
@@ -118,6 +119,8 @@ def table(value: Any) -> dict[str, Any]:
     return value
 
 
+_Count: TypeAlias = Annotated[int, pydantic.Field(ge=0, lt=EXACT)]
+_Nanoseconds: TypeAlias = Annotated[int, pydantic.Field(ge=-(1 << 63), lt=1 << 63)]
 FinitePoints: TypeAlias = Annotated[float, pydantic.Field(allow_inf_nan=False, ge=-1, le=2)]
 
 
@@ -147,9 +150,9 @@ class AttemptEnded(codec.Message):
     host: ids.Name
     cause: str
     evidence: str = ""
-    ply: int = 0
-    white_clock_ns: int | None = None
-    black_clock_ns: int | None = None
+    ply: _Count = 0
+    white_clock_ns: _Nanoseconds | None = None
+    black_clock_ns: _Nanoseconds | None = None
     excused: codec.Side | None = None  # whose loss its host is blamed for
 
 
@@ -165,18 +168,18 @@ class GameFinished(codec.Message):
     ending: records.Ending
     loser: codec.Side | None = None
     details: str
-    plies: int
-    white_clock_ns: int
-    black_clock_ns: int
-    started_ms: int
-    ended_ms: int
+    plies: _Count
+    white_clock_ns: _Nanoseconds
+    black_clock_ns: _Nanoseconds
+    started_ms: codec.Moment
+    ended_ms: codec.Moment
     record_sha256: str
     r_mobility: FinitePoints | None = None  # White's r-mobility points; None: as the result
     by_verdict: bool = False  # no hall told it: a verdict on an interruption (arbiter)
     white_files: Mapping[str, str] = {}  # SHA-256 of White's files that nobody had pinned yet
     black_files: Mapping[str, str] = {}
-    white_unsearched: int = 0  # moves out of the book played at once, without a node
-    black_unsearched: int = 0
+    white_unsearched: _Count = 0  # moves out of the book played at once, without a node
+    black_unsearched: _Count = 0
     imported: bool = False  # played elsewhere: the record is a PGN
     refused: bool = False  # the loser cannot play such games, as its handshake says (FRC-1c)
     crashed: codec.Side | None = None  # who crashed in it, where the organizers set the result

@@ -98,8 +98,8 @@ class GameRecord(codec.Message):
     hall: str = ""
     lane: str = ""
     host: str = ""
-    started_ms: int
-    ended_ms: int
+    started_ms: codec.Moment
+    ended_ms: codec.Moment
     white: EngineReport
     black: EngineReport
     plies: tuple[played.PlyRecord, ...]

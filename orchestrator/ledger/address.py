@@ -21,7 +21,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.common import errors
+from orchestrator.common import bounds, errors
 
 _TLS = {
     "FARM_REDIS_CA": "ssl_ca_certs",
@@ -104,8 +104,8 @@ def _file(env: Mapping[str, str], name: str) -> str:
     if not path:
         return ""
     try:
-        return pathlib.Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return bounds.text(pathlib.Path(path), bounds.SECRET_BYTES).strip()
+    except bounds.DAMAGED as error:
         raise errors.UsageError(f"{name}: {path} cannot be read: {error}") from error
 
 

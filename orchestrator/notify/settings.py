@@ -123,6 +123,6 @@ def secret(path: pathlib.Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return bounds.text(path, bounds.SECRET_BYTES).strip()
+    except bounds.DAMAGED as error:
         raise errors.UsageError(f"secret {path} cannot be read: {error}") from error

@@ -10,7 +10,7 @@ import pathlib
 import string
 from typing import Final
 
-from orchestrator.common import errors
+from orchestrator.common import bounds, errors
 from orchestrator.notify import notices
 
 WORDS: Final = {
@@ -87,7 +87,7 @@ def _words(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, str
     if path is None or not path.exists():
         return WORDS[kind]
     try:
-        subject, _, body = path.read_text("utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        subject, _, body = bounds.text(path).partition("\n")
+    except bounds.DAMAGED as error:
         raise errors.UsageError(f"template {path} cannot be read: {error}") from error
     return subject, body.strip("\n")

@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gzip
 import hashlib
 import io
 import json
 import pathlib
 import tarfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator import contract
+from orchestrator.arbiter import game_zip, redact
 from orchestrator.arbiter import record as pgn
-from orchestrator.arbiter import redact
-from orchestrator.common import errors, files
+from orchestrator.common import bounds, errors, files
 
 Content: TypeAlias = bytes | pathlib.Path
 Member: TypeAlias = tuple[str, Content]
@@ -232,14 +230,10 @@ def _lines(path: pathlib.Path, side: contract.Side) -> bytes:
     """Return the lines of a protocol log that one seat said or was told, up to any damage."""
     seat = SEATS[side].encode()
     lines = []
-    try:
-        with gzip.open(path, "rb") as log:
-            for line in log:
-                _, _, rest = line.partition(b" ")
-                if rest[:1] == seat and rest[1:2] in (b"<", b">", b"!"):
-                    lines.append(line)
-    except (OSError, EOFError, zlib.error):
-        pass  # a log that was cut off: what is readable of it is evidence
+    for line in bounds.packed_lines(path, game_zip.MEMBER_BYTES):
+        _, _, rest = line.partition(b" ")
+        if rest[:1] == seat and rest[1:2] in (b"<", b">", b"!"):
+            lines.append(line)
     return b"".join(lines)
 
 

@@ -34,6 +34,20 @@ def test_a_bomb_is_unpacked_no_further_than_its_limit(tmp_path: pathlib.Path) ->
         bounds.content(path, bounds.BOOK_BYTES)
 
 
+def test_a_log_is_read_to_its_bound_whatever_was_packed(tmp_path: pathlib.Path) -> None:
+    """Lines up to damage or limit; one without an end is none, and those behind it are read."""
+    path = tmp_path / "log.gz"
+    lines = b"1 W> uci\n", b"x" * (3 << 20) + b"\n", b"2 W< uciok\n"
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    assert list(bounds.packed_lines(path, LIMIT * 4)) == [lines[0], lines[2]]
+    path.write_bytes(gzip.compress(lines[0] * 3)[:-9] + b"damage")
+    assert set(bounds.packed_lines(path, LIMIT)) <= {lines[0]}
+    path.write_bytes(gzip.compress(b"\0" * (64 << 20)))
+    assert not list(bounds.packed_lines(path, LIMIT))
+    path.write_bytes(gzip.compress(lines[0] * 1_000))
+    assert len(list(bounds.packed_lines(path, 90))) == 10
+
+
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/random", "/dev/null"])
 def test_a_device_is_no_file(device: str) -> None:
     """What never ends, or is nothing, is not read at all."""
@@ -76,6 +90,9 @@ def test_tables_nested_too_deeply_are_refused(tmp_path: pathlib.Path, text: str)
     path = tmp_path / "deep.toml"
     path.write_text(text)
     with pytest.raises(bounds.TooLargeError, match="nested more than 32 deep"):
+        bounds.toml(path)
+    path.write_text("a = " + "9" * 5_000)  # Python's own bound, in words of its own
+    with pytest.raises(bounds.TooLargeError, match="thousands of digits"):
         bounds.toml(path)
 
 

@@ -304,17 +304,17 @@ def test_there_is_no_default_user(server: Server) -> None:
 
 
 SERVERS = [
-    pytest.param(path, id=path.name)
+    path
     for path in (embedded_redis.find_server()[0], embedded_redis.wheel_server())
     if path is not None
 ]
 
 
-@pytest.mark.parametrize("program", SERVERS)
+@pytest.mark.parametrize("program", SERVERS, ids=lambda path: path.name)
 def test_a_restart_in_mid_season_loses_nothing(
     program: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """Redis is killed, and ended, under a season: what it had acknowledged it has again."""
+    """Redis is killed, ended and upgraded under a season: what it had acknowledged it has again."""
     farm = harness.Farm(tmp_path, harness.CALM)
     farm.redis = harness.Redis(tmp_path / "redis", server=program)
     farm.start()
@@ -324,12 +324,14 @@ def test_a_restart_in_mid_season_loses_nothing(
             nobody.ping()
         engines = [harness.scripted(farm.life, strength) for strength in (1, 2)]
         farm.launch(harness.league(tmp_path / "s.toml", engines, double_rounds=2), "s")
-        for number, how in enumerate((signal.SIGKILL, signal.SIGTERM), 1):
+        for number, how in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGTERM), 1):
             _wait_for_game(farm, number)
             before, records = list(farm.ledger.read("s", 0)), farm.ledger.last(api.FARM)
             old = farm.redis.pid
             os.kill(old, how)
             harness.wait(lambda old=old: not harness.alive(old), "the end of Redis")
+            if number == 3:
+                farm.redis.upgrade(SERVERS[-1])
             farm.keep_alive()
             assert farm.ledger.read("s", 0)[: len(before)] == before
             assert farm.ledger.seasons() == ("s",)

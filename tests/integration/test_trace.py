@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pathlib
 import sys
@@ -21,6 +22,9 @@ def test_a_game_is_one_timeline(tmp_path: pathlib.Path, monkeypatch: pytest.Monk
         farm.finish("s")
         farm.finish("t")
         told = json.loads(farm.operate("trace", "league.1", "--season", "s", "--json"))
+        log = farm.archive / "t/games/league.1/protocol.log.gz"  # as a hostile hall may pack it
+        log.write_bytes(gzip.compress(b"9" * 5_000 + b" W> a\n\xb2 W> b\n" + b"x" * (4 << 20)))
+        assert "game_finished" in farm.operate("trace", "league.1", "--season", "t")
         printed = farm.operate("trace", "league.1", "--season", "s")
         logs = (tmp_path / "logs" / "worker.log").read_text()
     kinds = [line["what"] for line in told if line["source"] == "journal"]

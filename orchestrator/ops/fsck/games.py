@@ -100,11 +100,13 @@ def _moves(path: pathlib.Path) -> tuple[str, list[str]] | None:
 
 
 def _unpacks(path: pathlib.Path) -> bool:
+    """Say whether a protocol log can be read, to its end and within its bound."""
     with contextlib.suppress(FileNotFoundError, gzip.BadGzipFile, EOFError, zlib.error):
         with gzip.open(path, "rb") as log:
-            while log.read(1 << 20):
-                pass
-        return True
+            left = game_zip.MEMBER_BYTES
+            while left > 0 and (piece := log.read(1 << 20)):
+                left -= len(piece)
+        return left > 0
     return path.exists() and path.stat().st_size == 0  # a game that no engine was started for
 
 
