@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats bench clock lock clean help
+.PHONY: compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came t
 
 chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each: half an hour (KILLS=n PARTS=n; as root for all)
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run_chaos.py $${KILLS:-25} $${PARTS:-3}
+
+attack: system $(VENV)/.dev ## Attack ten remote workers behind nginx with TLS, and count their games: ten minutes (WORKERS=n GAMES=n SEED=n)
+	PYTHONPATH=tests $(BIN)/python tests/gateway/run_attack.py $${WORKERS:-10} $${GAMES:-200} $${SEED:-1}
 
 cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against an honest engine, and with a host that stalls: two hours (FARM_CHEATS=n; as root for all)
 	FARM_CHEATS=$${FARM_CHEATS:-100} $(BIN)/python -m pytest tests/integration/test_cheating_engines.py -s

@@ -40,16 +40,16 @@ def import_openbench(
 
     Example: farm match import-openbench OpenBench --out moved --engine Berserk
     """
-    found = sorted((directory / "Engines").glob("*.json"))
-    if not found:
+    engine_files = sorted((directory / "Engines").glob("*.json"))
+    if not engine_files:
         raise errors.UsageError(f"{directory}: no Engines/*.json; give an OpenBench checkout")
-    if missing := set(only) - {path.stem for path in found}:
+    if missing := set(only) - {path.stem for path in engine_files}:
         raise errors.UsageError(f"--engine: {directory} has no {min(missing)!r}")
-    chosen = [path for path in found if not only or path.stem in only]
+    chosen = [path for path in engine_files if not only or path.stem in only]
     for path in chosen:
         _write_engine(out, openbench.engine(path))
-    known = [openbench.book(path) for path in sorted((directory / "Books").glob("*.json"))]
-    _write_books(out, known, books)
+    listed_books = [openbench.book(path) for path in sorted((directory / "Books").glob("*.json"))]
+    _write_books(out, listed_books, books)
     tests = [test for path in chosen for test in openbench.presets(path)]
     open_ = [
         test
@@ -61,7 +61,7 @@ def import_openbench(
     for test in (*tests, *open_):
         _write_test(out, test)
     click.echo(
-        f"{out}: {len(chosen)} engines, {len(known)} books, {len(tests)} presets,"
+        f"{out}: {len(chosen)} engines, {len(listed_books)} books, {len(tests)} presets,"
         f" {len(open_)} open tests"
     )
 
@@ -147,16 +147,18 @@ def _write_test(out: pathlib.Path, test: openbench.Test) -> None:
         lines += ['case "${1:--}" in -*) ;; *) against=$1; shift ;; esac']
         tested, opponent = '"$tested"', '"$against"'
     lines += ['here=$(dirname "$0")/..']
-    if not test.words:
+    if not test.arguments:
         lines += ['echo "this is no test match; see the comments" >&2', "exit 2"]
     else:
         recipe = f'"$here"/engines/{shlex.quote(openbench.file_name(test.engine))}.toml'
-        words = [f"--build {recipe}"]
+        arguments = [f"--build {recipe}"]
         if test.book and test.book.upper() != "NONE":
-            words.append(f'--book "$here"/books/{shlex.quote(test.book)}')
+            arguments.append(f'--book "$here"/books/{shlex.quote(test.book)}')
             if "FRC" in test.book.upper():
-                words.append("--variant fischerandom")
-        words.append(shlex.join(test.words))
-        lines.append(f'exec farm match test {tested} --against {opponent} {" ".join(words)} "$@"')
+                arguments.append("--variant fischerandom")
+        arguments.append(shlex.join(test.arguments))
+        lines.append(
+            f'exec farm match test {tested} --against {opponent} {" ".join(arguments)} "$@"'
+        )
     name = openbench.file_name(test.name.lower())
     _write(out / "tests" / f"{name}.sh", "\n".join(lines) + "\n", run=True)

@@ -51,13 +51,13 @@ def _facts(name: str) -> dict[str, Any]:
     shown = sprt_match.shown(directory, spec, terms)
     return {
         "match": name,
-        "engines": [one.name for one in spec.engines],
+        "engines": [build.name for build in spec.engines],
         "sprt": None if terms.test is None else dataclasses.asdict(terms.test),
         **shown.standing.facts(),
         "by_host": dict(shown.by_host),
         "sources": [
-            None if one is None else {"id": one.id, **one.model_dump(mode="json")}
-            for one in spec.builds
+            None if build is None else {"id": build.id, **build.model_dump(mode="json")}
+            for build in spec.builds
         ],
         "builds": list(shown.builds),
     }
@@ -67,7 +67,7 @@ def _show(name: str) -> None:
     directory = common.data_directory() / "tests" / name
     spec, terms = sprt_match.load(directory)
     shown = sprt_match.shown(directory, spec, terms)
-    names = ", ".join(one.name for one in spec.engines[1:])
+    names = ", ".join(build.name for build in spec.engines[1:])
     say(f"{name}: {spec.engines[0].name} against {names}, {spec.time_control.spoken}")
     say(test_command.line(shown.standing, terms.test))
     if shown.standing.verdict:
@@ -87,17 +87,24 @@ def _show_builds(builds: tuple[Mapping[str, Any], ...]) -> None:
     """Show each build on each worker; the same compiler makes the same program."""
     table = rich.table.Table("worker", "engine", "machine", "compiler", "SHA-256", "bench", "s")
     failed = []
-    for one in builds:
-        bench = "" if one["bench"] is None else str(one["bench"])
-        program = one["program"][:16] or "failed"
-        words = (one["worker"], one["name"], one["machine"], one["compiler"], program, bench)
-        table.add_row(*map(output.plain, words), f"{one['seconds']:.1f}")
-        if one["why"]:
-            failed.append(one)
+    for build in builds:
+        bench = "" if build["bench"] is None else str(build["bench"])
+        program = build["program"][:16] or "failed"
+        cells = (
+            build["worker"],
+            build["name"],
+            build["machine"],
+            build["compiler"],
+            program,
+            bench,
+        )
+        table.add_row(*map(output.plain, cells), f"{build['seconds']:.1f}")
+        if build["why"]:
+            failed.append(build)
     common.console().print(table)
-    for one in failed:
-        say(f"{one['worker']}: {one['name']} was not built: {one['why']}")
-        for line in one["log"].splitlines():
+    for build in failed:
+        say(f"{build['worker']}: {build['name']} was not built: {build['why']}")
+        for line in build["log"].splitlines():
             say(f"  {line}")
 
 

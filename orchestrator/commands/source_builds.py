@@ -53,30 +53,30 @@ def options(function: output.Function) -> output.Function:
 
 
 def built(
-    names: Sequence[str], told: dict[str, Any]
+    names: Sequence[str], asked_for: dict[str, Any]
 ) -> tuple[list[contract.EngineSpec], tuple[remote.SourceBuild, ...], int]:
     """Build revisions here; return their engines, how workers build them, and the recipe's speed.
 
     Raise ``UsageError``, ``HostError``, and ``RefusedError`` with its log for a build that fails.
     """
-    if told["file"] is not None:
+    if asked_for["file"] is not None:
         raise errors.UsageError("--build: engines are its revisions; leave out --file")
-    benches = [told["bench"] or 0, *[told["bench_against"] or 0] * (len(names) - 1)]
-    facts = _build(told["build"], names, benches, told["toolchains"])
-    made = [remote.SourceBuild.model_validate(one["source"]) for one in facts]
+    benches = [asked_for["bench"] or 0, *[asked_for["bench_against"] or 0] * (len(names) - 1)]
+    reports = _build(asked_for["build"], names, benches, asked_for["toolchains"])
+    made = [remote.SourceBuild.model_validate(item["source"]) for item in reports]
     specs = [
-        _spec(one, source, at) for at, (one, source) in enumerate(zip(facts, made, strict=True))
+        _spec(item, source, at) for at, (item, source) in enumerate(zip(reports, made, strict=True))
     ]
-    return with_options(specs, told), tuple(made), facts[0]["nps"]
+    return with_options(specs, asked_for), tuple(made), reports[0]["nps"]
 
 
 def _build(
     recipe: pathlib.Path, names: Sequence[str], benches: Sequence[int], toolchains: Sequence[str]
 ) -> list[dict[str, Any]]:
-    words = [word for one in toolchains for word in ("--toolchain", one)]
-    words += [word for one in benches for word in ("--bench", str(one))]
+    arguments = [word for item in toolchains for word in ("--toolchain", item)]
+    arguments += [word for item in benches for word in ("--bench", str(item))]
     done = subprocess.run(
-        [sys.executable, "-m", _BUILDER, "--json", *words, "--", str(recipe), *names],
+        [sys.executable, "-m", _BUILDER, "--json", *arguments, "--", str(recipe), *names],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -85,20 +85,20 @@ def _build(
         why = done.stderr.decode(errors="replace").strip()
         kinds = {2: errors.UsageError, 3: errors.RefusedError}
         raise kinds.get(done.returncode, errors.HostError)(f"--build: {why}")
-    facts: list[dict[str, Any]] = json.loads(done.stdout)
-    return facts
+    reports: list[dict[str, Any]] = json.loads(done.stdout)
+    return reports
 
 
-def _spec(facts: dict[str, Any], source: remote.SourceBuild, at: int) -> contract.EngineSpec:
-    program, sha256 = facts["built"]["program"], facts["built"]["sha256"]
+def _spec(reports: dict[str, Any], source: remote.SourceBuild, at: int) -> contract.EngineSpec:
+    program, sha256 = reports["built"]["program"], reports["built"]["sha256"]
     return contract.EngineSpec(
         id=f"base{at if at > 1 else ''}" if at else "dev",
         name=f"{source.name}{'' if at else ' (tested)'}",
         version=source.commit[:12],
-        protocol=facts["protocol"],
+        protocol=reports["protocol"],
         command=(program,),
         checksums={program: sha256},
-        options=facts["options"],
+        options=reports["options"],
     )
 
 
@@ -118,10 +118,13 @@ def require_kept(spec: orders.Spec) -> None:
 
 
 def with_options(
-    specs: list[contract.EngineSpec], told: dict[str, Any]
+    specs: list[contract.EngineSpec], asked_for: dict[str, Any]
 ) -> list[contract.EngineSpec]:
     """Return engines with the options that are asked for beside their own."""
-    own, theirs = _options("--options", told["own"]), _options("--options-against", told["theirs"])
+    own, theirs = (
+        _options("--options", asked_for["own"]),
+        _options("--options-against", asked_for["theirs"]),
+    )
     asked = [own, *[theirs] * (len(specs) - 1)]
     return [
         spec.model_copy(update={"options": {**spec.options, **more}})

@@ -76,9 +76,9 @@ class Recipe(pydantic.BaseModel):
             raise errors.UsageError(f"--build {path}: cannot be read: {error}") from error
         strange = recipe.binaries.keys() - builds.CLASSES.keys() - {builds.GPU}
         if strange or bool(recipe.make) == bool(recipe.binaries):
-            found = min(strange, default="both" if recipe.make else "neither")
+            wrong = min(strange, default="both" if recipe.make else "neither")
             raise errors.UsageError(
-                f"--build {path}: found {found}; allowed: either make, or binaries by"
+                f"--build {path}: found {wrong}; allowed: either make, or binaries by"
                 f" {' '.join(builds.CLASSES)}"
             )
         home = path.absolute().parent
@@ -151,16 +151,16 @@ class Store:
 
     def _bound(self, kept: str) -> None:
         """Delete what was used longest ago, until the rest has room."""
-        found = []
+        stored = []
         for path in self.directory.iterdir():
             with contextlib.suppress(OSError):  # another process bounds it, too
                 seen = path.stat()
                 if path.name.startswith(".new-") and time.time() - seen.st_mtime > _LEFT_SECONDS:
                     path.unlink()  # of a process that was killed
                 elif len(path.name) == _DIGITS:
-                    found.append((seen, path))
-        total = sum(seen.st_size for seen, _ in found)
-        for seen, path in sorted(found, key=lambda one: one[0].st_mtime_ns):
+                    stored.append((seen, path))
+        total = sum(seen.st_size for seen, _ in stored)
+        for seen, path in sorted(stored, key=lambda one: one[0].st_mtime_ns):
             if total <= self._most_bytes:
                 return
             if path.name != kept:
@@ -202,8 +202,8 @@ def look_up(store: Store, repository: str, name: str) -> Revision:
 
 def stated_bench(message: str) -> int | None:
     """Return the nodes of a commit message's last line ``Bench: 1234567``."""
-    told = _BENCH.findall(message)
-    return int(re.sub(r"\D", "", told[-1])) if told else None
+    stated = _BENCH.findall(message)
+    return int(re.sub(r"\D", "", stated[-1])) if stated else None
 
 
 class _Git:

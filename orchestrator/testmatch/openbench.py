@@ -72,7 +72,7 @@ class Test:
     tested: str
     against: str
     book: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -84,12 +84,12 @@ def file_name(name: str) -> str:
 def read(path: pathlib.Path) -> dict[str, Any]:
     """Read a JSON file of theirs; raise ``UsageError``."""
     try:
-        told = json.loads(bounds.text(path))
+        settings = json.loads(bounds.text(path))
     except (*bounds.DAMAGED, RecursionError) as error:
         raise errors.UsageError(f"{path}: cannot be read as JSON: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(settings, dict):
         raise errors.UsageError(f"{path}: found no table of names and values")
-    return told
+    return settings
 
 
 # -- OpenBench -------------------------------------------------------------------------------
@@ -97,20 +97,20 @@ def read(path: pathlib.Path) -> dict[str, Any]:
 
 def engine(path: pathlib.Path) -> Engine:
     """Read ``Engines/NAME.json`` as a recipe; raise ``UsageError``."""
-    told = read(path)
-    build, notes = told.get("build"), []
-    if not isinstance(build, dict) or not isinstance(told.get("source"), str):
+    settings = read(path)
+    build, notes = settings.get("build"), []
+    if not isinstance(build, dict) or not isinstance(settings.get("source"), str):
         raise errors.UsageError(f"{path}: an engine has `source` and `build`; this file has not")
     folder = str(build.get("path") or "").strip("/")
-    tools = [re.split(r"[<>=!~ ]", str(one))[0] for one in build.get("compilers") or ()]
-    compiler = next((one for one in _COMPILERS if one in tools), tools[0] if tools else "")
+    tools = [re.split(r"[<>=!~ ]", str(item))[0] for item in build.get("compilers") or ()]
+    compiler = next((item for item in _COMPILERS if item in tools), tools[0] if tools else "")
     inside = f"-C {folder} " if folder else ""
     given = ""
     if compiler and compiler not in ("cargo", "rustc"):
         given = f" {'CXX' if '++' in compiler else 'CC'}={compiler}"
     if compiler in ("cargo", "rustc"):
         notes.append("its crates must be in the repository (cargo vendor): a build has no network")
-    if told.get("private"):
+    if settings.get("private"):
         notes.append("private: give `binaries` instead of `make`, or an address that git may read")
     if flags := " ".join(map(str, build.get("cpuflags") or ())):
         notes.append(f"OpenBench gives it to processors with {flags} alone")
@@ -120,19 +120,19 @@ def engine(path: pathlib.Path) -> Engine:
     )
     recipe = {
         "name": path.stem,
-        "repository": told["source"],
+        "repository": settings["source"],
         "make": f"make {inside}-j EXE=farm-engine{given}",
         "program": f"{folder}/farm-engine" if folder else "farm-engine",
         "toolchain": ["make", *([compiler] if compiler else [])],
-        "nps": int(told.get("nps") or 0),
+        "nps": int(settings.get("nps") or 0),
     }
     return Engine(path.stem, recipe, tuple(notes))
 
 
 def book(path: pathlib.Path) -> Book:
     """Read ``Books/NAME.json``; raise ``UsageError``."""
-    told = read(path)
-    source, digest = told.get("source"), told.get("sha")
+    settings = read(path)
+    source, digest = settings.get("source"), settings.get("sha")
     if not isinstance(source, str) or not re.fullmatch(r"[0-9a-fA-F]{64}", str(digest)):
         raise errors.UsageError(f"{path}: a book has `source` and `sha`; this file has not")
     return Book(path.stem, source, str(digest).lower())
@@ -140,53 +140,55 @@ def book(path: pathlib.Path) -> Book:
 
 def presets(path: pathlib.Path) -> Iterator[Test]:
     """Yield the test presets of an engine's file; what its default says holds for all."""
-    found = read(path).get("test_presets")
-    every = found if isinstance(found, dict) else {}
+    matched = read(path).get("test_presets")
+    every = matched if isinstance(matched, dict) else {}
     default = every.get("default") if isinstance(every.get("default"), dict) else {}
     for name, own in every.items():
         if name != "default" and isinstance(own, dict):
             yield _preset(path.stem, name, {**(default or {}), **own})
 
 
-def _preset(engine: str, name: str, told: Mapping[str, Any]) -> Test:
-    notes = [f"{key} = {told[key]!r} is not known here" for key in told if key not in _KNOWN]
+def _preset(engine: str, name: str, settings: Mapping[str, Any]) -> Test:
+    notes = [
+        f"{key} = {settings[key]!r} is not known here" for key in settings if key not in _KNOWN
+    ]
 
     def of(side: str, what: str) -> str:
-        return str(told.get(f"{side}_{what}") or told.get(f"both_{what}") or "")
+        return str(settings.get(f"{side}_{what}") or settings.get(f"both_{what}") or "")
 
-    words = [
+    arguments = [
         *_clocks(of("dev", "time_control"), of("base", "time_control")),
         *_options(of("dev", "options"), of("base", "options")),
-        *_rules(told),
-        *_end(told, notes),
+        *_rules(settings),
+        *_end(settings, notes),
     ]
     for side in ("dev", "base"):
         if network := of(side, "network"):
             notes.append(f"network {network} of {side}: put it into the recipe's `files`")
         if (bench := of(side, "bench")).isdecimal():
-            words += ["--bench" if side == "dev" else "--bench-against", bench]
-    words += _shares(told.get("priority"), told.get("throughput"))
-    _without_effect(told, notes)
+            arguments += ["--bench" if side == "dev" else "--bench-against", bench]
+    arguments += _shares(settings.get("priority"), settings.get("throughput"))
+    _without_effect(settings, notes)
     tested, against = of("dev", "branch"), of("base", "branch")
-    book = str(told.get("book_name") or "")
-    return Test(f"{engine} {name}", engine, tested, against, book, tuple(words), tuple(notes))
+    book = str(settings.get("book_name") or "")
+    return Test(f"{engine} {name}", engine, tested, against, book, tuple(arguments), tuple(notes))
 
 
 def _clocks(own: str, theirs: str) -> list[str]:
-    words = []
+    arguments = []
     if own:
-        words += ["--tc", _clock(own)]
+        arguments += ["--tc", _clock(own)]
     if theirs and theirs != own:
-        words += ["--tc-against", _clock(theirs)]
-    return words
+        arguments += ["--tc-against", _clock(theirs)]
+    return arguments
 
 
 def _clock(text: str) -> str:
     """Return a time control in this farm's words: N=, D= and MT= are OpenBench's."""
-    found = re.fullmatch(r"(N|D|MT)=(\d+)", text.strip().upper())
-    if not found:
+    matched = re.fullmatch(r"(N|D|MT)=(\d+)", text.strip().upper())
+    if not matched:
         return text.strip()
-    kind, value = found.groups()
+    kind, value = matched.groups()
     return {"N": f"nodes={value}", "D": f"depth={value}", "MT": f"{int(value) / 1000:g}/move"}[kind]
 
 
@@ -195,22 +197,22 @@ def _options(own: str, theirs: str) -> list[str]:
     return [word for option, text in pairs if text.strip() for word in (option, text.strip())]
 
 
-def _rules(told: Mapping[str, Any]) -> list[str]:
-    words = []
+def _rules(settings: Mapping[str, Any]) -> list[str]:
+    arguments = []
     for option, key in (("--draw", "draw_adj"), ("--resign", "win_adj")):
-        text = str(told.get(key) or "None")
+        text = str(settings.get(key) or "None")
         if text != "None":
-            words += [option, ",".join(text.split())]
-    return words
+            arguments += [option, ",".join(text.split())]
+    return arguments
 
 
-def _end(told: Mapping[str, Any], notes: list[str]) -> list[str]:
+def _end(settings: Mapping[str, Any], notes: list[str]) -> list[str]:
     """Return how a test ends: by its bounds, or after its games."""
-    if told.get("test_max_games"):
-        return ["--games", str(int(told["test_max_games"]))]
+    if settings.get("test_max_games"):
+        return ["--games", str(int(settings["test_max_games"]))]
     try:
-        elo0, elo1 = _numbers(told.get("test_bounds"))
-        alpha, beta = _numbers(told.get("test_confidence") or "[0.05, 0.05]")
+        elo0, elo1 = _numbers(settings.get("test_bounds"))
+        alpha, beta = _numbers(settings.get("test_confidence") or "[0.05, 0.05]")
     except ValueError:
         notes.append("it has neither bounds nor a number of games: add --sprt or --games")
         return []
@@ -228,15 +230,17 @@ def _numbers(text: object) -> tuple[float, float]:
 
 
 def _shares(priority: object, throughput: object) -> list[str]:
-    words = []
-    for option, told in (("--priority", priority), ("--share", throughput)):
-        if str(told or "").lstrip("-").split(".")[0].isdecimal() and round(float(str(told))):
-            words += [option, str(round(float(str(told))))]
-    return words
+    arguments = []
+    for option, settings in (("--priority", priority), ("--share", throughput)):
+        if str(settings or "").lstrip("-").split(".")[0].isdecimal() and round(
+            float(str(settings))
+        ):
+            arguments += [option, str(round(float(str(settings))))]
+    return arguments
 
 
-def _without_effect(told: Mapping[str, Any], notes: list[str]) -> None:
-    syzygy = str(told.get("syzygy_adj") or told.get("syzygy_wdl") or "")
+def _without_effect(settings: Mapping[str, Any], notes: list[str]) -> None:
+    syzygy = str(settings.get("syzygy_adj") or settings.get("syzygy_wdl") or "")
     if syzygy not in ("", "OPTIONAL", "DISABLED", "None"):
         notes.append(f"Syzygy {syzygy}: add --tb where lanes play it; workers have no tables")
 
@@ -264,23 +268,23 @@ def open_tests(database: pathlib.Path) -> Iterator[Test]:
 
 
 def _open(row: Mapping[str, Any]) -> Test:
-    words, notes = [], [f"{row['dev_name']} against {row['base_name']}, by {row['author']}"]
+    arguments, notes = [], [f"{row['dev_name']} against {row['base_name']}, by {row['author']}"]
     mode = row["test_mode"]
-    words += _clocks(row["dev_time_control"], row["base_time_control"])
-    words += _options(row["dev_options"], row["base_options"])
-    words += _rules(row)
+    arguments += _clocks(row["dev_time_control"], row["base_time_control"])
+    arguments += _options(row["dev_options"], row["base_options"])
+    arguments += _rules(row)
     if mode == "SPRT":
-        words += _sprt(row["elolower"], row["eloupper"], row["alpha"], row["beta"])
+        arguments += _sprt(row["elolower"], row["eloupper"], row["alpha"], row["beta"])
     elif mode == "GAMES":
-        words += ["--games", str(row["max_games"])]
+        arguments += ["--games", str(row["max_games"])]
     else:
         notes.append(f"its mode is {mode}, which is no test match: it is not run")
     for option, bench in (("--bench", "dev_bench"), ("--bench-against", "base_bench")):
         if row[bench]:
-            words += [option, str(row[bench])]
-    words += _shares(row["priority"], row["throughput"])
+            arguments += [option, str(row[bench])]
+    arguments += _shares(row["priority"], row["throughput"])
     if row.get("scale_nps"):
-        words += ["--scale-nps", str(row["scale_nps"])]
+        arguments += ["--scale-nps", str(row["scale_nps"])]
     nets = {side: row.get(f"{side}_netname") for side in ("dev", "base")}
     notes += [f"network {net} of {side}: put it into `files`" for side, net in nets.items() if net]
     _without_effect(row, notes)
@@ -290,7 +294,7 @@ def _open(row: Mapping[str, Any]) -> Test:
         f"{row['dev_repo']}#{row['dev_sha']}",
         f"{row['base_repo']}#{row['base_sha']}",
         row["book_name"],
-        tuple(words) if mode in ("SPRT", "GAMES") else (),
+        tuple(arguments) if mode in ("SPRT", "GAMES") else (),
         tuple(notes),
     )
 
@@ -301,16 +305,18 @@ def _open(row: Mapping[str, Any]) -> Test:
 def fishtest(path: pathlib.Path) -> tuple[Engine, Test]:
     """Read a run as ``/api/get_run/ID`` gives it; raise ``UsageError``."""
     run = read(path)
-    told = run.get("args")
+    settings = run.get("args")
     wanted = ("new_tag", "base_tag", "resolved_new", "resolved_base", "tests_repo", "tc")
-    if not isinstance(told, dict) or not all(isinstance(told.get(one), str) for one in wanted):
+    if not isinstance(settings, dict) or not all(
+        isinstance(settings.get(item), str) for item in wanted
+    ):
         raise errors.UsageError(f"{path}: no run of fishtest: it has no args with {wanted[0]}")
-    if "spsa" in told:
+    if "spsa" in settings:
         raise errors.UsageError(f"{path}: a tuning (SPSA), which is no test match")
-    nets = [*told.get("new_nets", ()), *told.get("base_nets", ())]
+    nets = [*settings.get("new_nets", ()), *settings.get("base_nets", ())]
     recipe = {
         "name": "Stockfish",
-        "repository": told["tests_repo"],
+        "repository": settings["tests_repo"],
         "make": "make -C src -j build ARCH=native COMP=gcc",
         "program": "src/stockfish",
         "toolchain": ["make", "g++"],
@@ -318,40 +324,45 @@ def fishtest(path: pathlib.Path) -> tuple[Engine, Test]:
         "memory_mb": 8_192,
         "files": {f"src/{net}": f"../nets/{net}" for net in dict.fromkeys(map(str, nets))},
     }
-    threads = f" Threads={told['threads']}" if int(told.get("threads") or 1) > 1 else ""
-    own, theirs = (f"{told.get(one) or ''}{threads}" for one in ("new_options", "base_options"))
-    words = [
-        *_clocks(str(told.get("new_tc") or told["tc"]), told["tc"]),
+    threads = f" Threads={settings['threads']}" if int(settings.get("threads") or 1) > 1 else ""
+    own, theirs = (
+        f"{settings.get(item) or ''}{threads}" for item in ("new_options", "base_options")
+    )
+    arguments = [
+        *_clocks(str(settings.get("new_tc") or settings["tc"]), settings["tc"]),
         *_options(own, theirs),
-        *(FISHTEST_RULES if told.get("adjudication", True) else ()),
+        *(FISHTEST_RULES if settings.get("adjudication", True) else ()),
     ]
-    tested = told.get("sprt")
+    tested = settings.get("sprt")
     if isinstance(tested, dict):
         numbers = (tested["elo0"], tested["elo1"], tested["alpha"], tested["beta"])
-        words += _sprt(*map(float, numbers))
+        arguments += _sprt(*map(float, numbers))
         if tested.get("elo_model", "normalized") != "normalized":
-            words.append(f"model={tested['elo_model']}")
+            arguments.append(f"model={tested['elo_model']}")
     else:
-        words += ["--games", str(int(told["num_games"]))]
+        arguments += ["--games", str(int(settings["num_games"]))]
     benches = (("--bench", "new_signature"), ("--bench-against", "base_signature"))
     for option, key in benches:
-        if str(told.get(key) or "").isdecimal():
-            words += [option, str(told[key])]
-    words += _shares(told.get("priority"), 0)
-    base = told.get("master_repo") or told["tests_repo"]
-    notes = [f"{told['new_tag']} against {told['base_tag']}, by {told.get('username', 'somebody')}"]
-    if str(told.get("book_depth") or "0").isdecimal() and str(told.get("book")).endswith(".pgn"):
-        words += ["--plies", str(told["book_depth"])]
+        if str(settings.get(key) or "").isdecimal():
+            arguments += [option, str(settings[key])]
+    arguments += _shares(settings.get("priority"), 0)
+    base = settings.get("master_repo") or settings["tests_repo"]
+    author = settings.get("username", "somebody")
+    notes = [f"{settings['new_tag']} against {settings['base_tag']}, by {author}"]
+    if str(settings.get("book_depth") or "0").isdecimal() and str(settings.get("book")).endswith(
+        ".pgn"
+    ):
+        arguments += ["--plies", str(settings["book_depth"])]
     if nets:
         notes.append(f"put {' '.join(dict.fromkeys(map(str, nets)))} into the folder nets")
     name = str(run.get("_id") or path.stem)
     test = Test(
         f"fishtest {name}",
         "Stockfish",
-        f"{told['tests_repo']}#{told['resolved_new']}",
-        f"{base}#{told['resolved_base']}",
-        str(told.get("book") or ""),
-        tuple(words),
+        f"{settings['tests_repo']}#{settings['resolved_new']}",
+        f"{base}#{settings['resolved_base']}",
+        str(settings.get("book") or ""),
+        tuple(arguments),
         tuple(notes),
     )
     return Engine("Stockfish", recipe), test

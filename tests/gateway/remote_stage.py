@@ -40,11 +40,14 @@ class Stage:
         self.roster.write_text(ROSTER.format(engine=ENGINE))
         self.token = root / "anna.token"
         self.url, self.port = "", 0
+        self.environment: dict[str, dict[str, str]] = {}  # of processes, by their logs, beside ours
+        self.urls: dict[str, str] = {}  # of workers that come another way than the others
         self._ended: list[subprocess.Popen[bytes]] = []
 
     def run(self, user: str, log: str, *words: str) -> subprocess.Popen[bytes]:
         """Start a command of the farm; what it prints goes to a file."""
         environment = harness.without_farm() | {"FARM_DATA": str(self.root / log)}
+        environment |= self.environment.get(log, {})
         if user:
             environment["FARM_REDIS_URL"] = self.redis.url_of(user)
         with (self.root / f"{log}.log").open("ab") as output:
@@ -78,9 +81,8 @@ class Stage:
         """Start a worker that plays one game at a time, with the roster's engines or none."""
         place = ("--spool", str(self.root / name), "--concurrency", "1")
         known = ("--engines", str(self.roster), "--sandbox", "plain") if engines else ()
-        return self.run(
-            "", name, "work", self.url, "--token", str(self.token), *known, *place, *words
-        )
+        source = (self.urls.get(name, self.url), "--token", str(self.token))
+        return self.run("", name, "work", *source, *known, *place, *words)
 
     def match(self, games: int) -> subprocess.Popen[bytes]:
         """Make a token, and open match ``m``."""

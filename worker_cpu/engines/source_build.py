@@ -132,13 +132,13 @@ class Cache:
         return built
 
     def _bound(self, kept: str) -> None:
-        found = []
+        kept_builds = []
         for place in self.directory.glob("*/built.json"):
             with contextlib.suppress(OSError):
                 size = sum(one.stat().st_size for one in place.parent.iterdir())
-                found.append((place.stat().st_mtime_ns, size, place.parent))
-        total = sum(size for _, size, _ in found)
-        for _, size, place in sorted(found):
+                kept_builds.append((place.stat().st_mtime_ns, size, place.parent))
+        total = sum(size for _, size, _ in kept_builds)
+        for _, size, place in sorted(kept_builds):
             if total <= self._most_bytes:
                 return
             if place.name != kept:
@@ -171,9 +171,9 @@ def make(
     whose ``bin`` it may use. Where it has no bench of its own (0), any will do.
     """
     with cache.locked():
-        known = cache.get(source.id)
-        if known is not None:
-            return known
+        earlier = cache.get(source.id)
+        if earlier is not None:
+            return earlier
         begun = time.monotonic()
         compiler = "" if source.binaries else _compiler(source.toolchain, toolchains)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=cache.directory) as scratch:
@@ -260,14 +260,14 @@ def needed(source: remote.SourceBuild) -> tuple[str, ...]:
 def nodes(said: str) -> int | None:
     """Return the nodes that a bench tells, by the last line that tells any (OpenBench's way)."""
     for line in reversed(said.splitlines()):
-        words = re.sub(r"[^a-z0-9 ]+", " ", line.lower())
-        words = re.sub(r"(?<=\d) (?=\d{3}\b)", "", words) if "," in line else words
-        behind = re.search(r"\bnodes +(?:searched +)?(\d+)\b", words)
-        before = re.search(r"\b(\d+) +nodes\b(?! +(?:per +)?s(?:ec(?:ond)?)?\b)", words)
+        cleaned = re.sub(r"[^a-z0-9 ]+", " ", line.lower())
+        cleaned = re.sub(r"(?<=\d) (?=\d{3}\b)", "", cleaned) if "," in line else cleaned
+        behind = re.search(r"\bnodes +(?:searched +)?(\d+)\b", cleaned)
+        before = re.search(r"\b(\d+) +nodes\b(?! +(?:per +)?s(?:ec(?:ond)?)?\b)", cleaned)
         # `info depth 9 nodes 77` and `4321 nodes 1000 nps` both have a number on either side.
-        found = (behind or before) if words.startswith("info ") else (before or behind)
-        if found:
-            return int(found[1][:18])
+        figure = (behind or before) if cleaned.startswith("info ") else (before or behind)
+        if figure:
+            return int(figure[1][:18])
     return None
 
 
@@ -283,21 +283,22 @@ def _confined(
     out: int | None,
 ) -> str:
     """Run an order of ``build_inside`` in a sandbox; return its output. Raise ``FailedError``."""
-    found = sandbox.describe()
-    if found.kind != "bubblewrap":
+    described = sandbox.describe()
+    if described.kind != "bubblewrap":
         raise errors.HostError(
-            f"engines are built in a bubblewrap sandbox alone, and none works here: {found.problem}"
+            "engines are built in a bubblewrap sandbox alone, and none works here:"
+            f" {described.problem}"
         )
     report, report_end = os.pipe2(os.O_CLOEXEC)
     with contextlib.ExitStack() as opened:
         opened.callback(os.close, report)
         passed = [report_end, *([] if out is None else [out])]
-        filtered = syscalls.program(os.uname().machine) if found.filtered else b""
+        filtered = syscalls.program(os.uname().machine) if described.filtered else b""
         filter_fd = -1
         if filtered:
             filter_fd = opened.enter_context(sandbox.memory_file(filtered)).fileno()
             passed.append(filter_fd)
-        told = {
+        instructions = {
             "files": {},
             **order,
             "report": report_end,
@@ -314,15 +315,15 @@ def _confined(
             },
         }
         confinement = sandbox.Confinement("bubblewrap", scratch_mb=TREE_MB)
-        words = [
+        command = [
             *(sys.executable, "-I", "-S", "-c", _HUMBLE),
-            *sandbox.wrapper(found.program, confinement, [*shown, str(INSIDE)], [], filter_fd),
-            *(mounts.interpreter(), "-I", "-S", str(INSIDE), json.dumps(told)),
+            *sandbox.wrapper(described.program, confinement, [*shown, str(INSIDE)], [], filter_fd),
+            *(mounts.interpreter(), "-I", "-S", str(INSIDE), json.dumps(instructions)),
         ]
         try:
             running = opened.enter_context(
                 subprocess.Popen(
-                    words,
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

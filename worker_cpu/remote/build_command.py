@@ -65,15 +65,15 @@ def build(
     read = sources.Recipe.read(recipe)
     if repository is not None:
         read = read.model_copy(update={"repository": repository})
-    tools = [str(one.absolute()) for one in toolchains]
-    found = []
+    tools = [str(tool.absolute()) for tool in toolchains]
+    finished = []
     for revision, bench in zip(revisions, benches or [0] * len(revisions), strict=True):
         source, commit = sources.describe(store, read, revision, bench or None)
         there = {digest: store.path(digest) for digest in source.needed}
         built = source_build.make(source, there, cache, tools)
         if built.why:
             raise errors.RefusedError(_refusal(source.name, commit, built))
-        found.append((source.model_copy(update={"bench": built.bench}), built))
+        finished.append((source.model_copy(update={"bench": built.bench}), built))
     if as_json:
         output.print_json(
             [
@@ -84,11 +84,11 @@ def build(
                     "protocol": read.protocol,
                     "nps": read.nps,
                 }
-                for source, built in found
+                for source, built in finished
             ]
         )
         return
-    for source, built in found:
+    for source, built in finished:
         click.echo(
             output.plain(
                 f"{source.name} ({source.commit[:12] or 'binaries'}): {built.bench} nodes, built in"
@@ -98,13 +98,13 @@ def build(
         )
 
 
-def _refusal(name: str, found: sources.Revision, built: source_build.Built) -> str:
+def _refusal(name: str, finished: sources.Revision, built: source_build.Built) -> str:
     lines = built.log.strip().splitlines()[-LOG_LINES:]
-    absent = f"\n(submodules are not fetched: {', '.join(found.submodules)})"
+    absent = f"\n(submodules are not fetched: {', '.join(finished.submodules)})"
     return "\n".join(
         [
-            f"{name} ({found.commit[:12]}) was not built: {built.why}"
-            + (absent if found.submodules else ""),
+            f"{name} ({finished.commit[:12]}) was not built: {built.why}"
+            + (absent if finished.submodules else ""),
             *(f"  {line}" for line in lines),
         ]
     )
