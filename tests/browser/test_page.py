@@ -138,7 +138,8 @@ def test_a_kibitzers_word_is_shown_as_long_as_its_position(
             for ply in range(slot.ply, slot.ply + 30):
                 told = word.model_copy(update={"ply": ply}).encode()
                 desks.tell(0, slot.attempt, ply, told)
-        return any("Watcher 3 kibitzes: " in text for text in lines.all_inner_texts())
+        beneath = any("Watcher 3 kibitzes: " in text for text in lines.all_inner_texts())
+        return beneath and "Watcher 3" in page.locator(".graph [data-desk='0']").inner_text()
 
     web.farm.wait(shown_now, 60, "a kibitzer's word on the page")
     sync_api.expect(lines).to_have_count(0)

@@ -152,6 +152,15 @@ class MatchBoard(Answer):
     game: str
 
 
+class Badge(Answer):
+    """What stands beside an engine's name."""
+
+    logo: str | None
+    """Where its logo is, a PNG, seen from the page."""
+    flag: str | None
+    """Of its country: two regional indicator letters of Unicode."""
+
+
 class Season(Answer):
     """Where a season stands."""
 
@@ -181,6 +190,8 @@ class Season(Answer):
     """`match`: one of `farm match -live` or `farm match test`, without lots, gates, decisions."""
     boards: tuple[MatchBoard, ...] = ()
     """Of a match: the games that are played at the same time."""
+    badges: dict[str, Badge] = {}
+    """By the engine's name, of those that have a logo or a flag."""
 
 
 # -- events ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from orchestrator.arbiter import redact
-from orchestrator.broadcast.content import game_store, statistics
+from orchestrator.broadcast.content import badges, game_store, statistics
 from orchestrator.season import views
 from orchestrator.season.fold import crosstable, events, pairing, progress, standings, tally
 from orchestrator.season.fold import state as season_state
@@ -53,6 +53,7 @@ def season(state: State) -> dict[str, Any]:
         "reason": _why(state, seen["reason"]),
         "waits": [wait | {"reason": _why(state, wait["reason"])} for wait in seen["waits"]],
         "site": state.launched.season.site,
+        "badges": badges.of_season(state),
         "running": None if running is None else _pairing(state, state.game(running.game)),
         "events": [
             _tab(state, event) | {"estimated_start_ms": starts.get(event["event"])}

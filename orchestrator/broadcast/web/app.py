@@ -23,6 +23,7 @@ from orchestrator.broadcast.web import (
     guard,
     hub,
     links,
+    logos,
     page_files,
     preview,
     sockets,
@@ -181,6 +182,7 @@ def create(
         routing.Route("/healthz", _health(shelf)),
         routing.Mount("/tcec", Files(directory=directory)),
         *page_files.PageFiles(PAGE, addresses.public).routes(),
+        *logos.Logos(shown_projector).routes(),
         *preview.Preview(shelf, PAGE).routes(),
         routing.Mount("/", Files(directory=PAGE, html=True)),
     ]

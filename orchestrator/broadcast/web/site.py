@@ -16,6 +16,7 @@ from typing import Any, Final
 from orchestrator import contract
 from orchestrator.broadcast import projector
 from orchestrator.broadcast.content import (
+    badges,
     documents,
     match_games,
     match_view,
@@ -132,6 +133,8 @@ class Site:
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""
         self._folder.write_page(self._season.id)
+        for logo in self._season.state.launched.logos.values():
+            self._folder.put(badges.place(logo), badges.png(logo))
         for path in self._shelf.places():
             document = self._shelf.get(path)
             assert document is not None

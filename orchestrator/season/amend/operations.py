@@ -6,6 +6,7 @@ state does not allow it and what to do instead. Nothing here changes the state.
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Final
 
@@ -53,6 +54,7 @@ def launch(
         hall=hall,
         version=version,
         reason=reason,
+        logos={name: base64.b64encode(png).decode() for name, png in loaded.logos.items()},
     )
     return [contract.Draft.of(entries.LAUNCHED, fact)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -19,7 +19,7 @@ from orchestrator import contract
 from orchestrator.arbiter import openings
 from orchestrator.common import bounds, errors
 from orchestrator.engines import builds
-from orchestrator.season.file import checks, roster
+from orchestrator.season.file import checks, logos, roster
 from orchestrator.season.fold import titles
 from orchestrator.season.spec import model, problems
 
@@ -39,6 +39,7 @@ class Loaded:
     season: model.Season
     engines: tuple[contract.EngineSpec, ...]
     books: Mapping[str, tuple[contract.Opening, ...]]
+    logos: Mapping[str, bytes] = dataclasses.field(default_factory=dict)  # PNGs, by engine
 
 
 def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
@@ -61,7 +62,7 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     problems.refuse(file, [*checks.fields(season, ids), *settings])
     books = {name: _book(file, path, name, book) for name, book in season.books.items()}
     problems.refuse(file, list(checks.openings(season, len(ids), books)))
-    return Loaded(file, season, engines, books)
+    return Loaded(file, season, engines, books, _logos(file, path, season.roster, ids))
 
 
 def load_engines(path: Path) -> tuple[model.EngineEntry, ...]:
@@ -79,7 +80,11 @@ def _with_roster_file(path: Path, season: model.Season) -> model.Season:
     """Return a season with the engines of the file that its roster names before its own."""
     if season.roster.file is None:
         return season
-    listed = load_engines(path.parent / season.roster.file)
+    folder = Path(season.roster.file).parent
+    listed = [
+        entry.model_copy(update={"logo": str(folder / entry.logo)}) if entry.logo else entry
+        for entry in load_engines(path.parent / season.roster.file)
+    ]
     update = {"engines": (*listed, *season.roster.engines)}
     return season.model_copy(update={"roster": season.roster.model_copy(update=update)})
 
@@ -138,6 +143,26 @@ def _read_builds(entry: dict[str, Any]) -> None:
     if isinstance(table, dict) and table:
         host_classes = [name for name in builds.CLASSES if name in table] or list(table)
         entry["builds"], entry["command"] = table, table[host_classes[-1]]
+
+
+def _logos(file: str, path: Path, listed: model.Roster, ids: Sequence[str]) -> dict[str, bytes]:
+    """Read the logos of a season's engines; raise ``SeasonFileError``."""
+    found: dict[str, bytes] = {}
+    for entry in (*listed.engines, *listed.fill):
+        engine = roster.id_of(entry)
+        if entry.logo is None or engine not in ids or engine in found:
+            continue
+        where = f"[roster.engine {engine}] logo"
+        try:
+            found[engine] = logos.read(path.parent / entry.logo)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            name = f"{entry.logo!r} ({why}; looked for in {path.parent.absolute()})"
+            raise errors.SeasonFileError(file, where, name, logos.ALLOWED) from error
+        if sum(map(len, found.values())) > logos.ALL_BYTES:
+            limit = f"logos of at most {logos.ALL_BYTES >> 20} MiB together"
+            raise errors.SeasonFileError(file, where, "one too many", limit)
+    return found
 
 
 def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.Opening, ...]:

@@ -52,7 +52,7 @@ class Launched(contract.Message):
 
     ``books`` holds, in their drawn order, the exits the season needs. ``seed`` is secret
     until the season has ended; what is published is ``seed_sha256``. ``reason`` is the
-    operator's, '' where none was given.
+    operator's, '' where none was given. ``logos`` are PNGs in Base64, by engine.
     """
 
     id: str
@@ -64,6 +64,7 @@ class Launched(contract.Message):
     hall: str
     version: str
     reason: str = ""
+    logos: Mapping[str, str] = {}
 
 
 class EventStarted(contract.Message):

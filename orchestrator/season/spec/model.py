@@ -97,6 +97,7 @@ class EngineEntry(contract.Message):
     family: str = ""
     author: str = ""
     country: str = ""
+    logo: parsers.Text | None = None  # a PNG, from the file's folder
     protocol: contract.ProtocolName = "uci"
     command: tuple[parsers.Text, ...] = pydantic.Field(min_length=1)
     builds: Mapping[parsers.HostClass, parsers.Command] = {}

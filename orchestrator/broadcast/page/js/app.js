@@ -1,5 +1,6 @@
 // The page: the stream, the address bar, and which panels show what.
 
+import * as badges from "./badges.js"
 import { drawBeside } from "./beside.js"
 import { byId, fill, h, patch } from "./dom.js"
 import * as feed from "./feed.js"
@@ -114,6 +115,10 @@ function showGame(state, before) {
   scrollTo(0, 0) // the notice stands above the game
 }
 
+function knowBadges({ season }, before) {
+  if (season !== before.season) badges.know(season)
+}
+
 function showSeason(state, before) {
   const { season } = state
   if (state.seasons !== before.seasons || season !== before.season || state.lost !== before.lost) tellState(state)
@@ -145,7 +150,7 @@ function showBeside(state, before) {
 }
 
 function showViewers({ viewers }, before) {
-  if (viewers !== before.viewers) byId("viewers").textContent = viewers === null ? "" : t("viewers", { count: viewers })
+  if (viewers !== before.viewers) byId("viewers").textContent = viewers === null ? "" : t("viewers", { count: Math.max(1, viewers) })
 }
 
 /** Do what a state asks for: the live game is fetched, the stream of another season opened, an address taken back. */
@@ -155,7 +160,7 @@ function follow(state, before) {
   if (before.asked && !state.asked && address().game) location.hash = `#/${state.wanted}` // it is the game in flight
 }
 
-for (const one of [showGame, showSeason, showTables, showBeside, showViewers, follow]) page.subscribe(one)
+for (const one of [knowBadges, showGame, showSeason, showTables, showBeside, showViewers, follow]) page.subscribe(one)
 
 function tell(said, good = false) {
   const notice = byId("notice")

@@ -1,5 +1,6 @@
 // What stands beside the game: the event's standings, or the matches of its round, and what comes next.
 
+import { badge } from "./badges.js"
 import { h, patch } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
@@ -34,7 +35,7 @@ function table(rows, playing) {
     h("tbody", {}, rows.map((row) => {
       const now = side(row.name, playing)
       return h("tr", { "data-engine": row.engine, class: now ? "now" : null },
-        h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name, now ? mark(now) : null),
+        h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, badge(row.name), row.name, now ? mark(now) : null),
         h("td", { class: "num points" }, format.points(row.points)), h("td", { class: "num" }, row.games))
     }))))
 }
@@ -43,7 +44,7 @@ function list(matches, playing) {
   const score = (who, one) => (who && one.games.length ? format.points(who.score) : "")
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("beside.list") }, h("table", { class: "pairs" }, h("tbody", {}, matches.map((one) => {
     const [upper, lower] = one.sides
-    const name = (who) => h("td", { class: who?.winner ? "won" : null }, who ? who.name : t("bye"), playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
+    const name = (who) => h("td", { class: who?.winner ? "won" : null }, badge(who?.name), who ? who.name : t("bye"), playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
     const now = playing && upper && lower && side(upper.name, playing) && side(lower.name, playing)
     return h("tr", { "data-match": one.match, class: now ? "now" : null }, name(upper), h("td", { class: "num points" }, score(upper, one)), h("td", { class: "num points" }, score(lower, one)), name(lower))
   }))))

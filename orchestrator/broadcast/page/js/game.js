@@ -1,5 +1,6 @@
 // The game panels: board, cards, counters, variations, moves, graphs; live or replayed.
 
+import { badge } from "./badges.js"
 import { Board, EXPECTS, THINKS, hover, unhover } from "./board.js"
 import { byId, fill, h, patch } from "./dom.js"
 import { get, now } from "./feed.js"
@@ -228,7 +229,7 @@ export class GameView {
       card.setAttribute("aria-label", `${t(side)}: ${engine.name}`)
       patch(card,
         h("div", { class: "card-head" },
-          h("div", {}, h("div", { class: "name" }, engine.name), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
+          h("div", {}, h("div", { class: "name" }, badge(engine.name), engine.name), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
           h("span", { class: "material", "data-x": "material" }),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, UNKNOWN)),

@@ -165,6 +165,7 @@ export class Graphs {
     ctx.save()
     ctx.strokeStyle = colour("--accent")
     ctx.lineWidth = 2
+    ctx.setLineDash([]) // a kibitzer's line may have been drawn last
     ctx.beginPath()
     ctx.moveTo(x, bbox.top)
     ctx.lineTo(x, bbox.top + bbox.height)

@@ -1,5 +1,6 @@
 // A game's result as a link to the game.
 
+import { badge } from "./badges.js"
 import { h } from "./dom.js"
 import { t } from "./texts.js"
 
@@ -8,7 +9,7 @@ const WORD = { 1: "result.won", 0: "result.lost", "=": "result.draw" }
 const CLASS = { 1: "r1", 0: "r0", "=": "rd" }
 
 export const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent(game)}`
-export const engineLink = (season, name) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}` }, name)
+export const engineLink = (season, name) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}` }, badge(name), name)
 
 export const resultLink = (season, sign, game, other, annulled = false) =>
   h("a", { class: CLASS[sign], href: gameLink(season, game), "aria-label": t("result.link", { sign: SHOWN[sign], result: t(WORD[sign]) + (annulled ? `, ${t("annulled")}` : ""), game, other }) }, SHOWN[sign])

@@ -1,5 +1,6 @@
 // The tables of an event and of the season, made of the read API's documents.
 
+import { badge } from "./badges.js"
 import { empty, fill, h, patch, table } from "./dom.js"
 import { engines } from "./engines.js"
 import { get } from "./feed.js"
@@ -78,7 +79,7 @@ async function crosstable(context) {
   const paired = told.rows.map((row, at) => allPairs(row.cells.filter((_, other) => other !== at && !isOut(row) && !isOut(told.rows[other]))))
   const inPairs = paired.some(Boolean)
   if (inPairs) head.splice(3, 0, [t("pairs")])
-  const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, row.name),
+  const rows = told.rows.map((row, at) => h("tr", {}, h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, badge(row.name), row.name),
     h("td", { class: "num" }, format.points(row.points)), inPairs ? h("td", { "data-x": "pairs" }, pairs(paired[at])) : null,
     row.cells.map((cell, other) => {
       if (cell === null || other === at) return h("td", { class: "self" }, "")
@@ -143,7 +144,7 @@ function game(season, row) {
   const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
   const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? t("about", { moment: format.moment(row.estimated_start_ms) }) : ""
   return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
-    h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, row.white), h("td", {}, result), h("td", { class: "name" }, row.black),
+    h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, badge(row.white), row.white), h("td", {}, result), h("td", { class: "name" }, badge(row.black), row.black),
     h("td", {}, start), h("td", {}, said(row.details), row.annulled && row.result ? ` (${t("annulled")})` : ""), h("td", { class: "num" }, row.plies ?? ""),
     h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
     h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": t("pgn.game", { number: row.number }) }, "PGN") : ""))
@@ -175,7 +176,7 @@ function connectMatches(panel) {
 
 function match(season, one, rows) {
   const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}`, "data-engine": who?.engine },
-    h("span", { class: "seed", title: t("seed") }, who ? who.seed : ""), h("span", {}, who ? who.name : t("bye")), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
+    h("span", { class: "seed", title: t("seed") }, who ? who.seed : ""), h("span", {}, badge(who?.name), who ? who.name : t("bye")), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
   return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
 }
 
