@@ -20,16 +20,6 @@ DEMO_BOOK: Final = launch.SEASONS / "books" / "demo.pgn"
 TIME_CONTROL: Final = (
     "seconds+seconds such as 8+0.08, or with units: 2m+500ms; the time above 0, at most 10 days"
 )
-_DRAW: Final[Mapping[str, tuple[str, str]]] = {  # `farm match`'s word: the rule's name, default
-    "movenumber": ("move_number", "1"),
-    "movecount": ("move_count", "1"),
-    "score": ("score_cp", "0"),
-}
-_RESIGN: Final[Mapping[str, tuple[str, str]]] = {
-    "movecount": ("move_count", "1"),
-    "score": ("score_cp", ""),
-    "twosided": ("twosided", "false"),
-}
 PLIES: Final = 8  # of the demo book's lines, as in the demo season
 
 
@@ -61,9 +51,9 @@ def adjudication(told: Mapping[str, Any], *, remote: bool) -> contract.Adjudicat
         )
     rules: dict[str, Any] = {"max_moves": told["maxmoves"]}
     if told["draw"]:
-        rules["draw"] = _rule("--draw", told["draw"], _DRAW)
+        rules["draw"] = _rule("--draw", told["draw"], contract.DRAW_WORDS)
     if told["resign"]:
-        rules["resign"] = _rule("--resign", told["resign"], _RESIGN)
+        rules["resign"] = _rule("--resign", told["resign"], contract.RESIGN_WORDS)
     if told["tb"]:
         rules["syzygy"] = {"path": told["tb"], "men": told["tb_pieces"]}
     try:
@@ -83,7 +73,4 @@ def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dic
     if len(given) < len(settings) or not given.keys() <= allowed.keys():
         keys = " ".join(f"{key}=" for key in allowed)
         raise errors.UsageError(f"{option}: found {text!r}; allowed, each once: {keys}")
-    for key, (_, default) in allowed.items():
-        if key not in given and not default:
-            raise errors.UsageError(f"{option}: found {text!r}; {key}= is wanted")
     return {name: given.get(key, default) for key, (name, default) in allowed.items()}

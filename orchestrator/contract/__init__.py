@@ -58,6 +58,8 @@ from orchestrator.contract.records import (
     RMobility,
 )
 from orchestrator.contract.rules import (
+    DRAW_WORDS,
+    RESIGN_WORDS,
     Adjudication,
     EvalDraw,
     EvalWin,
@@ -72,7 +74,9 @@ from orchestrator.contract.rules import (
 from orchestrator.contract.timecontrol import TimeControl
 
 __all__ = [
+    "DRAW_WORDS",
     "LATEST_MS",
+    "RESIGN_WORDS",
     "SCHEMA",
     "Adjudication",
     "AttemptEnded",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import pydantic
@@ -122,6 +123,19 @@ class MovesResign(codec.Message):
     move_count: int = pydantic.Field(ge=1)
     score_cp: int = pydantic.Field(ge=0)
     twosided: bool = False
+
+
+# The words of cutechess-cli and fastchess for these rules: the field, its value without the word.
+DRAW_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "movenumber": ("move_number", "1"),
+    "movecount": ("move_count", "1"),
+    "score": ("score_cp", "0"),
+}
+RESIGN_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "movecount": ("move_count", "1"),
+    "score": ("score_cp", "0"),
+    "twosided": ("twosided", "false"),
+}
 
 
 class Adjudication(codec.Message):

@@ -194,7 +194,7 @@ class Wrong:
         Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
         Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),
         Wrong(("dev", "--against", "base", "--draw", "score=1,score=2"), "each once"),
-        Wrong(("dev", "--against", "base", "--resign", "movecount=3"), "score= is wanted"),
+        Wrong(("dev", "--against", "base", "--resign", "score=x"), "--resign.score_cp"),
         Wrong(("dev", "--against", "base", "--resign", "movecount=x,score=9"), "--resign.move_co"),
     ],
 )

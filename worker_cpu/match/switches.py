@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from orchestrator import contract
 from orchestrator.arbiter import chess960, record
 from orchestrator.rating import sprt
 from orchestrator.testmatch import openings
@@ -191,22 +192,27 @@ def _positions(where: str, text: str, limit: int) -> tuple[int, ...]:
 
 
 def _draw(draft: Draft, where: str, group: list[str]) -> None:
-    values = cli_values.pairs(where, group, ("movenumber", "movecount", "score"))
-    draft.rules["draw"] = {
-        "move_number": max(1, cli_values.number(where, values.get("movenumber", "0"))),
-        "move_count": max(1, cli_values.number(where, values.get("movecount", "1"))),
-        "score_cp": cli_values.number(where, values.get("score", "0")),
-    }
+    draft.rules["draw"] = _by_moves(where, group, contract.DRAW_WORDS)
 
 
 def _resign(draft: Draft, where: str, group: list[str]) -> None:
+    draft.rules["resign"] = _by_moves(where, group, contract.RESIGN_WORDS)
+
+
+def _by_moves(
+    where: str, group: list[str], allowed: Mapping[str, tuple[str, str]]
+) -> dict[str, int]:
+    """Read a rule's words; 0 moves are 1, as for both programs."""
     bare = ["twosided=true" if word == "twosided" else word for word in group]
-    values = cli_values.pairs(where, bare, ("movecount", "score", "twosided"))
-    draft.rules["resign"] = {
-        "move_count": max(1, cli_values.number(where, values.get("movecount", "1"))),
-        "score_cp": cli_values.number(where, values.get("score", "0")),
-        "twosided": cli_values.truth(where, values.get("twosided", "false")),
-    }
+    values = cli_values.pairs(where, bare, allowed)
+    rule: dict[str, int] = {}
+    for word, (field, default) in allowed.items():
+        text = values.get(word, default)
+        if field == "twosided":
+            rule[field] = cli_values.truth(where, text)
+        else:
+            rule[field] = max(int(field != "score_cp"), cli_values.number(where, text))
+    return rule
 
 
 def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:
