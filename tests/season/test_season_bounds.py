@@ -18,7 +18,7 @@ WRONG = [
     ("top = 2", "top = 999999999", "10000 or less"),
     ("games = 4", "games = 99999998", "100000 or less"),
     ('break = "10m"', f'break = "{"9" * 400}d"', "at most 3650"),
-    ('break = "10m"', 'break = "9999999h"', "at most 3650"),
+    ('break = "10m"', 'break = "3650.1d"', "at most 3650"),
     ('name = "League"', 'name = "L"\nlimits = { hash_mb = 1000000000000 }', "16777216 or less"),
     ('name = "League"', 'name = "L"\nlimits = { threads = 99999999 }', "65536 or less"),
     ('name = "League"', 'name = "L"\ntimeouts = { start_ms = 10000000000 }', "864000000 or less"),
@@ -36,6 +36,16 @@ def test_a_number_beyond_any_season_is_refused(
     assert right in text
     with pytest.raises(errors.SeasonFileError, match=allowed):
         driver.load(tmp_path, text.replace(right, wrong))
+
+
+def test_the_least_and_the_most_are_allowed(tmp_path: pathlib.Path) -> None:
+    """A bound that a message names may be reached; who writes a default down is not refused."""
+    zero = ("time_margin_ms", "relegate", "seeding_places", "disqualify_after")
+    lines = ['break = "3650d"', *(f"{name} = 0" for name in zero), "max_engines = 2"]
+    text = driver.season_text().replace('break = "10m"', "\n".join(lines))
+    final = driver.load(tmp_path, text).season.event("final")
+    assert final.break_ms == 3650 * 86_400_000
+    assert [getattr(final, name) for name in zero] == [0, 0, 0, 0]
 
 
 def test_a_season_file_has_a_size(tmp_path: pathlib.Path) -> None:
