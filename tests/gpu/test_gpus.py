@@ -168,3 +168,45 @@ def test_another_gpu_or_driver_is_another_box() -> None:
     ]
     old = fairness.Band(hosts={"box-1": before.model_copy(update={"gpus": None})})
     assert fairness.problems(old, now) == []
+
+
+RECORDED = fairness.Figures(
+    host="h", nps=1000, signature="s", rtt_ms=10.0, jitter_ms=1.0, offset_ms=0.0, gpus=()
+)
+
+
+@pytest.mark.parametrize(
+    ("figure", "within", "beyond", "words"),
+    [
+        ("nps", (900, 1150), (899, 1151), "allowed: 90% to 115%"),
+        ("signature", ("s",), ("t",), "signature t; recorded: s"),
+        ("rtt_ms", (0.1, 25.0), (25.1,), "round trip 25.1 ms; allowed: 25.0 ms"),
+        ("jitter_ms", (None, 8.0), (8.1,), "jitter 8.1 ms; allowed: 8.0 ms"),
+        ("offset_ms", (None, -500.0, 500.0), (-501.0, 501.0), "01 ms; allowed: 500 ms"),
+    ],
+)
+def test_a_host_out_of_its_band_is_told_with_both_figures(
+    figure: str, within: tuple[object, ...], beyond: tuple[object, ...], words: str
+) -> None:
+    """Both ends of each band belong to it; a hall has no way to itself that could be slow."""
+
+    def problems(value: object, recorded: fairness.Figures = RECORDED) -> list[str]:
+        now = RECORDED.model_copy(update={figure: value})
+        return fairness.problems(
+            fairness.Band(hosts={"box-1": recorded}), fairness.Band(hosts={"box-1": now})
+        )
+
+    assert [problems(value) for value in within] == [[]] * len(within)
+    for value in beyond:
+        (problem,) = problems(value)
+        assert problem.startswith("box-1: ")
+        assert words in problem
+    hall = RECORDED.model_copy(update={"rtt_ms": None})
+    assert bool(problems(beyond[0], hall)) == (figure in {"nps", "signature"})
+
+
+def test_a_host_that_was_recorded_and_is_gone_is_told() -> None:
+    """One that is new has nothing to be compared with."""
+    empty, known = fairness.Band(hosts={}), fairness.Band(hosts={"box-1": RECORDED})
+    assert fairness.problems(known, empty) == ["box-1: recorded, and not there now"]
+    assert fairness.problems(empty, known) == []

@@ -33,6 +33,9 @@ ROOMS = {  # sources, and where their tests are
         "tests/integration/test_worker_start.py",
         "tests/integration/test_leases.py",
         "tests/integration/test_recovery.py",
+        "tests/integration/test_lane_games.py",
+        "tests/operations/test_doctor.py",
+        "tests/gpu/test_gpus.py",
     ),
     "worker_gpu/agent.py": ("tests/gpu/test_agent.py", "tests/gpu/test_cheats.py"),
 }
