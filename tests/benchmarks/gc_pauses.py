@@ -1,7 +1,7 @@
 """The longest pause of the garbage collector while a season is followed: one line of JSON.
 
 ``python gc_pauses.py serve|serve-web JOURNAL FOLDER``: a process that collects garbage as these
-commands do folds the entries of a file, one by one; ``serve-web`` shows the last hundred on its
+commands do folds the entries of a file, one by one; ``serve-web`` shows the last twenty on its
 page, too. A pause is CPU time of the thread that collects, so that a busy machine changes
 little; looking whether there is much to collect is part of it.
 """
@@ -20,7 +20,7 @@ from orchestrator import contract
 from orchestrator.commands import services
 from orchestrator.season.fold import state as season_state
 
-ENTRIES = 100  # shown on the page, one by one
+ENTRIES = 20  # shown on the page, one by one
 
 
 class Pauses:

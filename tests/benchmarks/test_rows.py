@@ -208,7 +208,7 @@ def pauses(folder: pathlib.Path) -> Iterator[Row]:
     """Measure the longest pause of the garbage collector in the processes that keep a season."""
     program = pathlib.Path(__file__).with_name("gc_pauses.py")
     longest: dict[str, dict[int, float]] = {"serve": {}, "serve-web": {}}
-    for engines in sizes(100, 317, short=(4,)):
+    for engines in sizes(100, 316, short=(4,)):  # a season has at most 100,000 games
         tape = theatre.round_robin(folder, engines)
         journal = folder / f"{engines}.jsonl"
         journal.write_text("".join(f"{entry.line()}\n" for entry in tape.journal))
