@@ -40,7 +40,7 @@ LOST = (
     " games that were being played are dealt again"
 )
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
-NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
+NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}")  # a folder's; its games' are longer
 
 
 @click.command()
@@ -119,7 +119,9 @@ def _match(
     """Return a new match, or the old one of ``--id`` where no engine is named."""
     name = told["name"] or f"test-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     if not NAME.fullmatch(name):
-        raise errors.UsageError(f"--id: found {name!r}; allowed: letters, digits, . _ -")
+        raise errors.UsageError(
+            f"--id: found {name[:120]!r}; allowed: up to 100 letters, digits, . _ -"
+        )
     if engine is None:
         if told["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")

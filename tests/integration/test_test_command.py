@@ -192,6 +192,7 @@ class Wrong:
         Wrong(("dev", "--against", "base", "--tc-against", "never"), "never"),
         Wrong(("dev", "--against", "away"), "its box is gpu-1, and lanes start engines"),
         Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
+        Wrong(("dev", "--against", "base", "--id", "a" * 300), "--id: found 'aaa"),
         Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),
         Wrong(("dev", "--against", "base", "--draw", "score=1,score=2"), "each once"),
         Wrong(("dev", "--against", "base", "--resign", "score=x"), "--resign.score_cp"),
