@@ -312,14 +312,14 @@ class Log:
 class Search:
     """A search: its deadlines in monotonic ns, and what this host has taken from it."""
 
-    def __init__(self, started_ns: int, told: dict[str, Any], before: dict[str, Any]) -> None:
+    def __init__(self, started_ns: int, terms: dict[str, Any], before: dict[str, Any]) -> None:
         self.before = before  # the host's counters
         self.frozen_ns = 0
-        self.flag_ns = started_ns + int(told.get("flag_ns", told["stop_ns"]))
-        self.stop_ns = started_ns + int(told["stop_ns"])
-        self.stall_ns = started_ns + int(told["stall_ns"])
-        self.stop = str(told["stop"]).encode()
-        self.answers = [[str(word).encode()] for word in told["answers"]]
+        self.flag_ns = started_ns + int(terms.get("flag_ns", terms["stop_ns"]))
+        self.stop_ns = started_ns + int(terms["stop_ns"])
+        self.stall_ns = started_ns + int(terms["stall_ns"])
+        self.stop = str(terms["stop"]).encode()
+        self.answers = [[str(word).encode()] for word in terms["answers"]]
 
     @property
     def due_ns(self) -> int:

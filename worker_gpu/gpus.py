@@ -136,19 +136,19 @@ def _computing(handle: Any) -> Any:
     return pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
 
 
-def _process(told: Any) -> Process:
-    memory = None if told.usedGpuMemory is None else int(told.usedGpuMemory)
+def _process(sample: Any) -> Process:
+    memory = None if sample.usedGpuMemory is None else int(sample.usedGpuMemory)
     try:
-        name = pathlib.Path(f"/proc/{told.pid}/comm").read_text(encoding="utf-8").strip()
+        name = pathlib.Path(f"/proc/{sample.pid}/comm").read_text(encoding="utf-8").strip()
     except OSError:
         name = ""
-    return Process(int(told.pid), memory, name)
+    return Process(int(sample.pid), memory, name)
 
 
-def _asked(question: Callable[..., Any], *words: Any) -> Any:
+def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
     """Ask the driver; None for what this GPU does not support."""
     try:
-        return question(*words)
+        return question(*arguments)
     except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound):
         return None
 
@@ -198,24 +198,22 @@ def used(before: contract.GpuUse | None, uuid: str, seen: Gpu | str) -> contract
     return use.model_copy(update={"lost": seen}) if isinstance(seen, str) else _added(use, seen)
 
 
-def _added(known: contract.GpuUse, gpu: Gpu) -> contract.GpuUse:
+def _added(use: contract.GpuUse, gpu: Gpu) -> contract.GpuUse:
     return contract.GpuUse(
         uuid=gpu.uuid,
         name=gpu.name,
-        samples=known.samples + 1,
-        sm_clock_min_hertz=_extreme(min, known.sm_clock_min_hertz, gpu.sm_clock_hertz),
-        sm_clock_max_hertz=_extreme(max, known.sm_clock_max_hertz, gpu.sm_clock_hertz),
-        temperature_max_celsius=_extreme(
-            max, known.temperature_max_celsius, gpu.temperature_celsius
-        ),
-        power_max_watts=_extreme(max, known.power_max_watts, gpu.power_watts),
-        throttled=tuple(dict.fromkeys((*known.throttled, *gpu.throttled))),
+        samples=use.samples + 1,
+        sm_clock_min_hertz=_extreme(min, use.sm_clock_min_hertz, gpu.sm_clock_hertz),
+        sm_clock_max_hertz=_extreme(max, use.sm_clock_max_hertz, gpu.sm_clock_hertz),
+        temperature_max_celsius=_extreme(max, use.temperature_max_celsius, gpu.temperature_celsius),
+        power_max_watts=_extreme(max, use.power_max_watts, gpu.power_watts),
+        throttled=tuple(dict.fromkeys((*use.throttled, *gpu.throttled))),
     )
 
 
 def _extreme(
-    choose: Callable[[float, float], float], one: float | None, other: float | None
+    choose: Callable[[float, float], float], first: float | None, second: float | None
 ) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return choose(one, other)
+    if first is None or second is None:
+        return second if first is None else first
+    return choose(first, second)

@@ -201,7 +201,7 @@ class Box:
         name: str,
         request: contract.SeatRequest,
         spec: contract.EngineSpec,
-        found: files.Found,
+        files_found: files.Found,
         own: tuple[str, ...],
         secret: str,
     ) -> dict[str, object]:
@@ -214,14 +214,14 @@ class Box:
         return {
             "hall": request.hall,
             "attempt": request.attempt,
-            "argv": [found.program, *spec.command[1:]],
+            "argv": [files_found.program, *spec.command[1:]],
             "cwd": spec.directory or scratch,
             "env": {**handed, **cuda, **mine},
             "gpus": list(own),
             "cpus": list(self._settings.cpus),
             "cgroup": self._cgroup(name),
             "limits": {"CORE": 0, "RTPRIO": 0},  # real-time priority is the agent's alone
-            "checksums": found.checksums,
+            "checksums": files_found.checksums,
             "secret_sha256": hashlib.sha256(secret.encode()).hexdigest(),
             "user": user,
             "grace_ms": request.grace_ms,

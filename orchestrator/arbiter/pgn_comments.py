@@ -120,14 +120,14 @@ def ponder_ms(ply: contract.PlyRecord) -> str | None:
     return str(clock.whole_ms(ply.pondered_ns))
 
 
-def interruption(one: contract.Interruption) -> str:
+def interruption(interrupted: contract.Interruption) -> str:
     """Return what is told of an interruption behind the move that it followed.
 
     ``tl`` of both sides' next moves counts from the clocks with the compensation.
     """
-    given = (one.white_compensation_ns, one.black_compensation_ns)
+    given = (interrupted.white_compensation_ns, interrupted.black_compensation_ns)
     seconds = "".join(f", {ns / 1e9:.3f} s" for ns in given) if any(given) else ""
-    return f"Interrupted: {one.cause}; {one.verdict}{seconds}."
+    return f"Interrupted: {interrupted.cause}; {interrupted.verdict}{seconds}."
 
 
 def move_time_ms(ply: contract.PlyRecord) -> int:

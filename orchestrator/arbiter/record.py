@@ -134,8 +134,8 @@ def _movetext(
     closing = verdict.sentence(record.outcome)
     if not moves:
         yield f"{{{_comment(closing)}}}"
-    for position, (move, told) in enumerate(moves, start=1):
-        comment = " ".join([told, *_quoted(lines.get(position, ()))])
+    for position, (move, remark) in enumerate(moves, start=1):
+        comment = " ".join([remark, *_quoted(lines.get(position, ()))])
         last = f"{comment} {closing}" if position == len(moves) else comment
         yield f"{move} {{{_comment(last)}}}"
     yield record.outcome.result

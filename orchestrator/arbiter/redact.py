@@ -19,9 +19,9 @@ _BARE: Final = re.compile(rf"(?<![\w.~/\\+-])(?:~[\w.-]*/[^{_END}]*|/(?!/)[^{_EN
 _LISTED: Final = re.compile(r"[:;]")  # between the folders of tables
 
 
-def text(told: str) -> str:
+def text(original: str) -> str:
     """Return text with the last names of its paths in their places."""
-    quoted = _QUOTED.sub(lambda match: f"{match[1]}{_last(match[2])}{match[1]}", told)
+    quoted = _QUOTED.sub(lambda match: f"{match[1]}{_last(match[2])}{match[1]}", original)
     bracketed = _BRACKETED.sub(lambda match: f"({_last(match[1])})", quoted)
     return _BARE.sub(lambda match: _last(match[0]), bracketed)
 

@@ -69,9 +69,9 @@ def of_record(
     return of_game(start, moves, outcome.loser)
 
 
-def text(found: contract.RMobility) -> str:
+def text(mobility: contract.RMobility) -> str:
     """Write the PGN tag RMobilityResult: ``G2.5``, with a minus sign where Black holds it."""
-    return f"{'-' if found.holder == 'black' else ''}G{found.g:.1f}"
+    return f"{'-' if mobility.holder == 'black' else ''}G{mobility.g:.1f}"
 
 
 def _won(winner: contract.Side) -> contract.RMobility:

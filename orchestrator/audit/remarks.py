@@ -43,24 +43,28 @@ def of_book(remark: str, mover: contract.Side) -> bool:
     return remark.lstrip().startswith("book") or fields(remark, mover).items() >= _UNTOUCHED
 
 
-def told_eval(told: Mapping[str, str]) -> str | None:
+def told_eval(fields_of_move: Mapping[str, str]) -> str | None:
     """Return the eval of a move's fields, None where the engine gave none.
 
     TCEC's program wrote 0.00 at depth 1 without a variation then, and broke the draw
     rule's row (CUP-6b; so did the program in the years of S16-11b).
     """
-    return None if told.items() >= _SILENT else told.get("wv", told.get("ev"))
+    return (
+        None
+        if fields_of_move.items() >= _SILENT
+        else fields_of_move.get("wv", fields_of_move.get("ev"))
+    )
 
 
-def score(told: str | None, mover: contract.Side) -> contract.Score | None:
+def score(evaluation: str | None, mover: contract.Side) -> contract.Score | None:
     """Read an eval in White's view back into the mover's score; a mate has ``M`` or ``#``.
 
     Words that are no eval are none.
     """
-    if told is None:
+    if evaluation is None:
         return None
-    sign = 1 if ("-" not in told) == (mover == "white") else -1
-    number = told.lstrip("-+")
+    sign = 1 if ("-" not in evaluation) == (mover == "white") else -1
+    number = evaluation.lstrip("-+")
     if number[:1] in ("M", "#"):
         plies = int(re.sub(r"\D", "", number) or "1")
         return contract.Score(mate=sign * ((plies + 1) // 2))

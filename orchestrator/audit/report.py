@@ -73,27 +73,29 @@ def _played(games: Sequence[reading.Game]) -> list[reading.Game]:
     return contests
 
 
-def sentences(found: dict[str, Any]) -> Iterator[str]:
+def sentences(audited: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words: what agrees in numbers, what does not line by line."""
-    yield f"{found['games']} games"
-    yield from _unreadable(found["unreadable"])
-    for row in found["standings"] or ():
+    yield f"{audited['games']} games"
+    yield from _unreadable(audited["unreadable"])
+    for row in audited["standings"] or ():
         by = f" ({row['decided_by']})" if row["decided_by"] else ""
         yield f"{row['rank']:>3}. {row['engine']}: {row['points']:g} of {row['played']}{by}"
-    yield from _adjudicated(found["adjudication"])
-    if hint := found["tablebase_hint"]:
+    yield from _adjudicated(audited["adjudication"])
+    if hint := audited["tablebase_hint"]:
         yield _hint_sentence(hint)
-    for wrong in found["results"]:
+    for wrong in audited["results"]:
         results = f"tag Result {wrong['tag']}, behind the moves {wrong['moves']}"
         yield f"  game {wrong['game']}: {results}"
-    yield from (f"  game {copy['game']}: the same as game {copy['of']}" for copy in found["copies"])
-    if schedule := found["schedule"]:
+    yield from (
+        f"  game {copy['game']}: the same as game {copy['of']}" for copy in audited["copies"]
+    )
+    if schedule := audited["schedule"]:
         yield f"{schedule['table']}: {schedule['matched']} of {schedule['games']} games in order"
-        missing = "not played, or unreadable" if found["unreadable"] else "not played"
+        missing = "not played, or unreadable" if audited["unreadable"] else "not played"
         yield from _out_of_order(schedule["mismatches"], missing)
-    if pairs := found["openings"]:
+    if pairs := audited["openings"]:
         yield f"openings: {pairs['same_opening']} of {pairs['pairs']} pairs share theirs"
-    for match in (found["knockout"] or {}).get("matches", ()):
+    for match in (audited["knockout"] or {}).get("matches", ()):
         yield _match(match)
 
 
@@ -103,11 +105,11 @@ def _unreadable(broken: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"  and {len(broken) - _SHOWN} more (--json has all)"
 
 
-def _adjudicated(found: dict[str, Any]) -> Iterator[str]:
+def _adjudicated(ends: dict[str, Any]) -> Iterator[str]:
     for name, label in _RULES.items():
-        if counts := found[name]:
+        if counts := ends[name]:
             yield f"{label}: {counts['reproduced']} of {counts['recorded']} reproduced"
-    for wrong in found["mismatches"]:
+    for wrong in ends["mismatches"]:
         ply, last = wrong["computed_ply"], wrong["recorded_ply"]
         computed = "not at all" if ply is None else f"at {ply}"
         unlike = ", but otherwise than recorded" if ply == last else ""
@@ -205,23 +207,23 @@ def _name(text: str, everybody: Sequence[str], option: str) -> str:
 
 
 def _tablebase_hint(
-    games: Sequence[reading.Game], rules: contract.Adjudication, found: Mapping[str, Any]
+    games: Sequence[reading.Game], rules: contract.Adjudication, ends: Mapping[str, Any]
 ) -> dict[str, int] | None:
     """Count the games that a tablebase should have ended earlier; None where no hint would help.
 
-    ``found`` is what ``replaying.report`` says of the games. Of the ``missed`` ones ``agree``
+    ``ends`` is what ``replaying.report`` says of the games. Of the ``missed`` ones ``agree``
     would be as recorded without tables; ``recorded`` games did end by one. Where there are
     such, a hint is worth giving only if some agree.
     """
     missed = {
         wrong["game"]
-        for wrong in found["mismatches"]
+        for wrong in ends["mismatches"]
         if wrong["rule"] == "tablebase" and wrong["computed_ply"] is not None
     }
     again = [game for game in games if game.number in missed]
     without = replaying.report(again, rules.model_copy(update={"syzygy": None}))
     agree = len(again) - len({wrong["game"] for wrong in without["mismatches"]})
-    recorded = found["tablebase"]["recorded"] if found["tablebase"] else 0
+    recorded = ends["tablebase"]["recorded"] if ends["tablebase"] else 0
     if not again or (recorded and not agree):
         return None
     return {"recorded": recorded, "missed": len(again), "agree": agree}

@@ -62,27 +62,27 @@ def compare(seasons: Iterable[load.Loaded], played: Sequence[record.Event]) -> l
     return [by_source[event.source] for event in played]
 
 
-def with_ends(one: Compared, games: Sequence[reading.Game]) -> Compared:
+def with_ends(compared: Compared, games: Sequence[reading.Game]) -> Compared:
     """Add the games that the event's rules end otherwise than the archive has it."""
-    if one.rules is None:
-        return one
-    mismatches = replaying.report(games, one.rules)["mismatches"]
+    if compared.rules is None:
+        return compared
+    mismatches = replaying.report(games, compared.rules)["mismatches"]
     wrong = [f"game {wrong['game']}: does not end as the rules say" for wrong in mismatches]
-    return dataclasses.replace(one, differs=(*one.differs, *_some(wrong, "games")))
+    return dataclasses.replace(compared, differs=(*compared.differs, *_some(wrong, "games")))
 
 
-def sentences(found: Sequence[Compared]) -> Iterator[str]:
+def sentences(comparisons: Sequence[Compared]) -> Iterator[str]:
     """Yield the comparison in words: a line an event, its reasons below, and the sum."""
-    for compared in found:
+    for compared in comparisons:
         state = "agrees " if compared.agrees else "differs"
         played_as = f" ({compared.season} {compared.played_as})" if compared.played_as else ""
         yield f"{state}  {compared.event.source}{played_as.replace('( ', '(')}"
         yield from (f"    {reason}" for reason in compared.differs)
         yield from (f"    not compared: {note}" for note in compared.notes)
-    yield f"{sum(compared.agrees for compared in found)} of {len(found)} events agree"
+    yield f"{sum(compared.agrees for compared in comparisons)} of {len(comparisons)} events agree"
 
 
-def plain(found: Sequence[Compared]) -> list[dict[str, object]]:
+def plain(comparisons: Sequence[Compared]) -> list[dict[str, object]]:
     """Return the comparison as plain data."""
     return [
         {
@@ -95,7 +95,7 @@ def plain(found: Sequence[Compared]) -> list[dict[str, object]]:
             "differs": list(compared.differs),
             "not_compared": list(compared.notes),
         }
-        for compared in found
+        for compared in comparisons
     ]
 
 
@@ -345,8 +345,8 @@ class _Event:
         lot = self.spec.seeding == "lot"
         return self._solved(), ["seeds by lot: as the first games tell them"] if lot else []
 
-    def _at(self, place: str) -> str:
-        event, _, number = place.rpartition(".")
+    def _at(self, source: str) -> str:
+        event, _, number = source.rpartition(".")
         return (self.season.table(event) or [])[int(number) - 1]
 
     def _solved(self) -> list[str]:

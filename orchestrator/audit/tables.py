@@ -44,12 +44,12 @@ def standing(
 
 
 def _count(
-    facts: Iterable[tuple[reading.Game, contract.GameFinished]],
+    results: Iterable[tuple[reading.Game, contract.GameFinished]],
     seeds: Sequence[str],
     out: Iterable[str],
 ) -> tally.Tally:
     counted = tally.Tally(tuple(seeds), out)
-    for game, fact in facts:
+    for game, fact in results:
         counted.add(game.white, game.black, fact)
     return counted
 

@@ -139,9 +139,9 @@ class Projector:
             log.exception("broadcast.season_failed", season=season.id)
             season.failed = season.failed or lasting
 
-    def _tell(self, told: Sequence[messages.Message]) -> None:
-        if told:
-            self._publish(told)
+    def _tell(self, changes: Sequence[messages.Message]) -> None:
+        if changes:
+            self._publish(changes)
 
     def _looked_at(self) -> list[season_view.Season]:
         """Return the seasons to be looked at: those that are over rest until they grow."""
@@ -295,5 +295,5 @@ def _results(season: season_view.Season, entry: contract.Entry) -> list[messages
     return [messages.Delta("result", {"season": season.id} | fields)]
 
 
-def _summary(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: told[key] for key in _OVERVIEW}
+def _summary(summary: dict[str, Any]) -> dict[str, Any]:
+    return {key: summary[key] for key in _OVERVIEW}

@@ -187,12 +187,12 @@ class TestMatches:
 
     def __init__(
         self,
-        place: Place,
+        where: Place,
         shelf: documents.Library,
         publish: Callable[[Sequence[messages.Message]], None],
     ) -> None:
         """Read below a folder, which need not exist; put documents into ``shelf``."""
-        self._folder, self._evidence = place
+        self._folder, self._evidence = where
         self.shelf = shelf
         self._publish = publish
         self._matches: dict[str, Match] = {}  # by id

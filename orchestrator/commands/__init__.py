@@ -304,13 +304,13 @@ def main() -> None:
     sys.exit(farm(linked(sys.argv), prog_name="farm"))
 
 
-def linked(words: list[str]) -> list[str]:
+def linked(arguments: list[str]) -> list[str]:
     """Return the words of ``farm``, of ``farm match`` under the name of another match runner.
 
     A link such as ``fastchess`` or ``cutechess-cli`` to the program is all that scripts need.
     """
-    name = os.path.basename(words[0])  # noqa: PTH119 - keeps `celery` commands light
+    name = os.path.basename(arguments[0])  # noqa: PTH119 - keeps `celery` commands light
     dialect = next((DIALECTS[prefix] for prefix in DIALECTS if name.startswith(prefix)), None)
     if dialect is None:
-        return words[1:]
-    return ["match", "-dialect", dialect, *(words[1:] or ["--help"])]
+        return arguments[1:]
+    return ["match", "-dialect", dialect, *(arguments[1:] or ["--help"])]

@@ -120,7 +120,7 @@ def _over(ledger: api.Ledger, season: str) -> bool:
     return bool(last) and last[0].kind in entries.ENDS
 
 
-def emptied(known: Sequence[str]) -> dict[str, str]:
+def emptied(launched: Sequence[str]) -> dict[str, str]:
     """Return the seasons that this host's archive has and Redis has not, with what to do.
 
     ``farm serve`` publishes the same as an alarm; this is for the time when it does not run.
@@ -129,7 +129,7 @@ def emptied(known: Sequence[str]) -> dict[str, str]:
         return {}  # a farm elsewhere: what is in this folder may be another one's
     folder = data_directory() / "archive"
     try:
-        gone = [name for name in archive.journals(folder) if name not in {*known, api.FARM}]
+        gone = [name for name in archive.journals(folder) if name not in {*launched, api.FARM}]
     except OSError:
         return {}  # it is another host's, or another user's
     reason = (
@@ -212,10 +212,10 @@ def season_argument(function: Function) -> Function:
     """Add the optional argument SEASON, which ``--season`` may name as well."""
 
     @functools.wraps(function)
-    def call(*context: Any, season: str | None, season_named: str | None, **words: Any) -> Any:
+    def call(*context: Any, season: str | None, season_named: str | None, **options: Any) -> Any:
         if season and season_named and season != season_named:
             raise errors.UsageError(f"SEASON {season} or --season {season_named}: name one season")
-        return function(*context, season=season or season_named, **words)
+        return function(*context, season=season or season_named, **options)
 
     named = click.option(
         "--season",

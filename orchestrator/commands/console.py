@@ -48,10 +48,10 @@ class Act:
     words: tuple[str, ...]
     of_season: bool = True  # false: of a hall, whichever season it plays
 
-    def filled(self, **known: str) -> Act:
+    def filled(self, **given: str) -> Act:
         """Return the act with some fields known already."""
         filled_words = tuple(
-            known.get(word[1:-1], word) if _FIELD.fullmatch(word) else word for word in self.words
+            given.get(word[1:-1], word) if _FIELD.fullmatch(word) else word for word in self.words
         )
         return dataclasses.replace(self, words=filled_words)
 
@@ -259,25 +259,27 @@ class Dialog:
 COMMAND: Final = Act(":", "any command", ("{command}",))
 
 
-def dry(words: Sequence[str]) -> list[str] | None:
+def dry(line_words: Sequence[str]) -> list[str] | None:
     """Return a command line that changes nothing, None where it is no change at all.
 
     Raise ``UsageError`` for what the console does not run: what neither only looks nor can
     be tried.
     """
     context = click.Context(commands.farm, info_name="farm")
-    name = words[0] if words else ""
+    name = line_words[0] if line_words else ""
     command: click.Command | None = None
-    for depth, word in enumerate(words):
+    for depth, word in enumerate(line_words):
         group: Any = commands.farm if command is None else command
         if not isinstance(group, click.Group):
             break
         inner = group.get_command(context, word)
         if inner is None:
-            raise errors.UsageError(f"there is no command `farm {' '.join(words[: depth + 1])}`")
+            raise errors.UsageError(
+                f"there is no command `farm {' '.join(line_words[: depth + 1])}`"
+            )
         command = inner
     if command is not None and any(parameter.name == "dry_run" for parameter in command.params):
-        return [*words, "--dry-run"]
+        return [*line_words, "--dry-run"]
     if name in LOOKS:
         return None
     raise errors.UsageError(
@@ -286,12 +288,12 @@ def dry(words: Sequence[str]) -> list[str] | None:
     )
 
 
-def run(words: Sequence[str]) -> tuple[int, str]:
+def run(line_words: Sequence[str]) -> tuple[int, str]:
     """Run a command of the farm in this process; return its exit code and what it said."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
-            commands.farm.main(list(words), prog_name="farm")
+            commands.farm.main(list(line_words), prog_name="farm")
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
         else:
@@ -360,9 +362,9 @@ class Screen:
     def _is_asking(self) -> bool:
         return self._dialog is not None and self._ready is None and not self._busy
 
-    def _begin_at(self, place: int) -> None:
-        if place < len(self._seen.waiting):
-            chosen = self._seen.waiting[place]
+    def _begin_at(self, index: int) -> None:
+        if index < len(self._seen.waiting):
+            chosen = self._seen.waiting[index]
             self._said = chosen.text
             if chosen.act is not None:
                 self._begin(chosen.act)
@@ -408,9 +410,9 @@ class Screen:
         self._busy = True
         self._start(self._done(line_words))
 
-    async def _done(self, words: Sequence[str]) -> None:
-        code, said = await asyncio.to_thread(run, words)
-        self._leave(f"{'refused' if code else 'done'}: farm {shlex.join(words)}\n{said}")
+    async def _done(self, line_words: Sequence[str]) -> None:
+        code, said = await asyncio.to_thread(run, line_words)
+        self._leave(f"{'refused' if code else 'done'}: farm {shlex.join(line_words)}\n{said}")
         self._busy = False
         self._app.invalidate()
 

@@ -138,7 +138,7 @@ def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Fin
 
 
 def _report(
-    now_ms: int, found: tuple[contract.Finding, ...], season_id: str = "", event: str = ""
+    now_ms: int, findings: tuple[contract.Finding, ...], season_id: str = "", event: str = ""
 ) -> Report:
     host = socket.gethostname()
     return Report(
@@ -147,7 +147,7 @@ def _report(
         version=version.VERSION,
         season=season_id,
         event=event,
-        findings=found,
+        findings=findings,
     )
 
 

@@ -84,12 +84,12 @@ def _export_match(
     _say(made.name, summary, folder, as_json=as_json)
 
 
-def _say(name: str, told: dict[str, object], folder: pathlib.Path, *, as_json: bool) -> None:
+def _say(name: str, summary: dict[str, object], folder: pathlib.Path, *, as_json: bool) -> None:
     if as_json:
-        common.print_json(told | {"folder": str(folder)})
+        common.print_json(summary | {"folder": str(folder)})
     else:
         click.echo(
-            f"{name}: {told['games']} games, {told['replays']} of them with moves, are in"
+            f"{name}: {summary['games']} games, {summary['replays']} of them with moves, are in"
             f" {folder}; serve it as it is, index.html is the page"
         )
 

@@ -61,13 +61,13 @@ def _outbox() -> pathlib.Path:
     return runner.paths(common.data_directory())[1]
 
 
-def _serve(told: object, host: str, port: int) -> None:
+def _serve(registry: object, host: str, port: int) -> None:
     import prometheus_client  # noqa: PLC0415 - as above
 
-    assert isinstance(told, prometheus_client.CollectorRegistry)
+    assert isinstance(registry, prometheus_client.CollectorRegistry)
     ended = services.until_ended()
     try:
-        server, thread = prometheus_client.start_http_server(port, host, told)
+        server, thread = prometheus_client.start_http_server(port, host, registry)
     except OSError as error:
         raise services.taken("exporter", host, port, error) from error
     click.echo(f"farm: metrics at http://{host}:{server.server_port}/metrics", err=True)

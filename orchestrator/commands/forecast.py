@@ -102,21 +102,21 @@ def _progress(runs: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
 # -- for people ----------------------------------------------------------------------
 
 
-def _show(state: season_state.SeasonState, facts: Mapping[str, Any]) -> None:
+def _show(state: season_state.SeasonState, report: Mapping[str, Any]) -> None:
     console = common.console()
-    for event in facts["events"]:
+    for event in report["events"]:
         console.print(_table(state, event))
     title = ", ".join(
         f"{views.name(state, candidate['engine'])} {_percent(candidate['chance'])}"
-        for candidate in facts["champion"][:5]
+        for candidate in report["champion"][:5]
     )
     console.print(f"Champion: {title}")
-    end = facts["end_ms"]
-    left = {key: wording.duration(86_400 * days) for key, days in facts["remaining_days"].items()}
+    end = report["end_ms"]
+    left = {key: wording.duration(86_400 * days) for key, days in report["remaining_days"].items()}
     console.print(
         f"The season ends about {tables.moment(end['expected'])}"
         f" ({left['expected']} of play; 9 in 10: {left['early']} to"
-        f" {left['late']}), by {facts['runs']} runs, seed {facts['seed']}"
+        f" {left['late']}), by {report['runs']} runs, seed {report['seed']}"
     )
 
 

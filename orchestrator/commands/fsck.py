@@ -69,18 +69,18 @@ def _names(ledger: api.Ledger, root: pathlib.Path) -> list[str]:
     return [*launched, *sorted(set(on_disk) - set(launched) - {api.FARM})]
 
 
-def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: bool) -> None:
+def _report(names: Sequence[str], all_checked: Sequence[findings.Told], *, as_json: bool) -> None:
     if as_json:
         common.print_json(
-            {"seasons": list(names), "findings": [checked.facts() for checked in told]}
+            {"seasons": list(names), "findings": [checked.facts() for checked in all_checked]}
         )
         return
-    if not told:
+    if not all_checked:
         seasons = "1 season" if len(names) == 1 else f"{len(names)} seasons"
         click.echo(f"{seasons}: journal, archive and feeds agree")
         return
     table = rich.table.Table("season", "checker", "place", "problem", "")
-    for checked in told:
+    for checked in all_checked:
         where = checked.finding.place
         table.add_row(
             checked.season, checked.checker, where, checked.finding.problem, _word(checked)
@@ -88,7 +88,7 @@ def _report(names: Sequence[str], told: Sequence[findings.Told], *, as_json: boo
     common.console().print(table)
 
 
-def _word(one: findings.Told) -> str:
-    if one.repaired:
+def _word(checked: findings.Told) -> str:
+    if checked.repaired:
         return "repaired"
-    return "--repair can repair it" if one.finding.repair else one.finding.advice
+    return "--repair can repair it" if checked.finding.repair else checked.finding.advice

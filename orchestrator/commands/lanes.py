@@ -47,23 +47,23 @@ def lanes(close: str | None, *, as_json: bool) -> None:
         )
 
 
-def _close(ledger: store.RedisLedger, known: lane_store.RedisLanes, place: str) -> None:
-    hall, _, name = place.rpartition(".")
-    if name not in {lane.name for lane in known.lanes_of(hall)}:
+def _close(ledger: store.RedisLedger, ledger_lanes: lane_store.RedisLanes, lane_name: str) -> None:
+    hall, _, name = lane_name.rpartition(".")
+    if name not in {lane.name for lane in ledger_lanes.lanes_of(hall)}:
         every = [
             f"{hall_name}.{lane.name}"
             for hall_name in ledger.halls()
-            for lane in known.lanes_of(hall_name)
+            for lane in ledger_lanes.lanes_of(hall_name)
         ]
-        raise errors.RefusedError(f"no lane {place!r}; lanes: {', '.join(every) or 'none'}")
-    known.close_lane(hall, name)
+        raise errors.RefusedError(f"no lane {lane_name!r}; lanes: {', '.join(every) or 'none'}")
+    ledger_lanes.close_lane(hall, name)
 
 
-def _lanes(ledger: store.RedisLedger, known: lane_store.RedisLanes) -> list[dict[str, Any]]:
+def _lanes(ledger: store.RedisLedger, ledger_lanes: lane_store.RedisLanes) -> list[dict[str, Any]]:
     rows = []
     for hall in ledger.halls():
-        leases = {lease.lane: lease for lease in known.leases(hall)}
-        for lane in known.lanes_of(hall):
+        leases = {lease.lane: lease for lease in ledger_lanes.leases(hall)}
+        for lane in ledger_lanes.lanes_of(hall):
             fields: dict[str, Any] = lane.facts()
             fields["lane"] = fields.pop("name")
             lease = leases.get(lane.name)
@@ -74,7 +74,7 @@ def _lanes(ledger: store.RedisLedger, known: lane_store.RedisLanes) -> list[dict
     return rows
 
 
-def _matches(known: lane_store.RedisLanes) -> list[dict[str, Any]]:
+def _matches(ledger_lanes: lane_store.RedisLanes) -> list[dict[str, Any]]:
     return [
         {
             "match": match.id,
@@ -84,7 +84,7 @@ def _matches(known: lane_store.RedisLanes) -> list[dict[str, Any]]:
             "priority": match.priority,
             "share": match.share,
         }
-        for match in known.matches().values()
+        for match in ledger_lanes.matches().values()
     ]
 
 

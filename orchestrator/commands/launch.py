@@ -146,14 +146,14 @@ def _facts(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, 
     }
 
 
-def _sentence(facts: dict[str, Any]) -> str:
-    verb = "would be launched" if facts["dry_run"] else "is launched"
+def _sentence(report: dict[str, Any]) -> str:
+    verb = "would be launched" if report["dry_run"] else "is launched"
     paused, begins = (
-        (", paused,", "; `farm season resume` begins it") if facts["paused"] else ("", "")
+        (", paused,", "; `farm season resume` begins it") if report["paused"] else ("", "")
     )
     return (
-        f"{facts['season']} {verb}{paused} in {facts['hall']}: {len(facts['events'])} events,"
-        f" {facts['games']} games; SHA-256 of the seed {facts['seed_sha256']}{begins}"
+        f"{report['season']} {verb}{paused} in {report['hall']}: {len(report['events'])} events,"
+        f" {report['games']} games; SHA-256 of the seed {report['seed_sha256']}{begins}"
     )
 
 

@@ -383,13 +383,13 @@ _FINAL: Final = (
 )
 
 
-def _slug(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40].strip("-")
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
 
 
-def _line(words: str) -> str:
-    return " ".join(words.split())
+def _line(answer: str) -> str:
+    return " ".join(answer.split())
 
 
-def _quoted(words: str) -> str:
-    return '"{}"'.format(words.replace("\\", "\\\\").replace('"', '\\"'))
+def _quoted(value: str) -> str:
+    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))

@@ -156,13 +156,13 @@ def failed(service: str, path: pathlib.Path | None, *, as_json: bool) -> None:
     _told(channels.send_to_all(wanted, notice, *text), as_json=as_json)
 
 
-def _told(found: dict[str, str], *, as_json: bool) -> None:
+def _told(outcomes: dict[str, str], *, as_json: bool) -> None:
     """Report what became of a notice by channel; raise ``HostError`` where one did not take it."""
     if as_json:
-        common.print_json(found)
+        common.print_json(outcomes)
     else:
-        for name, word in found.items():
+        for name, word in outcomes.items():
             click.echo(f"{name}: {word}")
-    lost = [name for name, word in found.items() if word != "sent"]
+    lost = [name for name, word in outcomes.items() if word != "sent"]
     if lost:
         raise errors.HostError(f"no notice goes by {', '.join(lost)}")

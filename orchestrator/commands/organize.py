@@ -201,7 +201,7 @@ def _correct(
     name: str,
     act: season_change.Act,
     drafts: season_change.Drafts,
-    facts: dict[str, Any],
+    report: dict[str, Any],
     sentence: str,
 ) -> None:
     """Correct a paused season, with a second operator where the season wants one."""
@@ -211,4 +211,4 @@ def _correct(
     again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
     if again and name == "void":
         again = f"; a match has all its games (S16-8a): it is played again{again}"
-    agreed.report(done, facts, sentence + again, "; `farm season resume` goes on")
+    agreed.report(done, report, sentence + again, "; `farm season resume` goes on")

@@ -40,9 +40,9 @@ def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
     return texts
 
 
-def warn(told: Sequence[str]) -> None:
+def warn(texts: Sequence[str]) -> None:
     """Write warnings to standard error, for people and beside what programs read."""
-    for warning in told:
+    for warning in texts:
         click.secho(f"Warning: {warning}", err=True, fg="yellow", bold=True)
 
 

@@ -153,22 +153,22 @@ def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.C
 
 
 def _print(
-    known: error_bars.Spread,
+    spread: error_bars.Spread,
     rows: tuple[lists.Row, ...],
     model: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> None:
     if as_json:
-        common.print_json(lists.facts(known, rows))
+        common.print_json(lists.facts(spread, rows))
     elif model["as_csv"]:
         click.echo(lists.as_csv(rows), nl=False)
     elif model["as_ordo"]:
-        click.echo(lists.as_ordo(known, rows), nl=False)
+        click.echo(lists.as_ordo(spread, rows), nl=False)
     else:
-        ratingtables.show(known, rows=rows)
+        ratingtables.show(spread, rows=rows)
         if model["los"]:
-            ratingtables.show_superiority(known)
+            ratingtables.show_superiority(spread)
 
 
 def _write(

@@ -9,22 +9,22 @@ from orchestrator.rating import error_bars, lists
 
 
 def show(
-    known: error_bars.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None
+    spread: error_bars.Spread, unread: int = 0, rows: tuple[lists.Row, ...] | None = None
 ) -> None:
     """Print the list with its figures; ``unread`` games had no result."""
     console = output.console()
-    console.print(table(lists.rows(known) if rows is None else rows))
+    console.print(table(lists.rows(spread) if rows is None else rows))
     dropped = f", {unread} games without a result left out" if unread else ""
-    console.print(f"{_figures(known)}, {known.rated.counted.games.sum():.0f} games{dropped}")
+    console.print(f"{_figures(spread)}, {spread.rated.counted.games.sum():.0f} games{dropped}")
 
 
-def _figures(known: error_bars.Spread) -> str:
+def _figures(spread: error_bars.Spread) -> str:
     """Return White's advantage and the draw rate in words, where enough games tell them."""
-    white, draws = lists.white_advantage(known), lists.draw_rate(known)
+    white, draws = lists.white_advantage(spread), lists.draw_rate(spread)
     if white is None and draws is None:
         return "White advantage and draw rate: too few games to tell"
-    asked, given = known.rated.settings, " (given)"
-    sure = "" if known.white_error is None else f" ± {known.white_error:.1f}"
+    asked, given = spread.rated.settings, " (given)"
+    sure = "" if spread.white_error is None else f" ± {spread.white_error:.1f}"
     sure = sure if asked.white is None else given
     advantage = "too uncertain to tell" if white is None else f"{white:.1f}{sure}"
     rate = "too few games to tell" if draws is None else f"{100 * draws:.1f} %"
@@ -51,13 +51,13 @@ def table(listed: tuple[lists.Row, ...]) -> rich.table.Table:
     return made
 
 
-def show_superiority(known: error_bars.Spread) -> None:
+def show_superiority(spread: error_bars.Spread) -> None:
     """Print how likely each engine is stronger than each other one, in percent."""
-    listed = lists.rows(known)
+    listed = lists.rows(spread)
     made = rich.table.Table(title="Likelihood of superiority, %")
     made.add_column("Engine")
     for number, _ in enumerate(listed, start=1):
         made.add_column(str(number), justify="right")
-    for row, cells in zip(listed, lists.superiority(known, listed), strict=True):
+    for row, cells in zip(listed, lists.superiority(spread, listed), strict=True):
         made.add_row(row.engine, *("" if c is None else f"{100 * c:.0f}" for c in cells))
     output.console().print(made)

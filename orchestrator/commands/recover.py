@@ -222,26 +222,26 @@ def _facts(
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _show(report: dict[str, Any]) -> None:
     table = rich.table.Table("journal", "entries", "in Redis", "in the archive", "taken from")
-    for row in facts["journals"]:
+    for row in report["journals"]:
         numbers = (row["entries"], row["in_redis"], row["in_archive"])
         table.add_row(row["journal"], *map(str, numbers), row["taken_from"])
     console = common.console()
     console.print(table)
-    for season, game in facts["interrupted"].items():
+    for season, game in report["interrupted"].items():
         console.print(f"{season}: {game} was in flight; it is judged as interrupted")
-    for season, games in facts["spooled_games"].items():
+    for season, games in report["spooled_games"].items():
         console.print(
             f"{season}: the records of {', '.join(games[:8])} are on the disk of their hall; they"
             " come when its worker starts (--without-games waits for none)"
         )
-    for season, games in facts["lost_games"].items():
+    for season, games in report["lost_games"].items():
         console.print(f"{season}: the moves of {len(games)} games are lost, their results stand")
-    for season, reason in facts["refused"].items():
+    for season, reason in report["refused"].items():
         console.print(f"NOT RESTORED, {season}: {reason}", style="bold red")
-    if facts["dry_run"]:
+    if report["dry_run"]:
         console.print("(nothing was changed)")
     else:
         next_steps = "start `farm serve` and the workers, then `farm fsck`"
-        console.print(f"restored; epoch {facts['epoch']}; {next_steps}")
+        console.print(f"restored; epoch {report['epoch']}; {next_steps}")

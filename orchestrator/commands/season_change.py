@@ -89,13 +89,13 @@ class Act:
         return dataclasses.replace(self, by=by)
 
     def report(
-        self, changed: Changed, facts: dict[str, Any], sentence: str, done: str = ""
+        self, changed: Changed, fields: dict[str, Any], sentence: str, done: str = ""
     ) -> None:
         """Say what was done: facts for programs, a sentence for people.
 
         ``done`` ends the sentence of what was done in earnest.
         """
-        report = {"season": changed.before.launched.id} | facts | {"dry_run": self.dry_run}
+        report = {"season": changed.before.launched.id} | fields | {"dry_run": self.dry_run}
         common.report(self.as_json, report, sentence + (UNCHANGED if self.dry_run else done))
 
 
@@ -117,8 +117,8 @@ def act_on_named_season(function: Command) -> Command:
 def _gathered(function: Command) -> Command:
     @functools.wraps(function)
     def call(
-        season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool, **words: Any
+        season: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool, **options: Any
     ) -> None:
-        function(act=Act(season, by, reason, dry_run=dry_run, as_json=as_json), **words)
+        function(act=Act(season, by, reason, dry_run=dry_run, as_json=as_json), **options)
 
     return common.audited(common.json_option(call))

@@ -166,17 +166,17 @@ def _serve(played: season_simulation.Simulation, speed: float | None, host: str,
         server.make(made, host, port).run(sockets=[listening])
 
 
-def _show(played: season_simulation.Simulation, facts: dict[str, Any]) -> None:
+def _show(played: season_simulation.Simulation, report: dict[str, Any]) -> None:
     console = common.console()
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
     took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
     answers = wording.duration(season_simulation.ANSWER_MS / 1000)
-    waited = f" after {answers} each" if facts["decisions"] else ""
+    waited = f" after {answers} each" if report["decisions"] else ""
     console.print(
-        f"{played.state.launched.season.name}, seed {facts['seed']}: {facts['games']} games in"
-        f" {wording.duration(took_seconds)}, ties decided by lot: {facts['decisions']}{waited},"
-        f" disqualifications: {facts['disqualifications']},"
-        f" interruptions: {facts['interruptions']}"
+        f"{played.state.launched.season.name}, seed {report['seed']}: {report['games']} games in"
+        f" {wording.duration(took_seconds)}, ties decided by lot: {report['decisions']}{waited},"
+        f" disqualifications: {report['disqualifications']},"
+        f" interruptions: {report['interruptions']}"
     )
-    console.print(f"Champion: {views.name(played.state, facts['champion'])}")
+    console.print(f"Champion: {views.name(played.state, report['champion'])}")

@@ -54,8 +54,10 @@ def _asked(event: model.Event) -> Iterator[tuple[str, int]]:
         yield engines, doctor.ENGINES_MEN
 
 
-def _missing(path: str, found: int, men: int, events: list[str]) -> str:
-    tables = f"{found} of {doctor.WHOLE[men]} tablebases to {men} men" if found else "no tablebases"
+def _missing(path: str, present: int, men: int, events: list[str]) -> str:
+    tables = (
+        f"{present} of {doctor.WHOLE[men]} tablebases to {men} men" if present else "no tablebases"
+    )
     return (
         f"{tables} on this machine in {path} (for {', '.join(events)}); if it is the hall,"
         " positions without a table are played on"

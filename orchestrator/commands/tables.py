@@ -237,11 +237,11 @@ def _finality(view: Mapping[str, Any]) -> str:
     return f"table so far ({undecided} decision{plural} open)" if undecided else "standings"
 
 
-def _standing(place: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
+def _standing(position: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:
     counts = [str(row[key]) for key in ("games", "wins", "draws", "losses")]
     numbers = row["tiebreaks"]
     tiebreaks = [f"{numbers[c]:g}" if c in numbers else "-" for c in criteria]
-    rank = str(row["rank"]) if row["rank"] == place else ""
+    rank = str(row["rank"]) if row["rank"] == position else ""
     name = f"{row['name']} (provisional rating)" if row["provisional"] else row["name"]
     return [rank, name, f"{row['points']:g}", *counts, *tiebreaks]
 

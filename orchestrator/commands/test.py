@@ -84,7 +84,7 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}")  # a folder's; its games' 
 @common.season_option
 @rosters.file_option
 @common.json_option
-def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
+def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
     """Test ENGINE against others in the lanes of the farm's halls.
 
     Two games make a pair: one opening, colours swapped. --sprt stops when the pentanomial
@@ -95,18 +95,18 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
     Example: farm test dev --against base --file engines.toml --tc 8+0.08 --sprt elo0=0 elo1=5
     """
     with common.open_ledger() as ledger:
-        spec, terms = _match(engine, words, told)
+        spec, terms = _match(engine, words, options)
         directory = common.data_directory() / "tests" / spec.id
         ledger_lanes = lane_store.RedisLanes(ledger.server)
         keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms)
         with _ended_like_ctrl_c():
-            standing, stopped = _run(ledger, keeper, spec, terms, quiet=told["as_json"])
+            standing, stopped = _run(ledger, keeper, spec, terms, quiet=options["as_json"])
         keeper.close()
-    _report(standing, spec, terms, directory, as_json=told["as_json"])
+    _report(standing, spec, terms, directory, as_json=options["as_json"])
     if stopped:
         click.echo(f"stopped; `farm match test --id {spec.id}` goes on", err=True)
         raise click.exceptions.Exit(STOPPED)
-    if told["self_check"] and standing.faults:
+    if options["self_check"] and standing.faults:
         raise errors.RefusedError(f"{spec.engines[0].name}: " + "; ".join(standing.faults))
 
 
@@ -114,64 +114,64 @@ def test(engine: str | None, words: tuple[str, ...], **told: Any) -> None:
 
 
 def _match(
-    engine: str | None, words: Sequence[str], told: dict[str, Any]
+    engine: str | None, test_words: Sequence[str], options: dict[str, Any]
 ) -> tuple[testmatch_orders.Spec, sprt_match.Terms]:
     """Return a new match, or the old one of ``--id`` where no engine is named."""
-    name = told["name"] or f"test-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    name = options["name"] or f"test-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     if not NAME.fullmatch(name):
         raise errors.UsageError(
             f"--id: found {name[:120]!r}; allowed: up to 100 letters, digits, . _ -"
         )
     if engine is None:
-        if told["name"] is None:
+        if options["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")
         spec, terms = sprt_match.load(common.data_directory() / "tests" / name)
         source_builds.require_kept(spec)
         return spec, terms
-    test = _test(words, asked=told["tested"])
-    names = [engine, *([engine] if told["self_check"] else told["against"])]
-    if len(names) < 2 or (told["self_check"] and told["against"]):
+    test = _test(test_words, asked=options["tested"])
+    names = [engine, *([engine] if options["self_check"] else options["against"])]
+    if len(names) < 2 or (options["self_check"] and options["against"]):
         raise errors.UsageError("give --against ENGINE (several make a gauntlet) or --self-check")
     if test is not None and len(names) > 2:
         raise errors.UsageError("--sprt needs exactly one opponent; give --against once")
-    return _spec(name, names, told), sprt_match.Terms(
+    return _spec(name, names, options), sprt_match.Terms(
         test=test,
-        priority=told["priority"],
-        share=told["share"],
-        halls=told["halls"],
-        min_nps=told["min_nps"],
-        gpus=told["gpus"],
-        one_node=told["one_node"],
+        priority=options["priority"],
+        share=options["share"],
+        halls=options["halls"],
+        min_nps=options["min_nps"],
+        gpus=options["gpus"],
+        one_node=options["one_node"],
     )
 
 
-def _spec(name: str, names: Sequence[str], told: dict[str, Any]) -> testmatch_orders.Spec:
-    control = test_games.control(told["control"])
-    if told["build"] is not None:
-        specs, builds, nps = source_builds.built(names, told)
+def _spec(name: str, names: Sequence[str], options: dict[str, Any]) -> testmatch_orders.Spec:
+    control = test_games.control(options["control"])
+    if options["build"] is not None:
+        specs, builds, nps = source_builds.built(names, options)
     else:
-        specs, builds, nps = source_builds.with_options(_listed(names, told), told), (), 0
+        specs, builds, nps = source_builds.with_options(_listed(names, options), options), (), 0
     elsewhere = next((spec for spec in specs if spec.box), None)
     if elsewhere is not None:
         raise errors.UsageError(
             f"{elsewhere.name}: its box is {elsewhere.box}, and lanes start engines on their own"
             " host alone; farm match plays it there with host=, a season with box ="
         )
-    if told["tc_against"]:
-        odds = {"time_control": test_games.control(told["tc_against"])}
+    if options["tc_against"]:
+        odds = {"time_control": test_games.control(options["tc_against"])}
         specs[1:] = [spec.model_copy(update=odds) for spec in specs[1:]]
     return testmatch_orders.Spec(
         id=name,
         engines=tuple(specs),
-        remote=told["remote"],
+        remote=options["remote"],
         builds=builds,
-        reference_nps=told["scale_nps"] or nps,
+        reference_nps=options["scale_nps"] or nps,
         time_control=control,
-        games=told["games"] or (CHECK_GAMES if told["self_check"] else 1000),
-        openings=_openings(told["book"], told["plies"], told["variant"]),
-        seed=told["seed"],
-        variant=told["variant"],
-        adjudication=test_games.adjudication(told, remote=told["remote"]),
+        games=options["games"] or (CHECK_GAMES if options["self_check"] else 1000),
+        openings=_openings(options["book"], options["plies"], options["variant"]),
+        seed=options["seed"],
+        variant=options["variant"],
+        adjudication=test_games.adjudication(options, remote=options["remote"]),
     )
 
 
@@ -179,10 +179,10 @@ def _listed(names: Sequence[str], told: dict[str, Any]) -> list[contract.EngineS
     """Return the engines of these names, of a roster file or a season."""
     file = told["file"]
     engines = _pinned(file, names) if told["remote"] else _engines(told["season"], file)
-    missing = [one for one in names if one not in engines]
+    missing = [name for name in names if name not in engines]
     if missing:
         raise errors.UsageError(f"no engine {missing[0]!r}; engines: {', '.join(engines)}")
-    return [orders.engine_in(engines[one], "") for one in names]
+    return [orders.engine_in(engines[name], "") for name in names]
 
 
 def _engines(season: str | None, file: str | None) -> dict[str, contract.EngineSpec]:
@@ -225,16 +225,16 @@ def _openings(
     )
 
 
-def _test(words: Sequence[str], *, asked: bool) -> sprt.Test | None:
+def _test(test_words: Sequence[str], *, asked: bool) -> sprt.Test | None:
     """Read ``elo0=0 elo1=5 alpha=0.05 beta=0.05 model=normalized``."""
     allowed = "--sprt elo0=N elo1=N [alpha=0.05] [beta=0.05] [model=normalized|logistic]"
-    values_given = dict(word.partition("=")[::2] for word in words)
+    values_given = dict(word.partition("=")[::2] for word in test_words)
     if not asked and not values_given:
         return None
     numbers = {"elo0", "elo1", "alpha", "beta"}
     wrong = values_given.keys() - numbers - {"model"}
     if not asked or wrong or not values_given.keys() >= {"elo0", "elo1"}:
-        raise errors.UsageError(f"--sprt: found {' '.join(words)!r}; allowed: {allowed}")
+        raise errors.UsageError(f"--sprt: found {' '.join(test_words)!r}; allowed: {allowed}")
     if values_given.get("model", "normalized") not in sprt.MODELS:
         raise errors.UsageError(
             f"--sprt model: found {values_given['model']!r}; allowed: {allowed}"

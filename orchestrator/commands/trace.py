@@ -145,11 +145,11 @@ def _line(text: str, path: pathlib.Path) -> Line | None:
         return None
 
 
-def _concerns(facts: dict[str, Any], season: str, game: str, attempts: set[str]) -> bool:
-    attempt = facts.get("attempt")
+def _concerns(fields: dict[str, Any], season: str, game: str, attempts: set[str]) -> bool:
+    attempt = fields.get("attempt")
     if isinstance(attempt, str) and attempt in attempts:
         return True
-    return facts.get("game") == game and facts.get("season") == season
+    return fields.get("game") == game and fields.get("season") == season
 
 
 def _dead_men(halls: pathlib.Path, attempts: set[str]) -> Iterator[Line]:

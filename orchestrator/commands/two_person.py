@@ -57,14 +57,14 @@ def consent(
     return f"{by}, proposed by {proposer}"
 
 
-def _proposer(ledger: api.Ledger, facts: Mapping[str, str], user: str) -> str:
+def _proposer(ledger: api.Ledger, proposal: Mapping[str, str], user: str) -> str:
     """Return another user who has proposed this and was not yet seconded, '' for none.
 
     Games of two seasons may bear the same name: the season is a part of what was proposed.
     """
     proposer = ""
     for entry in common.journal(ledger, api.FARM):
-        if not facts.items() <= entry.data.items():
+        if not proposal.items() <= entry.data.items():
             continue
         author = entry.by.rpartition("@")[2]
         if entry.kind == PROPOSED and author != user:

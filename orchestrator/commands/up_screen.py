@@ -104,8 +104,8 @@ class Screen:
             another = self._command("season launch FILE --id ANOTHER")
             self._console.print(f"another season: {another}; Ctrl-C ends the farm")
 
-    def _command(self, words: str) -> str:
-        return rich.markup.escape(f"`{self._environment}farm {words}`")
+    def _command(self, arguments: str) -> str:
+        return rich.markup.escape(f"`{self._environment}farm {arguments}`")
 
     def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
         line = _line(folded, kind, data)

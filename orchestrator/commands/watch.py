@@ -135,9 +135,9 @@ class Screen:
     def _last_ply(self, side: contract.Side) -> contract.PlyRecord | None:
         return next((ply for ply in reversed(self._plies) if ply.side == side), None)
 
-    def _said(self, side: contract.Side, told: dict[str, Any]) -> str:
+    def _said(self, side: contract.Side, side_picture: dict[str, Any]) -> str:
         """Return eval (White's view), depth and speed: of this search, else of the last."""
-        search = told.get("search")
+        search = side_picture.get("search")
         if search is None:
             last = self._last_ply(side)
             search = {} if last is None else _searched(last)

@@ -152,9 +152,9 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
 
 
 def _journal(
-    ledger: store.RedisLedger, kind: str, facts: dict[str, Any], who: str, reason: str
+    ledger: store.RedisLedger, kind: str, fields: dict[str, Any], who: str, reason: str
 ) -> None:
-    common.append_farm(ledger, contract.Draft(kind, {**facts, "reason": reason}), who)
+    common.append_farm(ledger, contract.Draft(kind, {**fields, "reason": reason}), who)
 
 
 def _facts(token: worker_tokens.WorkerToken) -> dict[str, Any]:

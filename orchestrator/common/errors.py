@@ -31,23 +31,23 @@ class SeasonFileError(UsageError):
     """A season file breaks its schema or contradicts itself."""
 
     def __init__(
-        self, file: str, where: str, found: str, allowed: str, others: tuple[str, ...] = ()
+        self, file: str, where: str, actual: str, allowed: str, others: tuple[str, ...] = ()
     ) -> None:
         """Name the file, the place (table and key), what was found and what is allowed.
 
         ``others`` are the lines of further places in the same file.
         """
-        self.file, self.where, self.found, self.allowed = file, where, found, allowed
-        line = f"{file}: {where}: found {found}; allowed: {allowed}"
+        self.file, self.where, self.found, self.allowed = file, where, actual, allowed
+        line = f"{file}: {where}: found {actual}; allowed: {allowed}"
         super().__init__("\n".join((line, *others)))
 
 
 class WrongFileError(SeasonFileError):
     """A file is not what is wanted at all: no TOML, or a file of another kind."""
 
-    def __init__(self, file: str, where: str, found: str, allowed: str, message: str) -> None:
+    def __init__(self, file: str, where: str, actual: str, allowed: str, message: str) -> None:
         """Say ``message`` in place of the place in the file: there is nothing to repair there."""
-        super().__init__(file, where, found, allowed)
+        super().__init__(file, where, actual, allowed)
         self.args = (f"{file}: {message}",)
 
 

@@ -83,9 +83,9 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED))
 
 
-def report(as_json: bool, facts: dict[str, Any], sentence: str) -> None:  # noqa: FBT001 - the flag of --json
+def report(as_json: bool, fields: dict[str, Any], sentence: str) -> None:  # noqa: FBT001 - the flag of --json
     """Print what a command did: facts for programs, a sentence for people."""
     if as_json:
-        print_json(facts)
+        print_json(fields)
     else:
         click.echo(plain(sentence))

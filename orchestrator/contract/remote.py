@@ -65,8 +65,8 @@ class SourceBuild(codec.Message):
     @property
     def id(self) -> str:
         """Return what the build is known by: the SHA-256 of all that it depends on."""
-        facts = self.model_dump(mode="json", exclude={"name", "commit"})
-        return hashlib.sha256(codec.dumps(facts).encode()).hexdigest()
+        fields = self.model_dump(mode="json", exclude={"name", "commit"})
+        return hashlib.sha256(codec.dumps(fields).encode()).hexdigest()
 
     @property
     def needed(self) -> tuple[str, ...]:

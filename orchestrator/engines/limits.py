@@ -165,11 +165,11 @@ def _broken(name: str, value: Value, limits: contract.Limits) -> str | None:
             return "only split depth and keep hash tables are open to authors"
 
 
-def _above(value: Value, most: int, words: str) -> str | None:
+def _above(value: Value, most: int, allowed: str) -> str | None:
     number = whole(value)
     if number is None:
-        return f"a whole number, {words}"
-    return words if number > most else None
+        return f"a whole number, {allowed}"
+    return allowed if number > most else None
 
 
 def _together(options: Mapping[str, Value], kind: Role, limit_mb: int | None) -> Iterator[Breach]:

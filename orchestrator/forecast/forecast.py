@@ -73,11 +73,15 @@ class Strengths:
     """What a branch's results are drawn from: ratings, white advantage, draw rate."""
 
     def __init__(
-        self, engines: Sequence[str], place: logistic.Floats, draws: float, numbers: random.Random
+        self,
+        engines: Sequence[str],
+        strengths: logistic.Floats,
+        draws: float,
+        numbers: random.Random,
     ) -> None:
         """Take ratings in the order of the engines, the white advantage last."""
         self._number = {engine: at for at, engine in enumerate(engines)}
-        lead = place[:-1, None] - place[None, :-1] + place[-1]
+        lead = strengths[:-1, None] - strengths[None, :-1] + strengths[-1]
         self._bounds = np.cumsum(logistic.outcomes(lead, draws)[..., :2], axis=-1).tolist()
         self._random = numbers.random
 

@@ -68,11 +68,11 @@ class Desk:
 
     def __init__(
         self,
-        known: batches.RedisBatches,
+        ledger_batches: batches.RedisBatches,
         tokens: worker_tokens.RedisTokens,
         lease_ms: int,
     ) -> None:
-        self._batches, self._tokens, self._lease_ms = known, tokens, lease_ms
+        self._batches, self._tokens, self._lease_ms = ledger_batches, tokens, lease_ms
         self._matches: dict[str, _Match] = {}
         self._lock = threading.Lock()  # requests come in threads
 
@@ -142,20 +142,22 @@ class Desk:
         log.info("batch.given_back", worker=token.name, batch=named.batch, games=games)
         return games
 
-    def hear(self, token: worker_tokens.WorkerToken, told: remote.GamesTold) -> remote.GamesHeard:
+    def hear(
+        self, token: worker_tokens.WorkerToken, reported: remote.GamesTold
+    ) -> remote.GamesHeard:
         """Check results and journal them. One that is wrong ends the batch.
 
         Raise ``RefusedBatchError`` where the batch is not this worker's or has ended.
         """
-        batch = self._batches.batch(_name(token, told.batch))
-        if batch is None or (batch.owner, str(batch.token)) != (token.id, told.token):
+        batch = self._batches.batch(_name(token, reported.batch))
+        if batch is None or (batch.owner, str(batch.token)) != (token.id, reported.token):
             raise RefusedBatchError(OVER)
         recorded: list[int] = []
-        for game in told.games:
+        for game in reported.games:
             try:
                 reply = self._record(batch, game)
             except (verification.WrongGameError, errors.BookError) as error:
-                self._batches.give_back(batch.id, token.id, told.token, refused=True)
+                self._batches.give_back(batch.id, token.id, reported.token, refused=True)
                 log.warning("game.refused", worker=batch.worker, game=game.number, why=str(error))
                 refused = {game.number: str(error)}
                 return remote.GamesHeard(
@@ -166,7 +168,7 @@ class Desk:
             if isinstance(reply, api.Fenced):
                 return remote.GamesHeard(recorded=tuple(recorded), over=OVER)
             recorded.append(game.number)
-        self._learn(token, batch, told.games)
+        self._learn(token, batch, reported.games)
         return remote.GamesHeard(recorded=tuple(recorded))
 
     def built(self, token: worker_tokens.WorkerToken, told: remote.BuildTold) -> dict[str, bool]:
@@ -176,9 +178,9 @@ class Desk:
             raise RefusedBatchError(NO_BUILD)
         worker = f"{token.name}/{told.host}"
         build = match.builds[told.build]
-        facts = {"worker": worker, "name": build.name, "commit": build.commit}
+        fields = {"worker": worker, "name": build.name, "commit": build.commit}
         data = contract.dumps(
-            facts | told.model_dump(mode="json", exclude={"schema_version", "match", "host"})
+            fields | told.model_dump(mode="json", exclude={"schema_version", "match", "host"})
         )
         reply = self._batches.record_build(told.match, match.run, worker, data)
         if isinstance(reply, api.Fenced):
@@ -188,14 +190,23 @@ class Desk:
 
     def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:
         """Say whether a token's workers need a file for a match that they may play."""
-        known = (self._allowed(token, one.id) for one in self._batches.open_matches())
-        return any(match is not None and digest in match.served for match in known)
+        allowed = (
+            self._allowed(token, open_match.id) for open_match in self._batches.open_matches()
+        )
+        return any(match is not None and digest in match.served for match in allowed)
 
     def _allowed(self, token: worker_tokens.WorkerToken, name: str) -> _Match | None:
         """Return an open match that a token's workers may play."""
         if not token.allows(name):
             return None
-        run = next((one.run for one in self._batches.open_matches() if one.id == name), None)
+        run = next(
+            (
+                open_match.run
+                for open_match in self._batches.open_matches()
+                if open_match.id == name
+            ),
+            None,
+        )
         match = None if run is None else self._match(name, run)
         return match if match is not None and match.spec.remote else None
 

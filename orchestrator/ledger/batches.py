@@ -180,8 +180,8 @@ class RedisBatches:
             self._keys.tests("last"),
             self._keys.journal(lanes.journal(match)),
         ]
-        words = (match, run, lanes.BUILD, data, contract.SCHEMA, worker)
-        return replies.given_up(self.server.run("record_build", names, *words))
+        arguments = (match, run, lanes.BUILD, data, contract.SCHEMA, worker)
+        return replies.given_up(self.server.run("record_build", names, *arguments))
 
     def lapse(self) -> int:
         """End the batches whose leases have run out; return how many there were."""
@@ -206,7 +206,7 @@ def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, int, tupl
     return contract.Token.parse(token), match, run, int(begun), int(nps), numbers
 
 
-def _open_match(name: str, facts: dict[str, Any]) -> OpenMatch:
-    needs = {field.name: facts[field.name] for field in dataclasses.fields(lanes.Needs)}
-    halls = tuple(facts["halls"].split())
-    return OpenMatch(name, str(facts["run"]), halls, lanes.Needs(**needs), facts["priority"])
+def _open_match(name: str, fields: dict[str, Any]) -> OpenMatch:
+    needs = {field.name: fields[field.name] for field in dataclasses.fields(lanes.Needs)}
+    halls = tuple(fields["halls"].split())
+    return OpenMatch(name, str(fields["run"]), halls, lanes.Needs(**needs), fields["priority"])

@@ -146,10 +146,10 @@ class Server:
                 "its memory and disk, and the rights of the user"
             ) from error
 
-    def run(self, verb: str, names: Sequence[str], *words: str | int | bytes) -> Any:
+    def run(self, verb: str, names: Sequence[str], *arguments: str | int | bytes) -> Any:
         """Run the script of a verb on the keys that it names; return Redis' raw reply."""
         with self.asked():
-            raw: Any = self.client.register_script(script_text(verb))(names, words)
+            raw: Any = self.client.register_script(script_text(verb))(names, arguments)
         if replies.word(raw) == "unchecked":
             raise errors.LedgerUncheckedError(
                 f"Redis at {self.name} was started since `farm serve` last compared its journals"

@@ -197,11 +197,11 @@ class MemoryLanes:
 
         return min(able, key=rank, default=None)
 
-    def _may_play(self, one: _Open, lane: lanes.Lane) -> bool:
-        match = one.match
-        waiting = one.last - one.mirrored
+    def _may_play(self, entry: _Open, lane: lanes.Lane) -> bool:
+        match = entry.match
+        waiting = entry.last - entry.mirrored
         here = not match.halls or lane.hall in match.halls
-        has_game = bool(one.again) or one.next <= match.games
+        has_game = bool(entry.again) or entry.next <= match.games
         return here and has_game and waiting <= lanes.LEAD and not match.needs.unmet(lane)
 
     def _deal(self, claim: lanes.LaneClaim, turn: _Open) -> lanes.Dealt:
@@ -268,7 +268,7 @@ class MemoryLanes:
             return lanes.Counted(entry.last, self._left(held, entry, kind, goes_on=goes_on))
 
     def _left(
-        self, held: lanes.Lease, known: _Open, kind: str, *, goes_on: bool
+        self, held: lanes.Lease, entry: _Open, kind: str, *, goes_on: bool
     ) -> tuple[int, ...]:
         """Renew the lease for its other games, or free the lane and deal them again."""
         hall, rest = held.hall, held.games[1:]
@@ -277,7 +277,7 @@ class MemoryLanes:
         stops = wanted or ledger.holds(keys.hall_scope(hall)) or not goes_on
         if kind == lanes.LOST or not rest or stops:
             del ledger.lane_leases[hall][held.lane]
-            known.deal_again(held.games if kind == lanes.LOST else rest)
+            entry.deal_again(held.games if kind == lanes.LOST else rest)
             return ()
         deadline = ledger.now_ms() + self._ttl_ms[held.attempt]
         renewed = dataclasses.replace(held, games=rest, deadline_ms=deadline)

@@ -245,7 +245,7 @@ def _lease(hall: str, lane: str, raw: dict[str, Any]) -> lanes.Lease:
 
 def _match(
     name: str,
-    facts: dict[str, Any],
+    fields: dict[str, Any],
     specs: dict[str, str],
     next_: dict[str, str],
     again: dict[str, list[int]],
@@ -253,12 +253,12 @@ def _match(
     needs = ("threads", "memory_mb", "gpus", "one_node", "nps")
     return lanes.Match(
         id=name,
-        games=facts["games"],
+        games=fields["games"],
         spec=specs[name],
-        halls=tuple(facts["halls"].split()),
-        priority=facts["priority"],
-        share=facts["share"],
-        needs=lanes.Needs(**{need: facts[need] for need in needs}),
+        halls=tuple(fields["halls"].split()),
+        priority=fields["priority"],
+        share=fields["share"],
+        needs=lanes.Needs(**{need: fields[need] for need in needs}),
         next=int(next_[name]),
         again=tuple(again.get(name, ())),
     )

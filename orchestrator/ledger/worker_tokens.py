@@ -111,10 +111,10 @@ class RedisTokens:
             return None
         return token
 
-    def see(self, identity: str, told: dict[str, object]) -> None:
+    def see(self, identity: str, report: dict[str, object]) -> None:
         """Note what a token's worker told of itself last."""
         with self.server.asked():
-            self.server.client.hset(self._keys.batches("seen"), identity, contract.dumps(told))
+            self.server.client.hset(self._keys.batches("seen"), identity, contract.dumps(report))
 
     def speeds(self, identity: str) -> dict[str, int]:
         """Return nodes a second, by machine and build, on the machines of a token."""

@@ -34,8 +34,8 @@ class Family:
     help: str
 
 
-def _of(kind: Kind, labels: tuple[str, ...], **told: str) -> dict[str, Family]:
-    return {f"farm_{name}": Family(kind, labels, text) for name, text in told.items()}
+def _of(kind: Kind, labels: tuple[str, ...], **texts: str) -> dict[str, Family]:
+    return {f"farm_{name}": Family(kind, labels, text) for name, text in texts.items()}
 
 
 FARM: Final = {

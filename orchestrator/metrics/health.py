@@ -51,9 +51,9 @@ def redis(sheet: families.Sheet, ledger: store.RedisLedger) -> tuple[int, servic
     return now_ms, serve
 
 
-def queue(sheet: families.Sheet, ledger: store.RedisLedger, place: str) -> None:
+def queue(sheet: families.Sheet, ledger: store.RedisLedger, worker: str) -> None:
     """Write how many rings wait in the queue of a hall or lane."""
-    name = bells.queue(place)
+    name = bells.queue(worker)
     with ledger.server.asked():
         length = ledger.server.client.llen(bells.KEYS + name)
     sheet.set("farm_queue_length", float(str(length)), queue=name)

@@ -173,9 +173,11 @@ def _deadlines(event: events.EventState) -> Iterator[tuple[str, int]]:
             yield f"the deadline of {engine or 'all engines'} for updates", at_ms
 
 
-def of_hosts(told: Mapping[str, vitals.Vitals], now_ms: int, silent_ms: int) -> Iterator[Notice]:
+def of_hosts(
+    heartbeats: Mapping[str, vitals.Vitals], now_ms: int, silent_ms: int
+) -> Iterator[Notice]:
     """Yield a notice for every host that has been silent for too long."""
-    for host, seen in told.items():
+    for host, seen in heartbeats.items():
         if now_ms - seen.at_ms > silent_ms:
             silent = str((now_ms - seen.at_ms) // 1000)
             fields = {"season": "", "season_name": "the farm", "host": host}

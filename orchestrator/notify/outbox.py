@@ -74,9 +74,9 @@ class Outbox:
         elif time.time() - self._path.stat().st_mtime > BEAT_SECONDS:
             os.utime(self._path)  # the exporter shows by it that somebody is at work here
 
-    def add(self, found: Iterable[notices.Notice]) -> None:
+    def add(self, new: Iterable[notices.Notice]) -> None:
         """Take notices that were not taken before."""
-        for notice in found:
+        for notice in new:
             if notice.id not in self._told and not self._asked(notice):
                 self._told[notice.id] = None
                 self.waiting[notice.id] = Waiting(
@@ -87,8 +87,8 @@ class Outbox:
                     facts=notice.facts,
                 )
 
-    def _asked(self, one: notices.Notice) -> bool:
-        return one.asks and any(other.about == one.about for other in self.waiting.values())
+    def _asked(self, notice: notices.Notice) -> bool:
+        return notice.asks and any(other.about == notice.about for other in self.waiting.values())
 
     def close(self, about: str) -> None:
         """Drop what is over, told or not: it asks nobody any more."""

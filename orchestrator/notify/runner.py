@@ -27,9 +27,11 @@ ACKNOWLEDGED: Final = "notice_acknowledged"  # a fact of the farm's own journal
 class Runner:
     """Turns journals into notices and sends them."""
 
-    def __init__(self, ledger: api.Ledger, told: settings.Settings, box: outbox.Outbox) -> None:
+    def __init__(
+        self, ledger: api.Ledger, notify_settings: settings.Settings, box: outbox.Outbox
+    ) -> None:
         """Begin where the outbox ended; one without a past begins with what comes."""
-        self._ledger, self._settings, self._box = ledger, told, box
+        self._ledger, self._settings, self._box = ledger, notify_settings, box
         self._states: dict[str, season_state.SeasonState] = {}
         self._damaged: set[str] = set()
         self._rested: dict[str, int] = {}  # seasons that are over, archived, and read to the end
@@ -121,34 +123,34 @@ class Runner:
             if whole and not waiting.notice.asks:
                 del self._box.waiting[waiting.id]
 
-    def _told(self, one: outbox.Waiting, now_ms: int) -> outbox.Waiting:
+    def _told(self, waiting: outbox.Waiting, now_ms: int) -> outbox.Waiting:
         """Send a notice by every channel that is due; return it with what came of it."""
-        wanted = (channel for channel in self._settings.channel if channel.wants(one.notice))
-        due = [channel for channel in wanted if self._due(one, channel.name, now_ms)]
+        wanted = (channel for channel in self._settings.channel if channel.wants(waiting.notice))
+        due = [channel for channel in wanted if self._due(waiting, channel.name, now_ms)]
         if not due:
-            return one  # as it is: a look that tries nothing must not put off the next try
-        sent, failed = dict(one.sent_ms), dict(one.failed)
+            return waiting  # as it is: a look that tries nothing must not put off the next try
+        sent, failed = dict(waiting.sent_ms), dict(waiting.failed)
         for channel in due:
             try:
-                subject, body = templates.render(one.notice, self._settings.templates)
+                subject, body = templates.render(waiting.notice, self._settings.templates)
                 again = "Reminder: " if channel.name in sent else ""
-                channels.send(channel, one.notice, again + subject, body)
+                channels.send(channel, waiting.notice, again + subject, body)
             except errors.FarmError as error:
                 failed[channel.name] = str(error)
                 log.warning("notice.failed", channel=channel.name, error=str(error))
             else:
                 sent[channel.name] = now_ms
                 failed.pop(channel.name, None)
-                log.info("notice.sent", channel=channel.name, notice=one.id)
-        return one.model_copy(update={"sent_ms": sent, "failed": failed, "tried_ms": now_ms})
+                log.info("notice.sent", channel=channel.name, notice=waiting.id)
+        return waiting.model_copy(update={"sent_ms": sent, "failed": failed, "tried_ms": now_ms})
 
-    def _due(self, one: outbox.Waiting, channel: str, now_ms: int) -> bool:
-        if channel in one.failed:
-            return now_ms - one.tried_ms >= RETRY_MS
-        if channel not in one.sent_ms:
+    def _due(self, waiting: outbox.Waiting, channel: str, now_ms: int) -> bool:
+        if channel in waiting.failed:
+            return now_ms - waiting.tried_ms >= RETRY_MS
+        if channel not in waiting.sent_ms:
             return True
         remind_ms = self._settings.remind_minutes * 60_000
-        return one.notice.asks and now_ms - one.sent_ms[channel] >= remind_ms
+        return waiting.notice.asks and now_ms - waiting.sent_ms[channel] >= remind_ms
 
 
 def paths(data: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:

@@ -246,7 +246,7 @@ def sha256(password: str) -> str:
     return hashlib.sha256(password.encode()).hexdigest()
 
 
-def acl_file(told: Sequence[User]) -> str:
+def acl_file(users_listed: Sequence[User]) -> str:
     """Return the text of Redis' ``aclfile``; nobody can log in as the default user."""
-    lines = [f"user default {' '.join(DEFAULT)}", *(user.line() for user in told)]
+    lines = [f"user default {' '.join(DEFAULT)}", *(user.line() for user in users_listed)]
     return "".join(f"{line}\n" for line in lines)

@@ -153,9 +153,9 @@ class _Import:
             return f"{white} - {black} has its result already; {next_one}"
         return f"{white} - {black} is not in the schedule of {event.id}; {next_one}"
 
-    def _engine(self, told: str) -> str | None:
+    def _engine(self, operator_name: str) -> str | None:
         """Find an engine by the operator's word, its id or name, or its family alone."""
-        named = self._source.names.get(told, told).casefold()
+        named = self._source.names.get(operator_name, operator_name).casefold()
         engines = self._state.engines.values()
         exact = [spec.id for spec in engines if named in (spec.id.casefold(), spec.name.casefold())]
         if exact:
@@ -163,8 +163,8 @@ class _Import:
         family = [spec.id for spec in engines if _family(spec).casefold() == _first(named)]
         return family[0] if len(family) == 1 else None
 
-    def _contradiction(self, game: reading.Game, place: events.Game) -> str:
-        spec = self._state.events[place.event].spec
+    def _contradiction(self, game: reading.Game, due: events.Game) -> str:
+        spec = self._state.events[due.event].spec
         if game.result is None:
             return "it was not finished"
         if game.variant != spec.variant:
@@ -176,16 +176,16 @@ class _Import:
                 return f"it went on after ply {ply.number} had ended it"
         return ""
 
-    def _doubts_of(self, game: reading.Game, place: events.Game) -> Iterator[str]:
-        spec = self._state.events[place.event].spec
-        control = str(place.time_control or spec.time_control)
+    def _doubts_of(self, game: reading.Game, due: events.Game) -> Iterator[str]:
+        spec = self._state.events[due.event].spec
+        control = str(due.time_control or spec.time_control)
         if game.tags.get("TimeControl", control) != control:
             yield f"time control {game.tags['TimeControl']}, not {control}"
         mismatches = replaying.report([game], spec.adjudication)["mismatches"]
         for miss in mismatches:
             ply = miss["computed_ply"] or "never"
             yield f"{miss['rule']}: the event's rules end it at ply {ply}, the record elsewhere"
-        first = self._openings.get(_key(place))
+        first = self._openings.get(_key(due))
         if first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
 
@@ -211,10 +211,10 @@ class _Import:
         self._apply(decide.next_event(self._state))
         self._decide()
 
-    def _finished(self, game: reading.Game, text: str, place: events.Game) -> contract.GameFinished:
+    def _finished(self, game: reading.Game, text: str, due: events.Game) -> contract.GameFinished:
         recorded = tables.finished(game)
         assert recorded is not None  # _contradiction has refused unfinished games
-        last = list(replaying.replay(game, self._state.events[place.event].spec.adjudication))[-1:]
+        last = list(replaying.replay(game, self._state.events[due.event].spec.adjudication))[-1:]
         ended = last[0].ending if last else None
         agrees = ended is not None and ended.result == game.result
         details = game.tags.get("TerminationDetails") or game.tags.get("Termination") or ""
@@ -222,8 +222,8 @@ class _Import:
         started_ms, ended_ms = _times_ms(game, self._now_ms)
         return recorded.model_copy(
             update={
-                "game": place.id,
-                "attempt": f"{place.id}.import{self._state.seq}",
+                "game": due.id,
+                "attempt": f"{due.id}.import{self._state.seq}",
                 "hall": self._state.hall,
                 "ending": ended.ending if ended is not None and agrees else recorded.ending,
                 "details": details,

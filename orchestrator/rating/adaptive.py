@@ -70,7 +70,7 @@ class Results:
         self.total = 0
 
     def add(self, first: int, second: int, half_points: Sequence[int]) -> None:
-        """Count a pair; half points (0, 1, 2) are those of ``one`` in its two games."""
+        """Count a pair; half points (0, 1, 2) are those of ``first`` in its two games."""
         if first > second:
             first, second, half_points = second, first, [2 - half for half in half_points]
         row = self._row(first, second)
@@ -166,11 +166,11 @@ class Belief:
         reach = _student(self.results.engines - 1) * math.sqrt(max(0.0, float(variance)))
         return reach * field.UNIT
 
-    def superiority(self, one: int, other: int) -> float:
+    def superiority(self, first: int, second: int) -> float:
         """Return the probability that the first engine is the stronger one."""
-        lead = float(self.ratings[one] - self.ratings[other])
+        lead = float(self.ratings[first] - self.ratings[second])
         return statistics.NormalDist().cdf(
-            lead / math.sqrt(_variances(self._covariance)[one, other])
+            lead / math.sqrt(_variances(self._covariance)[first, second])
         )
 
     def ranked(self) -> list[int]:
@@ -243,12 +243,12 @@ class Belief:
         variance = _variances(table)[order[:-1], order[1:]]
         return self.ratings[order[:-1]] - self.ratings[order[1:]], variance
 
-    def _after(self, table: logistic.Floats, one: int, other: int) -> logistic.Floats:
+    def _after(self, table: logistic.Floats, first: int, second: int) -> logistic.Floats:
         """Return the covariance after one more pair of two engines."""
-        shift = table[:, one] - table[:, other]
-        share = self._information[one, other]
+        shift = table[:, first] - table[:, second]
+        share = self._information[first, second]
         lost: logistic.Floats = (
-            np.outer(shift, shift) * share / (1 + share * (shift[one] - shift[other]))
+            np.outer(shift, shift) * share / (1 + share * (shift[first] - shift[second]))
         )
         return table - lost
 
@@ -296,7 +296,7 @@ def _student(free: int) -> float:
     return z + (z**3 + z) / (4 * free) + second
 
 
-def _width(place: logistic.Floats, table: logistic.Floats, width: float) -> float:
+def _width(ratings: logistic.Floats, table: logistic.Floats, width: float) -> float:
     """Return the likeliest standard deviation of the field, for what the games alone say of it.
 
     Expectation and maximization on the eigenvectors of the games' information. A common shift of
@@ -305,12 +305,12 @@ def _width(place: logistic.Floats, table: logistic.Floats, width: float) -> floa
     """
     values, vectors = np.linalg.eigh(table)
     precision = np.maximum(1 / values - 1 / width**2, 0.0)  # the games' information
-    pull = vectors.T @ place / values
+    pull = vectors.T @ ratings / values
     guess = WIDTH_WORTH * (WIDTH / field.UNIT) ** 2
     for _ in range(_WIDTHS):
         left = 1 / (precision + 1 / width**2)
         total = float(((pull * left) ** 2 + left).sum()) + guess
-        width = math.sqrt(total / (len(place) + WIDTH_WORTH - 1))
+        width = math.sqrt(total / (len(ratings) + WIDTH_WORTH - 1))
     return width
 
 

@@ -50,18 +50,18 @@ class Spread:
             return CONFIDENCE * math.sqrt(max(0.0, self.covariance[row, row]))
         return CONFIDENCE * self.deviation(engine, self.rated.core[anchor])
 
-    def deviation(self, one: int, other: int) -> float:
+    def deviation(self, first: int, second: int) -> float:
         """Return the standard error of the difference of two rated engines."""
-        i, k = self.rated.core.index(one), self.rated.core.index(other)
+        i, k = self.rated.core.index(first), self.rated.core.index(second)
         table = self.covariance
         return math.sqrt(max(0.0, table[i, i] + table[k, k] - 2 * table[i, k]))
 
-    def superiority(self, one: int, other: int) -> float | None:
+    def superiority(self, first: int, second: int) -> float | None:
         """Return the probability that the first engine is the stronger one (LOS, Ordo's CFS)."""
-        if self._place(one) is None or self._place(other) is None:
+        if self._place(first) is None or self._place(second) is None:
             return None
-        deviation = self.deviation(one, other)
-        lead = self.rated.ratings[one] - self.rated.ratings[other]
+        deviation = self.deviation(first, second)
+        lead = self.rated.ratings[first] - self.rated.ratings[second]
         if not deviation:
             return 0.5 if not lead else float(lead > 0)
         return statistics.NormalDist().cdf(lead / deviation)

@@ -57,7 +57,7 @@ def fit(counted: pairings.Pairings, white: float | None, start: Fit | None = Non
 
 
 def slopes(
-    counted: pairings.Pairings, place: logistic.Floats
+    counted: pairings.Pairings, ratings: logistic.Floats
 ) -> tuple[logistic.Floats, logistic.Floats]:
     """Return gradient and information of the likelihood, the white advantage last.
 
@@ -65,7 +65,7 @@ def slopes(
     of the ratings; inverses then speak of ratings with mean 0.
     """
     size = len(counted.engines)
-    scores = _scores(counted, place)
+    scores = _scores(counted, ratings)
     missing = counted.taken - counted.games * scores
     weight = logistic.BETA * counted.games * scores * (1 - scores)
     gradient = np.append(counted.sums(missing, -missing), missing.sum())
@@ -74,12 +74,12 @@ def slopes(
     return gradient, table
 
 
-def _scores(counted: pairings.Pairings, place: logistic.Floats) -> logistic.Floats:
-    return logistic.expected(place[counted.white] - place[counted.black] + place[-1])
+def _scores(counted: pairings.Pairings, ratings: logistic.Floats) -> logistic.Floats:
+    return logistic.expected(ratings[counted.white] - ratings[counted.black] + ratings[-1])
 
 
-def _log_likelihood(counted: pairings.Pairings, place: logistic.Floats) -> float:
-    scores = np.clip(_scores(counted, place), logistic.TINY, 1 - 1e-16)
+def _log_likelihood(counted: pairings.Pairings, ratings: logistic.Floats) -> float:
+    scores = np.clip(_scores(counted, ratings), logistic.TINY, 1 - 1e-16)
     lost = counted.games - counted.taken
     return float(counted.taken @ np.log(scores) + lost @ np.log1p(-scores))
 
@@ -98,15 +98,15 @@ def _move(gradient: logistic.Floats, curvature: logistic.Floats, *, free: bool) 
 
 
 def _along(
-    counted: pairings.Pairings, place: logistic.Floats, move: logistic.Floats, likely: float
+    counted: pairings.Pairings, ratings: logistic.Floats, move: logistic.Floats, likely: float
 ) -> tuple[logistic.Floats, float]:
     """Go as far along a move as the likelihood grows; rounding may stop it at the top."""
     for halving in range(30):
-        tried = place + move / 2**halving
+        tried = ratings + move / 2**halving
         reached = _log_likelihood(counted, tried)
         if reached >= likely - 1e-9 * abs(likely):
             return tried, reached
-    return place, likely
+    return ratings, likely
 
 
 def _speaks(curvature: logistic.Floats) -> bool:
@@ -119,6 +119,6 @@ def _speaks(curvature: logistic.Floats) -> bool:
     return bool(left > WEAK * own)
 
 
-def _fit(place: logistic.Floats, steps: int, *, settled: bool) -> Fit:
-    ratings = place[:-1] - place[:-1].mean()
-    return Fit(ratings, float(place[-1]), steps, settled)
+def _fit(solution: logistic.Floats, steps: int, *, settled: bool) -> Fit:
+    ratings = solution[:-1] - solution[:-1].mean()
+    return Fit(ratings, float(solution[-1]), steps, settled)

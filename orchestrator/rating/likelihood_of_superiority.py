@@ -100,10 +100,10 @@ def _counted(
 
 
 def _slopes(
-    counted: pairings.Pairings, place: logistic.Floats
+    counted: pairings.Pairings, ratings: logistic.Floats
 ) -> tuple[logistic.Floats, logistic.Floats]:
     """Return gradient and information of the games' likelihood, without a gauge."""
-    scores = logistic.expected(place[counted.white] - place[counted.black] + place[-1])
+    scores = logistic.expected(ratings[counted.white] - ratings[counted.black] + ratings[-1])
     missing = logistic.BETA * (counted.taken - counted.games * scores)
     weight = logistic.BETA**2 * counted.games * scores * (1 - scores)
     gradient = np.append(counted.sums(missing, -missing), missing.sum())
@@ -125,8 +125,8 @@ def _narrowing(counted: pairings.Pairings, scores: logistic.Floats) -> float:
     return spread / left if left > 0.05 * spread else 1.0
 
 
-def _draws(counted: pairings.Pairings, place: logistic.Floats) -> float:
-    scores = logistic.expected(place[counted.white] - place[counted.black] + place[-1])
+def _draws(counted: pairings.Pairings, ratings: logistic.Floats) -> float:
+    scores = logistic.expected(ratings[counted.white] - ratings[counted.black] + ratings[-1])
     return _draw_rate(counted, scores)
 
 

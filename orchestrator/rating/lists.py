@@ -39,21 +39,21 @@ class Row:
         return 100 * self.points / self.played if self.played else 0.0
 
 
-def white_advantage(known: error_bars.Spread) -> float | None:
+def white_advantage(spread: error_bars.Spread) -> float | None:
     """Return White's advantage in points, None where too few games tell it.
 
     An error that nobody has asked for is not held against it.
     """
-    rated, error = known.rated, known.white_error
+    rated, error = spread.rated, spread.white_error
     if rated.settings.white is not None:
         return rated.white
     sure = abs(rated.white) < error_bars.LARGE and (error is None or NAUGHT <= error <= UNSURE)
     return rated.white if sure and _enough(rated) else None
 
 
-def draw_rate(known: error_bars.Spread) -> float | None:
+def draw_rate(spread: error_bars.Spread) -> float | None:
     """Return the draw rate of equal engines, 0 to 1, None where too few games tell it."""
-    rated = known.rated
+    rated = spread.rated
     given = rated.settings.draws is not None
     return rated.draws if given or _enough(rated) else None
 
@@ -62,23 +62,23 @@ def _enough(rated: ordo.Rated) -> bool:
     return float(rated.games.games.sum()) >= FEW
 
 
-def _error(known: error_bars.Spread, engine: int) -> float | None:
+def _error(spread: error_bars.Spread, engine: int) -> float | None:
     """Return an engine's error, None where nothing in so few games varies; an anchor has 0."""
-    error = known.error(engine)
-    anchored = known.rated.counted.engines[engine] == known.rated.settings.anchor
+    error = spread.error(engine)
+    anchored = spread.rated.counted.engines[engine] == spread.rated.settings.anchor
     return error if anchored or error is None or error >= NAUGHT else None
 
 
-def rows(known: error_bars.Spread) -> tuple[Row, ...]:
+def rows(spread: error_bars.Spread) -> tuple[Row, ...]:
     """Return the list, best first; an upper bound is no claim to a place before others."""
-    rated = known.rated
+    rated = spread.rated
     points, played = rated.counted.points(), rated.counted.played()
     listed = [
         Row(
             rank=None,
             engine=name,
             rating=rated.ratings.get(engine),
-            error=_error(known, engine),
+            error=_error(spread, engine),
             points=float(points[engine]),
             played=int(played[engine]),
             provisional=engine not in rated.ratings,
@@ -100,16 +100,16 @@ def _mark(rated: ordo.Rated, engine: int) -> str:
     return ">" if rated.perfect[engine] else "<"
 
 
-def superiority(known: error_bars.Spread, listed: Sequence[Row]) -> list[list[float | None]]:
+def superiority(spread: error_bars.Spread, listed: Sequence[Row]) -> list[list[float | None]]:
     """Return for each engine of the list how likely it is stronger than each other one."""
-    numbers = {name: at for at, name in enumerate(known.rated.counted.engines)}
+    numbers = {name: at for at, name in enumerate(spread.rated.counted.engines)}
     order = [numbers[row.engine] for row in listed]
-    return [[None if a == b else known.superiority(a, b) for b in order] for a in order]
+    return [[None if a == b else spread.superiority(a, b) for b in order] for a in order]
 
 
-def facts(known: error_bars.Spread, listed: Sequence[Row] | None = None) -> dict[str, Any]:
+def facts(spread: error_bars.Spread, listed: Sequence[Row] | None = None) -> dict[str, Any]:
     """Return the list for programs; None stands for what too few games tell."""
-    draws = draw_rate(known)
+    draws = draw_rate(spread)
     return {
         "ratings": [
             {
@@ -121,9 +121,9 @@ def facts(known: error_bars.Spread, listed: Sequence[Row] | None = None) -> dict
                 "played": row.played,
                 "provisional": row.provisional,
             }
-            for row in (rows(known) if listed is None else listed)
+            for row in (rows(spread) if listed is None else listed)
         ],
-        "white_advantage": _rounded(white_advantage(known)),
+        "white_advantage": _rounded(white_advantage(spread)),
         "draw_rate": None if draws is None else round(draws, DECIMALS + 2),
     }
 
@@ -157,17 +157,19 @@ def as_csv(listed: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def as_ordo(known: error_bars.Spread, given: Sequence[Row] | None = None) -> str:
+def as_ordo(spread: error_bars.Spread, given: Sequence[Row] | None = None) -> str:
     """Write the list as the text of Ordo, its figures after it; provisional engines last."""
-    listed = rows(known) if given is None else given
+    listed = rows(spread) if given is None else given
     width = max([len(row.engine) for row in listed] + [len("PLAYER")])
     head = f"{'#':>4} {'PLAYER':<{width}}   :  RATING  ERROR  POINTS  PLAYED   (%)"
     lines = ["", head, *(_line(row, width) for row in listed), ""]
     sure = (
-        "" if known.white_error is None else f" +/- {known.white_error / error_bars.CONFIDENCE:.2f}"
+        ""
+        if spread.white_error is None
+        else f" +/- {spread.white_error / error_bars.CONFIDENCE:.2f}"
     )
-    lines.append(f"White advantage = {known.rated.white:.2f}{sure}")
-    lines.append(f"Draw rate (equal opponents) = {100 * known.rated.draws:.2f} %")
+    lines.append(f"White advantage = {spread.rated.white:.2f}{sure}")
+    lines.append(f"Draw rate (equal opponents) = {100 * spread.rated.draws:.2f} %")
     return "\n".join([*lines, ""])
 
 

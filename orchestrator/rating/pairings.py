@@ -135,7 +135,7 @@ def count(
 
 
 def _engines(
-    table: Table, told: logistic.Mask, families: Mapping[str, str]
+    table: Table, finished: logistic.Mask, families: Mapping[str, str]
 ) -> tuple[tuple[str, ...], logistic.Ints]:
     """Return the engines in order of appearance, and the engine of each text.
 
@@ -144,7 +144,7 @@ def _engines(
     joined: dict[str, int] = {}
     named = [families.get(text, text) for text in table.texts]
     group = np.array([joined.setdefault(name, len(joined)) for name in named], dtype=np.int64)
-    seen = np.stack([group[table.white[told]], group[table.black[told]]], axis=1).ravel()
+    seen = np.stack([group[table.white[finished]], group[table.black[finished]]], axis=1).ravel()
     first = np.full(len(joined), len(seen))
     np.minimum.at(first, seen, np.arange(len(seen)))
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(seen))]

@@ -20,15 +20,15 @@ from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model
 
 
-def destinations(season: model.Season, event: model.Event, place: int, size: int) -> frozenset[str]:
+def destinations(season: model.Season, event: model.Event, rank: int, size: int) -> frozenset[str]:
     """Say what a place (from 1) in a field of that size leads to; equal sets need no answer."""
-    leads = {f"to {promotion.to}" for promotion in event.promote if place in promotion.places}
-    if place > size - event.relegate:
+    leads = {f"to {promotion.to}" for promotion in event.promote if rank in promotion.places}
+    if rank > size - event.relegate:
         leads.add("relegated")
-    if place == 1 and event.id == season.events[-1].id:
+    if rank == 1 and event.id == season.events[-1].id:
         leads.add("champion")
-    if place <= event.seeding_places and event.seeding_ties == "organizers":
-        leads.add(f"place {place}")
+    if rank <= event.seeding_places and event.seeding_ties == "organizers":
+        leads.add(f"place {rank}")
     return frozenset(leads)
 
 

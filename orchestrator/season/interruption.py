@@ -75,13 +75,13 @@ def judge(
 
 def judged_by(
     state: season_state.SeasonState,
-    found: interruption.Facts,
+    position: interruption.Facts,
     plies: Sequence[contract.PlyRecord] = (),
     prober: tablebase.Prober | None = None,
 ) -> list[contract.Draft]:
     """Return the verdict that rests on facts that are known already (a simulation's)."""
     case = _case(state, plies)
-    verdict = interruption.judged(found, case.rules, prober)
+    verdict = interruption.judged(position, case.rules, prober)
     if verdict.outcome is None and case.lost.then == "restart":
         verdict = interruption.Verdict(Scenario.RESTARTED, None, verdict.evidence)
     return _drafts(state, case, verdict)
@@ -222,8 +222,8 @@ def _after(state: season_state.SeasonState, case: _Case, scenario: Scenario) -> 
     return waiting[-1] if waiting else ""
 
 
-def _same_round(one: events.Game, other: events.Game) -> bool:
-    return (one.cycle, one.round_number) == (other.cycle, other.round_number)
+def _same_round(game: events.Game, other: events.Game) -> bool:
+    return (game.cycle, game.round_number) == (other.cycle, other.round_number)
 
 
 # -- results -------------------------------------------------------------------------

@@ -237,10 +237,10 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
     return row
 
 
-def _opening(state: season_state.SeasonState, found: events.Game) -> str:
-    if found.finished is not None and found.finished.imported:
+def _opening(state: season_state.SeasonState, paired: events.Game) -> str:
+    if paired.finished is not None and paired.finished.imported:
         return ""  # it was played elsewhere, and its drawn opening is still to come
-    return openings.of_game(state, found).name
+    return openings.of_game(state, paired).name
 
 
 def _rated_by_tests(state: season_state.SeasonState, engine: str) -> bool:

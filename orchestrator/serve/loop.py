@@ -312,7 +312,7 @@ class Server:
         if (memory.rings or late) and memory.bell.rings_at(now):
             self._ring(hall)
 
-    def _offer(self, hall: str, known: HallMemory) -> bool:
+    def _offer(self, hall: str, memory: HallMemory) -> bool:
         """Offer the hall the first ready game in the order of launches; say if there is one."""
         offered: serve_season.SeasonRunner | None = None
         for runner in self._living():
@@ -321,21 +321,21 @@ class Server:
             if runner.ready is None or offered is not None:
                 self._ledger.withdraw(hall, runner.season)
             else:
-                step = functools.partial(self._offer_game, hall, known, runner, runner.ready)
+                step = functools.partial(self._offer_game, hall, memory, runner, runner.ready)
                 self._guarded(runner.season, step)
                 offered = self._runners.get(runner.season)  # None: it has just been suspended
         return offered is not None
 
     def _offer_game(
-        self, hall: str, known: HallMemory, runner: serve_season.SeasonRunner, game: str
+        self, hall: str, memory: HallMemory, runner: serve_season.SeasonRunner, game: str
     ) -> None:
         wanted = (runner.season, game)
-        if known.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
+        if memory.offer != wanted or self._ledger.offered(hall).get(runner.season) != game:
             order = runner.order(game)
             reply = self._ledger.offer(hall, runner.season, game, order, runner.state.seq)
             if isinstance(reply, api.Offered):
-                known.offer = wanted
-                known.bell.news()
+                memory.offer = wanted
+                memory.bell.news()
                 log.info("game.offered", season=runner.season, game=game, hall=hall)
 
     def _positions(self) -> dict[str, int]:

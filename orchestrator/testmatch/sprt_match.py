@@ -156,13 +156,13 @@ class Keeper:
     def __init__(
         self,
         ledger: api.Ledger,
-        known: lanes.Lanes,
+        ledger_lanes: lanes.Lanes,
         directory: pathlib.Path,
         spec: orders.Spec,
         terms: Terms,
     ) -> None:
         """Fold what the mirror has; raise ``RefusedError`` when another keeper is at work."""
-        self._ledger, self._lanes, self._spec, self._terms = ledger, known, spec, terms
+        self._ledger, self._lanes, self._spec, self._terms = ledger, ledger_lanes, spec, terms
         self._directory = directory
         self._journal = lanes.journal(spec.id)
         self._tally = tally.Tally(spec.opponents)
@@ -353,8 +353,8 @@ class Keeper:
             self._tally.aside(data["games"])
             self._unsorted = True
         elif entry.kind == lanes.BUILD and data["why"]:
-            told = f"{data['worker']}: {data['name']} was not built: {data['why']}"
-            self._failed_builds.setdefault(f"{data['worker']} {data['build']}", told)
+            message = f"{data['worker']}: {data['name']} was not built: {data['why']}"
+            self._failed_builds.setdefault(f"{data['worker']} {data['build']}", message)
 
     def _count(self, data: Mapping[str, Any]) -> None:
         game = data["game"]
@@ -443,13 +443,13 @@ def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
 
 
 def set_aside(
-    known: lanes.Lanes, match: str, folded: tally.Tally, host: str, by: str, reason: str
+    ledger_lanes: lanes.Lanes, match: str, folded: tally.Tally, host: str, by: str, reason: str
 ) -> list[int]:
     """Set a host's results aside, kept and marked, and let their games be played again."""
     games = folded.of_host(host)
     if games:
         data: dict[str, object] = {"games": games, "host": host, "reason": reason}
-        if not known.replay(match, games, contract.Draft(lanes.ASIDE, data), by):
+        if not ledger_lanes.replay(match, games, contract.Draft(lanes.ASIDE, data), by):
             raise errors.RefusedError(f"test match {match} is over: nothing is replayed")
     return games
 
@@ -487,13 +487,15 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
             games=counted.games,
             total=spec.games,
             counts=counts,
-            opponents=tuple(counted.counts(one) for one in range(spec.opponents)),
+            opponents=tuple(counted.counts(opponent) for opponent in range(spec.opponents)),
             llr=None if test is None else test.llr(counts),
             verdict=None if test is None else test.verdict(counts),
             set_aside=counted.set_aside,
             lost=lost,
             faults=(),
-            failed_builds=tuple(f"{one['worker']}: {one['why']}" for one in builds if one["why"]),
+            failed_builds=tuple(
+                f"{failed['worker']}: {failed['why']}" for failed in builds if failed["why"]
+            ),
         ),
         {name: counts.games for name, counts in counted.hosts().items() if counts.games},
         tuple(builds),

@@ -45,30 +45,32 @@ class WrongGameError(ValueError):
 
 
 def verified(
-    order: contract.GameOrder, told: remote.PlayedGame, since_claim_ms: int
+    order: contract.GameOrder, reported: remote.PlayedGame, since_claim_ms: int
 ) -> tuple[contract.Outcome, str, tuple[contract.PlyRecord, ...]]:
     """Return outcome, final position and plies as they are kept; raise ``WrongGameError``.
 
     ``since_claim_ms`` is the time since the batch was dealt, by the farm's own clock.
     """
     game = _Replay(order)
-    plies = tuple(game.play(ply) for ply in told.plies)
-    if told.final_fen != game.board.fen():
-        raise WrongGameError(f"final position {told.final_fen!r}: it is {game.board.fen()!r}")
-    outcome = game.outcome(told.outcome)
+    plies = tuple(game.play(ply) for ply in reported.plies)
+    if reported.final_fen != game.board.fen():
+        raise WrongGameError(f"final position {reported.final_fen!r}: it is {game.board.fen()!r}")
+    outcome = game.outcome(reported.outcome)
     least_ms = game.thought_ns // _NS_PER_MS
     if outcome.ending is contract.Ending.TIME:
         least_ms += game.clocks[game.board.turn].allowance_ns() // _NS_PER_MS
-    if told.wall_ms + _CLOCK_SLACK_MS < least_ms:
-        raise WrongGameError(f"played in {told.wall_ms} ms: its clocks alone say {least_ms} ms")
-    if told.wall_ms > since_claim_ms + since_claim_ms // _CLOCK_DRIFT + _CLOCK_SLACK_MS:
-        raise WrongGameError(f"played for {told.wall_ms} ms: it was dealt {since_claim_ms} ms ago")
-    return outcome, told.final_fen, plies
+    if reported.wall_ms + _CLOCK_SLACK_MS < least_ms:
+        raise WrongGameError(f"played in {reported.wall_ms} ms: its clocks alone say {least_ms} ms")
+    if reported.wall_ms > since_claim_ms + since_claim_ms // _CLOCK_DRIFT + _CLOCK_SLACK_MS:
+        raise WrongGameError(
+            f"played for {reported.wall_ms} ms: it was dealt {since_claim_ms} ms ago"
+        )
+    return outcome, reported.final_fen, plies
 
 
 def record(
     order: contract.GameOrder,
-    told: remote.PlayedGame,
+    reported: remote.PlayedGame,
     checked: tuple[contract.Outcome, str, tuple[contract.PlyRecord, ...]],
     *,
     attempt: str,
@@ -81,10 +83,10 @@ def record(
         order=order,
         attempt=attempt,
         host=host,
-        started_ms=ended_ms - told.wall_ms,
+        started_ms=ended_ms - reported.wall_ms,
         ended_ms=ended_ms,
-        white=told.white,
-        black=told.black,
+        white=reported.white,
+        black=reported.black,
         plies=plies,
         outcome=outcome,
         final_fen=fen,
@@ -146,47 +148,47 @@ class _Replay:
             }
         )
 
-    def outcome(self, told: contract.Outcome) -> contract.Outcome:
+    def outcome(self, reported: contract.Outcome) -> contract.Outcome:
         """Return the outcome in the farm's own words; raise ``WrongGameError`` for another."""
         if self._over is not None:
-            if (told.ending, told.result) != (self._over.ending, self._over.result):
+            if (reported.ending, reported.result) != (self._over.ending, self._over.result):
                 raise WrongGameError(
-                    f"told as {told.result} by {told.ending}: the final position is"
+                    f"told as {reported.result} by {reported.ending}: the final position is"
                     f" {self._over.result} by {self._over.ending}"
                 )
             return self._over
-        outcome_of = _SEEN_ALONE.get(told.ending)
+        outcome_of = _SEEN_ALONE.get(reported.ending)
         if outcome_of is None:
             raise WrongGameError(
-                f"told as {told.result} by {told.ending}: the game is not over in"
+                f"told as {reported.result} by {reported.ending}: the game is not over in"
                 f" {self.board.fen()}"
             )
-        if told.loser is None or told.result != verdict.loss_of(told.loser):
-            raise WrongGameError(f"told as {told.result}, lost by {told.loser or 'nobody'}")
-        self._fits(told, told.loser)
-        note = text.one_line(told.note)[:_NOTE]
-        return outcome_of(told.loser, note).model_copy(update={"refused": told.refused})
+        if reported.loser is None or reported.result != verdict.loss_of(reported.loser):
+            raise WrongGameError(f"told as {reported.result}, lost by {reported.loser or 'nobody'}")
+        self._fits(reported, reported.loser)
+        note = text.one_line(reported.note)[:_NOTE]
+        return outcome_of(reported.loser, note).model_copy(update={"refused": reported.refused})
 
-    def _fits(self, told: contract.Outcome, loser: contract.Side) -> None:
+    def _fits(self, reported: contract.Outcome, loser: contract.Side) -> None:
         """Check an ending that nobody else has seen against the position that it ended in."""
-        ending, turn = told.ending, self.board.turn
+        ending, turn = reported.ending, self.board.turn
         engine = self._order.engine(loser)
         if ending in (*_BY_MOVER, contract.Ending.TIME) and loser != turn:
             raise WrongGameError(f"{loser} is told to lose by {ending}: {turn} was to move")
         claims = (contract.Ending.RESIGN, contract.Ending.FALSE_CLAIM)
         if ending in claims and engine.protocol == "uci":
             raise WrongGameError(f"{loser} is told to lose by {ending}: UCI has no word for it")
-        if told.refused and (ending is not contract.Ending.DISCONNECT or self.thought_ns):
+        if reported.refused and (ending is not contract.Ending.DISCONNECT or self.thought_ns):
             raise WrongGameError(f"{loser} is told to be unable to play after it has played")
         if ending is contract.Ending.ILLEGAL and engine.protocol == "uci":
-            move = told.note.strip()
+            move = reported.note.strip()
             if self.board.legal(move) is not None:
                 raise WrongGameError(f"{move!r} is told to be illegal in {self.board.fen()}")
 
 
-def _too_large(told: contract.PlyRecord | contract.Score) -> str:
+def _too_large(reported: contract.PlyRecord | contract.Score) -> str:
     """Return the name of a number that is too large to be one of a game, '' where none is."""
-    for name, value in vars(told).items():
+    for name, value in vars(reported).items():
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return name
     return ""

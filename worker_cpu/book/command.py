@@ -170,8 +170,8 @@ def _form(output: pathlib.Path) -> lines.Format:
             raise errors.UsageError(f"--output: found {other!r}; allowed: a name in .pgn or .epd")
 
 
-def _options(words: Sequence[str]) -> dict[str, str]:
-    pairs = (word.partition("=") for word in words)
+def _options(pairs_given: Sequence[str]) -> dict[str, str]:
+    pairs = (word.partition("=") for word in pairs_given)
     return {name: value for name, _, value in pairs}
 
 
@@ -189,12 +189,12 @@ def _write(
     files.write(output, lines.written(chosen, form, variant).encode())
 
 
-def _say(facts: dict[str, int], output: pathlib.Path, *, as_json: bool) -> None:
+def _say(counts: dict[str, int], output: pathlib.Path, *, as_json: bool) -> None:
     if as_json:
-        click.echo(contract.dumps({**facts, "output": str(output)}))
+        click.echo(contract.dumps({**counts, "output": str(output)}))
     else:
-        click.echo(f"{output}: {_told(facts)}")
+        click.echo(f"{output}: {_told(counts)}")
 
 
-def _told(facts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in facts.items())
+def _told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())

@@ -38,10 +38,10 @@ def positions(start: contract.Opening, plies: int, variant: boards.Variant) -> l
 
 
 def _grown(
-    found: Mapping[str, tuple[str, ...]], variant: boards.Variant
+    moves_by_epd: Mapping[str, tuple[str, ...]], variant: boards.Variant
 ) -> dict[str, tuple[str, ...]]:
     grown: dict[str, tuple[str, ...]] = {}
-    for epd, moves in found.items():
+    for epd, moves in moves_by_epd.items():
         board = _board(epd, variant)
         for move in board.generate_legal_moves():
             uci = board.uci(move)
@@ -57,14 +57,14 @@ def _board(epd: str, variant: boards.Variant) -> chess.Board:
     return board
 
 
-def sample(found: Sequence[lines.Line], count: int, seed: int) -> list[lines.Line]:
+def sample(candidates: Sequence[lines.Line], count: int, seed: int) -> list[lines.Line]:
     """Draw so many lines by the seed, kept in their order; all when there are fewer."""
-    chosen = sorted(openings.order(len(found), "random", seed)[:count])
-    return [found[at] for at in chosen]
+    chosen = sorted(openings.order(len(candidates), "random", seed)[:count])
+    return [candidates[at] for at in chosen]
 
 
 def balanced(
-    found: Iterable[lines.Line],
+    candidates: Iterable[lines.Line],
     command: Sequence[str],
     options: Mapping[str, str],
     nodes: int,
@@ -82,7 +82,7 @@ def balanced(
             list(command), timeout=START_SECONDS, cwd=str(pathlib.Path.cwd())
         ) as engine:
             engine.configure(dict(options))
-            for line in found:
+            for line in candidates:
                 cp = _look(engine, line.board(variant), nodes)
                 if cp is not None and lowest_cp <= cp <= highest_cp:
                     yield dataclasses.replace(line, cp=cp)

@@ -128,9 +128,9 @@ def _moves(line: Line, variant: boards.Variant) -> Iterable[str]:
     yield "*"
 
 
-def _wrapped(words: Iterable[str]) -> str:
+def _wrapped(tokens: Iterable[str]) -> str:
     rows = [""]
-    for word in words:
+    for word in tokens:
         if len(rows[-1]) + 1 + len(word) > COLUMNS:
             rows.append(word)
         else:

@@ -192,11 +192,11 @@ class Search:
         beta: int,
         height: int,
         line: list[chess.Move],
-        known: _Entry | None,
+        stored: _Entry | None,
     ) -> int:
         board, floor, best, choice = self._board, alpha, -MATE, None
         check = board.is_check()
-        for number, move in enumerate(self._ordered(board, known[4] if known else None, height)):
+        for number, move in enumerate(self._ordered(board, stored[4] if stored else None, height)):
             quiet = not (move.promotion or board.is_capture(move))
             late = quiet and not check and number >= 4 and depth >= 3
             below: list[chess.Move] = []

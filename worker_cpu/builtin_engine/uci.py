@@ -127,9 +127,9 @@ class Engine:
             self._search = search.Search(self._hash_mb)
         return self._search
 
-    def _setoption(self, words: list[str]) -> None:
-        split = words.index("value") if "value" in words else len(words)
-        name, value = " ".join(words[2:split]).lower(), " ".join(words[split + 1 :])
+    def _setoption(self, command: list[str]) -> None:
+        split = command.index("value") if "value" in command else len(command)
+        name, value = " ".join(command[2:split]).lower(), " ".join(command[split + 1 :])
         if name == "hash":
             self._hash_mb = min(max(int(value), 1), MAX_HASH_MB)
             if self._search is not None:
@@ -161,15 +161,15 @@ class Engine:
             self._board.push_uci(move)
         self._position = command
 
-    def _go(self, words: list[str]) -> None:
+    def _go(self, command: list[str]) -> None:
         started_ns = time.perf_counter_ns()
         stop = self._stops.get()
         if self._board is None:
             self._set_position(["position", "startpos"])
         assert self._board is not None
-        limits = self._limits(words, self._board.turn, started_ns)
+        limits = self._limits(command, self._board.turn, started_ns)
         line = self._load().run(self._board, limits, stop.is_set, self._inform)
-        if "infinite" in words or not (self._nodes or _CLOCK_WORDS.intersection(words)):
+        if "infinite" in command or not (self._nodes or _CLOCK_WORDS.intersection(command)):
             stop.wait()
         moves = [self._board.uci(line[0])] if line else ["(none)"]
         if len(line) > 1:
@@ -179,10 +179,10 @@ class Engine:
         self._answered = stop
         _say(f"bestmove {' '.join(moves)}")
 
-    def _limits(self, words: list[str], white: bool, started_ns: int) -> search.Limits:  # noqa: FBT001 - python-chess tells sides as booleans
+    def _limits(self, command: list[str], white: bool, started_ns: int) -> search.Limits:  # noqa: FBT001 - python-chess tells sides as booleans
         from worker_cpu.builtin_engine import search  # noqa: PLC0415 - loading is off the clock
 
-        pairs = itertools.pairwise(words)
+        pairs = itertools.pairwise(command)
         said = {w: int(n) for w, n in pairs if w in _CLOCK_WORDS and n.lstrip("-").isdecimal()}
         nodes = [limit for limit in (self._nodes, said.get("nodes", 0)) if limit > 0]
         left = said.get("wtime" if white else "btime")
@@ -201,18 +201,19 @@ class Engine:
             hard_ns=hard_ns,
         )
 
-    def _inform(self, found: search.Progress) -> None:
+    def _inform(self, progress: search.Progress) -> None:
         assert self._board is not None
         board = self._board.copy(stack=False)
         line = []
-        for move in found.pv:
+        for move in progress.pv:
             line.append(board.uci(move))
             board.push(move)
-        speed = found.nodes * 1_000_000_000 // max(found.time_ns, 1)
+        speed = progress.nodes * 1_000_000_000 // max(progress.time_ns, 1)
         _say(
-            f"info depth {found.depth} seldepth {found.seldepth} score {_score(found.score)}"
-            f" nodes {found.nodes} nps {speed} hashfull {min(found.hashfull, 1000)}"
-            f" time {found.time_ns // _NS_PER_MS} pv {' '.join(line)}"
+            f"info depth {progress.depth} seldepth {progress.seldepth}"
+            f" score {_score(progress.score)} nodes {progress.nodes} nps {speed}"
+            f" hashfull {min(progress.hashfull, 1000)}"
+            f" time {progress.time_ns // _NS_PER_MS} pv {' '.join(line)}"
         )
 
 

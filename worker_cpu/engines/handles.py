@@ -151,9 +151,9 @@ class ForkServer:
             self._start()
         raise errors.HostError("no referee can be started; see the worker's log")
 
-    def supervisor(self, words: Sequence[str], descriptors: list[int]) -> Watched:
+    def supervisor(self, arguments: Sequence[str], descriptors: list[int]) -> Watched:
         """Fork a dead man; raise ``HostError`` when there is none."""
-        pid = self._ask(("supervisor", *words, "--link-pid", str(os.getpid())), descriptors)
+        pid = self._ask(("supervisor", *arguments, "--link-pid", str(os.getpid())), descriptors)
         if pid is None:  # a late answer would be taken for that to the next question
             self.end()
             self._start()
@@ -162,9 +162,9 @@ class ForkServer:
                 return Forked(pid)
         raise errors.HostError("no dead man can be started; see the worker's log")
 
-    def _ask(self, words: Sequence[str], descriptors: list[int]) -> int | None:
+    def _ask(self, arguments: Sequence[str], descriptors: list[int]) -> int | None:
         try:
-            socket.send_fds(self._socket, [contract.dumps(list(words)).encode()], descriptors)
+            socket.send_fds(self._socket, [contract.dumps(list(arguments)).encode()], descriptors)
             reply = self._socket.recv(64)
             self._socket.settimeout(END_SECONDS)  # it has imported all: a fork takes milliseconds
         except OSError:

@@ -90,9 +90,9 @@ def bind(path: str) -> Iterator[str]:
     yield from ("--ro-bind", path, path)
 
 
-def within(path: str, place: str) -> bool:
+def within(path: str, folder: str) -> bool:
     """Say whether a path is a place or lies in it."""
-    return path == place or path.startswith(place.rstrip("/") + "/")
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,15 +193,15 @@ class _Folder:
         self._named, self._hidden = named, hidden
         self._left = ENTRIES
 
-    def open(self, place: str) -> list[str]:
-        """Return ``place`` where all in it may be seen, else all in it that may be.
+    def open(self, folder: str) -> list[str]:
+        """Return ``folder`` where all in it may be seen, else all in it that may be.
 
         What is granted path by path does not show files that are made there later.
         """
-        if not pathlib.Path(place).is_dir():
-            return [place]
-        visible, whole = self._look(place, place, DEPTH)
-        return [place] if whole else visible
+        if not pathlib.Path(folder).is_dir():
+            return [folder]
+        visible, whole = self._look(folder, folder, DEPTH)
+        return [folder] if whole else visible
 
     def _look(self, folder: str, top: str, depth: int) -> tuple[list[str], bool]:
         visible: list[str] = []

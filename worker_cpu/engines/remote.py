@@ -227,10 +227,10 @@ def environment(given: Mapping[str, str], address: contract.SeatAddress) -> dict
     return {**given, **own, agent_wire.SECRET: address.secret}
 
 
-def _end(told: dict[str, str]) -> supervisor_client.EngineEnd:
+def _end(end: dict[str, str]) -> supervisor_client.EngineEnd:
     return supervisor_client.EngineEnd(
         running=False,
-        status=str(told["status"]),
-        by_farm=told["by"] == "farm",
-        reason=str(told["reason"]),
+        status=str(end["status"]),
+        by_farm=end["by"] == "farm",
+        reason=str(end["reason"]),
     )

@@ -117,21 +117,21 @@ _SOCKETCALL = 102  # i386 only: all of the above in one call, whose arguments ca
 SPECULATION = pathlib.Path("/sys/devices/system/cpu/vulnerabilities/spec_store_bypass")
 
 
-def program(machine: str, told: pathlib.Path = SPECULATION) -> bytes:
+def program(machine: str, speculation: pathlib.Path = SPECULATION) -> bytes:
     """Return the filter for a kind of machine (``os.uname().machine``).
 
     ``b""`` where none is made: an unknown machine, or a kernel that makes filtered programs
     slower.
     """
     kinds = MACHINES.get(machine, ())
-    if not kinds or _slows(told):
+    if not kinds or _slows(speculation):
         return b""
     return b"".join(_instructions(kinds))
 
 
-def _slows(told: pathlib.Path) -> bool:
+def _slows(speculation: pathlib.Path) -> bool:
     try:
-        return "seccomp" in told.read_text(encoding="ascii")
+        return "seccomp" in speculation.read_text(encoding="ascii")
     except OSError:
         return False
 

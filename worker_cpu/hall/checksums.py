@@ -103,12 +103,12 @@ def _place(spec: contract.EngineSpec, name: str) -> pathlib.Path | None:
 
 
 def _differs(
-    spec: contract.EngineSpec, name: str, path: pathlib.Path | None, wanted: str, found: str
+    spec: contract.EngineSpec, name: str, path: pathlib.Path | None, wanted: str, actual: str
 ) -> str:
     where = "not in PATH" if path is None else str(path)
     return (
         f"{spec.name}: {name} ({where}) is not the pinned file: wanted SHA-256 {wanted}, found"
-        f" {found or 'no file that can be read'}; put the pinned file back, then"
+        f" {actual or 'no file that can be read'}; put the pinned file back, then"
         " `farm season resume`"
     )
 

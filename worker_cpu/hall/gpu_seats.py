@@ -63,12 +63,12 @@ class Seating:
     def __init__(
         self,
         wishes: seats.Seats,
-        known: Mapping[str, gpu_hosts.BoxAddress],
+        boxes: Mapping[str, gpu_hosts.BoxAddress],
         hall: str,
         attempt: str,
         token: contract.Token | None,
     ) -> None:
-        self._wishes, self._known = wishes, known
+        self._wishes, self._known = wishes, boxes
         self._hall, self._attempt, self._token = hall, attempt, token
         self._asked: dict[str, None] = {}
 
@@ -228,10 +228,10 @@ class Seating:
 
 
 def _used(
-    report: Mapping[str, Any], told: Mapping[str, contract.SeatAnswer | None]
+    report: Mapping[str, Any], answers: Mapping[str, contract.SeatAnswer | None]
 ) -> list[contract.GpuUse]:
     """Return what the GPUs of one engine did, as its box has told."""
-    answer = told.get(report["box"])
+    answer = answers.get(report["box"])
     seen = () if answer is None else answer.use
     return [use for use in seen if any(label.endswith(use.uuid) for label in report["gpus"])]
 

@@ -182,11 +182,11 @@ def _ran(before: Look, after: Look) -> dict[str, int]:
     return {side: after.used[side] - before.used.get(side, after.used[side]) for side in after.used}
 
 
-def _credit(one: Incident, start_ns: int, stop_ns: int, side: str, threads: int) -> int:
+def _credit(loss: Incident, start_ns: int, stop_ns: int, side: str, threads: int) -> int:
     """Return what an incident took between two times from an engine with so many threads."""
-    common_ns = min(stop_ns, one.until_ns) - max(start_ns, one.from_ns)
-    free_ns = one.until_ns - one.from_ns - one.used.get(side, 0) // threads
-    return max(0, min(one.taken_ns, common_ns, free_ns))
+    common_ns = min(stop_ns, loss.until_ns) - max(start_ns, loss.from_ns)
+    free_ns = loss.until_ns - loss.from_ns - loss.used.get(side, 0) // threads
+    return max(0, min(loss.taken_ns, common_ns, free_ns))
 
 
 def serve(link: socket.socket, pulse: Pulse) -> None:

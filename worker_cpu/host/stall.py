@@ -258,23 +258,23 @@ def lost(
     )
 
 
-def told(words: Mapping[str, Any]) -> Loss:
+def told(report: Mapping[str, Any]) -> Loss:
     """Return what a GPU box took from an engine, as its agent tells it."""
-    before, after = (_sample(words[when]) for when in ("before", "after"))
-    frozen_ns, window_ns = int(words["frozen_ns"]), after.at_ns - before.at_ns
+    before, after = (_sample(report[when]) for when in ("before", "after"))
+    frozen_ns, window_ns = int(report["frozen_ns"]), after.at_ns - before.at_ns
     # A box on which the engine ran meanwhile did not stand still: it kept all cores busy itself.
-    ran_ns = max(0, after.used[""] - before.used[""]) // max(1, int(words["cpus"]))
+    ran_ns = max(0, after.used[""] - before.used[""]) // max(1, int(report["cpus"]))
     frozen_ns -= min(frozen_ns, max(0, ran_ns - max(0, window_ns - frozen_ns)))
-    return lost(before, after, frozen_ns, "", own_cores=bool(words["own_cores"]))
+    return lost(before, after, frozen_ns, "", own_cores=bool(report["own_cores"]))
 
 
-def _sample(words: Mapping[str, Any]) -> Sample:
+def _sample(report: Mapping[str, Any]) -> Sample:
     busy, steal, throttled = (
-        {int(core): int(ns) for core, ns in words[name].items()}
+        {int(core): int(ns) for core, ns in report[name].items()}
         for name in ("busy", "steal", "throttled")
     )
-    used = words.get("used", {"": words.get("engines_ns", 0)})
-    return Sample(int(words["at_ns"]), busy, steal, throttled, used, int(words.get("farm", 0)))
+    used = report.get("used", {"": report.get("engines_ns", 0)})
+    return Sample(int(report["at_ns"]), busy, steal, throttled, used, int(report.get("farm", 0)))
 
 
 def processor_ns(engines: Iterable[int], proc: pathlib.Path = PROC) -> int:

@@ -192,9 +192,9 @@ class Analyst:
         """Say whether the engine plays Chess960."""
         return "uci_chess960" in self._offered
 
-    def analyse(self, place: Place | None) -> None:
+    def analyse(self, position: Place | None) -> None:
         """Go on with another position, or rest; the search of the last one is stopped first."""
-        self._next = place
+        self._next = position
         if self._place is None:
             self._go()
         elif self._stop_by is None:
@@ -263,12 +263,12 @@ class Analyst:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def _send(self, words: bytes) -> None:
+    def _send(self, commands: bytes) -> None:
         try:
-            sent = os.write(self._stdin, words)
+            sent = os.write(self._stdin, commands)
         except OSError as error:
             raise LostEngineError(f"it reads nothing any more: {error.strerror}") from error
-        if sent < len(words):
+        if sent < len(commands):
             raise LostEngineError("it reads nothing any more: its pipe is full")
 
     def _read(self, seconds: float) -> bytes:

@@ -230,14 +230,16 @@ def bind_cores(wanted: frozenset[int]) -> frozenset[int]:
     return wanted or allowed
 
 
-def check_cores(own: frozenset[int], boot: str, host: str, told: Iterable[vitals.Vitals]) -> None:
+def check_cores(
+    own: frozenset[int], boot: str, host: str, heartbeats: Iterable[vitals.Vitals]
+) -> None:
     """Raise ``HostError`` when a hall or a GPU box on this machine has one of these cores.
 
     Halls report their cores with every heartbeat (``ledger.vitals``). Which of them are on
     this machine the kernel's boot id says, whatever the hosts are called; without one their
     names. A hall that is bound to no cores has all of its machine.
     """
-    for seen in told:
+    for seen in heartbeats:
         here = seen.boot == boot if seen.boot and boot else seen.host == host
         if here and (not seen.cores or own & set(seen.cores)):
             raise errors.HostError(_cores_refusal(seen, own))

@@ -363,12 +363,12 @@ class Attempt:
             self._dead_man.wait()  # engines write until their end
             self._directory.forget_scratch(self._claim.attempt)
 
-    def _lost_gpu(self, told: dict[str, Any]) -> blame.HostFault | None:
+    def _lost_gpu(self, finished: dict[str, Any]) -> blame.HostFault | None:
         """Return the host's fault where a faulty engine's GPU is gone, ``None`` where none is."""
-        outcome = contract.Outcome.model_validate(told["outcome"])
+        outcome = contract.Outcome.model_validate(finished["outcome"])
         if outcome.loser is None or not verdict.is_crash(outcome):
             return None
-        report = told[outcome.loser]
+        report = finished[outcome.loser]
         lost = self._elsewhere.lost_gpu(report, self._beat)
         if not lost:
             return None

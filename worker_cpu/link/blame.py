@@ -69,29 +69,31 @@ class Witness:
         self._host.mark(start_ns)
 
     def judge(
-        self, order: contract.GameOrder, told: dict[str, Any], meanwhile: Callable[[], None]
+        self, order: contract.GameOrder, finished: dict[str, Any], meanwhile: Callable[[], None]
     ) -> HostFault | None:
         """Return why FINISHED's verdict is not to stand, ``None`` where it does.
 
-        What was seen is added to ``told``'s remarks; ``meanwhile`` keeps the lease.
+        What was seen is added to ``finished``'s remarks; ``meanwhile`` keeps the lease.
         """
-        outcome = contract.Outcome.model_validate(told["outcome"])
-        fault = self._stall(order, outcome, told) or self._sickness(order, outcome, told, meanwhile)
+        outcome = contract.Outcome.model_validate(finished["outcome"])
+        fault = self._stall(order, outcome, finished) or self._sickness(
+            order, outcome, finished, meanwhile
+        )
         if fault is None:
             self._memory.note(order, outcome)
         return fault
 
     def _stall(
-        self, order: contract.GameOrder, outcome: contract.Outcome, told: dict[str, Any]
+        self, order: contract.GameOrder, outcome: contract.Outcome, finished: dict[str, Any]
     ) -> HostFault | None:
-        late = told.get("late")
+        late = finished.get("late")
         side = outcome.loser
         if outcome.ending not in _LATE or side is None or late is None:
             return None
         box = order.engine(side).box
         loss = stall.told(late["host"]) if box else self._loss(order, side, late)
         if loss is None:
-            self._remark(told, "nothing is known of what the host took")
+            self._remark(finished, "nothing is known of what the host took")
             return None
         seen = f"GPU box {box}, {loss}" if box else str(loss)
         times = late["think_ns"] / 1e6, late["late_ns"] / 1e6
@@ -103,7 +105,7 @@ class Witness:
             return HostFault(STALLED, evidence, excused=side)
         else:
             seen = f"{seen}; {io_loop.NO_MORE_EXCUSES}"
-        self._remark(told, seen)
+        self._remark(finished, seen)
         return None
 
     def _loss(
@@ -113,14 +115,14 @@ class Witness:
         start_ns, stop_ns = int(late["start_ns"]), int(late["stop_ns"])
         return self._host.loss(start_ns, stop_ns, side, order.limits.threads)
 
-    def _remark(self, told: dict[str, Any], remark: str) -> None:
-        told["remarks"] = [*told.get("remarks", ()), remark]
+    def _remark(self, finished: dict[str, Any], remark: str) -> None:
+        finished["remarks"] = [*finished.get("remarks", ()), remark]
 
     def _sickness(
         self,
         order: contract.GameOrder,
         outcome: contract.Outcome,
-        told: dict[str, Any],
+        finished: dict[str, Any],
         meanwhile: Callable[[], None],
     ) -> HostFault | None:
         refused = cgroups.refusals() - self._refusals
@@ -131,7 +133,7 @@ class Witness:
         box = order.engine(outcome.loser).box if outcome.loser else ""
         if box:
             remark = f"{doubt}; it ran on GPU box {box}, where no probe is made"
-            told["remarks"] = [*told.get("remarks", ()), remark]
+            finished["remarks"] = [*finished.get("remarks", ()), remark]
             return None
         group = self._groups.get(outcome.loser) if outcome.loser else None
         seen = 0 if group is None else cgroups.tasks(pathlib.Path(group))
@@ -141,5 +143,5 @@ class Witness:
             self._memory.forget()
             return HostFault(SICK, evidence, hold=True)
         remark = f"{doubt}; the farm's own engine plays here: the fault is the engine's"
-        told["remarks"] = [*told.get("remarks", ()), remark]
+        finished["remarks"] = [*finished.get("remarks", ()), remark]
         return None

@@ -142,17 +142,17 @@ def _target(plan: schedule.Plan) -> Any:
     return adaptive.Target(plan.confidence, plan.within) if plan.confidence else None
 
 
-def order_line(plan: schedule.Plan, facts: Mapping[str, Any], neighbours: int) -> str:
+def order_line(plan: schedule.Plan, order: Mapping[str, Any], neighbours: int) -> str:
     """Say how sure the order of a match's list is, and what a round robin would have needed."""
-    played, needed = facts["played"], facts["round_robin_games"]
+    played, needed = order["played"], order["round_robin_games"]
     if plan.confidence:
         within = f" or within {plan.within:g} Elo" if plan.within else ""
-        sure = f"{neighbours - facts['unsure']} of {neighbours} neighbours"
+        sure = f"{neighbours - order['unsure']} of {neighbours} neighbours"
         line = f"Order: {sure} are {100 * plan.confidence:g} % sure{within} after {played} games"
     else:
-        wrong = f"{100 * facts['wrong']:.1f} % of all couples stand in the wrong order"
+        wrong = f"{100 * order['wrong']:.1f} % of all couples stand in the wrong order"
         line = f"Order: {wrong}, by expectation, after {played} games"
-    if not played or not needed or facts["unsure"]:
+    if not played or not needed or order["unsure"]:
         return line
     saved = f" ({100 * (1 - played / needed):.0f} % saved)" if needed > played else ""
     return f"{line}; a round robin would take about {needed}{saved}"

@@ -220,9 +220,9 @@ class Shuffle:
         self._order = array.array("Q")
         self._moved: dict[int, int] = {}  # what lies where something else was taken
 
-    def __getitem__(self, place: int) -> int:
+    def __getitem__(self, index: int) -> int:
         """Return which thing comes at a place, both from 0."""
-        while len(self._order) <= place:
+        while len(self._order) <= index:
             here = len(self._order)
             left = self._count - here
             other = here + (next(self._drawn) % left if left > 1 else 0)
@@ -230,7 +230,7 @@ class Shuffle:
             if other != here:
                 self._moved[other], lying = lying, self._moved.get(other, other)
             self._order.append(lying)
-        return self._order[place]
+        return self._order[index]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,9 +17,9 @@ _SWITCH = re.compile(r"--?[A-Za-z]")
 _TRUE = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
 
-def refuse(where: str, found: str, allowed: str) -> errors.UsageError:
+def refuse(where: str, actual: str, allowed: str) -> errors.UsageError:
     """Return the error for a wrong word."""
-    return errors.UsageError(f"{where}: found {found}; allowed: {allowed}")
+    return errors.UsageError(f"{where}: found {actual}; allowed: {allowed}")
 
 
 def unsupported(where: str, instead: str) -> errors.UsageError:
@@ -40,25 +40,25 @@ def grouped(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     return groups
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> errors.UsageError:
+def unknown(kind: str, name: str, allowed: Iterable[str]) -> errors.UsageError:
     """Return the error for a name that does not exist; the nearest ones come first."""
-    names = sorted(known)
+    names = sorted(allowed)
     near = difflib.get_close_matches(name, names, n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     return refuse(kind, f"{name!r}{hint}", ", ".join(names))
 
 
-def one(where: str, words: Sequence[str]) -> str:
+def one(where: str, values: Sequence[str]) -> str:
     """Return the only word."""
-    if len(words) != 1:
-        raise refuse(where, " ".join(words) or "nothing", "one value")
-    return words[0]
+    if len(values) != 1:
+        raise refuse(where, " ".join(values) or "nothing", "one value")
+    return values[0]
 
 
-def none(where: str, words: Sequence[str]) -> None:
+def none(where: str, values: Sequence[str]) -> None:
     """Refuse words behind a switch that takes none."""
-    if words:
-        raise refuse(where, " ".join(words), "no value")
+    if values:
+        raise refuse(where, " ".join(values), "no value")
 
 
 def number(where: str, text: str, low: int = 0, high: int | None = None) -> int:
@@ -107,11 +107,11 @@ def truth(where: str, text: str) -> bool:
     return _TRUE[text.lower()]
 
 
-def pairs(where: str, words: Sequence[str], allowed: Iterable[str]) -> dict[str, str]:
+def pairs(where: str, pairs_given: Sequence[str], allowed: Iterable[str]) -> dict[str, str]:
     """Read ``key=value`` words, each key known; of one given twice the last counts."""
     keys = list(allowed)
     values: dict[str, str] = {}
-    for word in words:
+    for word in pairs_given:
         key, equals, value = word.partition("=")
         if not equals or key not in keys:
             raise unknown(where, word if not equals else key, [f"{name}=" for name in keys])
@@ -119,9 +119,9 @@ def pairs(where: str, words: Sequence[str], allowed: Iterable[str]) -> dict[str,
     return values
 
 
-def repeated(words: Iterable[str], several: Iterable[str] = ()) -> list[str]:
+def repeated(pairs_given: Iterable[str], several: Iterable[str] = ()) -> list[str]:
     """Return the keys that stand more than once, but for those that may."""
-    keys = [word.partition("=")[0] for word in words if "=" in word]
+    keys = [word.partition("=")[0] for word in pairs_given if "=" in word]
     return [
         key for key, count in collections.Counter(keys).items() if count > 1 and key not in several
     ]

@@ -123,19 +123,19 @@ def match(words: tuple[str, ...]) -> None:
         sys.exit(code)
 
 
-def play(words: Sequence[str]) -> int:
+def play(given: Sequence[str]) -> int:
     """Play the match of a command line; return the exit code. Raise ``FarmError``."""
-    words_read = quick_match.whole(words)
+    words_read = quick_match.whole(given)
     settings = _settings(words_read)
     arguments.check_machine(settings)
     with live.page(settings.live) as page:
         return _prepare(
-            settings, words_read, page, quick=bool(words) and not words[0].startswith("-")
+            settings, words_read, page, quick=bool(given) and not given[0].startswith("-")
         )
 
 
 def _prepare(
-    settings: arguments.Settings, told: list[str], page: live.Page | None, *, quick: bool
+    settings: arguments.Settings, words_read: list[str], page: live.Page | None, *, quick: bool
 ) -> int:
     slots = schedule.slots(settings.plan)
     kept = journal.Journal(journal.Outputs(settings.journal, settings.pgn, settings.epd))
@@ -149,11 +149,11 @@ def _prepare(
         lanes = settings.concurrency
         deals = adaptive_schedule.Dealer(settings.plan, settings.seed, lanes, table)
     if quick:
-        telling.say(f"farm match {shlex.join(told)}")
+        telling.say(f"farm match {shlex.join(words_read)}")
     match_id = f"match-{secrets.token_hex(4)}"
     with _elsewhere(settings, match_id) as elsewhere:
         written = orders.Orders(settings, match_id, elsewhere)
-        return _play(settings, deals, kept, table, telling, written, told, page)
+        return _play(settings, deals, kept, table, telling, written, words_read, page)
 
 
 def _play(
@@ -163,14 +163,14 @@ def _play(
     table: standings.Standings,
     telling: report.Report,
     written: orders.Orders,
-    told: list[str],
+    words_read: list[str],
     page: live.Page | None,
 ) -> int:
     dealer = deals if isinstance(deals, adaptive_schedule.Dealer) else None
     slots = deals if isinstance(deals, Sequence) else ()
     games = settings.plan.budget if dealer else len(slots)
     about = live.about(settings, games)
-    missing = _missing(settings, kept, table, deals, told, about)
+    missing = _missing(settings, kept, table, deals, words_read, about)
     openings = games // 2 if dealer else len({slot.opening for slot in slots})
     telling.opens(games - table.played, openings)
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
@@ -216,38 +216,38 @@ def _elsewhere(
     return hosts.Hosts(settings.engines, hosts.boxes_file(settings.boxes), match)
 
 
-def _version(words: Sequence[str]) -> str:
+def _version(given: Sequence[str]) -> str:
     """Return the version; a dialect's own comes first, because scripts compare it."""
     own = f"farm match {importlib.metadata.version('tournament-farm')}"
-    dialect = arguments.dialect_of(words)
+    dialect = arguments.dialect_of(given)
     return f"{dialect} {SPOKEN[dialect]}, spoken by {own}" if dialect in SPOKEN else own
 
 
-def _settings(told: list[str]) -> arguments.Settings:
+def _settings(words_read: list[str]) -> arguments.Settings:
     """Read the arguments; a resumed match takes what is not given from its journal."""
-    if arguments.names_engines(told):
-        settings = arguments.read(told)
+    if arguments.names_engines(words_read):
+        settings = arguments.read(words_read)
         if settings.resume:
-            _check_openings(settings, told)
+            _check_openings(settings, words_read)
         return _seeded(settings) if settings.resume else settings
-    journal_path = arguments.journal_of(told)
+    journal_path = arguments.journal_of(words_read)
     if journal_path is None:
-        return arguments.read(told)  # says what is missing
+        return arguments.read(words_read)  # says what is missing
     past = match_journal.past(journal_path)
-    told[:] = [
+    words_read[:] = [
         *past.arguments,
-        *arguments.beside_journal(told),
+        *arguments.beside_journal(words_read),
         "-resume",
         "-journal",
         str(journal_path),
     ]
-    return _seeded(arguments.read(told))
+    return _seeded(arguments.read(words_read))
 
 
-def _check_openings(settings: arguments.Settings, told: Sequence[str]) -> None:
+def _check_openings(settings: arguments.Settings, words_read: Sequence[str]) -> None:
     """Refuse to resume a match with openings from elsewhere: the numbers of games would agree."""
     past = match_journal.past(settings.journal)
-    played, wanted = (arguments.dealt_from(switches) for switches in (past.arguments, told))
+    played, wanted = (arguments.dealt_from(switches) for switches in (past.arguments, words_read))
     if played != wanted:
         raise errors.RefusedError(
             f"-resume: {settings.journal}: its openings are dealt from {played}; here from"
@@ -265,12 +265,12 @@ def _missing(
     kept: journal.Journal,
     table: standings.Standings,
     deals: Deals,
-    told: Sequence[str],
+    words_read: Sequence[str],
     about: match_journal.About,
 ) -> list[schedule.Slot]:
     """Open the journal and return the games that are not in it."""
     if not settings.resume:
-        kept.open(told, settings.seed, about, append=settings.append)
+        kept.open(words_read, settings.seed, about, append=settings.append)
         return list(deals) if isinstance(deals, Sequence) else deals.more()
     done = {result.number: result for result in kept.resume().results}
     for result in done.values():

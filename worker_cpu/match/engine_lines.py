@@ -42,7 +42,7 @@ class GameLines:
         """Look for what a match asks for; ``names`` are the engines' by their seats."""
         self.copied: dict[int, list[str]] = {}
         self.warnings: list[result.Warned] = []
-        self._patterns = [re.compile(one) for one in settings.match_lines]
+        self._patterns = [re.compile(pattern) for pattern in settings.match_lines]
         self._checks, self._names = settings.check_mate_pvs, names
         self._joint = JOINED if settings.test_env else LINES
         self._chess960 = settings.variant == "fischerandom"
@@ -64,8 +64,8 @@ class GameLines:
     def _told(self, seat: _Seat, line: bytes) -> None:
         if not line.startswith(b"position "):
             return
-        place, _, moves = line.decode(errors="replace").partition(" moves ")
-        seat.position, seat.moves = place.removeprefix("position "), tuple(moves.split())
+        position, _, moves = line.decode(errors="replace").partition(" moves ")
+        seat.position, seat.moves = position.removeprefix("position "), tuple(moves.split())
         seat.matched, seat.warned = {}, False
 
     def _said(self, seat: _Seat, name: str, line: bytes) -> None:

@@ -187,12 +187,12 @@ class Game:
             case _:
                 return
 
-    def _ended(self, told: dict[str, Any]) -> result.Ended:
+    def _ended(self, finished: dict[str, Any]) -> result.Ended:
         ended_ms = _now_ms()
 
         def record() -> contract.GameRecord:
             return result.game_record(
-                told,
+                finished,
                 self.order,
                 [contract.PlyRecord.decode(ply) for ply in self._plies],
                 attempt=self.order.game,
@@ -203,15 +203,15 @@ class Game:
 
         return result.Ended(
             order=self.order,
-            outcome=contract.Outcome.model_validate(told["outcome"]),
-            plies=told["plies"],
-            final_fen=told["final_fen"],
+            outcome=contract.Outcome.model_validate(finished["outcome"]),
+            plies=finished["plies"],
+            final_fen=finished["final_fen"],
             started_ms=self._started_ms,
             ended_ms=ended_ms,
             record=record if self.order.recorded else None,
             pgn=b"".join(self._pgn).decode(),
-            unmet=tuple(result.unmet(told, self.order)),
-            remarks=tuple(told.get("remarks", ())),
+            unmet=tuple(result.unmet(finished, self.order)),
+            remarks=tuple(finished.get("remarks", ())),
         )
 
 

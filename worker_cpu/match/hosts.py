@@ -163,7 +163,7 @@ class Hosts:
         engine: engines.Engine,
         box: gpu_hosts.BoxAddress,
         named: Mapping[str, str],
-        words: Mapping[str, str],
+        seat_secrets: Mapping[str, str],
     ) -> dict[str, Any]:
         """Return an engine's order, as far as it is known here."""
         spec = engine.spec
@@ -181,7 +181,7 @@ class Hosts:
                 "cpus": [],
                 "limits": {"CORE": 0, "RTPRIO": 0},
                 "checksums": {},
-                "secret_sha256": hashlib.sha256(words[spec.id].encode()).hexdigest(),
+                "secret_sha256": hashlib.sha256(seat_secrets[spec.id].encode()).hexdigest(),
                 "grace_ms": round(box.grace_seconds * 1000),
                 "beat_ms": round(box.beat_seconds * 1000),
             },
@@ -292,9 +292,9 @@ def _known_key(host: str, target: str, port: int, path: pathlib.Path) -> str:
     return f"{kind} {host_keys[kind].get_base64()}"
 
 
-def _ask(label: str, box: gpu_hosts.BoxAddress, told: Any) -> dict[str, Any]:
+def _ask(label: str, box: gpu_hosts.BoxAddress, request: Any) -> dict[str, Any]:
     """Run ``PREPARE`` on another machine; return what it says. Raise ``HostError``."""
-    text = f"import json\ntold = json.loads({json.dumps(told)!r})\n{PREPARE}"
+    text = f"import json\ntold = json.loads({json.dumps(request)!r})\n{PREPARE}"
     try:
         with ssh.transport(box.seat(label, "-"), box.key, CONNECT_SECONDS) as transport:
             channel = transport.open_session(timeout=CONNECT_SECONDS)

@@ -167,8 +167,8 @@ class _Lock:
         os.close(self._descriptor)
 
 
-def _line(facts: Mapping[str, Any]) -> bytes:
-    return contract.dumps(facts).encode() + b"\n"
+def _line(fields: Mapping[str, Any]) -> bytes:
+    return contract.dumps(fields).encode() + b"\n"
 
 
 def _size(path: pathlib.Path | None) -> int:

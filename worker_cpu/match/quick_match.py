@@ -29,15 +29,15 @@ RULES: Final = {  # as most testers end games that are decided
 }
 
 
-def whole(words: Sequence[str]) -> list[str]:
+def whole(typed: Sequence[str]) -> list[str]:
     """Return the command line of words that begin with names, others as they are.
 
     Raise ``UsageError`` for a name that is no program here.
     """
-    count = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    count = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
     if not count:
-        return list(words)
-    names, switches = words[:count], list(words[count:])
+        return list(typed)
+    names, switches = typed[:count], list(typed[count:])
     given = cli_values.grouped(switches)
     if count < 2 and not any(name == "engine" for name, _ in given):
         raise errors.UsageError(

@@ -270,6 +270,6 @@ def _elo(value: float | None) -> str:
     return f"{value:.1f}" if math.isfinite(value) else str(value)
 
 
-def encoded(facts: dict[str, Any]) -> str:
+def encoded(summary: dict[str, Any]) -> str:
     """Return the facts as JSON text."""
-    return contract.dumps(facts)
+    return contract.dumps(summary)

@@ -110,7 +110,7 @@ class Runner:
         written: Writer,
         kept: Keeper,
         table: standings.Standings,
-        told: Teller,
+        teller: Teller,
         scratch: pathlib.Path,
         more: Callable[[], Iterable[schedule.Slot]] = tuple,
         feed: live.Feed | None = None,
@@ -121,7 +121,7 @@ class Runner:
         """
         self._more, self._page_feed = more, feed
         self._settings, self._orders, self._journal = settings, written, kept
-        self._table, self._report, self._scratch = table, told, scratch
+        self._table, self._report, self._scratch = table, teller, scratch
         self._lanes = [Lane(cores) for cores in lanes]
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
         self._fork_server = handles.ForkServer(confinement, _fork)

@@ -200,8 +200,8 @@ def aside(output: bytes) -> base.Aside:
     return base.Aside(ends, offers)
 
 
-def _text(words: bytes) -> str:
-    return words.decode(errors="replace")[: uci.TEXT_LIMIT]
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")[: uci.TEXT_LIMIT]
 
 
 # -- thinking output ---------------------------------------------------------------------

@@ -127,19 +127,19 @@ class Desk:
                 self._push()
         return heard
 
-    def say(self, seat: local.LocalSeat, words: bytes) -> int:
+    def say(self, seat: local.LocalSeat, commands: bytes) -> int:
         """Write to an engine; return the stamp taken immediately before the write."""
         at_ns = time.monotonic_ns()
-        alive = seat.write(words)
-        self._forward(seat, ">", at_ns, words)
+        alive = seat.write(commands)
+        self._forward(seat, ">", at_ns, commands)
         self._look_after_write(seat, alive=alive)
         return at_ns
 
-    def start(self, seat: local.LocalSeat, words: bytes) -> int:
+    def start(self, seat: local.LocalSeat, commands: bytes) -> int:
         """Write to an engine as ``say``, and do nothing more that could delay it."""
         at_ns = time.monotonic_ns()
-        alive = seat.write(words)
-        self._started = (seat, at_ns, words)
+        alive = seat.write(commands)
+        self._started = (seat, at_ns, commands)
         self._forwarded[seat] = 0
         if not alive or seat.unsent:
             self._look_after_write(seat, alive=alive)

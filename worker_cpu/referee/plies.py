@@ -70,7 +70,7 @@ def search(
     return dataclasses.replace(info, score=scores.white_view(info.score, "black"), wdl=wdl)
 
 
-def record(played: Played, found: base.Search) -> contract.PlyRecord:
+def record(played: Played, info: base.Search) -> contract.PlyRecord:
     """Return a ply as its PGN wants it: without its SAN, which is worked out along the game."""
     return contract.PlyRecord(
         ply=played.ply,
@@ -82,15 +82,15 @@ def record(played: Played, found: base.Search) -> contract.PlyRecord:
         margin_ns=played.charge.margin_ns,
         white_clock_ns=played.white_clock_ns,
         black_clock_ns=played.black_clock_ns,
-        score=found.score,
-        depth=found.depth,
-        seldepth=found.seldepth,
-        nodes=found.nodes,
-        nps=found.nps,
-        tbhits=found.tbhits,
-        hashfull=found.hashfull,
-        wdl=found.wdl,
-        pv=found.pv,
+        score=info.score,
+        depth=info.depth,
+        seldepth=info.seldepth,
+        nodes=info.nodes,
+        nps=info.nps,
+        tbhits=info.tbhits,
+        hashfull=info.hashfull,
+        wdl=info.wdl,
+        pv=info.pv,
         ponder=played.reply.ponder,
         counters=played.counters,
         pondered=played.pondered,
@@ -98,7 +98,7 @@ def record(played: Played, found: base.Search) -> contract.PlyRecord:
     )
 
 
-def payload(played: Played, san: str, found: base.Search) -> bytes:
+def payload(played: Played, san: str, info: base.Search) -> bytes:
     """Write a PLY frame's payload, a ``contract.PlyRecord``."""
     ply: dict[str, Any] = {
         "schema_version": contract.SCHEMA,
@@ -112,15 +112,15 @@ def payload(played: Played, san: str, found: base.Search) -> bytes:
         "waited_ns": played.gap_ns,
         "white_clock_ns": played.white_clock_ns,
         "black_clock_ns": played.black_clock_ns,
-        "score": None if found.score is None else _score(found.score),
-        "depth": found.depth,
-        "seldepth": found.seldepth,
-        "nodes": found.nodes,
-        "nps": found.nps,
-        "tbhits": found.tbhits,
-        "hashfull": found.hashfull,
-        "wdl": found.wdl,
-        "pv": found.pv,
+        "score": None if info.score is None else _score(info.score),
+        "depth": info.depth,
+        "seldepth": info.seldepth,
+        "nodes": info.nodes,
+        "nps": info.nps,
+        "tbhits": info.tbhits,
+        "hashfull": info.hashfull,
+        "wdl": info.wdl,
+        "pv": info.pv,
         "ponder": played.reply.ponder,
         "counters": played.counters.model_dump(),
         "said": "offers a draw" if played.offers_draw else "",

@@ -162,18 +162,18 @@ def run_at_once() -> None:
         os.sched_setscheduler(0, policy, os.sched_param(PRIORITY))
 
 
-def main(told: argparse.Namespace) -> int:
+def main(parsed: argparse.Namespace) -> int:
     """Run the referee's process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
-    if told.cpus:
-        os.sched_setaffinity(0, told.cpus)
+    if parsed.cpus:
+        os.sched_setaffinity(0, parsed.cpus)
     run_at_once()
-    channel = frames.Channel(socket.socket(fileno=told.link_fd))
-    dead_man = supervisor_client.DeadMan(socket.socket(fileno=told.deadman_fd))
+    channel = frames.Channel(socket.socket(fileno=parsed.link_fd))
+    dead_man = supervisor_client.DeadMan(socket.socket(fileno=parsed.deadman_fd))
     table = io_loop.Desk(channel, dead_man)
     try:
-        return run(table, told.engine_cpus, told.confine)
+        return run(table, parsed.engine_cpus, parsed.confine)
     finally:
         table.close()
 

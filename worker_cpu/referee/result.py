@@ -59,7 +59,7 @@ class Ended:
 
 
 def game_record(
-    told: Mapping[str, Any],
+    finished: Mapping[str, Any],
     order: contract.GameOrder,
     plies: Sequence[contract.PlyRecord],
     **played: Any,
@@ -68,7 +68,7 @@ def game_record(
 
     A game that was resumed is told whole, from the beginning of its first attempt.
     """
-    outcome = contract.Outcome.model_validate(told["outcome"])
+    outcome = contract.Outcome.model_validate(finished["outcome"])
     progress = order.progress
     if progress is not None:
         played |= {"interruptions": progress.interruptions, "started_ms": progress.started_ms}
@@ -76,12 +76,12 @@ def game_record(
     record = contract.GameRecord.model_validate(
         {
             "order": order.model_dump(),
-            "white": told["white"],
-            "black": told["black"],
+            "white": finished["white"],
+            "black": finished["black"],
             "plies": plies,
             "outcome": outcome,
-            "final_fen": told["final_fen"],
-            "remarks": told.get("remarks", ()),
+            "final_fen": finished["final_fen"],
+            "remarks": finished.get("remarks", ()),
             "r_mobility": rmobility.of_record(order, plies, outcome),
             **played,
         }
@@ -120,9 +120,9 @@ def pgn(
     )
 
 
-def unmet(told: Mapping[str, Any], order: contract.GameOrder) -> Iterator[Unmet]:
+def unmet(finished: Mapping[str, Any], order: contract.GameOrder) -> Iterator[Unmet]:
     """Yield what became of options that an engine did not take as its entry gives them."""
-    for spec, side in ((order.white, told["white"]), (order.black, told["black"])):
+    for spec, side in ((order.white, finished["white"]), (order.black, finished["black"])):
         given = {name.lower() for name in spec.options} | ({"ponder"} if spec.ponder else set())
         for option in side["options"]:
             if option["remark"] and option["name"].lower() in given:

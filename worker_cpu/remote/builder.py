@@ -50,20 +50,20 @@ class Builder:
 
     def engines(self) -> list[engines.Engine]:
         """Return the engines that were built, each known by its build."""
-        built = [one for one in self._cache.all() if not one.why][-OFFERED:]
+        built = [made for made in self._cache.all() if not made.why][-OFFERED:]
         return [
             engines.Engine(
-                one.build,
-                (one.program,),
-                str(pathlib.Path(one.program).parent),
-                {one.build: one.program},
+                made.build,
+                (made.program,),
+                str(pathlib.Path(made.program).parent),
+                {made.build: made.program},
             )
-            for one in built
+            for made in built
         ]
 
     def declined(self) -> tuple[str, ...]:
         """Return the builds that have failed here."""
-        return tuple(one.build for one in self._cache.all() if one.why)[-OFFERED:]
+        return tuple(failed.build for failed in self._cache.all() if failed.why)[-OFFERED:]
 
     def want(self, match: str, builds: tuple[remote.SourceBuild, ...]) -> None:
         """Take up what the gateway asks for."""
@@ -71,20 +71,22 @@ class Builder:
 
     def begin(self, there: gateway.Gateway) -> None:
         """Fetch the sources and start to build; raise ``AwayError``, ``BatchOverError``."""
-        needed = (one for build in self._wanted for one in source_build.needed(build))
+        needed = (
+            digest_needed for build in self._wanted for digest_needed in source_build.needed(build)
+        )
         for digest in dict.fromkeys(needed):
             if self._store.has(digest):
                 continue
             try:
-                found = self._store.add(there.fetch(digest))
+                actual = self._store.add(there.fetch(digest))
             except ValueError as error:
                 raise gateway.BatchOverError(f"the source {error}") from error
-            if found != digest:
+            if actual != digest:
                 raise gateway.AwayError(f"a source came with another SHA-256 than {digest}")
-        told = contract.dumps([build.model_dump(mode="json") for build in self._wanted])
-        words = (str(os.getpid()), str(self._directory), told, *self._toolchains)
+        wanted = contract.dumps([build.model_dump(mode="json") for build in self._wanted])
+        arguments = (str(os.getpid()), str(self._directory), wanted, *self._toolchains)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __name__, *words],
+            [sys.executable, "-m", __name__, *arguments],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -133,14 +135,14 @@ class Builder:
 def main() -> int:
     """Build for the worker that started this process."""
     supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGKILL)
-    worker, place, told, *toolchains = sys.argv[1:]
+    worker, folder, builds_wanted, *toolchains = sys.argv[1:]
     if os.getppid() != int(worker):
         return 1  # it died before the kernel knew of the wish
-    directory = pathlib.Path(place)
+    directory = pathlib.Path(folder)
     cache = source_build.Cache(directory / "builds")
     store = sources.Store(directory / "sources", SOURCES_BYTES)
     try:
-        for raw in contract.loads(told):
+        for raw in contract.loads(builds_wanted):
             build = remote.SourceBuild.model_validate(raw)
             there = {digest: store.path(digest) for digest in source_build.needed(build)}
             source_build.make(build, there, cache, toolchains)

@@ -57,13 +57,13 @@ class Worker:
         self,
         there: gateway.Gateway,
         kept: spool.Spool,
-        known: list[engines.Engine],
+        own_engines: list[engines.Engine],
         options: player.Options,
         builds: builder.Builder | None,
         *,
         until_idle: bool,
     ) -> None:
-        self._gateway, self._spool, self._roster, self._options = there, kept, known, options
+        self._gateway, self._spool, self._roster, self._options = there, kept, own_engines, options
         self._builder = builds
         self._until_idle = until_idle
         self._batches: dict[str, spool.Batch] = {}
@@ -258,7 +258,7 @@ class Worker:
         dealt = self._gateway.claim(self._wanted(self._claiming))
         name, self._claiming = self._claiming, ""
         if dealt.builds and self._builder is not None:
-            self._say(f"{dealt.match}: to build: {', '.join(one.name for one in dealt.builds)}")
+            self._say(f"{dealt.match}: to build: {', '.join(build.name for build in dealt.builds)}")
             self._builder.want(dealt.match, dealt.builds)
             self._idle = False
             return
@@ -289,8 +289,8 @@ class Worker:
 
     def _take(self, name: str, dealt: remote.BatchDealt) -> None:
         try:
-            known = self._engines
-            orders = tuple(engines.localized(order, known) for order in dealt.orders)
+            own_engines = self._engines
+            orders = tuple(engines.localized(order, own_engines) for order in dealt.orders)
         except engines.UnplayableError as error:
             self._gateway.give_back(name, dealt.token)
             self._claim_at = time.monotonic() + UNPLAYABLE_SECONDS
@@ -501,9 +501,13 @@ def work(
         sandbox=confined,
     )
     there = gateway.Gateway(url, _token(token))
-    known = [] if roster is None else engines.read(roster)
-    builds = builder.Builder(kept.directory, [str(one.absolute()) for one in toolchains])
-    worker = Worker(there, kept, known, options, builds if build else None, until_idle=until_idle)
+    own_engines = [] if roster is None else engines.read(roster)
+    builds = builder.Builder(
+        kept.directory, [str(toolchain.absolute()) for toolchain in toolchains]
+    )
+    worker = Worker(
+        there, kept, own_engines, options, builds if build else None, until_idle=until_idle
+    )
     if code := worker.run():
         sys.exit(code)
 

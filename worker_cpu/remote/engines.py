@@ -114,12 +114,12 @@ def _program(name: str, home: pathlib.Path) -> str | None:
     return str(path) if os.access(path, os.X_OK) and path.is_file() else None
 
 
-def localized(order: contract.GameOrder, known: list[Engine]) -> contract.GameOrder:
+def localized(order: contract.GameOrder, engines: list[Engine]) -> contract.GameOrder:
     """Return an order with this machine's programs; raise ``UnplayableError``."""
     if order.adjudication.syzygy is not None:
         raise UnplayableError("the match adjudicates by tablebases, which workers do not have")
     kept = {field: getattr(order, field) for field in _OF_ORDER}
-    white, black = _local(order.white, known), _local(order.black, known)
+    white, black = _local(order.white, engines), _local(order.black, engines)
     return contract.GameOrder(**kept, white=white, black=black, journaled=False)
 
 
@@ -166,15 +166,15 @@ def _option(spec: contract.EngineSpec, name: str, value: _Value, here: Mapping[s
     return value
 
 
-def _refuse_path(spec: contract.EngineSpec, what: str, words: str) -> None:
+def _refuse_path(spec: contract.EngineSpec, what: str, value: str) -> None:
     """Raise ``UnplayableError`` for words that name a path, or are more than one line."""
-    if "/" in words or "\\" in words or ".." in words:
+    if "/" in value or "\\" in value or ".." in value:
         raise UnplayableError(
-            f"{spec.name}: {what}: {words!r} names a path of the farm's; a worker takes pinned"
+            f"{spec.name}: {what}: {value!r} names a path of the farm's; a worker takes pinned"
             " files alone"
         )
-    if text.has_unseen(words):
-        raise UnplayableError(f"{spec.name}: {what}: {words!r} is not one plain line")
+    if text.has_unseen(value):
+        raise UnplayableError(f"{spec.name}: {what}: {value!r} is not one plain line")
 
 
 def _spelled(command: tuple[str, ...], digests: Mapping[str, str]) -> tuple[str, ...]:

@@ -61,8 +61,8 @@ class Gateway:
 
     def claim(self, wanted: remote.BatchWanted) -> remote.BatchDealt:
         """Ask for games."""
-        facts = wanted.model_dump(mode="json", exclude_defaults=True)  # older gateways know less
-        return self._told(remote.BatchDealt, "claim", contract.dumps(facts).encode())
+        fields = wanted.model_dump(mode="json", exclude_defaults=True)  # older gateways know less
+        return self._told(remote.BatchDealt, "claim", contract.dumps(fields).encode())
 
     def built(self, told: remote.BuildTold) -> None:
         """Tell what became of a build."""

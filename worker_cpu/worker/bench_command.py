@@ -51,15 +51,15 @@ def bench_host(name: str, *, record: bool, as_json: bool) -> None:
     else:
         for host in now.hosts.values():
             click.echo(str(host))
-        _tell_band(record=record, known=before is not None, wrong=wrong)
+        _tell_band(record=record, recorded=before is not None, wrong=wrong)
     if wrong:
         raise errors.HostError("out of band: " + "; ".join(wrong))
 
 
-def _tell_band(*, record: bool, known: bool, wrong: list[str]) -> None:
+def _tell_band(*, record: bool, recorded: bool, wrong: list[str]) -> None:
     if record:
         click.echo("recorded: every event begins only while the hosts are like this")
-    elif not known:
+    elif not recorded:
         click.echo("nothing is recorded yet: farm host bench --record")
     elif not wrong:
         click.echo("all within the recorded band")

@@ -245,14 +245,19 @@ class _Attempt:
 
     def __init__(
         self,
-        known: lanes.Lanes,
+        ledger_lanes: lanes.Lanes,
         configured: settings.HallSettings,
         lease: lanes.Lease,
         seated: game.Seated,
         order: contract.GameOrder,
         asked_ns: int,
     ) -> None:
-        self._lanes, self._settings, self._lease, self._seated = known, configured, lease, seated
+        self._lanes, self._settings, self._lease, self._seated = (
+            ledger_lanes,
+            configured,
+            lease,
+            seated,
+        )
         # Claimed or renewed as it was asked for then: nothing is to be asked before the next beat.
         since = (handles.boottime_ns() - asked_ns) / NS
         self._next_beat = time.monotonic() + configured.beat_seconds - since

@@ -145,22 +145,22 @@ def final_fen(order: contract.GameOrder, plies: Sequence[contract.PlyRecord]) ->
 
 
 def judged(
-    found: Facts, rules: contract.Interruptions, prober: tablebase.Prober | None = None
+    position: Facts, rules: contract.Interruptions, prober: tablebase.Prober | None = None
 ) -> Verdict:
     """Return the first scenario that applies."""
-    evidence = _evidence(found)
-    if found.ended is not None:
-        return Verdict(Scenario.ENDED, found.ended, evidence)
-    if not found.engine_plies:
+    evidence = _evidence(position)
+    if position.ended is not None:
+        return Verdict(Scenario.ENDED, position.ended, evidence)
+    if not position.engine_plies:
         return Verdict(Scenario.RESTARTED, None, evidence)
-    winner = _winner(found, rules)
+    winner = _winner(position, rules)
     if winner is not None:
         outcome = verdict.interrupted(verdict.opponent(winner), evidence)
         return Verdict(Scenario.WON, outcome, evidence)
-    if _drawn(found, rules):
+    if _drawn(position, rules):
         return Verdict(Scenario.DRAWN, verdict.interrupted(None, evidence), evidence)
-    if found.men == rules.tablebase_men:
-        return _by_tables(found, prober, evidence)
+    if position.men == rules.tablebase_men:
+        return _by_tables(position, prober, evidence)
     resumed = rules.otherwise == "resume"
     scenario = Scenario.RESUMED if resumed else Scenario.RESTARTED
     return Verdict(scenario, None, evidence)
@@ -183,10 +183,10 @@ def compensation_ns(
     return given
 
 
-def _winner(found: Facts, rules: contract.Interruptions) -> contract.Side | None:
+def _winner(position: Facts, rules: contract.Interruptions) -> contract.Side | None:
     if rules.win_cp is None:
         return None
-    ahead = {_beyond(score, rules.win_cp, rules) for score in (found.white, found.black)}
+    ahead = {_beyond(score, rules.win_cp, rules) for score in (position.white, position.black)}
     return ahead.pop() if len(ahead) == 1 else None
 
 
@@ -203,10 +203,10 @@ def _beyond(
     return scores.favours(score, "white")
 
 
-def _drawn(found: Facts, rules: contract.Interruptions) -> bool:
-    if rules.draw_cp is None or found.ply // 2 < rules.draw_moves:
+def _drawn(position: Facts, rules: contract.Interruptions) -> bool:
+    if rules.draw_cp is None or position.ply // 2 < rules.draw_moves:
         return False
-    return all(_inside(score, rules.draw_cp, rules) for score in (found.white, found.black))
+    return all(_inside(score, rules.draw_cp, rules) for score in (position.white, position.black))
 
 
 def _inside(score: contract.Score | None, bound_cp: int, rules: contract.Interruptions) -> bool:
@@ -216,9 +216,9 @@ def _inside(score: contract.Score | None, bound_cp: int, rules: contract.Interru
     return size < bound_cp or (size == bound_cp and rules.inclusive)
 
 
-def _by_tables(found: Facts, prober: tablebase.Prober | None, evidence: str) -> Verdict:
+def _by_tables(position: Facts, prober: tablebase.Prober | None, evidence: str) -> Verdict:
     """Ask the tables; castling rights, a missing table or none at all leave it to people."""
-    board = found.board
+    board = position.board
     if board is None or prober is None or board.castling_rights:
         return Verdict(Scenario.ASK, None, evidence)
     value = tablebase.fifty_move_value(board, prober)
@@ -230,9 +230,9 @@ def _by_tables(found: Facts, prober: tablebase.Prober | None, evidence: str) -> 
     return Verdict(Scenario.TABLEBASE, outcome, evidence)
 
 
-def _evidence(found: Facts) -> str:
-    white, black = (_text(score) for score in (found.white, found.black))
-    return f"ply {found.ply}, {found.men} men, evals of White {white}, of Black {black}"
+def _evidence(position: Facts) -> str:
+    white, black = (_text(score) for score in (position.white, position.black))
+    return f"ply {position.ply}, {position.men} men, evals of White {white}, of Black {black}"
 
 
 def _text(score: contract.Score | None) -> str:

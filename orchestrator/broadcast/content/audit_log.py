@@ -27,27 +27,27 @@ FAULTS: Final = {
 _Facts = Mapping[str, Any]
 
 
-def _exclusion(facts: _Facts) -> str:
-    games = f"{len(facts['annulled'])} games annulled, {len(facts['cancelled'])} not played"
-    return f"out of the event by {facts['cause']} ({games})"
+def _exclusion(fields: _Facts) -> str:
+    games = f"{len(fields['annulled'])} games annulled, {len(fields['cancelled'])} not played"
+    return f"out of the event by {fields['cause']} ({games})"
 
 
-def _replacement(facts: _Facts) -> str:
-    disqualified = "disqualified, " if facts.get("cause") == "disqualification" else ""
-    return f"{disqualified}replaced by {facts['substitute']['name']}"
+def _replacement(fields: _Facts) -> str:
+    disqualified = "disqualified, " if fields.get("cause") == "disqualification" else ""
+    return f"{disqualified}replaced by {fields['substitute']['name']}"
 
 
-def _gate(facts: _Facts) -> str:
-    return f"the break is over ({facts['cause']})"
+def _gate(fields: _Facts) -> str:
+    return f"the break is over ({fields['cause']})"
 
 
-def _judged(facts: _Facts) -> str:
-    ruling = f"{facts['scenario']}: {facts['evidence']}"
-    return f"{ruling}; the organizers are asked" if facts.get("asks") else ruling
+def _judged(fields: _Facts) -> str:
+    ruling = f"{fields['scenario']}: {fields['evidence']}"
+    return f"{ruling}; the organizers are asked" if fields.get("asks") else ruling
 
 
-def _decided(facts: _Facts) -> str:
-    return "the organizers have decided" if facts["name"] else f"decided by {facts['reason']}"
+def _decided(fields: _Facts) -> str:
+    return "the organizers have decided" if fields["name"] else f"decided by {fields['reason']}"
 
 
 _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
@@ -142,9 +142,9 @@ def _reason(entry: contract.Entry) -> str:
     return holding.in_public(reason) if entry.kind == entries.HELD else reason
 
 
-def _engines(facts: _Facts) -> list[str]:
+def _engines(fields: _Facts) -> list[str]:
     """Return whom an entry is about; ``choose`` is whom organizers chose, or only how many."""
-    if facts.get("engine"):
-        return [facts["engine"]]
-    chosen = facts.get("choose")
-    return list(chosen if isinstance(chosen, list) else facts.get("engines") or ())
+    if fields.get("engine"):
+        return [fields["engine"]]
+    chosen = fields.get("choose")
+    return list(chosen if isinstance(chosen, list) else fields.get("engines") or ())

@@ -89,9 +89,9 @@ class Library:
                 changed.append(path)
         return changed
 
-    def place(self, place: str, document: Document) -> None:
+    def place(self, path: str, document: Document) -> None:
         """Keep a document that is made already."""
-        self._documents[place] = document
+        self._documents[path] = document
 
     def offer(self, documents: Mapping[str, Any]) -> None:
         """Keep documents at places that are still empty."""
@@ -99,13 +99,13 @@ class Library:
             if path not in self._documents:
                 self._documents.setdefault(path, of_json(value))
 
-    def drop(self, place: str) -> bool:
+    def drop(self, path: str) -> bool:
         """Take the document at a place away; say whether there was one."""
-        return self._documents.pop(place, None) is not None
+        return self._documents.pop(path, None) is not None
 
-    def get(self, place: str) -> Document | None:
+    def get(self, path: str) -> Document | None:
         """Return the document at a place, None where there is none."""
-        return self._documents.get(place)
+        return self._documents.get(path)
 
     def places(self) -> list[str]:
         """Return all places, sorted."""

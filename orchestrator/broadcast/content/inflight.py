@@ -164,8 +164,8 @@ class InFlight:
         }
 
 
-def _white_wdl(told: Any, side: contract.Side) -> contract.Wdl | None:
+def _white_wdl(reported: Any, side: contract.Side) -> contract.Wdl | None:
     """Return wins, draws and losses (per mille) in White's view, as the hall's picture has them."""
-    if not isinstance(told, list) or len(told) != 3:
+    if not isinstance(reported, list) or len(reported) != 3:
         return None
-    return score.white_wdl((told[0], told[1], told[2]), side)
+    return score.white_wdl((reported[0], reported[1], reported[2]), side)

@@ -115,10 +115,10 @@ class PgnFile:
             self._numbered((tags.get("White", ""), tags.get("Black", ""), tags.get("Result", "")))
         )
 
-    def _stands(self, place: int) -> bool:
+    def _stands(self, index: int) -> bool:
         """Say whether the file has, at a game's place, a game of the same ends."""
-        at = -1 if self._before is None else self._before + place
-        return 0 <= at < len(self._found) and self._found[at] == self._wanted[place]
+        at = -1 if self._before is None else self._before + index
+        return 0 <= at < len(self._found) and self._found[at] == self._wanted[index]
 
     def _aligned(self) -> int | None:
         """Return how many games of older matches there are, by all games that were taken."""
@@ -129,8 +129,8 @@ class PgnFile:
                 return before
         return None
 
-    def _read(self, place: int) -> str:
-        at = (self._before or 0) + place
+    def _read(self, index: int) -> str:
+        at = (self._before or 0) + index
         end = self._starts[at + 1] if at + 1 < len(self._starts) else self._size
         with self._path.open("rb") as file:
             file.seek(self._starts[at])

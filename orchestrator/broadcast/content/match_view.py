@@ -335,11 +335,11 @@ class MatchView:
             "statistics": self._counts.told() | {"engines": [self._colours(n) for n in order]},
         }
 
-    def _standing(self, place: int, name: str, order: Sequence[str]) -> dict[str, Any]:
+    def _standing(self, position: int, name: str, order: Sequence[str]) -> dict[str, Any]:
         engine = self.names.index(name)
         counts, faults = self._table.of(engine), self._table.faults(engine)
         return {
-            "rank": place,
+            "rank": position,
             "engine": name,
             "name": name,
             "rating": self.about.engines[engine].rating,

@@ -141,10 +141,10 @@ def has_clocks(read: reading.Game) -> bool:
     return any(_left(ply) is not None for ply in read.plies)
 
 
-def _left(told: reading.Told) -> int | None:
+def _left(ply: reading.Told) -> int | None:
     """Return the mover's clock behind a move in ms, None where it is not told."""
-    clock = _CLOCK.search(told.remark)
-    return _ms(clock[1] if clock else told.fields.get("tl", ""))
+    clock = _CLOCK.search(ply.remark)
+    return _ms(clock[1] if clock else ply.fields.get("tl", ""))
 
 
 def _ms(word: str) -> int | None:

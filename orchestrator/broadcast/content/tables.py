@@ -127,11 +127,11 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
     }
 
 
-def cell(found: crosstable.Cell | None) -> dict[str, Any] | None:
+def cell(cross: crosstable.Cell | None) -> dict[str, Any] | None:
     """Return a cell of a crosstable with its games; None on the diagonal."""
-    if found is None:
+    if cross is None:
         return None
-    return {"games": list(found.games), "text": found.text, "pairs": found.pairs}
+    return {"games": list(cross.games), "text": cross.text, "pairs": cross.pairs}
 
 
 def bracket(state: State, event: events.EventState) -> dict[str, Any] | None:

@@ -198,12 +198,14 @@ class Kibitzing:
                     yield file
 
 
-def card(line: games.GameLine, desk: int, found: contract.Evaluation) -> dict[str, Any]:
+def card(line: games.GameLine, desk: int, evaluation: contract.Evaluation) -> dict[str, Any]:
     """Return one kibitzer's word on the position on the board, its eval in White's view."""
-    steps = variations.steps(line.position, found.pv)
-    return _eval(line, desk, line.last, found) | {
-        "description": found.description,
-        **{key: getattr(found, key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")},
+    steps = variations.steps(line.position, evaluation.pv)
+    return _eval(line, desk, line.last, evaluation) | {
+        "description": evaluation.description,
+        **{
+            key: getattr(evaluation, key) for key in ("depth", "seldepth", "nodes", "nps", "tbhits")
+        },
         "line": [step.data() for step in steps],
     }
 

@@ -44,9 +44,9 @@ def text(line: games.GameLine, tags: Mapping[str, str]) -> Text:
     return Text(head, "\n".join(["", *body, kept.get("Result", "*"), "", ""]))
 
 
-def _move(one: games.Shown) -> str:
-    san = " ".join(filter(None, (one.before, one.san)))
-    said = [] if one.record is None else list(_commands(one.record))
+def _move(shown: games.Shown) -> str:
+    san = " ".join(filter(None, (shown.before, shown.san)))
+    said = [] if shown.record is None else list(_commands(shown.record))
     return f"{san} {{ {' '.join(said)} }}" if said else san
 
 
@@ -66,5 +66,5 @@ def _eval(said: contract.Score, mover: contract.Side) -> str:
     return score.text(said, mover)
 
 
-def _tag(words: str) -> str:
-    return " ".join(words.split()).replace("\\", "\\\\").replace('"', '\\"')
+def _tag(value: str) -> str:
+    return " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"')

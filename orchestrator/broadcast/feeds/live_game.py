@@ -161,9 +161,9 @@ class Follower:
         self._last_shown.pop(season.id, None)  # it may be no later one that is to be shown
         return [] if season.state.lost is None else self._put(season, game.interrupted())
 
-    def _put(self, season: season_view.Season, told: dict[str, Any]) -> list[messages.Message]:
-        self._shelf.put({_place(season): told})
-        return [messages.Delta("game", told)]
+    def _put(self, season: season_view.Season, document: dict[str, Any]) -> list[messages.Message]:
+        self._shelf.put({_place(season): document})
+        return [messages.Delta("game", document)]
 
     def _show_left(
         self, season: season_view.Season, *, front: bool

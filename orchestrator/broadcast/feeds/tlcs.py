@@ -69,43 +69,43 @@ class Told:
             self._take_change(delta, lines)
         return lines
 
-    def _take_game(self, whole: Plain, told: Lines) -> None:
+    def _take_game(self, whole: Plain, lines: Lines) -> None:
         plies, name = whole["plies"], (whole["season"], whole["game"])
         sans = [ply["san"] for ply in plies]
         again = self._game == name and sans[: len(self._sans)] == self._sans
         if not again or (self._result and whole["status"] != "finished"):
-            self._end(told)
+            self._end(lines)
             self._game, self._result, self._known = name, "", ""
             self._head, self._moves, self._sans = list(_head(whole)), [], []
-            told.lasting.extend(self._head)
+            lines.lasting.extend(self._head)
         for ply in plies[len(self._sans) :]:
-            self._take_ply(ply, told)
+            self._take_ply(ply, lines)
         if whole["status"] == "finished":
             self._known = whole["result"]
-            self._end(told)
+            self._end(lines)
         elif whole.get("clock"):
-            self._take_clock(whole["clock"], told)
+            self._take_clock(whole["clock"], lines)
 
-    def _end(self, told: Lines) -> None:
+    def _end(self, lines: Lines) -> None:
         """Tell a result that is known, once."""
         if self._known and not self._result:
             self._result = f"result: {self._known}"
-            told.lasting.append(self._result)
+            lines.lasting.append(self._result)
 
-    def _take_change(self, delta: messages.Delta, told: Lines) -> None:
+    def _take_change(self, delta: messages.Delta, lines: Lines) -> None:
         data = delta.data
         if delta.kind == "ply":
             if data["ply"]["n"] == len(self._sans) + 1:
-                self._take_ply(data["ply"], told)
-            self._take_clock(data["clock"], told)
+                self._take_ply(data["ply"], lines)
+            self._take_clock(data["clock"], lines)
         elif delta.kind == "clock":
-            self._take_clock(data, told)
+            self._take_clock(data, lines)
         elif delta.kind == "search":
-            told.passing.extend(_variation(data))
+            lines.passing.extend(_variation(data))
         else:
             self._known = data["result"]  # its last moves may still be on their way
 
-    def _take_ply(self, ply: Plain, told: Lines) -> None:
+    def _take_ply(self, ply: Plain, lines: Lines) -> None:
         board, turn, castling, _, fifty, number = ply["fen"].split(" ")
         full = int(number) - (turn == "w")  # the number has grown behind Black's move
         move = [
@@ -115,16 +115,16 @@ class Told:
         ]
         self._moves.append(move)
         self._sans.append(ply["san"])
-        told.lasting.extend(move)
+        lines.lasting.extend(move)
 
-    def _take_clock(self, clock: Plain, told: Lines) -> None:
+    def _take_clock(self, clock: Plain, lines: Lines) -> None:
         times = {side: (clock[f"{side}_ms"] or 0) // 10 for side in _SIDES}
         sides = list(_SIDES) if clock["thinking"] != "black" else list(_SIDES)[::-1]
         self._clocks = [
             f"{_SIDES[side]}TIME: {times[side]} otim {times[other]}"
             for side, other in (sides, sides[::-1])
         ]
-        told.passing.extend(self._clocks)
+        lines.passing.extend(self._clocks)
 
 
 def _head(whole: Plain) -> Iterator[str]:

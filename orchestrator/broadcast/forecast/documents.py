@@ -100,18 +100,18 @@ def _named(state: State, line: dict[str, Any]) -> dict[str, Any]:
     return {"engine": line["engine"], "name": views.name(state, line["engine"])} | line
 
 
-def _event(state: State, told: dict[str, Any]) -> dict[str, Any]:
+def _event(state: State, odds: dict[str, Any]) -> dict[str, Any]:
     """Return an event's chances; ``relegates`` says how many its table sends down."""
-    spec = state.events[told["id"]].spec
+    spec = state.events[odds["id"]].spec
     return {
-        "event": told["id"],
-        "name": told["name"],
+        "event": odds["id"],
+        "name": odds["name"],
         "relegates": spec.relegate,
         "promotes": [
             {"to": to, "name": state.events[to].spec.name}
             for to in dict.fromkeys(promotion.to for promotion in spec.promote)
         ],
-        "engines": [_named(state, line) for line in told["engines"]],
+        "engines": [_named(state, line) for line in odds["engines"]],
     }
 
 

@@ -68,9 +68,9 @@ class Reckoner:
             raise BrokenPipeError(f"the process of rating list and forecast, {self.pid}, ended")
         return dict(contract.loads(line))
 
-    def _write(self, told: dict[str, Any]) -> None:
+    def _write(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(contract.dumps(told) + "\n")
+        self._process.stdin.write(contract.dumps(request) + "\n")
         self._process.stdin.flush()
 
     def kill(self) -> None:
@@ -90,18 +90,18 @@ class Reckoner:
 
 
 class Keeper:
-    """Follows the projector ``told``; ``publish`` hears which documents have changed."""
+    """Follows the projector ``shown``; ``publish`` hears which documents have changed."""
 
     def __init__(
         self,
         source: season_view.Source,
-        told: projector.Projector,
+        shown: projector.Projector,
         shelf: documents.Library,
         publish: Callable[[Sequence[messages.Message]], None],
         wanted: outlook_settings.Settings,
     ) -> None:
-        """Read journals from ``source``, as far as ``told`` has folded them."""
-        self._source, self._told, self._shelf = source, told, shelf
+        """Read journals from ``source``, as far as ``shown`` has folded them."""
+        self._source, self._told, self._shelf = source, shown, shelf
         self._publish, self._wanted = publish, wanted
         self._sent: dict[str, tuple[season_view.Season, int]] = {}
         self._lock = threading.Lock()

@@ -41,9 +41,9 @@ def calendar(listed: listing.Listing) -> bytes:
     return "".join(f"{fold(line)}\r\n" for line in lines).encode()
 
 
-def text(words: str) -> str:
+def text(value: str) -> str:
     """Escape a TEXT value."""
-    plain = _CONTROL.sub("", words.replace("\r\n", "\n"))
+    plain = _CONTROL.sub("", value.replace("\r\n", "\n"))
     escaped = plain.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
     return escaped.replace("\n", "\\n")
 

@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 class Source(Protocol):
     """Seasons or matches of one kind, for which the API answers."""
 
-    async def document(self, place: str) -> documents.Document | None:
+    async def document(self, path: str) -> documents.Document | None:
         """Return a document by its place, None where it is none of this source's."""
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
@@ -137,16 +137,16 @@ class Seasons:
     """The farm's seasons; of the projector, which knows them, only states are read."""
 
     def __init__(
-        self, shelf: documents.Library, told: projector.Projector, center: hub.Hub
+        self, shelf: documents.Library, shown: projector.Projector, center: hub.Hub
     ) -> None:
         """Answer from library, projector and hub."""
-        self._shelf, self._told, self._hub = shelf, told, center
+        self._shelf, self._told, self._hub = shelf, shown, center
         self._replays: collections.OrderedDict[str, Kept] = collections.OrderedDict()
         self._lock = threading.Lock()  # two threads need not read the same game at once
 
-    async def document(self, place: str) -> documents.Document | None:
+    async def document(self, path: str) -> documents.Document | None:
         """Return a document of the library."""
-        return self._shelf.get(place)
+        return self._shelf.get(path)
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
         """Return the hub for a season that is there, and for whichever is shown."""

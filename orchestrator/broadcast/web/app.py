@@ -74,33 +74,33 @@ class _Listeners:
         """Return both hubs."""
         return self.seasons, self.tests
 
-    def publish(self, told: Sequence[messages.Message]) -> None:
+    def publish(self, batch: Sequence[messages.Message]) -> None:
         """Tell of seasons, from any thread."""
-        self._call(self._take, told)
+        self._call(self._take, batch)
 
-    def publish_tests(self, told: Sequence[messages.Message]) -> None:
+    def publish_tests(self, batch: Sequence[messages.Message]) -> None:
         """Tell of test matches, from any thread."""
-        self._call(self._take_tests, told)
+        self._call(self._take_tests, batch)
 
     def _call(
         self,
         take: Callable[[Sequence[messages.Message]], None],
-        told: Sequence[messages.Message],
+        batch: Sequence[messages.Message],
     ) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
             if self.loop is not None:
-                self.loop.call_soon_threadsafe(take, told)
+                self.loop.call_soon_threadsafe(take, batch)
 
-    def _take(self, told: Sequence[messages.Message]) -> None:
-        self.seasons.take(told)
-        self.lines.take(told)
-        if launches := _launches(told):  # where nothing but test matches was, a season begins
+    def _take(self, batch: Sequence[messages.Message]) -> None:
+        self.seasons.take(batch)
+        self.lines.take(batch)
+        if launches := _launches(batch):  # where nothing but test matches was, a season begins
             self.tests.take(launches)
 
-    def _take_tests(self, told: Sequence[messages.Message]) -> None:
-        self.tests.take(told)
+    def _take_tests(self, batch: Sequence[messages.Message]) -> None:
+        self.tests.take(batch)
         if not self._shelf.shown:
-            self.seasons.take(_launches(told))
+            self.seasons.take(_launches(batch))
 
 
 def create(
@@ -192,11 +192,11 @@ def create(
     return guard.Guard(served)
 
 
-def _launches(told: Sequence[messages.Message]) -> list[messages.Message]:
+def _launches(batch: Sequence[messages.Message]) -> list[messages.Message]:
     """Return what a page that shows nothing of a season needs, to go on to it."""
     return [
         message
-        for message in told
+        for message in batch
         if isinstance(message, messages.Delta) and message.kind == "season"
     ]
 

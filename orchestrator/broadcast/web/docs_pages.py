@@ -72,10 +72,10 @@ class Manual:
             return web_responses.missing(f"document {path!r}; FARM_DOCS says where documents lie")
         return web_responses.of_document(request, document)
 
-    def _read(self, place: str) -> documents.Document | None:
-        if not _PLACE.fullmatch(place):
+    def _read(self, address: str) -> documents.Document | None:
+        if not _PLACE.fullmatch(address):
             return None
-        for name in (f"{place}.md", f"{place}/index.md"):
+        for name in (f"{address}.md", f"{address}/index.md"):
             path = self._root / name
             if path.is_file() and path.resolve().is_relative_to(self._root):
                 return web_responses.of_text(path.read_bytes(), "text/plain")

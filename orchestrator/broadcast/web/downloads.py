@@ -31,10 +31,10 @@ class Downloads:
     """The answers that are PGN."""
 
     def __init__(
-        self, told: projector.Projector, shelf: documents.Library, addresses: links.Links
+        self, shown: projector.Projector, shelf: documents.Library, addresses: links.Links
     ) -> None:
         """Answer from the projector's states and the album; ``addresses`` are our page's."""
-        self._told, self._shelf, self._links = told, shelf, addresses
+        self._told, self._shelf, self._links = shown, shelf, addresses
         self._busy = asyncio.Semaphore(AT_ONCE)
         self._rendering = asyncio.Lock()
         self._texts_of_lichess: collections.OrderedDict[str, lichess.Text] = (

@@ -156,13 +156,13 @@ class Hub:
 
     # -- what happens ------------------------------------------------------------------
 
-    def take(self, told: Sequence[messages.Message]) -> None:
+    def take(self, batch: Sequence[messages.Message]) -> None:
         """Send messages on to whom they concern."""
         self._snapshots.clear()
-        deltas = [message for message in told if isinstance(message, messages.Delta)]
+        deltas = [message for message in batch if isinstance(message, messages.Delta)]
         if deltas:
             self._take_deltas(deltas)
-        for message in told:
+        for message in batch:
             if isinstance(message, messages.Delta):
                 continue
             frames = tcecwire.Frames(message)

@@ -87,13 +87,13 @@ class Running:
         self.game.see(copy.deepcopy(self._picture.data))
         return new_plies
 
-    def _take(self, line: dict[str, Any], told: list[dict[str, Any]], now_ms: int) -> None:
+    def _take(self, line: dict[str, Any], new_plies: list[dict[str, Any]], now_ms: int) -> None:
         if "ply" in line:
             ply = contract.PlyRecord.model_validate(line["ply"])
             shown = self.game.push(ply, now_ms)
             self.plies.append(ply)
             self._picture.ply(ply)
-            told.append(shown.full())
+            new_plies.append(shown.full())
         elif "think" in line:
             self._picture.think(json.dumps(line["think"]), int(line["at_ms"]))
         elif "search" in line:
@@ -301,11 +301,11 @@ class Match:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
-    async def document(self, place: str) -> documents.Document | None:
+    async def document(self, path: str) -> documents.Document | None:
         """Return a document by its place; the tables of all boards are the match's."""
-        document = self._watcher.library.get(place)
+        document = self._watcher.library.get(path)
         if document is None:
-            head, _, rest = place.partition("/")
+            head, _, rest = path.partition("/")
             season, _, rest = rest.partition("/")
             if head == "seasons" and rest != "live" and self._board(season) is not None:
                 document = self._watcher.library.get(f"{head}/{match_view.SEASON}/{rest}")

@@ -211,16 +211,16 @@ def bundle(root: pathlib.Path, entry: str) -> str:
     return "\n".join(parts)
 
 
-def _resolve(place: str, named: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(place), named))
+def _resolve(path: str, named: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
 
 
-def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[str]]:
+def _translate(path: str, text: str, names: dict[str, str]) -> tuple[str, list[str]]:
     """Return a module's text without imports and exports, and what it exports."""
     exported: list[str] = []
 
     def imported(statement: re.Match[str]) -> str:
-        module = names[_resolve(place, statement["place"])]
+        module = names[_resolve(path, statement["place"])]
         if statement["all"]:
             return f"const {statement['all']} = {module}"
         if statement["default"]:
@@ -228,8 +228,8 @@ def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[
         wanted = [name.split() for name in statement["names"].split(",") if name.strip()]
         return f"const {{ {', '.join(': '.join(name[::2]) for name in wanted)} }} = {module}"
 
-    def declared(found: re.Match[str]) -> str:
-        exported.append(found["name"])
+    def declared(export: re.Match[str]) -> str:
+        exported.append(export["name"])
         return ""
 
     def listed(statement: re.Match[str]) -> str:
@@ -242,7 +242,7 @@ def _translate(place: str, text: str, names: dict[str, str]) -> tuple[str, list[
     body = _LIST.sub(listed, _DECLARATION.sub(declared, _IMPORT.sub(imported, bare)))
     left = _LEFT.search(_without_templates(body))
     if left:
-        raise ValueError(f"{place}: {left.group()!r} is an import or export not understood here")
+        raise ValueError(f"{path}: {left.group()!r} is an import or export not understood here")
     return _without_indents(body), exported
 
 

@@ -84,9 +84,9 @@ class _Folder:
         packed = gzip.compress(documents.of_json(plies).body, mtime=0)
         self.put(str(path / "plies.bin"), packed)
 
-    def put(self, place: str, body: bytes) -> None:
+    def put(self, name: str, body: bytes) -> None:
         """Write a file."""
-        path = self._root / place
+        path = self._root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
 

@@ -15,20 +15,20 @@ class Tests:
     """The farm's test matches; a match that is over is read when it is asked for."""
 
     def __init__(
-        self, shelf: documents.Library, told: test_matches.TestMatches, center: hub.Hub
+        self, shelf: documents.Library, shown: test_matches.TestMatches, center: hub.Hub
     ) -> None:
         """Answer from library, matches, and the hub of those who watch test matches."""
-        self._shelf, self._told, self._hub = shelf, told, center
+        self._shelf, self._told, self._hub = shelf, shown, center
 
-    async def document(self, place: str) -> documents.Document | None:
+    async def document(self, path: str) -> documents.Document | None:
         """Return a document of a match."""
-        head, _, rest = place.partition("/")
+        head, _, rest = path.partition("/")
         name = rest.partition("/")[0]
         if head != "seasons" or not name.startswith(test_matches.PREFIX):
             return None
-        if self._shelf.get(place) is None:
+        if self._shelf.get(path) is None:
             await concurrency.run_in_threadpool(self._told.known, name)
-        return self._shelf.get(place)
+        return self._shelf.get(path)
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
         """Return the hub; where the farm has no season, the newest match is shown."""

@@ -117,11 +117,11 @@ class TlcsServer(asyncio.DatagramProtocol):
 
     # -- what happens ------------------------------------------------------------------
 
-    def take(self, told: Sequence[messages.Message]) -> None:
+    def take(self, batch: Sequence[messages.Message]) -> None:
         """Tell viewers what has happened, where any can come."""
         if self._transport is None:
             return
-        for message in told:
+        for message in batch:
             if not isinstance(message, messages.Delta):
                 continue
             lines = self._told.take(message)

@@ -78,11 +78,11 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
     )
 
 
-def hosts(told: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.Finding]:
+def hosts(heartbeats: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.Finding]:
     """Look at what the hosts tell of themselves, and whether they run one version."""
-    for name, seen in sorted(told.items()):
+    for name, seen in sorted(heartbeats.items()):
         yield from _host(name, seen, now_ms)
-    versions = {version.build(), *(seen.version for seen in told.values() if seen.version)}
+    versions = {version.build(), *(seen.version for seen in heartbeats.values() if seen.version)}
     yield contract.Finding(
         area="versions",
         name="farm",

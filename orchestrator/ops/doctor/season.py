@@ -40,13 +40,13 @@ def count(path: str, men: int) -> int:
     return len(stems)
 
 
-def _tables(name: str, found: int, men: int) -> contract.Finding:
-    missing = WHOLE[men] - found
+def _tables(name: str, present: int, men: int) -> contract.Finding:
+    missing = WHOLE[men] - present
     return contract.Finding(
         area="tables",
         name=name,
         status="ok" if missing <= 0 else "failed",
-        found=f"{found} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
+        found=f"{present} tables to {men} men" + (f", {missing} missing" if missing > 0 else ""),
         why="tablebase adjudication and equal tables (S16-11d)",
         do="fetch and check them: role syzygy (syzygy_url, syzygy_checksums_src)",
     )

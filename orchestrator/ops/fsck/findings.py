@@ -32,10 +32,10 @@ class Finding:
     fatal: bool = False
 
 
-def readable(found: Iterable[Finding]) -> Iterator[Finding]:
+def readable(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield findings up to a file that cannot be read, and that file: it is not judged."""
     try:
-        yield from found
+        yield from findings
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         yield Finding(str(error.filename or ""), problem, advice=RIGHTS)

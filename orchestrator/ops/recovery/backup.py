@@ -161,13 +161,13 @@ def _late(entries: Sequence[contract.Entry], archived: int) -> Iterator[tuple[st
             yield entry.kind, dict(entry.data)
 
 
-def _write_manifest(ledger: api.Ledger, target: pathlib.Path, known: dict[str, int]) -> None:
+def _write_manifest(ledger: api.Ledger, target: pathlib.Path, lengths: dict[str, int]) -> None:
     manifest = {
         "at_ms": ledger.now_ms(),
         "version": version.VERSION,
         "schema": contract.SCHEMA,
         "epoch": ledger.present_epoch(),
-        "journals": known,
+        "journals": lengths,
     }
     files.write(target / MANIFEST, f"{contract.dumps(manifest)}\n".encode())
 

@@ -119,11 +119,11 @@ def fold(journal: Journal) -> season_state.SeasonState:
     return folded
 
 
-def require_own(name: str, folded: season_state.SeasonState, place: str) -> None:
+def require_own(name: str, folded: season_state.SeasonState, where: str) -> None:
     """Refuse a season's journal under another name: one season would be played twice."""
     if (season := folded.launched.id) != name:
         raise errors.LedgerDamagedError(
-            f"{place} holds the journal of season {season}, not of {name}: a copy of its folder?"
+            f"{where} holds the journal of season {season}, not of {name}: a copy of its folder?"
             " Move it out of the archive"
         )
 

@@ -185,17 +185,17 @@ def _write_mirror(archive: pathlib.Path, journal: copies.Journal) -> None:
             kept.extend(rest[start : start + copies.BATCH])
 
 
-def _mark_lost(sources: Sources, one: Plan, *, without_games: bool) -> None:
-    kept = archives.SeasonArchive(sources.archive, one.journal.name)
-    for game in (*one.lost, *(one.spooled if without_games else ())):
+def _mark_lost(sources: Sources, season_plan: Plan, *, without_games: bool) -> None:
+    kept = archives.SeasonArchive(sources.archive, season_plan.journal.name)
+    for game in (*season_plan.lost, *(season_plan.spooled if without_games else ())):
         kept.mark_lost(game)
 
 
-def _write_events(archive: pathlib.Path, one: Plan) -> None:
+def _write_events(archive: pathlib.Path, season_plan: Plan) -> None:
     """Write the events' PGN of their games: an older copy's may hold one that was replayed."""
-    kept = archives.SeasonArchive(archive, one.journal.name)
-    for event in one.state.events.values():
-        played = (game for game in event.order if one.state.game(game).finished)
+    kept = archives.SeasonArchive(archive, season_plan.journal.name)
+    for event in season_plan.state.events.values():
+        played = (game for game in event.order if season_plan.state.game(game).finished)
         kept.rebuild_event(event.id, played)
 
 
@@ -216,43 +216,43 @@ def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
         )
 
 
-def _give_back(ledger: api.Ledger, sources: Sources, one: Plan) -> None:
-    leftover = sources.leftovers(ledger, one.journal.name)
-    for entry in one.waiting:
+def _give_back(ledger: api.Ledger, sources: Sources, season_plan: Plan) -> None:
+    leftover = sources.leftovers(ledger, season_plan.journal.name)
+    for entry in season_plan.waiting:
         if entry.kind == "game_finished":
             finished = contract.GameFinished.model_validate(entry.data)
             ledger.give_back(finished.attempt, leftover.record(finished), ())
-    unsettled = {(entry.data["game"], entry.data["attempt"]) for entry in _unsettled(one)}
+    unsettled = {(entry.data["game"], entry.data["attempt"]) for entry in _unsettled(season_plan)}
     for game, attempt in sorted(unsettled):
         ledger.give_back(attempt, None, leftover.plies(game, attempt))
 
 
-def _unsettled(one: Plan) -> list[contract.Entry]:
+def _unsettled(season_plan: Plan) -> list[contract.Entry]:
     """Return the entries of attempts whose plies may still be asked for."""
-    ends = [entry for entry in one.journal.entries if entry.kind == "attempt_ended"]
-    running = one.running
+    ends = [entry for entry in season_plan.journal.entries if entry.kind == "attempt_ended"]
+    running = season_plan.running
     starts = [
         entry
-        for entry in one.journal.entries
+        for entry in season_plan.journal.entries
         if running is not None
         and entry.kind == "attempt_started"
         and entry.data["attempt"] == running.attempt
     ]
-    unkept = [entry for entry in one.waiting if entry.kind == "attempt_ended"]
+    unkept = [entry for entry in season_plan.waiting if entry.kind == "attempt_ended"]
     return [*unkept, *ends[-1:], *starts]
 
 
-def _reindex(ledger: api.Ledger, one: Plan) -> None:
+def _reindex(ledger: api.Ledger, season_plan: Plan) -> None:
     """Write what follows from the facts; the archive is looked at from the first gap on."""
-    holds = {"pause": one.state.paused, abandoning.HOLD: one.state.abandoned}
+    holds = {"pause": season_plan.state.paused, abandoning.HOLD: season_plan.state.abandoned}
     holds = {name: reason for name, reason in holds.items() if reason}
-    first = one.waiting[0].seq if one.waiting else one.state.seq + 1
-    name = one.journal.name
-    ledger.reindex(restoring.index(name, one.journal.entries, holds, first - 1))
+    first = season_plan.waiting[0].seq if season_plan.waiting else season_plan.state.seq + 1
+    name = season_plan.journal.name
+    ledger.reindex(restoring.index(name, season_plan.journal.entries, holds, first - 1))
 
 
-def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
-    running = one.running
+def _end_attempt(ledger: api.Ledger, season_plan: Plan, by: str) -> None:
+    running = season_plan.running
     if running is None:
         return
     plies = ledger.plies(running.attempt)
@@ -270,8 +270,8 @@ def _end_attempt(ledger: api.Ledger, one: Plan, by: str) -> None:
         black_clock_ns=last.black_clock_ns if last else None,
     )
     draft = contract.Draft.of("attempt_ended", end)
-    reply = ledger.append(one.journal.name, one.state.seq, [draft], by)
-    _require_still(one.journal.name, reply)
+    reply = ledger.append(season_plan.journal.name, season_plan.state.seq, [draft], by)
+    _require_still(season_plan.journal.name, reply)
 
 
 def _tell(

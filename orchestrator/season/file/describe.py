@@ -86,18 +86,18 @@ def _promotion(promotion: model.Promotion) -> str:
     return f"{places} {', '.join(map(str, promotion.ranks))} to {promotion.to}"
 
 
-def sentences(facts: dict[str, Any]) -> Iterator[str]:
+def sentences(explained: dict[str, Any]) -> Iterator[str]:
     """Write the explanation for people."""
-    most = _more_or_less(facts["events"])
+    most = _more_or_less(explained["events"])
     yield (
-        f"{facts['name']}: {facts['engines']} engines, {len(facts['events'])} events,"
-        f" {facts['games']} games{most}, about {_about(facts['hours'])} if each game takes"
+        f"{explained['name']}: {explained['engines']} engines, {len(explained['events'])} events,"
+        f" {explained['games']} games{most}, about {_about(explained['hours'])} if each game takes"
         f" {_MOVES} moves and all their time"
     )
-    for row in facts["events"]:
+    for row in explained["events"]:
         yield from _event_sentences(row)
-    yield f"Champion: {facts['champion']}"
-    yield from (f"Warning: {warning}" for warning in facts["warnings"])
+    yield f"Champion: {explained['champion']}"
+    yield from (f"Warning: {warning}" for warning in explained["warnings"])
 
 
 def _more_or_less(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -133,12 +133,12 @@ def _event_sentences(row: dict[str, Any]) -> Iterator[str]:
         yield f"  disqualified after {row['disqualified_after']} crashes"
 
 
-def _early_ends(told: Mapping[str, Any]) -> Iterator[str]:
-    if not told["ends"]:
+def _early_ends(event: Mapping[str, Any]) -> Iterator[str]:
+    if not event["ends"]:
         yield "  no adjudication: games end by the rules of chess alone"
         return
-    yield f"  adjudication{' by ' + told['rules'] if told['rules'] else ''}:"
-    yield from (f"    {end}" for end in told["ends"])
+    yield f"  adjudication{' by ' + event['rules'] if event['rules'] else ''}:"
+    yield from (f"    {end}" for end in event["ends"])
 
 
 def _warnings(loaded: load.Loaded) -> Iterator[str]:

@@ -63,25 +63,25 @@ class Routes:
         return frozenset(own).union(*map(self.possible, sources))
 
     @functools.cache  # noqa: B019 - as above
-    def _in_both(self, one: str, other: str) -> frozenset[str]:
+    def _in_both(self, event: str, other: str) -> frozenset[str]:
         """Return who might play two different events."""
-        return frozenset().union(*self._pairs_of_ways(one, other))
+        return frozenset().union(*self._pairs_of_ways(event, other))
 
-    def _pairs_of_ways(self, one: str, other: str) -> Iterator[frozenset[str]]:
-        for first in self._ways(one):
+    def _pairs_of_ways(self, event: str, other: str) -> Iterator[frozenset[str]]:
+        for first in self._ways(event):
             for second in self._ways(other):
-                yield self._by_both(one, first, other, second)
+                yield self._by_both(event, first, other, second)
 
-    def _by_both(self, one: str, first: _Way, other: str, second: _Way) -> frozenset[str]:
+    def _by_both(self, event: str, first: _Way, other: str, second: _Way) -> frozenset[str]:
         """Return who might enter one event by a way and the other event by another way."""
         if first.source is None and second.source is None:
-            return self._listed(one) & self._listed(other)
+            return self._listed(event) & self._listed(other)
         if first.source == second.source:
-            return self.possible(first.source or one) if first.places & second.places else _NOBODY
+            return self.possible(first.source or event) if first.places & second.places else _NOBODY
         if first.source is None or second.source is None:
-            listed, way = (one, second) if first.source is None else (other, first)
+            listed, way = (event, second) if first.source is None else (other, first)
             return self._listed(listed) & self.possible(way.source or listed)
-        if first.source == other or second.source == one:
+        if first.source == other or second.source == event:
             return self.possible(first.source if first.source == other else second.source)
         return self._in_both(*sorted((first.source, second.source)))
 

@@ -120,9 +120,9 @@ def _scores(
     }
 
 
-def _at(state: season_state.SeasonState, event: events.EventState, place: str) -> str:
+def _at(state: season_state.SeasonState, event: events.EventState, source_rank: str) -> str:
     """Return who took a place such as ``league-a.1``, '' where it was left empty."""
-    source, _, number = place.rpartition(".")
+    source, _, number = source_rank.rpartition(".")
     return vacancies.taker(state.events[source], event.id, int(number))
 
 

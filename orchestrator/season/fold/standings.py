@@ -108,14 +108,14 @@ def _split(
 
 
 def _row(
-    place: int,
+    position: int,
     engine: str,
     score: tally.Score,
     numbers: Mapping[model.Criterion, int],
     decided_by: str,
 ) -> Row:
     return Row(
-        rank=place,
+        rank=position,
         engine=engine,
         half_points=score.half_points,
         games=score.games,

@@ -44,16 +44,16 @@ def questions(event: events.EventState) -> Iterator[entries.DecisionNeeded]:
                 )
 
 
-def decision_id(event: events.EventState, to: str, place: int) -> str:
+def decision_id(event: events.EventState, to: str, rank: int) -> str:
     """Return the name of the question about a place that leads to another event."""
-    return f"{event.id}:seat-{place}-{to}"
+    return f"{event.id}:seat-{rank}-{to}"
 
 
-def taker(event: events.EventState, to: str, place: int) -> str:
+def taker(event: events.EventState, to: str, rank: int) -> str:
     """Return who goes on from a place of a ranked event, '' where it was left empty."""
-    answer = event.answers.get(decision_id(event, to, place))
+    answer = event.answers.get(decision_id(event, to, rank))
     if answer is None:
-        return event.rows[place - 1].engine
+        return event.rows[rank - 1].engine
     return "" if answer.choose == (NOBODY,) else answer.choose[0]
 
 

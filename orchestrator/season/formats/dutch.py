@@ -276,8 +276,8 @@ class _Criteria:
         units = [bracket.limit**power for power in reversed(range(len(keys)))]
         self._unit: dict[object, int] = dict(zip(keys, units, strict=True))
 
-    def _score(self, place: int) -> int:
-        return self.round.ranked[place].score
+    def _score(self, player: int) -> int:
+        return self.round.ranked[player].score
 
     def quality(self, a: int, b: int) -> int:
         """Return a pair's number, ``a`` being the higher ranked; more is better."""

@@ -138,11 +138,11 @@ class _Standing:
         bye = min(reversed(staying), key=self._byes.__getitem__)
         return [engine for engine in staying if engine != bye], bye
 
-    def may_meet(self, one: int, other: int, forgotten: int) -> bool:
+    def may_meet(self, engine: int, other: int, forgotten: int) -> bool:
         """Say whether two may meet; the first ``forgotten`` rounds count no longer."""
-        if abs(self._whites[one] + self._whites[other]) > _MOST_COLOURS:
+        if abs(self._whites[engine] + self._whites[other]) > _MOST_COLOURS:
             return False
-        return self._met.get(frozenset((one, other)), 0) <= forgotten
+        return self._met.get(frozenset((engine, other)), 0) <= forgotten
 
     def first_is_white(self, first: int, second: int) -> bool:
         """Say whether the better of two has White in a Swiss of single games."""

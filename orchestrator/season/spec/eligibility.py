@@ -43,9 +43,9 @@ def clash(entry: model.EngineEntry, others: Sequence[model.EngineEntry]) -> str:
     return " and ".join(f"the same {part} as {_names(who)}" for part, who in taken.items())
 
 
-def _same(part: str, one: model.EngineEntry, other: model.EngineEntry) -> bool:
+def _same(part: str, entry: model.EngineEntry, other: model.EngineEntry) -> bool:
     """Say whether two entries have a part in common, whatever its capitals."""
-    mine, theirs = getattr(one.neural, part), getattr(other.neural, part)
+    mine, theirs = getattr(entry.neural, part), getattr(other.neural, part)
     return str(mine).casefold() == str(theirs).casefold()
 
 

@@ -42,20 +42,20 @@ def position(line: games.GameLine, ply: int) -> chess.Board:
     return chess.Board(fen, chess960=line.order.variant == "fischerandom")
 
 
-def move(board: chess.Board, found: contract.Evaluation) -> dict[str, Any] | None:
+def move(board: chess.Board, evaluation: contract.Evaluation) -> dict[str, Any] | None:
     """Return an evaluation from the mover's side, None for one without a legal move."""
-    pv = numbered(board, found.pv)
+    pv = numbered(board, evaluation.pv)
     if not pv:
         return None
     fields = {
-        "depth": f"{found.depth or 0}/{found.seldepth or found.depth or 0}",
-        "eval": _eval(found.score, "white"),  # the mover's own view
-        "nodes": found.nodes or 0,
+        "depth": f"{evaluation.depth or 0}/{evaluation.seldepth or evaluation.depth or 0}",
+        "eval": _eval(evaluation.score, "white"),  # the mover's own view
+        "nodes": evaluation.nodes or 0,
         "pv": pv,
-        "speed": speed(found.nps or 0),
-        "tbhits": found.tbhits or 0,
+        "speed": speed(evaluation.nps or 0),
+        "tbhits": evaluation.tbhits or 0,
     }
-    return fields | ({} if found.wdl is None else {"wdl": " ".join(map(str, found.wdl))})
+    return fields | ({} if evaluation.wdl is None else {"wdl": " ".join(map(str, evaluation.wdl))})
 
 
 def whole(
@@ -67,9 +67,9 @@ def whole(
 
 
 def latest(
-    line: games.GameLine, told: Mapping[str, Any], by: contract.Evaluation
+    line: games.GameLine, shown_move: Mapping[str, Any], by: contract.Evaluation
 ) -> dict[str, Any]:
-    """Return the file of the position on the board; ``told`` is its ``move``."""
+    """Return the file of the position on the board; ``shown_move`` is its ``move``."""
     board = line.position
     side: contract.Side = "white" if board.turn else "black"
     view = {"eval": _eval(by.score, side)}
@@ -77,7 +77,7 @@ def latest(
         view["wdl"] = " ".join(map(str, by.wdl if board.turn else by.wdl[::-1]))
     color = 0 if board.turn else 1
     ply_of = {"color": color, "plynum": 2 * (board.fullmove_number - 1) + color}
-    return dict(told) | view | _head(line, by) | ply_of
+    return dict(shown_move) | view | _head(line, by) | ply_of
 
 
 def _head(line: games.GameLine, by: contract.Evaluation) -> dict[str, Any]:
@@ -95,11 +95,11 @@ def _number(text: str) -> float | None:
     return float(text) if text.replace(".", "", 1).isdecimal() else None
 
 
-def _eval(found: contract.Score, mover: contract.Side) -> float | str:
+def _eval(score_found: contract.Score, mover: contract.Side) -> float | str:
     """Return pawns as a number, a mate in TCEC's words."""
-    if found.mate is not None or found.cp is None:
-        return score.text(found, mover)
-    return (found.cp if mover == "white" else -found.cp) / 100
+    if score_found.mate is not None or score_found.cp is None:
+        return score.text(score_found, mover)
+    return (score_found.cp if mover == "white" else -score_found.cp) / 100
 
 
 def numbered(board: chess.Board, ucis: tuple[str, ...]) -> str:

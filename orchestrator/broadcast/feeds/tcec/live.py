@@ -42,25 +42,25 @@ def _round(name: str) -> int:
     return (text.whole(first) or 0) * 100 + (text.whole(second) or 0) * 10
 
 
-def move(one: games.Shown) -> dict[str, Any]:
+def move(shown: games.Shown) -> dict[str, Any]:
     """Return one ply; what TCEC's comments tell is told in the same words."""
-    said = _fields(one.comment)
-    origin, target = one.squares
+    said = _fields(shown.comment)
+    origin, target = shown.squares
     fields: dict[str, Any] = {
-        "m": one.san,
+        "m": shown.san,
         "from": origin,
         "to": target,
-        "book": one.book,
-        "fen": one.fen,
+        "book": shown.book,
+        "fen": shown.fen,
         "material": _material(said.get("mb", "")),
         "adjudication": {
-            "FiftyMoves": int(said.get("R50", _fifty(one.fen))),
+            "FiftyMoves": int(said.get("R50", _fifty(shown.fen))),
             "Draw": int(said.get("Rd", -1000)),
             "ResignOrWin": int(said.get("Rr", -1000)),
         },
         "pv": {
             "San": said.get("pv", ""),
-            "Moves": [_step(step) for step in one.line],
+            "Moves": [_step(step) for step in shown.line],
         },
     }
     # Readers of the push want these as strings, also where nothing was said.
