@@ -484,6 +484,7 @@ def test_killed_and_started_again_it_derives_the_same(web: theatre.Web) -> None:
     web.farm.wait(lambda: games(web, "/pgn/stage.pgn") == 8, 30, "all games in the download")
     stem = web.feeds / "archive" / "Test_Season_stage_-_Final_2.pgn"
     web.farm.wait(stem.exists, 30, "the last game in TCEC's archive")
+    assert web.get(f"/tcec/archive/json/{stem.name}").content == stem.read_bytes()
     before = settled(web)
     documents = web.json("seasons/stage/events/league"), web.json("seasons/stage/log")
     web.kill()

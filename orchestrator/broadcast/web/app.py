@@ -180,6 +180,10 @@ def create(
         routing.WebSocketRoute("/socket.io/", socket_io.socket),
         routing.Route("/socket.io/", socket_io.poll, methods=["GET", "POST"]),
         routing.Route("/healthz", _health(shelf)),
+        # As on TCEC's own host; Chess Tournament Viewer asks for archived games there.
+        routing.Mount(
+            "/tcec/archive/json", Files(directory=directory / "archive", check_dir=False)
+        ),
         routing.Mount("/tcec", Files(directory=directory)),
         *page_files.PageFiles(PAGE, addresses.public).routes(),
         *logos.Logos(shown_projector).routes(),
