@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack bench clock lock clean help
+.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -98,6 +98,9 @@ recount: $(VENV)/.dev ## Count 500 random seasons of each rule text again, by th
 
 gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the production's times (needs root)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/gpu -s
+
+workers: $(VENV)/.dev ## Simulate SPRT tests with bad remote workers: minutes (TESTS=1000 SEED=1 ELO1=20)
+	PYTHONPATH=. $(BIN)/python tests/testmatch/run_bad_workers.py $(TESTS) $(SEED) $(ELO1)
 
 bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)

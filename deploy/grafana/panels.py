@@ -804,6 +804,12 @@ FARM = Board(
                     "short",
                     ("farm_hall_test_games_waiting{H}", "{{hall}}"),
                 ),
+                _lines(
+                    "Remote workers' tokens",
+                    "By state; of condemned ones the results were not believed.",
+                    "short",
+                    ("farm_worker_tokens{J}", "{{state}}"),
+                ),
             ),
         ),
         (

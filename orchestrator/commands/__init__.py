@@ -78,6 +78,7 @@ COMMANDS = {
     "import-openbench": "orchestrator.commands.move_in:import_openbench",
     "import-fishtest": "orchestrator.commands.move_in:import_fishtest",
     "show-test": "orchestrator.commands.show_test:show_test",
+    "test-workers": "orchestrator.commands.test_workers:test_workers",
     "lanes": "orchestrator.commands.lanes:lanes",
     "set-aside": "orchestrator.commands.lanes:set_aside",
     # Of the workers' package; it needs no hall, so it is there whatever else is registered.

@@ -14,7 +14,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import completing
 from orchestrator.common import errors, output
-from orchestrator.ledger import address, api, embedded_redis, store
+from orchestrator.ledger import address, api, embedded_redis, farm_journal, store
 from orchestrator.season import current
 from orchestrator.season.fold import entries, state
 from orchestrator.serve import archive
@@ -153,11 +153,7 @@ def append_farm(
     ledger: api.Ledger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
 ) -> None:
     """Append one fact to the farm's own journal, whatever its end is by now."""
-    for _ in range(APPEND_TRIES):
-        reply = ledger.append(api.FARM, ledger.last(api.FARM), [draft], by, effects)
-        if isinstance(reply, api.Appended):
-            return
-    raise errors.RefusedError("the farm's journal grows too fast to write to it; try again")
+    farm_journal.append(ledger, draft, by, effects)
 
 
 def append_season(

@@ -70,6 +70,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "play": "match",
             "test": "test",
             "show": "show-test",
+            "workers": "test-workers",
             **_same("book rate import-openbench import-fishtest"),
         },
         usual="play",

@@ -102,7 +102,7 @@ def set_aside(match: str, host: str, by: str, reason: str, *, dry_run: bool, as_
     """
     directory = common.data_directory() / "tests" / match
     spec, _ = sprt_match.load(directory)
-    folded = sprt_match.folded(directory, spec)
+    folded = sprt_match.folded(directory, spec).tally
     with common.open_ledger() as ledger:
         ledger_lanes = lane_store.RedisLanes(ledger.server)
         games = folded.of_host(host)

@@ -22,18 +22,19 @@ from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
 from orchestrator.commands import common, rosters, source_builds, test_games
 from orchestrator.common import bounds, errors, output
-from orchestrator.ledger import batches, lane_store, store
+from orchestrator.ledger import batches, lane_store, store, worker_tokens
 from orchestrator.rating import elo, sprt
 from orchestrator.season.file import roster
 from orchestrator.season.fold import orders
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders as testmatch_orders
-from orchestrator.testmatch import sprt_match
+from orchestrator.testmatch import sprt_match, worker_verdicts
 
 WAIT_MS = 1_000  # ms: a look at the lanes at least this often
 AWAY_SECONDS = 1.0  # s: between two tries while Redis is away
 TELL_SECONDS = 2.0  # s: between two lines about a match that goes well
 CHECK_GAMES = 4  # of a self-check: both colours twice
+CHECK_NODES = 5_000  # a move: 80,000 in a check, less than a second of most engines
 ENDS = (signal.SIGTERM, signal.SIGHUP)  # heard as Ctrl-C: nobody would be left to close the match
 LOST = (
     "Redis has lost what it knew of this match; it goes on from the results that are kept here, and"
@@ -79,6 +80,13 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}")  # a folder's; its games' 
     " nodes a second.",
 )
 @click.option("--remote", is_flag=True, help="Remote workers may play it, too (docs/workers.md).")
+@click.option(
+    "--check-nodes",
+    default=CHECK_NODES,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Nodes a move in short games that show remote workers' builds; 0: no such checks.",
+)
 @click.option("--id", "name", help="The match's name; an old one goes on.")
 @click.option("--seed", default="", help="Deal openings in another order.")
 @common.season_option
@@ -98,7 +106,15 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
         spec, terms = _match(engine, words, options)
         directory = common.data_directory() / "tests" / spec.id
         ledger_lanes = lane_store.RedisLanes(ledger.server)
-        keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms)
+        verdicts = worker_verdicts.Verdicts(
+            ledger,
+            worker_tokens.RedisTokens(ledger.server),
+            batches.RedisBatches(ledger.server),
+            spec.id,
+            common.author(ledger, sprt_match.KEEPER),
+        )
+        judges = verdicts if spec.remote else None
+        keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
         with _ended_like_ctrl_c():
             standing, stopped = _run(ledger, keeper, spec, terms, quiet=options["as_json"])
         keeper.close()
@@ -164,6 +180,7 @@ def _spec(name: str, names: Sequence[str], options: dict[str, Any]) -> testmatch
         id=name,
         engines=tuple(specs),
         remote=options["remote"],
+        check_nodes=options["check_nodes"] if options["remote"] else 0,
         builds=builds,
         reference_nps=options["scale_nps"] or nps,
         time_control=control,
@@ -387,6 +404,9 @@ def line(standing: sprt_match.Standing, test: sprt.Test | None) -> str:
         parts.append(f"LLR {standing.llr:+.2f} {bounds} {test.model}")
     if standing.lost or standing.set_aside:
         parts.append(f"lost {standing.lost}, set aside {standing.set_aside}")
+    states = [one.state for one in standing.workers if one.state]
+    kinds = sorted(set(states))
+    parts += [f"tokens {kind}: {states.count(kind)}" for kind in kinds]
     return "  ".join(parts)
 
 
@@ -420,4 +440,8 @@ def _report(
         click.echo(f"against {opponent.name}: {figures}")
     for fault in standing.faults:
         click.echo(f"fault: {fault}")
+    for one in standing.workers:
+        if one.state:
+            why = one.reason or "its results are looked at more closely"
+            click.echo(f"{one.state}: {' '.join(one.workers)} (token {one.token}): {why}")
     click.echo(f"games: {directory / 'games.pgn'}")

@@ -1,4 +1,4 @@
-"""``farm worker-token``: access tokens of remote workers: make, list, revoke."""
+"""``farm worker-token``: access tokens of remote workers: make, list, revoke, condemn, pardon."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from orchestrator import contract
 from orchestrator.commands import common, tables, times
 from orchestrator.common import errors
 from orchestrator.contract import remote
-from orchestrator.ledger import store, worker_tokens
+from orchestrator.ledger import batches, store, worker_tokens
+from orchestrator.testmatch import worker_verdicts
 
 LIFE = "+90d"
 
 
 @click.group("worker-token")
 def worker_token() -> None:
-    """Make, list and revoke the access tokens of remote workers (docs/workers.md).
+    """Make, list and stop the access tokens of remote workers (docs/workers.md).
 
     Example: farm worker-token list
     """
@@ -135,10 +136,7 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
     """
     with common.open_ledger() as ledger:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        found_token = tokens.find(token)
-        if found_token is None:
-            ids = ", ".join(listed.id for listed in tokens.all()) or "none"
-            raise errors.RefusedError(f"there is no token {token!r}; tokens: {ids}")
+        found_token = _find(tokens, token)
         if not dry_run and not found_token.revoked_ms:
             who = common.author(ledger, by)
             revoked = {"token": found_token.id, "owner": found_token.name}
@@ -149,6 +147,74 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
     common.report(
         as_json, {"id": found_token.id, "name": found_token.name, "dry_run": dry_run}, sentence
     )
+
+
+@worker_token.command()
+@click.argument("token")
+@common.audited
+@common.json_option
+def condemn(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Stop a TOKEN and set aside all that its workers have played in the open test matches.
+
+    Their games are dealt again. Its owner reads the reason from `farm work`. Matches do this by
+    themselves where the evidence suffices (`farm match workers`); this is your own word.
+
+    Example: farm worker-token condemn 3f9a1c27d0 --reason "it plays another build"
+    """
+    if not reason:
+        raise errors.UsageError("--reason: the token's owner is told why; give a reason")
+    with common.open_ledger() as ledger:
+        tokens = worker_tokens.RedisTokens(ledger.server)
+        known = _find(tokens, token)
+        if known.condemned:
+            raise errors.RefusedError(f"{known.id} is stopped already: {known.condemned}")
+        if not dry_run:
+            draft = {"rule": worker_verdicts.BY_HAND, "reason": reason}
+            worker_verdicts.condemn(ledger, tokens, known, draft, common.author(ledger, by))
+            batches.RedisBatches(ledger.server).end_all(known.id)
+    would = "would be" if dry_run else "is"
+    facts = {"id": known.id, "name": known.name, "dry_run": dry_run}
+    common.report(
+        as_json,
+        facts,
+        f"the token {known.id} of {known.name} {would} stopped, and its results in open matches"
+        f" {'would be' if dry_run else 'are'} set aside",
+    )
+
+
+@worker_token.command()
+@click.argument("token")
+@common.audited
+@common.json_option
+def pardon(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+    """Let the workers of a TOKEN that was stopped for its results play again.
+
+    What was held against them is forgotten; results that were set aside stay so.
+
+    Example: farm worker-token pardon 3f9a1c27d0 --reason "its memory was replaced"
+    """
+    with common.open_ledger() as ledger:
+        tokens = worker_tokens.RedisTokens(ledger.server)
+        known = _find(tokens, token)
+        if not known.condemned:
+            raise errors.RefusedError(
+                f"{known.id} was not stopped for its results; a revoked token stays so: make a new"
+                " one with `farm worker-token create`"
+            )
+        if not dry_run:
+            worker_verdicts.pardon(ledger, tokens, known, reason, common.author(ledger, by))
+    may = "might" if dry_run else "may"
+    facts = {"id": known.id, "name": known.name, "dry_run": dry_run}
+    common.report(as_json, facts, f"the token {known.id} of {known.name} {may} play again")
+
+
+def _find(tokens: worker_tokens.RedisTokens, token: str) -> worker_tokens.WorkerToken:
+    """Return a token by its id; raise ``RefusedError`` where there is none."""
+    known = tokens.find(token)
+    if known is None:
+        ids = ", ".join(one.id for one in tokens.all()) or "none"
+        raise errors.RefusedError(f"there is no token {token!r}; tokens: {ids}")
+    return known
 
 
 def _journal(

@@ -153,6 +153,17 @@ class PlayedGame(codec.Message):
     wall_ms: int = pydantic.Field(ge=0)  # from the order to the end
 
 
+class WorkerClock(codec.Message):
+    """How a worker's clocks stand as it speaks: since its host's start, and of the day (ms).
+
+    ``process`` is drawn at random by each process of a worker: clocks of one are compared.
+    """
+
+    process: Name
+    boot_ms: int = pydantic.Field(ge=0, lt=1 << 53)
+    day_ms: int = pydantic.Field(ge=0, lt=1 << 53)
+
+
 class GamesTold(codec.Message):
     """Results of a batch, some at a time."""
 
@@ -160,6 +171,7 @@ class GamesTold(codec.Message):
     batch: Name
     token: str = pydantic.Field(max_length=64)
     games: tuple[PlayedGame, ...] = pydantic.Field(min_length=1, max_length=MOST_GAMES)
+    clock: WorkerClock | None = None  # of workers of before
 
 
 class GamesHeard(codec.Message):

@@ -8,8 +8,10 @@ ledger, their orders from the match's specification, and each result is played a
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
+import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -41,6 +43,10 @@ SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
 NO_BUILD: Final = "no open match of this token has such an engine to build"
+CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
+CHECKING: Final = "a short game that shows this worker's builds comes first, and is being played"
+CHECK_EVERY: Final = 16  # batches of a worker: one of them, by lot, has a check beside its games
+STAMP_NS: Final = 1_000_000  # ns: whole multiples of it are rounded by somebody
 NOTHING: Final = "no open match has games for the engines that this worker has"
 
 
@@ -89,16 +95,21 @@ class Desk:
         if not able:
             return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
         worker = f"{token.name}/{wanted.host}"
+        own, name = f"{token.id}/{wanted.host}", _name(token, wanted.batch)
+        checks, able = self._checks(own, name, able)
+        if not able:
+            return remote.BatchDealt(wait_ms=CHECK_WAIT_MS, why=CHECKING)
         speeds = self._speeds(token, wanted.host, able)
         reply = self._batches.claim(
             batches.Claim(
-                batch=_name(token, wanted.batch),
+                batch=name,
                 owner=token.id,
                 worker=worker,
                 ttl_ms=self._lease_ms,
                 games=wanted.games,
                 most_batches=token.batches,
                 matches=speeds,
+                checks=checks,
             )
         )
         if isinstance(reply, api.Busy):
@@ -108,13 +119,17 @@ class Desk:
         match = self._match(reply.match, reply.run)
         if match is None:  # it was closed just now
             return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+        numbers = sorted(reply.games, key=lambda game: not match.spec.is_check(game))
+        if numbers and match.spec.is_check(numbers[0]):
+            asked = numbers[0] - orders.LAST_GAME
+            self._batches.note_check(match.spec.id, own, f"{asked} {name}")
         self._tokens.see(token.id, {"host": wanted.host, "at_ms": self._batches.now_ms()})
         log.info("batch.dealt", worker=worker, match=reply.match, games=len(reply.games))
         return remote.BatchDealt(
             token=str(reply.token),
             match=reply.match,
             lease_ms=self._lease_ms,
-            orders=tuple(match.spec.order(game, reply.nps) for game in reply.games),
+            orders=tuple(match.spec.order(game, reply.nps) for game in numbers),
         )
 
     def renew(
@@ -153,9 +168,12 @@ class Desk:
         if batch is None or (batch.owner, str(batch.token)) != (token.id, reported.token):
             raise RefusedBatchError(OVER)
         recorded: list[int] = []
+        seen: dict[str, object] = {}
+        if reported.clock is not None:
+            seen["clock"] = self._clock(reported.clock)
         for game in reported.games:
             try:
-                reply = self._record(batch, game)
+                reply = self._record(batch, game, seen)
             except (verification.WrongGameError, errors.BookError) as error:
                 self._batches.give_back(batch.id, token.id, reported.token, refused=True)
                 log.warning("game.refused", worker=batch.worker, game=game.number, why=str(error))
@@ -215,7 +233,9 @@ class Desk:
         if ended := self._batches.lapse():
             log.warning("batches.lapsed", batches=ended)
 
-    def _record(self, batch: batches.Batch, game: remote.PlayedGame) -> api.Recorded | api.Fenced:
+    def _record(
+        self, batch: batches.Batch, game: remote.PlayedGame, seen: dict[str, object]
+    ) -> api.Recorded | api.Fenced:
         """Check one result and journal it; raise ``WrongGameError``."""
         data = "{}"  # of a game that was journaled before: the script answers by its number
         if game.number in batch.games:
@@ -223,17 +243,49 @@ class Desk:
             if match is None:
                 return api.Fenced()
             order, now_ms = match.spec.order(game.number, batch.nps), self._batches.now_ms()
-            data = contract.dumps(_facts(batch, order, game, now_ms))
+            data = contract.dumps(_facts(batch, order, game, now_ms) | seen)
         reply = self._batches.record(batch, game.number, data)
         if isinstance(reply, batches.ForeignGame):
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
+        match = self._match(batch.match, batch.run)
+        if match is not None and match.spec.is_check(game.number):
+            host = batch.worker.rpartition("/")[2]
+            self._batches.note_check(batch.match, f"{batch.owner}/{host}", batches.OWES_NONE)
         return reply
+
+    def _clock(self, told: remote.WorkerClock) -> dict[str, object]:
+        """Return a worker's clocks beside Redis'."""
+        return {"at_ms": self._batches.now_ms(), **told.model_dump(mode="json")}
+
+    def _checks(
+        self, worker: str, claim: str, able: list[_Match]
+    ) -> tuple[dict[str, str], list[_Match]]:
+        """Choose the checks that a worker is asked: first of all, then now and then, by lot.
+
+        Whoever owes one is given it again, and no game before it is played. Return the checks by
+        match, and the matches that have anything for the worker while it plays what it owes.
+        """
+        numbers = {match.spec.id: match.spec.checks for match in able if match.spec.checks}
+        asked, busy = {}, set()
+        for match, owed in self._batches.owed(worker, list(numbers)).items():
+            drawn = 1 + secrets.randbelow(numbers[match])
+            number, _, leased = owed.partition(" ")
+            if owed == batches.OWES_NONE:
+                asked[match] = "" if secrets.randbelow(CHECK_EVERY) else str(drawn)
+                continue
+            asked[match] = f"{number or drawn}!"
+            batch = self._batches.batch(leased) if leased and leased != claim else None
+            if batch is not None and batch.games:
+                busy.add(match)
+        return asked, [match for match in able if match.spec.id not in busy]
 
     def _patience_ms(self, batch: batches.Batch) -> float:
         """Return how long a batch may go without a result."""
         match = self._match(batch.match, batch.run)
         if match is None or not batch.games:
             return math.inf
+        if match.spec.is_check(batch.games[0]):  # it is alone: batches tell of checks last
+            return STALLED_MS
         order = match.spec.order(batch.games[0], batch.nps)
         controls = (order.control("white"), order.control("black"))
         longest = sum(control.nominal_ms(MOVES) for control in controls)
@@ -296,6 +348,8 @@ class Desk:
             return
         nodes = thought_ns = 0
         for game in games:
+            if match.spec.is_check(game.number):
+                continue
             base = "black" if match.spec.white_is_tested(game.number) else "white"
             for ply in game.plies:
                 if ply.side == base and ply.nodes and match.spec.opponent(game.number) == 1:
@@ -358,4 +412,19 @@ def _facts(
         "note": outcome.note,
         "plies": whole.plies[-1].ply if whole.plies else 0,
         "pgn": text,
+        "stamps": _stamps(whole.plies),
     }
+
+
+def _stamps(plies: Sequence[contract.PlyRecord]) -> dict[str, int]:
+    """Return what the stamps of a game show of its clock: plies, those that repeat, overhead.
+
+    A clock counts nanoseconds: two moves of a game hardly ever take as long as each other, and
+    none a whole number of milliseconds.
+    """
+    times = collections.Counter(ply.think_ns for ply in plies)
+    repeated = sum(
+        number for think_ns, number in times.items() if number > 1 or not think_ns % STAMP_NS
+    )
+    overhead_ns = sum(max(0, ply.overhead_ns) for ply in plies)
+    return {"plies": len(plies), "repeated": repeated, "overhead_ns": overhead_ns}

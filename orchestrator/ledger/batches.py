@@ -20,6 +20,7 @@ from typing import Any
 from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, lanes, replies
 
+OWES_NONE = "-"  # a worker has played the last check that it was asked
 LAPSED_AT_ONCE = 100  # batches: Redis does nothing else while one script ends them
 
 
@@ -28,7 +29,8 @@ class Claim:
     """A request for games; ``batch`` is named by the worker before its first try.
 
     ``owner`` is the id of its access token, ``matches`` those that it may and can play, with the
-    nodes a second of each one's base on the worker (0: not known).
+    nodes a second of each one's base on the worker (0: not known). ``checks`` are the numbers of
+    checks that are asked of it beside games, from 1; with an exclamation mark alone, without games.
     """
 
     batch: str
@@ -38,6 +40,7 @@ class Claim:
     games: int
     most_batches: int
     matches: Mapping[str, int]
+    checks: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +115,8 @@ class RedisBatches:
         ]
         arguments: list[str | int] = [claim.batch, claim.owner, claim.worker, claim.ttl_ms]
         arguments += [claim.games, lanes.LEAD, claim.most_batches]
-        arguments += [word for pair in claim.matches.items() for word in pair]
+        for match, nps in claim.matches.items():
+            arguments += [match, nps, claim.checks.get(match, "")]
         raw = self.server.run("claim_batch", names, *arguments)
         answer = replies.word(raw)
         if answer == "dealt":
@@ -183,6 +187,13 @@ class RedisBatches:
         arguments = (match, run, lanes.BUILD, data, contract.SCHEMA, worker)
         return replies.given_up(self.server.run("record_build", names, *arguments))
 
+    def end_all(self, owner: str) -> None:
+        """End all batches of an access token: their games are dealt again."""
+        for name, told in self.server.table(self._keys.batches()).items():
+            batch = contract.loads(told)
+            if batch["owner"] == owner and batch["games"]:
+                self.give_back(name, owner, batch["token"])
+
     def lapse(self) -> int:
         """End the batches whose leases have run out; return how many there were."""
         names = [*self._leases(), *self._dealt()]
@@ -193,11 +204,49 @@ class RedisBatches:
             if int(raw[1]) < LAPSED_AT_ONCE:
                 return ended
 
+    def owed(self, worker: str, matches: Sequence[str]) -> dict[str, str]:
+        """Return how a worker stands with each match's checks.
+
+        The number that it owes and the batch that has it, ``OWES_NONE``, or '' where it was
+        never asked. ``worker`` is the token's id and the host.
+        """
+        if not matches:
+            return {}
+        fields = [_checked(match, worker) for match in matches]
+        with self.server.asked():
+            raw: Any = self.server.client.hmget(self._keys.batches("checks"), fields)
+        return {
+            match: "" if one is None else replies.text(one)
+            for match, one in zip(matches, raw, strict=True)
+        }
+
+    def note_check(self, match: str, worker: str, owed: str) -> None:
+        """Note the check that a worker owes, or ``OWES_NONE``; '' asks it as if it were new."""
+        name, field = self._keys.batches("checks"), _checked(match, worker)
+        with self.server.asked():
+            if owed:
+                self.server.client.hset(name, field, owed)
+            else:
+                self.server.client.hdel(name, field)
+
+    def forget_checks(self, match: str) -> None:
+        """Forget how all workers stand with the checks of a match that has ended."""
+        name = self._keys.batches("checks")
+        told = self.server.table(name)
+        fields = [field for field in told if field.startswith(f"{match} ")]
+        if fields:
+            with self.server.asked():
+                self.server.client.hdel(name, *fields)
+
     def _dealt(self) -> Sequence[str]:
         return [self._keys.tests(what) for what in ("", "repeats", "queue", "served")]
 
     def _leases(self) -> Sequence[str]:
         return [self._keys.batches(what) for what in ("", "due", "held")]
+
+
+def _checked(match: str, worker: str) -> str:
+    return f"{match} {worker}"
 
 
 def _dealt(raw: Sequence[Any]) -> tuple[contract.Token, str, str, int, int, tuple[int, ...]]:

@@ -55,6 +55,8 @@ key                    type    meaning; life
 ``batches:seen``       hash    access token to the JSON of what its worker told last; for ever
 ``batches:speeds``     hash    access token to the JSON of how fast builds are on its machines;
                                for ever
+``batches:checks``     hash    ``<match> <token>/<host>`` to the check that a worker owes and
+                               its batch, ``-`` for none; until the match's end
 ``workers``            hash    access token of a remote worker to its facts, with the SHA-256 of
                                its secret (JSON); for ever
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived

@@ -32,6 +32,10 @@ LAPSED_AT_ONCE = 100  # leases that have run out: Redis does nothing else while 
 GAME, LOST, ASIDE = "test_game", "test_game_lost", "test_games_set_aside"  # kinds of entries
 OPENED = "test_opened"  # of the entry that each opening of a match begins with
 BUILD = "test_build"  # what became of an engine's build on a remote worker
+# Of the owner of an access token: his results are set aside and he is stopped, or is forgiven; what
+# earlier matches found; and checks that lanes are to play.
+CONDEMNED, PARDONED = "test_worker_condemned", "test_worker_pardoned"
+CARRIED, CHECKED = "test_evidence_carried", "test_checks_dealt"
 
 
 @dataclasses.dataclass(frozen=True)

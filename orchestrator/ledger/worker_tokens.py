@@ -29,7 +29,8 @@ BATCHES: Final = 64  # batches that the workers of one token may hold at once
 class WorkerToken:
     """What is known of a token: whose it is, which matches it may play, and until when.
 
-    ``matches`` are patterns as of a shell; ``revoked_ms`` is 0 while it is valid.
+    ``matches`` are patterns as of a shell; ``revoked_ms`` is 0 while it is valid. ``condemned``
+    says why its workers' results are not believed, '' where they are.
     """
 
     id: str
@@ -41,9 +42,20 @@ class WorkerToken:
     by: str
     batches: int = BATCHES
     revoked_ms: int = 0
+    condemned: str = ""
+
+    def state(self, now_ms: int) -> str:
+        """Say in a word how the token is: valid, ended, revoked or condemned."""
+        if self.condemned:
+            return "condemned"
+        if self.revoked_ms:
+            return "revoked"
+        return "ended" if now_ms >= self.until_ms else "valid"
 
     def invalid(self, now_ms: int) -> str:
         """Say why the token is refused at a time, '' where it is not."""
+        if self.condemned:
+            return f"the token was stopped, and its games are played again: {self.condemned}"
         if self.revoked_ms:
             return "the token was revoked"
         return "the token has ended" if now_ms >= self.until_ms else ""

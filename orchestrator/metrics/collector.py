@@ -19,7 +19,15 @@ from prometheus_client import core, registry
 
 from orchestrator import contract
 from orchestrator.common import errors, version
-from orchestrator.ledger import api, kibitz_store, lane_store, services, store, vitals
+from orchestrator.ledger import (
+    api,
+    kibitz_store,
+    lane_store,
+    services,
+    store,
+    vitals,
+    worker_tokens,
+)
 from orchestrator.ledger import lanes as ledger_lanes
 from orchestrator.metrics import families, halls, health, seasons
 from orchestrator.season.fold import entries
@@ -44,6 +52,7 @@ class FarmCollector(registry.Collector):
         self._ledger = ledger
         self._desks = kibitz_store.RedisKibitzing(ledger.server)
         self._lanes = lane_store.RedisLanes(ledger.server)
+        self._tokens = worker_tokens.RedisTokens(ledger.server)
         self._certificate = health.Certificate(ledger.server)
         self._archive, self._feeds, self._notices = archive, feeds, notices
         self._seasons: dict[str, seasons.Watched] = {}
@@ -106,6 +115,8 @@ class FarmCollector(registry.Collector):
         launched_here = [self._seasons[name] for name in launched if name in self._seasons]
         watched = [season for season in launched_here if season.state.seq]
         self._in_halls(sheet, names, watched, now_ms)
+        with self._apart("worker tokens"):
+            halls.write_tokens(sheet, self._tokens.all(), now_ms)
         with self._apart("hosts"):
             for name, seen in vitals.read(self._ledger).items():
                 with self._apart(f"host {name}"):

@@ -214,6 +214,11 @@ LANES: Final = {
         HALL,
         hall_test_games_waiting="Games of open test matches that the hall's lanes may play.",
     ),
+    **_of(
+        "gauge",
+        ("state",),
+        worker_tokens="Access tokens of remote workers: valid, ended, revoked, or condemned.",
+    ),
 }
 HOSTS: Final = {
     **_of(

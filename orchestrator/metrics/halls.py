@@ -6,6 +6,7 @@ exporter, as Prometheus expects; the picture that a hall publishes is shown, nev
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -13,7 +14,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import score
-from orchestrator.ledger import api, kibitzing, lanes
+from orchestrator.ledger import api, kibitzing, lanes, worker_tokens
 from orchestrator.metrics import families, histogram
 from orchestrator.season.fold import orders
 from orchestrator.season.fold import state as season_state
@@ -207,6 +208,14 @@ def write_lanes(sheet: families.Sheet, source: lanes.Lanes, hall: str, now_ms: i
         if hall in (match.halls or (hall,)) and any(not match.needs.unmet(lane) for lane in there)
     )
     sheet.set("farm_hall_test_games_waiting", waiting, hall=hall)
+
+
+def write_tokens(
+    sheet: families.Sheet, tokens: list[worker_tokens.WorkerToken], now_ms: int
+) -> None:
+    """Write how many access tokens are in which state; none where there is no token."""
+    for state, number in collections.Counter(token.state(now_ms) for token in tokens).items():
+        sheet.set("farm_worker_tokens", number, state=state)
 
 
 def write_kibitzers(

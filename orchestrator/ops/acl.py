@@ -60,7 +60,7 @@ BROKER = (
     *("watch", "unwatch"),
 )
 GATEWAY = (
-    *("get", "hget", "hgetall", "xrevrange", "zrangebyscore", "zrangebylex", "time"),
+    *("get", "hget", "hmget", "hgetall", "xrevrange", "zrangebyscore", "zrangebylex", "time"),
     *("hset", "hdel", "hincrby", "incr", "zadd", "zrem", "xadd"),
 )
 KIBITZ = (

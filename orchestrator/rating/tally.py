@@ -8,7 +8,7 @@ that a match of a million games is told about as cheaply as one of ten.
 from __future__ import annotations
 
 import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from orchestrator.rating import results
 
@@ -22,19 +22,22 @@ class Tally:
         """Start with nothing played."""
         self._results = bytearray()
         self._hosts = array.array("I")
-        self._names: dict[str, int] = {}  # hosts, in the order of their first results
+        self._names: dict[tuple[str, str], int] = {}  # hosts and owners, as they came
         self._single = [[0, 0, 0] for _ in range(opponents)]
         self._pairs = [[0] * results.PAIR_SCORES for _ in range(opponents)]
         self.games = 0
         self.set_aside = 0
 
-    def add(self, game: int, points: float, host: str) -> bool:
-        """Count a result (0, ½ or 1 for the tested engine); False where there is one."""
+    def add(self, game: int, points: float, host: str, owner: str = "") -> bool:
+        """Count a result (0, ½ or 1 for the tested engine); False where there is one.
+
+        ``owner`` is whose host it is, '' of the farm's own.
+        """
         self._grow(game)
         if self._results[game] != NOTHING:
             return False
         self._results[game] = LOSS + round(2 * points)
-        self._hosts[game] = self._index(host)
+        self._hosts[game] = self._index((host, owner))
         self._count(game, 1)
         return True
 
@@ -46,12 +49,20 @@ class Tally:
                 self._results[game] = NOTHING
                 self.set_aside += 1
 
+    def has(self, game: int) -> bool:
+        """Say whether a game has a result that counts."""
+        return game < len(self._results) and self._results[game] != NOTHING
+
     def of_host(self, host: str) -> list[int]:
         """Return the games whose counted results came from a host."""
-        if host not in self._names:
-            return []
-        index = self._names[host]
-        return [game for game in self._played() if self._hosts[game] == index]
+        return self._of({at for (name, _), at in self._names.items() if name == host})
+
+    def of_owner(self, owner: str) -> list[int]:
+        """Return the games whose counted results came from an owner's hosts."""
+        return self._of({at for (_, name), at in self._names.items() if name == owner})
+
+    def _of(self, indices: set[int]) -> list[int]:
+        return [game for game in self._played() if self._hosts[game] in indices] if indices else []
 
     def missing(self) -> list[int]:
         """Return the games below the last played one that have no result."""
@@ -65,11 +76,11 @@ class Tally:
 
     def hosts(self) -> dict[str, results.Counts]:
         """Return what each host's games have brought, as single games."""
-        seen = [[0, 0, 0] for _ in self._names]
+        seen: dict[str, list[int]] = {name: [0, 0, 0] for name, _ in self._names}
+        names = [name for name, _ in self._names]
         for game in self._played():
-            seen[self._hosts[game]][self._results[game] - LOSS] += 1
-        by_host = zip(self._names, seen, strict=True)
-        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in by_host}
+            seen[names[self._hosts[game]]][self._results[game] - LOSS] += 1
+        return {name: results.Counts(won, drawn, lost) for name, (lost, drawn, won) in seen.items()}
 
     def counts(self, opponent: int | None = None) -> results.Counts:
         """Return results against one opponent (from 0), or against all."""
@@ -78,6 +89,15 @@ class Tally:
         lost, drawn, won = self._single[opponent]
         none, half, even, three_halves, two = self._pairs[opponent]
         return results.Counts(won, drawn, lost, (none, half, even, three_halves, two))
+
+    def without(self, owners: Collection[str]) -> results.Counts:
+        """Return what ``counts`` does, without the games of some owners' hosts, against all."""
+        left = Tally(len(self._single))
+        skipped = {at for (_, owner), at in self._names.items() if owner in owners}
+        for game in self._played():
+            if self._hosts[game] not in skipped:
+                left.add(game, (self._results[game] - LOSS) / 2, "")
+        return left.counts()
 
     def _played(self) -> Iterator[int]:
         return (game for game, result in enumerate(self._results) if result != NOTHING)
@@ -88,7 +108,7 @@ class Tally:
             self._results.extend(bytes(lacking))
             self._hosts.extend([0] * lacking)
 
-    def _index(self, host: str) -> int:
+    def _index(self, host: tuple[str, str]) -> int:
         return self._names.setdefault(host, len(self._names))
 
     def _count(self, game: int, by: int) -> None:

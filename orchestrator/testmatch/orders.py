@@ -5,6 +5,9 @@ One engine is tested against one other, or against several in turn (a gauntlet).
 order is a function of specification and number alone, so any worker writes the same
 one; consecutive pairs go to consecutive opponents, and all opponents meet an opening
 before the next one is dealt.
+
+Numbers above ``LAST_GAME`` are checks: short games of a fixed number of nodes a move, which never
+count. The same builds play them alike on any machine, in processes of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from orchestrator.testmatch import openings as testmatch_openings
 OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
 SCALE = (0.25, 4.0)  # of a clock: beyond, a machine is another kind of machine
 HASH_OPTIONS = ("hash", "memory")
+LAST_GAME = 10_000_000  # no match has more; scripts of the ledger know the number, too
+CHECKS = 32  # checks of a match: enough that nobody's answers are soon known to all
+CHECK_MOVES = 8  # of each side in a check, behind its book: a second's work shows the build
 
 
 class Spec(contract.Message):
@@ -30,7 +36,7 @@ class Spec(contract.Message):
     id: str
     engines: tuple[contract.EngineSpec, ...] = pydantic.Field(min_length=2)
     time_control: contract.TimeControl
-    games: int = pydantic.Field(ge=1)
+    games: int = pydantic.Field(ge=1, le=LAST_GAME)
     openings: tuple[contract.Opening, ...] = (contract.Opening(),)
     seed: str = ""
     limits: contract.Limits = contract.Limits(free=True)
@@ -40,6 +46,7 @@ class Spec(contract.Message):
     reference_nps: int = pydantic.Field(default=0, ge=0)  # of ``base``; 0: clocks stay as they are
     remote: bool = False  # remote workers may play it, too: its engines' files are pinned
     builds: tuple[SourceBuild | None, ...] = ()  # of ``engines``, for workers to build
+    check_nodes: int = pydantic.Field(default=0, ge=0)  # a move in checks; 0: there are none
 
     @property
     def opponents(self) -> int:
@@ -74,6 +81,20 @@ class Spec(contract.Message):
         return self.model_copy(update={"engines": tuple(engines)})
 
     @property
+    def checks(self) -> int:
+        """Return how many checks there are: none where engines do not repeat their moves."""
+        repeats = self.threads == 1 and all(engine.protocol == "uci" for engine in self.engines)
+        return CHECKS if self.check_nodes and repeats else 0
+
+    def is_check(self, game: int) -> bool:
+        """Say whether a game's number is that of a check."""
+        return game > LAST_GAME
+
+    def has(self, game: int) -> bool:
+        """Say whether there is such a game, or such a check."""
+        return 1 <= game <= self.games or LAST_GAME < game <= LAST_GAME + self.checks
+
+    @property
     def threads(self) -> int:
         """Return the cores a game needs: one side thinks at a time."""
         return max(_number(engine, ("threads", "cores")) or 1 for engine in self.engines)
@@ -94,8 +115,10 @@ class Spec(contract.Message):
 
     def order(self, game: int, nps: int = 0) -> contract.GameOrder:
         """Write the order of a game, from 1 to ``games``, on a machine of this speed."""
-        if not 1 <= game <= self.games:
+        if not self.has(game):
             raise ValueError(f"{self.id}: there is no game {game} of {self.games}")
+        if self.is_check(game):
+            return self._check(game)
         pair = self.engines[0], self.engines[self.opponent(game)]
         factor = self.scale(nps)
         paced = [_paced(engine, factor) for engine in pair]
@@ -118,6 +141,22 @@ class Spec(contract.Message):
             adjudication=self.adjudication,
             journaled=False,  # a test match keeps games, not plies: Redis carries results only
         )
+
+    def _check(self, game: int) -> contract.GameOrder:
+        """Write the order of a check: as of a game, on nodes, by engines that know nothing yet."""
+        number = game - LAST_GAME
+        nodes = {"time_control": contract.TimeControl(nodes=self.check_nodes)}
+        engines = tuple(engine.model_copy(update=nodes) for engine in self.engines)
+        order = self.model_copy(update={"engines": engines, "games": CHECKS, **nodes}).order(number)
+        moves = CHECK_MOVES + len(order.opening.moves) // 2
+        own = {
+            # An event of its own makes processes of its own: what was kept of games is not used.
+            "event": f"{self.id}-check-{number}",
+            "game": f"{self.id}-{game}",
+            "number": game,
+            "adjudication": contract.Adjudication(max_moves=moves),
+        }
+        return order.model_copy(update=own)
 
     def _opening(self, turn: int) -> contract.Opening:
         """Deal openings round by round, each round in an order of its own."""

@@ -9,7 +9,9 @@ and in ``set-aside.pgn``, never in ``games.pgn``; a game that is lost ``LOSSES``
 the match with its reason, for something is wrong that playing does not repair;
 what is read begins with the entry that the mirror ends with, so that a Redis that came back without
 its last entries, emptied or grown again, is seen by the first look, and the match is opened again
-where its mirror ends; an entry that cannot be counted is never mirrored, and ends the match.
+where its mirror ends; an entry that cannot be counted is never mirrored, and ends the match;
+results of remote workers that are not believed (``worker_review``) are set aside before anything
+is said of the match, and their games dealt again.
 """
 
 from __future__ import annotations
@@ -27,24 +29,34 @@ from orchestrator import contract
 from orchestrator.common import errors, files
 from orchestrator.ledger import api, lanes, mirror
 from orchestrator.rating import elo, results, sprt, tally
-from orchestrator.testmatch import orders
+from orchestrator.testmatch import orders, worker_review, worker_verdicts
 
 RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
 LOOK_SECONDS = 1.0  # s: between two looks at all lanes; results come many times as often
+KEEPER = "farm match test"  # who writes down what follows from the results
 LOSSES = 3  # times one game may be lost before the match is given up
-MOST = 10_000_000  # games of a match
+MOST = orders.LAST_GAME  # games of a match
 BATCH = 500  # entries read at once: bounds memory, not work
-FAULTS = frozenset(  # endings that are the loser's own doing: what a self-check looks for
-    {
-        contract.Ending.TIME,
-        contract.Ending.ILLEGAL,
-        contract.Ending.DISCONNECT,
-        contract.Ending.STALL,
-        contract.Ending.FALSE_CLAIM,
-    }
-)
+FAULTS = worker_review.FAULTS  # the loser's own doing: what a self-check looks for
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of White
 _Number = Annotated[int, pydantic.Field(ge=1, strict=True)]
+
+
+class _Clock(pydantic.BaseModel):
+    """A worker's clocks beside Redis'."""
+
+    process: str
+    at_ms: int
+    boot_ms: int
+    day_ms: int
+
+
+class _Stamps(pydantic.BaseModel):
+    """What thinking times say of a worker's clock."""
+
+    plies: int
+    repeated: int
+    overhead_ns: int
 
 
 class _Counted(pydantic.BaseModel):
@@ -58,6 +70,10 @@ class _Counted(pydantic.BaseModel):
     details: str
     note: str
     pgn: str
+    hall: str = ""
+    attempt: str = ""
+    clock: _Clock | None = None
+    stamps: _Stamps | None = None
 
 
 class _Lost(pydantic.BaseModel):
@@ -74,10 +90,32 @@ class _Aside(pydantic.BaseModel):
     games: tuple[_Number, ...]
 
 
-_READ: Mapping[str, type[_Counted | _Lost | _Aside]] = {
+class _Condemned(_Aside):
+    """What is read of an entry that condemns an owner of workers."""
+
+    token: str
+    reason: str
+
+
+class _Pardoned(pydantic.BaseModel):
+    """What is read of an entry that pardons him."""
+
+    token: str
+
+
+class _Carried(pydantic.BaseModel):
+    """What is read of the evidence of earlier matches."""
+
+    nats: Mapping[str, tuple[float, ...]]
+
+
+_READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.GAME: _Counted,
     lanes.LOST: _Lost,
     lanes.ASIDE: _Aside,
+    lanes.CONDEMNED: _Condemned,
+    lanes.PARDONED: _Pardoned,
+    lanes.CARRIED: _Carried,
 }
 
 
@@ -118,6 +156,7 @@ class Standing:
     lost: int
     faults: tuple[str, ...]
     failed_builds: tuple[str, ...] = ()  # on workers; `farm match show` has their logs
+    workers: tuple[worker_review.Review, ...] = ()  # remote ones, those to look at first
 
     @property
     def over(self) -> bool:
@@ -143,11 +182,63 @@ class Standing:
             "lost": self.lost,
             "faults": list(self.faults),
             "failed_builds": list(self.failed_builds),
+            "workers": [one.facts() for one in self.workers],
         }
 
 
 def _finite(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
+
+
+class Results:
+    """The results of a match as its journal tells them, and who has played them.
+
+    ``late`` are games whose results came from an owner who was condemned before: to deal again.
+    ``fresh`` says that nothing was played, nor any evidence of earlier matches taken.
+    """
+
+    def __init__(self, spec: orders.Spec) -> None:
+        """Start with nothing played."""
+        self.tally = tally.Tally(spec.opponents)
+        self.review = worker_review.WorkerReview(spec)
+        self.late: set[int] = set()
+        self.fresh = True
+        self._spec = spec
+
+    def take(self, entry: contract.Entry) -> bool:
+        """Take an entry; return whether it is the result of a game that counts now."""
+        data = entry.data
+        if entry.kind == lanes.GAME:
+            self.fresh = False
+            return self._play(data)
+        if entry.kind == lanes.ASIDE:
+            self.tally.aside(data["games"])
+            self.late.difference_update(data["games"])
+        elif entry.kind == lanes.CONDEMNED:
+            # Results may have come between the decision and its entry: they are dealt again, too.
+            counted = set(self.tally.of_owner(data["token"]))
+            self.late |= counted - set(data["games"])
+            self.tally.aside(sorted(counted))
+            self.review.condemn(data["token"], data["reason"])
+        elif entry.kind == lanes.PARDONED:
+            self.review.pardon(data["token"])
+        elif entry.kind == lanes.CARRIED:
+            self.fresh = False
+            self.review.carry(data["nats"])
+        return False
+
+    def _play(self, data: Mapping[str, Any]) -> bool:
+        game, owner = data["game"], worker_review.owner(data)
+        if self._spec.is_check(game):
+            self.review.check(data)
+            return False
+        if self.review.condemned(owner):
+            self.late.add(game)
+            return False
+        if not self.tally.add(game, _points(self._spec, data), data["host"], owner):
+            return False
+        self.review.game(data)
+        return True
 
 
 class Keeper:
@@ -160,12 +251,23 @@ class Keeper:
         directory: pathlib.Path,
         spec: orders.Spec,
         terms: Terms,
+        verdicts: worker_verdicts.Verdicts | None = None,
     ) -> None:
-        """Fold what the mirror has; raise ``RefusedError`` when another keeper is at work."""
+        """Fold what the mirror has; raise ``RefusedError`` when another keeper is at work.
+
+        Without ``verdicts`` nothing follows from what remote workers have done.
+        """
         self._ledger, self._lanes, self._spec, self._terms = ledger, ledger_lanes, spec, terms
         self._directory = directory
         self._journal = lanes.journal(spec.id)
-        self._tally = tally.Tally(spec.opponents)
+        self._verdicts = verdicts
+        self._words: dict[str, worker_verdicts.Word] = {}  # what was said elsewhere of owners
+        self._dealt_checks: dict[int, int] = {}  # check to the runs that lanes had had then
+        self._checked_again: set[str] = set()
+        self._results = Results(spec)
+        self._tally, self._review = self._results.tally, self._results.review
+        self._reviews: tuple[worker_review.Review, ...] = ()
+        self._reviewed = float("-inf")  # s, monotonic
         self._losses: Counter[int] = Counter()
         self._why = ""
         self._faults: list[str] = []
@@ -181,8 +283,9 @@ class Keeper:
         self._pgn.unlink(missing_ok=True)
         (directory / "set-aside.pgn").unlink(missing_ok=True)
         self._unsorted = False  # the PGN files hold results that were set aside since
+        longest = spec.model_copy(update={"games": MOST})  # it may have been shortened since
         for entry in mirror.entries(self._mirror.path):
-            if why := _wrong(entry, MOST):
+            if why := _wrong(entry, longest):
                 raise errors.LedgerDamagedError(
                     f"{self._mirror.path}: line {entry.seq} ({entry.kind}) cannot be counted:"
                     f" {why}; move the folder away, and the match begins again from game 1"
@@ -260,22 +363,28 @@ class Keeper:
 
     def step(self, ring: Callable[[str], None], wait_ms: int) -> Standing:
         """Ring idle lanes, wait for results and fold them; return where the match stands."""
-        self._ring(ring)
+        looked = self._ring(ring)
         self._ledger.wait({self._journal: self._mirror.last}, wait_ms)
+        self._take_results()
+        while self._judge(looked=looked):
+            looked = False
+            self._take_results()
+        return self.standing()
+
+    def _take_results(self) -> None:
+        """Mirror and count what is new; raise ``LedgerDamagedError`` for what cannot be counted."""
         while entries := self._new_entries():
-            games = self._spec.games
             wrong = next(
-                (at for at, candidate in enumerate(entries) if _wrong(candidate, games)),
+                (at for at, candidate in enumerate(entries) if _wrong(candidate, self._spec)),
                 len(entries),
             )
             self._keep(entries[:wrong])
             for entry in entries[wrong:]:
                 raise errors.LedgerDamagedError(
                     f"{self._spec.id}: entry {entry.seq} ({entry.kind}, by {entry.by[:80]!r})"
-                    f" cannot be counted: {_wrong(entry, games)}; look at that worker, then"
+                    f" cannot be counted: {_wrong(entry, self._spec)}; look at that worker, then"
                     f" `farm match test --id {self._spec.id}` goes on without the entry"
                 )
-        return self.standing()
 
     def _keep(self, entries: Sequence[contract.Entry]) -> None:
         """Mirror and count what may be counted."""
@@ -314,6 +423,8 @@ class Keeper:
         """End the match: nothing more is dealt; what still runs is told to stop."""
         if self._keeps:
             self._lanes.close_match(self._spec.id)
+            if self._verdicts is not None:
+                self._verdicts.close(self._review.carried())
 
     def standing(self) -> Standing:
         """Return where the match stands; raise ``HostError`` for a game that keeps being lost."""
@@ -325,6 +436,11 @@ class Keeper:
                     " goes on with it"
                 )
         counts, test = self._tally.counts(), self._terms.test
+        if (
+            time.monotonic() - self._reviewed > LOOK_SECONDS
+            or self._tally.games == self._spec.games
+        ):
+            self._reviewed, self._reviews = time.monotonic(), tuple(self._review.reviews())
         return Standing(
             games=self._tally.games,
             total=self._spec.games,
@@ -333,24 +449,98 @@ class Keeper:
                 self._tally.counts(opponent) for opponent in range(self._spec.opponents)
             ),
             llr=None if test is None else test.llr(counts),
-            verdict=None if test is None else test.verdict(counts),
+            verdict=None if test is None else self._verdict(test, counts),
             set_aside=self._tally.set_aside,
             lost=self._losses.total(),
             faults=tuple(self._faults),
             failed_builds=tuple(self._failed_builds.values()),
+            workers=self._reviews,
         )
+
+    def _verdict(self, test: sprt.Test, counts: results.Counts) -> sprt.Verdict | None:
+        """Return the test's verdict; it has to stand without those who are doubted, too.
+
+        That makes tests longer and errors no more frequent: both have to pass the same bound.
+        """
+        verdict = test.verdict(counts)
+        if verdict is not None and (doubted := self._review.doubted()):
+            return verdict if test.verdict(self._tally.without(doubted)) == verdict else None
+        return verdict
+
+    # -- remote workers ----------------------------------------------------------------
+
+    def _judge(self, *, looked: bool) -> bool:
+        """Write down what follows from the results; return whether there is more to take."""
+        if self._verdicts is None:
+            return False
+        drafts: list[contract.Draft] = []
+        if looked:
+            drafts += self._follow(self._verdicts.news())
+            self._check_doubtful(self._verdicts)
+        if self._results.fresh and (known := self._verdicts.evidence()):
+            drafts.append(contract.Draft(lanes.CARRIED, {"games": [], "nats": known}))
+        for finding in self._review.findings():
+            self._verdicts.condemn(finding)
+            drafts.append(self._condemnation(finding.token, finding.rule, finding.reason))
+            self._reviewed = float("-inf")
+        if late := sorted(self._results.late):
+            facts = {"games": late, "host": "", "reason": "of a token that was stopped"}
+            drafts.append(contract.Draft(lanes.ASIDE, facts))
+        if wanted := self._wanted_checks():
+            drafts.append(contract.Draft(lanes.CHECKED, {"games": wanted}))
+        written = False
+        for draft in drafts:
+            games: list[int] = draft.data["games"]
+            written |= self._lanes.replay(self._spec.id, games, draft, KEEPER)
+        return written
+
+    def _follow(self, news: list[worker_verdicts.Word]) -> list[contract.Draft]:
+        """Return what other matches' and people's words mean here."""
+        drafts, known = [], set(self._review.tokens())
+        self._words.update({word.token: word for word in news})
+        for word in news:
+            if not word.reason and self._review.condemned(word.token):
+                facts = {"games": [], "token": word.token}
+                drafts.append(contract.Draft(lanes.PARDONED, facts))
+        new = [word for word in self._words.values() if word.reason and word.token in known]
+        return drafts + [
+            self._condemnation(word.token, word.rule, word.reason)
+            for word in new
+            if not self._review.condemned(word.token)
+        ]
+
+    def _wanted_checks(self) -> list[int]:
+        """Return the checks that lanes are to play now: workers have, and lanes are there."""
+        wanted = {one: self._review.lane_runs(one) for one in self._review.wanted()}
+        new = {one: runs for one, runs in wanted.items() if self._dealt_checks.get(one) != runs}
+        if not new or not self.able():
+            return []
+        self._dealt_checks.update(new)
+        return list(new)
+
+    def _condemnation(self, token: str, rule: str, reason: str) -> contract.Draft:
+        games = self._tally.of_owner(token)
+        facts = {"games": games, "token": token, "rule": rule, "reason": reason}
+        return contract.Draft(lanes.CONDEMNED, facts)
+
+    def _check_doubtful(self, verdicts: worker_verdicts.Verdicts) -> None:
+        for one in self._review.reviews():
+            if one.state == "suspect" and one.token not in self._checked_again:
+                self._checked_again.add(one.token)
+                hosts = (name.rpartition("/")[2] for name in one.workers)
+                verdicts.check_again([f"{one.token}/{host}" for host in hosts])
 
     # -- the fold ----------------------------------------------------------------------
 
     def _fold(self, entry: contract.Entry) -> None:
         data = entry.data
-        if entry.kind == lanes.GAME:
+        if self._results.take(entry):
             self._count(data)
         elif entry.kind == lanes.LOST:
-            self._losses[data["game"]] += 1
-            self._why = f"{data['cause']} ({data.get('evidence', '')})"
-        elif entry.kind == lanes.ASIDE:
-            self._tally.aside(data["games"])
+            if not self._spec.is_check(data["game"]):
+                self._losses[data["game"]] += 1
+                self._why = f"{data['cause']} ({data.get('evidence', '')})"
+        elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED} or self._results.late:
             self._unsorted = True
         elif entry.kind == lanes.BUILD and data["why"]:
             message = f"{data['worker']}: {data['name']} was not built: {data['why']}"
@@ -358,8 +548,6 @@ class Keeper:
 
     def _count(self, data: Mapping[str, Any]) -> None:
         game = data["game"]
-        if not self._tally.add(game, _points(self._spec, data), data["host"]):
-            return
         tested_white = self._spec.white_is_tested(game)
         self._losses.pop(game, None)
         if data["ending"] in FAULTS and (data["loser"] == "white") == tested_white:
@@ -372,34 +560,34 @@ class Keeper:
         """Write the PGN files again: what counts in one, what was set aside in the other."""
         if not self._unsorted:
             return
-        counted: dict[int, int] = {}  # game to the entry that tells its counted result
-        for entry in mirror.entries(self._mirror.path):
-            if entry.kind == lanes.GAME:
-                counted.setdefault(entry.data["game"], entry.seq)
-            elif entry.kind == lanes.ASIDE:
-                for game in entry.data["games"]:
-                    counted.pop(game, None)
+        again = Results(self._spec)
+        told = {  # game to the last entry that was counted as its result
+            entry.data["game"]: entry.seq
+            for entry in mirror.entries(self._mirror.path)
+            if again.take(entry)
+        }
+        counted = {seq for game, seq in told.items() if again.tally.has(game)}
         aside = self._directory / "set-aside.pgn"
         with (
             self._pgn.open("w", encoding="utf-8") as good,
             aside.open("w", encoding="utf-8") as bad,
         ):
             for entry in mirror.entries(self._mirror.path):
-                if entry.kind == lanes.GAME:
-                    file = good if counted.get(entry.data["game"]) == entry.seq else bad
+                if entry.kind == lanes.GAME and not self._spec.is_check(entry.data["game"]):
+                    file = good if entry.seq in counted else bad
                     file.write(f"{entry.data['pgn']}\n")
         self._unsorted = False
 
     # -- lanes -------------------------------------------------------------------------
 
-    def _ring(self, ring: Callable[[str], None]) -> None:
-        """Ring lanes that play nothing: a new one soon, then at intervals.
+    def _ring(self, ring: Callable[[str], None]) -> bool:
+        """Ring lanes that play nothing: a new one soon, then at intervals. Say whether it looked.
 
         However many results come, all lanes are read once a second, and who plays once a hall.
         """
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
-            return
+            return False
         self._looked = now
         by_hall: dict[str, list[str]] = {}
         for lane in self.able():
@@ -411,6 +599,7 @@ class Keeper:
                 if name not in playing:
                     self._rung[hall, name] = now
                     ring(f"{hall}.{name}")
+        return True
 
     def able(self) -> list[lanes.Lane]:
         """Return the lanes that may play this match."""
@@ -422,8 +611,8 @@ class Keeper:
         ]
 
 
-def _wrong(entry: contract.Entry, games: int) -> str:
-    """Say why an entry of a match of so many games cannot be counted, '' where it can."""
+def _wrong(entry: contract.Entry, spec: orders.Spec) -> str:
+    """Say why an entry of a match cannot be counted, '' where it can."""
     kind = _READ.get(entry.kind)
     if kind is None:
         return ""
@@ -432,8 +621,9 @@ def _wrong(entry: contract.Entry, games: int) -> str:
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    last = max(payload.games, default=0) if isinstance(payload, _Aside) else payload.game
-    return f"there is no game {last}" if last > games else ""
+    games = payload.games if isinstance(payload, _Aside) else (getattr(payload, "game", 1),)
+    wrong = [game for game in games if not spec.has(game)]
+    return f"there is no game {wrong[0]}" if wrong else ""
 
 
 def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
@@ -454,15 +644,12 @@ def set_aside(
     return games
 
 
-def folded(directory: pathlib.Path, spec: orders.Spec) -> tally.Tally:
+def folded(directory: pathlib.Path, spec: orders.Spec) -> Results:
     """Fold the results of a match's mirror, for a look beside its keeper."""
-    folded_tally = tally.Tally(spec.opponents)
+    folded_results = Results(spec)
     for entry in mirror.entries(directory / "journal.jsonl"):
-        if entry.kind == lanes.GAME:
-            folded_tally.add(entry.data["game"], _points(spec, entry.data), entry.data["host"])
-        elif entry.kind == lanes.ASIDE:
-            folded_tally.aside(entry.data["games"])
-    return folded_tally
+        folded_results.take(entry)
+    return folded_results
 
 
 @dataclasses.dataclass(frozen=True)
@@ -476,7 +663,7 @@ class Shown:
 
 def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
     """Read a match from its mirror, beside its keeper."""
-    counted, builds, lost = folded(directory, spec), [], 0
+    counted, builds, lost = folded(directory, spec).tally, [], 0
     for entry in mirror.entries(directory / "journal.jsonl"):
         if entry.kind == lanes.BUILD:
             builds.append(entry.data)

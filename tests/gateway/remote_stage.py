@@ -87,7 +87,16 @@ class Stage:
     def match(self, games: int) -> subprocess.Popen[bytes]:
         """Make a token, and open match ``m``."""
         played = ("test", "dev", "--against", "base", "--file", str(self.roster), "--id", "m")
-        told = ("--games", str(games), "--tc", "nodes=20", "--remote", "--json")
+        told = (
+            "--games",
+            str(games),
+            "--tc",
+            "nodes=20",
+            "--check-nodes",
+            "20",
+            "--remote",
+            "--json",
+        )
         return self.match_of(*played, *told)
 
     def match_of(self, *words: str) -> subprocess.Popen[bytes]:

@@ -68,6 +68,8 @@ def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_sta
     assert (match.returncode, facts["games"]) == (0, GAMES)
     journal = stage.journal()
     results = collections.Counter(one.data["game"] for one in journal if one.kind == "test_game")
+    checks = [results.pop(number) for number in list(results) if number > GAMES]
+    assert checks == [1], "the worker's first game showed its builds"
     assert results == dict.fromkeys(range(1, GAMES + 1), 1)
     replayed = {one.data["game"] for one in journal if one.data.get("attempt") not in (None, batch)}
     assert set(games) <= replayed

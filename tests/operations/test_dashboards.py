@@ -220,12 +220,13 @@ def gpus(farm: float, smi: float, dcgm: float) -> Callable[[Samples, Truth], boo
 
 
 MOVER = {"white": "black", "black": "white"}
-# May have no data in the scene: it has no TLS, backup, notices or lanes, and maybe no sensors.
+# May have no data in the scene: no TLS, backup, notices, lanes or tokens, and maybe no sensors.
 RARE = {
     *("Certificate ends in", "Age of the backup", "A backup takes", "Backup failed", "Notices"),
     *("Notices looked at", "Lanes at work", "Leases of lanes that ran out", "Test games that wait"),
     *("Out of service", "Next gate opens", "Waits for its hall", "Words of kibitzers", "Network"),
     *("Temperature", "Frequency", "Throttled", "Hash", "Plies until a rule"),
+    "Remote workers' tokens",
 }
 PARTLY = {"Redis memory", "Ledger"}  # one of several queries: no limit, no backup
 EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {

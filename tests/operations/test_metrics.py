@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -31,6 +32,7 @@ from orchestrator.ledger import (
     services,
     store,
     vitals,
+    worker_tokens,
 )
 from orchestrator.ledger import lanes as ledger_lanes
 from orchestrator.metrics import collector, families, halls, health, seasons
@@ -338,7 +340,11 @@ def test_notices_that_nobody_got_are_told(tmp_path: pathlib.Path) -> None:
 
 
 def test_lanes_tell_of_their_games(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
-    """Lanes, their queues, a lease that ran out, and games that some lane of the hall may play."""
+    """Lanes, their queues, a lease that ran out, games that a lane of the hall may play; tokens."""
+    known = worker_tokens.RedisTokens(ledger.server)
+    for name, changed in (("a", {}), ("b", {"condemned": "why"}), ("c", {"revoked_ms": 1})):
+        token, _ = worker_tokens.make(name, ("*",), 0, 1 << 50, "test", 1)
+        known.write(dataclasses.replace(token, **changed))  # type: ignore[arg-type]
     tests = lane_store.RedisLanes(ledger.server)
     for name, cpus in (("a", frozenset({1})), ("b", frozenset({2}))):
         tests.open_lane(ledger_lanes.Lane("hall-1", name, "host", cpus, 100))
@@ -358,6 +364,8 @@ def test_lanes_tell_of_their_games(ledger: store.RedisLedger, tmp_path: pathlib.
     assert found["farm_lane_lease_overdue_seconds{hall=hall-1,lane=b}"] == 0
     assert found["farm_hall_test_games_waiting{hall=hall-1}"] == 9
     assert "farm_hall_test_games_waiting{hall=hall-2}" not in found
+    for state in ("valid", "condemned", "revoked"):
+        assert found[f"farm_worker_tokens{{state={state}}}"] == 1
     assert sum(name.startswith("farm_queue_length") for name in found) == 4
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import secrets
 import socket
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -19,6 +21,7 @@ from typing import Any, TypeVar
 from orchestrator import contract
 from orchestrator.common import errors, output
 from orchestrator.contract import remote
+from worker_cpu.engines import handles
 
 TIMEOUT_SECONDS = 30.0  # s: of each wait for the gateway; longer is a dropped link
 ANSWER_BYTES = 32 << 20  # bytes of an answer: 64 orders have 200 kB
@@ -52,6 +55,7 @@ class Gateway:
         """Check the address; raise ``UsageError``. Nothing is sent yet."""
         self.url = _checked(url)
         self._token = token
+        self._process = secrets.token_hex(8)
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def token(self) -> dict[str, Any]:
@@ -89,7 +93,13 @@ class Gateway:
 
     def results(self, batch: str, token: str, games: list[bytes]) -> remote.GamesHeard:
         """Tell finished games, as they were written down."""
-        head = contract.dumps({"batch": batch, "token": token})[:-1].encode()
+        clock = remote.WorkerClock(
+            process=self._process,
+            boot_ms=handles.boottime_ns() // 1_000_000,
+            day_ms=time.time_ns() // 1_000_000,
+        )
+        told = {"batch": batch, "token": token, "clock": clock.model_dump(mode="json")}
+        head = contract.dumps(told)[:-1].encode()
         return self._told(
             remote.GamesHeard, "results", head + b',"games":[' + b",".join(games) + b"]}"
         )

@@ -144,13 +144,22 @@ local function deal_again(repeats, queue, tests, served, match, games)
   queue_match(queue, tests, served, match)
 end
 
+-- Numbers above this are checks: to deal again they are for lanes alone.
+local LAST_GAME = 10000000
+
+local function is_check(game)
+  return tonumber(game) > LAST_GAME
+end
+
 -- Whether a match has a game to deal, and no more than so many results wait for its mirror.
-local function has_game(next, repeats, last, mirrored, match, told, lead)
+-- Remote workers' batches (``whole``) do not see checks that wait for lanes; those come last.
+local function has_game(next, repeats, last, mirrored, match, told, lead, whole)
   local waiting = tonumber(redis.call('HGET', last, match))
     - tonumber(redis.call('HGET', mirrored, match))
   if waiting > lead then return false end
-  return tonumber(redis.call('HGET', next, match)) <= told.games
-    or #repeats_of(repeats, match, 1) > 0
+  if tonumber(redis.call('HGET', next, match)) <= told.games then return true end
+  local first = repeats_of(repeats, match, 1)[1]
+  return first ~= nil and not (whole and is_check(string.match(first, '(%d+)$')))
 end
 
 -- Take a match's next games: what was lost before comes first, then new ones. The second game of a
@@ -158,8 +167,10 @@ end
 local function take_games(next, repeats, match, told, most, whole)
   local games, listed = {}, repeats_of(repeats, match, most)
   for _, one in ipairs(listed) do
+    local game = string.match(one, '(%d+)$')
+    if whole and is_check(game) then break end
     redis.call('ZREM', repeats, one)
-    table.insert(games, text(tonumber(string.match(one, '(%d+)$'))))
+    table.insert(games, text(tonumber(game)))
   end
   local first = tonumber(redis.call('HGET', next, match))
   local at = first
@@ -172,14 +183,17 @@ local function take_games(next, repeats, match, told, most, whole)
 end
 
 -- Forget a remote worker's batch; its games without a result are dealt again, if their match is
--- still open. Answer how many.
+-- still open, but for a check: another one is asked of the worker. Answer how many.
 local function end_batch(batches, due, held, tests, repeats, queue, served, batch, lease)
   redis.call('HDEL', batches, batch)
   redis.call('ZREM', due, batch)
   if lease.games == '' then return 0 end
   redis.call('HINCRBY', held, lease.owner, -1)
   if not still_open(tests, lease) then return 0 end
-  deal_again(repeats, queue, tests, served, lease.match, lease.games)
-  local _, games = string.gsub(lease.games, '%d+', '')
-  return games
+  local again = {}
+  for game in string.gmatch(lease.games, '%d+') do
+    if not is_check(game) then table.insert(again, game) end
+  end
+  deal_again(repeats, queue, tests, served, lease.match, table.concat(again, ' '))
+  return #again
 end

@@ -14,7 +14,8 @@
 --      12 queue     zset    matches with games to deal
 -- ARGV 1 batch  2 access token  3 worker  4 ttl (ms)  5 most games  6 lead: entries that may
 --      wait for the mirror  7 most batches of the access token  8… matches it may play, each with the
---      nodes a second of its base on the worker (0: not known)
+--      nodes a second of its base on the worker (0: not known) and the check that is asked of the
+--      worker ('': none; '7': beside games; '7!': alone, for it owes one)
 -- Reply {'dealt', token, match, run, begun, nps, games}  now, or earlier under the same name
 --       {'busy', batches}  it has as many as it may
 --       {'not-ready'}      no match has a game for it, or the batch is over
@@ -34,23 +35,27 @@ end
 local held = redis.call('HGET', KEYS[3], owner) or '0'
 if tonumber(held) >= tonumber(ARGV[7]) then return {'busy', held} end
 
-local turn, chosen, least, nps
-for i = 8, #ARGV, 2 do
+local turn, chosen, least, nps, check
+for i = 8, #ARGV, 3 do
   local match = ARGV[i]
   local facts = redis.call('HGET', KEYS[6], match)
   local told = facts and cjson.decode(facts)
-  if told and has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, tonumber(ARGV[6])) then
+  if told and has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, tonumber(ARGV[6]),
+      true) then
     local turns = tonumber(redis.call('HGET', KEYS[9], match)) / told.share
     if not turn or told.priority > chosen.priority
         or (told.priority == chosen.priority and turns < least) then
-      turn, chosen, least, nps = match, told, turns, ARGV[i + 1]
+      turn, chosen, least, nps, check = match, told, turns, ARGV[i + 1], ARGV[i + 2]
     end
   end
 end
 if not turn then return {'not-ready'} end
 
-local games = take_games(KEYS[7], KEYS[8], turn, chosen, tonumber(ARGV[5]), true)
+local number, alone = string.match(check, '^(%d+)(!?)$')
+local most = alone == '!' and 0 or tonumber(ARGV[5])
+local games = take_games(KEYS[7], KEYS[8], turn, chosen, most, true)
 count_dealt(KEYS[12], KEYS[9], chosen, turn, #games)
+if number then table.insert(games, text(LAST_GAME + tonumber(number))) end
 
 local token = epoch .. '.' .. text(redis.call('INCR', KEYS[5]))
 local begun, dealt = text(now), table.concat(games, ' ')

@@ -1,0 +1,43 @@
+"""``farm match workers``: what is known of the remote workers of a test match."""
+
+from __future__ import annotations
+
+import math
+
+import click
+import rich.table
+
+from orchestrator.commands import common
+from orchestrator.testmatch import sprt_match, worker_review
+
+
+@click.command("test-workers")
+@click.argument("match")
+@common.json_option
+def test_workers(match: str, *, as_json: bool) -> None:
+    """Show the remote workers of a test MATCH: evidence, checks, clocks, faults.
+
+    Evidence is a power of ten: by chance an honest owner shows 10^N once in 10^N matches at most.
+    `farm worker-token condemn` and `pardon` decide by hand (docs/workers.md).
+
+    Example: farm test-workers dev-1
+    """
+    directory = common.data_directory() / "tests" / match
+    spec, _ = sprt_match.load(directory)
+    reviews = sprt_match.folded(directory, spec).review.reviews()
+    if as_json:
+        told = {"match": match, "limit": round(worker_review.LIMIT, 2)}
+        common.print_json(told | {"tokens": [one.facts() for one in reviews]})
+        return
+    heads = ("token", "workers", "games", "faults", "evidence", "checks", "clock", "ms a ply")
+    table = rich.table.Table(*heads, "state")
+    for one in reviews:
+        evidence = f"10^{max(0.0, one.nats) / math.log(10):.1f} {one.by if one.nats > 0 else ''}"
+        checks = f"{one.checks - one.checks_wrong}/{one.checks}"
+        clock = f"{one.clock_off:+.1%}" if one.clock_off else ""
+        steps = f"{one.clock_steps} steps" if one.clock_steps else ""
+        counts = (str(one.games), str(one.faults), evidence.strip(), checks)
+        state = f"{one.state}: {one.reason}" if one.reason else one.state
+        clocks = (f"{clock} {steps}".strip(), f"{one.overhead_ms:.2f}")
+        table.add_row(one.token, " ".join(one.workers), *counts, *clocks, state)
+    common.console().print(table)
