@@ -22,7 +22,7 @@ const STAYS_MS = 400
 const PATIENCE_MS = 2000 // so long the page waits for its first news before it is shown without
 const LIST_MS = 10000 // the list of test matches, of which the stream of a season says nothing, is fetched again so often
 const LOST_MS = 5000 // a link that is back so soon was not missed
-const KEEP_MS = 30000 // where things stand is kept so often, and when the tab is left
+const KEEP_MS = 10000 // where things stand is kept so often; not when the tab is left, where half of it may be written
 const NOTICE_MS = 1000 // what is waited for is said again so often: a time may have come
 const STATES = { orange: "state.waiting", green: "state.running", red: "state.finished", grey: "state.abandoned" }
 
@@ -383,9 +383,7 @@ setTimeout(reveal, PATIENCE_MS)
 addEventListener("hashchange", route)
 setTimeout(keep, LOST_MS)
 setInterval(keep, KEEP_MS)
-addEventListener("pagehide", keep)
 document.addEventListener("visibilitychange", () => {
-  keep()
   if (lost) lost.since = Math.max(lost.since, Date.now() - LOST_MS / 2) // a hidden tab has given its stream back
 })
 setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)

@@ -28,7 +28,7 @@ export async function keepState(season, snapshot) {
 /** Where things stood when the page was open last, null where that is not known. */
 export async function lastState(season) {
   try {
-    return (await (await caches.open(CACHE)).match(place(season)))?.json() ?? null
+    return (await (await (await caches.open(CACHE)).match(place(season)))?.json()) ?? null
   } catch {
     return null
   }
