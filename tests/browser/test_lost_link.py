@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
+import harness
 import page_faults
 import theatre
 from playwright import sync_api
@@ -135,7 +136,8 @@ def test_without_a_network_the_last_state_is_shown(
     page = made.new_page()
     with theatre.served(demo(), tmp_path) as url:
         page.goto(url)
-        page.wait_for_function(KEPT)
+        # Not wait_for_function: a promise is as good as true to it.
+        harness.wait(lambda: page.evaluate(KEPT), "what the browser is to keep")
         standings = page.locator("#panel tbody").inner_text()
         name = page.locator("#season-name").inner_text()
     for language, words in OFFLINE.items():
