@@ -111,8 +111,12 @@ FAULTS = {
         "a season that waits behind another one in its hall is told as late",
         (
             Edit(SEASONS, "(name for name in halls if name not in busy)", "halls"),
-            Edit(SEASONS, "if one.state.ready_game() is not None]", "if _waits(one.state)]"),
-            Edit(SEASONS, "if ready and not any(one.state.running for one in here):", "if ready:"),
+            Edit(SEASONS, "if season.state.ready_game() is not None]", "if _waits(season.state)]"),
+            Edit(
+                SEASONS,
+                "if ready and not any(season.state.running for season in here):",
+                "if ready:",
+            ),
             Edit(SEASONS, "\n\ndef waiting(", WAITS),
         ),
         "changes",
