@@ -113,9 +113,9 @@ HOSTILE: dict[str, tuple[dict[str, object], str, str]] = {
     "fifo": ({"name": "engine", "type": tarfile.FIFOTYPE}, "true", "is no file"),
     "nothing": ({}, "true", "has left no engine"),
     "fork": ({}, "b() { b | b & }; b; exit 3", "ended with"),
-    "memory": (
+    "memory": (  # each tail keeps what it was given, and prints it only when its input ends
         {},
-        "head -c 40000000 /dev/zero | tail & head -c 40000000 /dev/zero | tail & sleep 60",
+        "b() { (head -c 40000000 /dev/zero; sleep 60) | tail; }; b & b & sleep 60",
         "MiB together, where 64 are allowed",
     ),
     "network": ({}, "exec 3<>/dev/tcp/127.0.0.1/22 || exit 4", "ended with"),
