@@ -25,6 +25,7 @@ from worker_cpu.referee import (
     io_loop,
     plies,
     pondering,
+    resume,
     search_clock,
     tablebases,
 )
@@ -55,7 +56,7 @@ class Game:
         self._clocks = clocks(order)
         self._tables = tablebases.open_for(order)
         self._judge = judge.Judge(order.adjudication, self._tables)
-        self._ended = plies.resume(order, self.board, self._judge, self._clocks)
+        self._ended = resume.resume(order, self.board, self._judge, self._clocks)
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
         self._looked_on = order.journaled or order.shown
         self._reads_scores = self._looked_on or self._judge.wants_scores

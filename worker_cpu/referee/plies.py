@@ -4,7 +4,6 @@ A journaled order's plies go out one by one, because the link makes each durable
 next clock starts. Of any other order nothing is written between two plies: what a ply
 needs is kept as it is, and read and written down when both clocks have stopped for good
 (decision 021). Invariant: the content of a ply does not depend on when it is written or told.
-A game that was interrupted goes on from the plies of its order.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ from __future__ import annotations
 import dataclasses
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from orchestrator import contract
 from orchestrator.arbiter import board, clock
 from orchestrator.arbiter import score as scores
-from orchestrator.arbiter.adjudication import judge
-from orchestrator.common import errors
 from worker_cpu.protocols import base
 from worker_cpu.referee import io_loop, result
 from worker_cpu.wire import frames
@@ -196,41 +193,3 @@ class Telling:
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
             self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])
-
-
-def resume(
-    order: contract.GameOrder,
-    game: board.GameBoard,
-    rules: judge.Judge,
-    clocks: Mapping[contract.Side, clock.EngineClock],
-) -> contract.Outcome | None:
-    """Bring a game to where an interrupted one stood (S16-15b v, CUP-7b v, FRC-7b v).
-
-    The moves are played again on the board and told to the engines as the game's history, the
-    rules that end games early see every ply once more, and both clocks stand as the order says:
-    as at the last completed move, with the event's time compensation in them. Return the
-    outcome if the last ply ends the game. Raise ``BookError`` for plies that cannot be played.
-    """
-    progress = order.progress
-    outcome: contract.Outcome | None = None
-    for ply in progress.plies if progress else ():
-        try:
-            game.resume(ply.move)
-        except errors.LedgerDamagedError as error:
-            raise errors.BookError(f"the game cannot be resumed: {error}") from error
-        ruling = rules.take(game.position(), game.ply, ply.score)
-        outcome = game.ending() or ruling.outcome
-    if progress is not None and progress.plies:
-        _set_clocks(progress, clocks)
-    return outcome
-
-
-def _set_clocks(
-    progress: contract.Progress, clocks: Mapping[contract.Side, clock.EngineClock]
-) -> None:
-    left = {"white": progress.white_clock_ns, "black": progress.black_clock_ns}
-    for side, own in clocks.items():
-        moves = sum(ply.side == side for ply in progress.plies)
-        remaining_ns = left[side]
-        if remaining_ns is not None:
-            own.resume(remaining_ns, moves)
