@@ -6,18 +6,19 @@ machine play, and its bench what every worker's own build must have.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
 
 from orchestrator import contract
 from orchestrator.commands import common
-from orchestrator.common import errors, output
+from orchestrator.common import errors, files, output
 from orchestrator.contract import remote
 from orchestrator.engines import sources
 from orchestrator.testmatch import orders
@@ -115,6 +116,18 @@ def require_kept(spec: orders.Spec) -> None:
                 f" ({store.directory}): `farm engine build RECIPE {build.commit}`"
                 " makes it again"
             )
+
+
+@contextlib.contextmanager
+def held(spec: orders.Spec) -> Iterator[None]:
+    """Let nobody delete a match's sources and programs for want of room while it is open."""
+    store = sources.Store(common.data_directory() / "sources")
+    with contextlib.ExitStack() as holds:
+        for engine, build in zip(spec.engines, spec.builds, strict=False):
+            if build is not None:
+                holds.enter_context(store.held(build.needed))
+                holds.enter_context(files.held(pathlib.Path(engine.command[0]).parent))
+        yield
 
 
 def with_options(

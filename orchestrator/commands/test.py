@@ -115,7 +115,7 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
         )
         judges = verdicts if spec.remote else None
         keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
-        with _ended_like_ctrl_c():
+        with _ended_like_ctrl_c(), source_builds.held(spec):
             standing, stopped = _run(ledger, keeper, spec, terms, quiet=options["as_json"])
         keeper.close()
     _report(standing, spec, terms, directory, as_json=options["as_json"])

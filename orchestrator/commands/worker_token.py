@@ -141,7 +141,7 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
             who = common.author(ledger, by)
             revoked = {"token": found_token.id, "owner": found_token.name}
             _journal(ledger, "worker_token_revoked", revoked, who, reason)
-            tokens.write(dataclasses.replace(found_token, revoked_ms=time.time_ns() // 1_000_000))
+            tokens.revoke(found_token.id, time.time_ns() // 1_000_000)
     would = "would be" if dry_run else "is"
     sentence = f"the token {found_token.id} of {found_token.name} {would} revoked"
     common.report(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
+from collections.abc import Iterator
 
 from orchestrator.common import errors
 
@@ -51,6 +53,35 @@ def lines(path: pathlib.Path) -> list[str]:
     """
     split = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return split if split[-1] else split[:-1]
+
+
+@contextlib.contextmanager
+def held(path: pathlib.Path) -> Iterator[None]:
+    """Hold a file or directory, which others see by ``is_held``, where it is there.
+
+    The hold ends with this process, too.
+    """
+    with contextlib.ExitStack() as opened:
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            opened.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+
+
+def is_held(path: pathlib.Path) -> bool:
+    """Say whether a process holds a file or directory."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def sync_directory(directory: pathlib.Path) -> None:

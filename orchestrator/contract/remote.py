@@ -38,6 +38,8 @@ def _inside(path: str) -> str:
 Inside = Annotated[str, pydantic.AfterValidator(_inside)]
 Line = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]{1,2000}$")]
 LOG_BYTES = 8_192  # of a build's log: what is told of it, and kept
+# Why a claim is answered without games where there are none: workers that wait for no other end.
+NOTHING = "no open match has games for the engines that this worker has"
 
 
 class SourceBuild(codec.Message):

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pydantic
@@ -124,11 +124,26 @@ class Store:
 
     def has(self, digest: str) -> bool:
         """Say whether a file is there; it was used then."""
+        return self.size(digest) is not None
+
+    def size(self, digest: str) -> int | None:
+        """Return how many bytes a file has, ``None`` where there is none; it was used then."""
+        path = self.path(digest)
         try:
-            os.utime(self.path(digest))
+            size = path.stat().st_size
         except OSError:
-            return False
-        return True
+            return None
+        with contextlib.suppress(OSError):  # who serves it may not be allowed to write
+            os.utime(path)
+        return size
+
+    @contextlib.contextmanager
+    def held(self, digests: Iterable[str]) -> Iterator[None]:
+        """Let nobody delete these files for want of room meanwhile."""
+        with contextlib.ExitStack() as holds:
+            for digest in digests:
+                holds.enter_context(files.held(self.path(digest)))
+            yield
 
     def add(self, pieces: Iterator[bytes], most_bytes: int = ARCHIVE_BYTES) -> str:
         """Write a file; return its SHA-256. Raise ``ValueError`` for one that is too large."""
@@ -144,13 +159,13 @@ class Store:
             file.flush()
             os.fchmod(file.fileno(), 0o644)
             place = self.directory / digest.hexdigest()
-            if not place.exists():
+            if not self.has(digest.hexdigest()):
                 os.link(file.name, place)
         self._bound(digest.hexdigest())
         return digest.hexdigest()
 
     def _bound(self, kept: str) -> None:
-        """Delete what was used longest ago, until the rest has room."""
+        """Delete what was used longest ago and nobody holds, until the rest has room."""
         stored = []
         for path in self.directory.iterdir():
             with contextlib.suppress(OSError):  # another process bounds it, too
@@ -163,7 +178,7 @@ class Store:
         for seen, path in sorted(stored, key=lambda one: one[0].st_mtime_ns):
             if total <= self._most_bytes:
                 return
-            if path.name != kept:
+            if path.name != kept and not files.is_held(path):
                 path.unlink(missing_ok=True)
                 total -= seen.st_size
 
@@ -216,7 +231,8 @@ class _Git:
         place = pathlib.Path(repository)
         self._local = "://" not in repository and place.is_dir()
         self._bundle = not self._local and "://" not in repository and place.is_file()
-        self._home = place if self._local else scratch / "repository.git"
+        # Git's commands run in a repository of our own: another one's configuration names filters.
+        self._home = scratch / "repository.git"
         self._environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("GIT_")},
             "GIT_TERMINAL_PROMPT": "0",
@@ -227,27 +243,32 @@ class _Git:
 
     def commit(self, name: str) -> str:
         """Return the commit of a revision, fetched."""
-        wanted = name
-        if not self._local:
-            hidden = self._scratch / "template"
-            hidden.mkdir()
-            self._run("init", "--quiet", "--bare", f"--template={hidden}", str(self._home), at=None)
-            if self._bundle:
-                self._run("fetch", "--quiet", self._repository, "+refs/*:refs/*")
-            else:
-                self._run("fetch", "--quiet", "--depth=1", "--no-tags", self._repository, name)
-                wanted = "FETCH_HEAD"
-        return self.text("rev-parse", "--verify", "--end-of-options", f"{wanted}^{{commit}}")
+        source, wanted = self._repository, name
+        if self._local:  # it is named there, by whatever git takes, and fetched as from elsewhere
+            local = pathlib.Path(source).absolute()
+            source, wanted = local.as_uri(), self._commit(name, local)
+        hidden = self._scratch / "template"
+        hidden.mkdir()
+        self._run("init", "--quiet", "--bare", f"--template={hidden}", str(self._home), at=None)
+        if self._bundle:
+            self._run("fetch", "--quiet", source, "+refs/*:refs/*", at=self._home)
+            return self._commit(name, self._home)
+        self._run("fetch", "--quiet", "--depth=1", "--no-tags", source, wanted, at=self._home)
+        return self._commit("FETCH_HEAD", self._home)
+
+    def _commit(self, name: str, home: pathlib.Path) -> str:
+        words = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        return self._run(*words, at=home).decode(errors="replace").strip()
 
     def text(self, *words: str) -> str:
         """Return what a command of git prints."""
-        return self._run(*words).decode(errors="replace").strip()
+        return self._run(*words, at=self._home).decode(errors="replace").strip()
 
     def archive(self, commit: str) -> Iterator[bytes]:
         """Yield a commit's tree as a tar."""
         size = 0
         with subprocess.Popen(
-            self._words("archive", "--format=tar", commit),
+            self._words(self._home, "archive", "--format=tar", commit),
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -265,12 +286,13 @@ class _Git:
             if running.wait() not in (0, -9) or not size:
                 raise ValueError("cannot be packed by git archive")
 
-    def _words(self, *words: str) -> list[str]:
+    @staticmethod
+    def _words(home: pathlib.Path, *words: str) -> list[str]:
         safe = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-        return ["git", *safe, "-C", str(self._home), *words]
+        return ["git", *safe, "-C", str(home), *words]
 
-    def _run(self, *words: str, at: str | None = "home") -> bytes:
-        command = self._words(*words) if at else ["git", *words]
+    def _run(self, *words: str, at: pathlib.Path | None) -> bytes:
+        command = ["git", *words] if at is None else self._words(at, *words)
         try:
             done = subprocess.run(
                 command,

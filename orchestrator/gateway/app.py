@@ -1,7 +1,8 @@
 """The gateway's web application: who asks, how much, and in which words; then the desk.
 
-Each request is checked against its address' and its token's allowance before its body is read, and
-the body against a bound in bytes and seconds. What is refused is answered with the reason, as
+Each request is checked against its address' and its token's allowance of requests before its body
+is read, and the body against a bound in bytes and seconds; once it is read, its size is taken from
+the token's allowance of bytes. What is refused is answered with the reason, as
 JSON (``{"error": …}``); a token is never in an address, an answer or a log.
 """
 
@@ -12,6 +13,7 @@ import collections
 import contextlib
 import ipaddress
 import pathlib
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
@@ -57,19 +59,24 @@ Endpoint: TypeAlias = Callable[[requests.Request], Awaitable[responses.Response]
 
 
 class _Limits:
-    """Allowances that fill up again with time, one for each key that was seen lately."""
+    """Allowances that fill up again with time, one for each key that was seen lately.
+
+    Some are asked by the loop, some by the threads that answer requests.
+    """
 
     def __init__(self, a_second: float, at_once: float) -> None:
-        self._rate = (a_second, at_once)
+        self._rate, self._lock = (a_second, at_once), threading.Lock()
         self._known: collections.OrderedDict[str, allowance.Allowance] = collections.OrderedDict()
 
     def take(self, key: str, amount: float = 1.0) -> bool:
         """Use some of a key's allowance; return whether it had so much."""
-        return self._of(key).take(amount)
+        with self._lock:
+            return self._of(key).take(amount)
 
     def spent(self, key: str) -> bool:
         """Say whether a key has nothing left, without using any of it."""
-        return key in self._known and self._of(key).spent()
+        with self._lock:
+            return key in self._known and self._of(key).spent()
 
     def _of(self, key: str) -> allowance.Allowance:
         left = self._known.pop(key, None) or allowance.Allowance(*self._rate)
@@ -219,10 +226,11 @@ class Gateway:
 
     def _wanted_file(self, token: worker_tokens.WorkerToken, digest: str) -> pathlib.Path:
         """Return a file that a token's workers need; raise ``AnsweredError``."""
-        if not self._desk.serves(token, digest) or not self._store.path(digest).is_file():
-            raise AnsweredError(404, "no open match of this token needs such a file")
+        size = self._store.size(digest) if self._desk.serves(token, digest) else None
         path = self._store.path(digest)
-        if not self._fetched.take(token.id, path.stat().st_size):
+        if size is None:
+            raise AnsweredError(404, "no open match of this token needs such a file")
+        if not self._fetched.take(token.id, size):
             raise AnsweredError(429, "too many bytes of sources with this token", 30)
         return path
 

@@ -47,7 +47,6 @@ CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
 CHECKING: Final = "a short game that shows this worker's builds comes first, and is being played"
 CHECK_EVERY: Final = 16  # batches of a worker: one of them, by lot, has a check beside its games
 STAMP_NS: Final = 1_000_000  # ns: whole multiples of it are rounded by somebody
-NOTHING: Final = "no open match has games for the engines that this worker has"
 
 
 class RefusedBatchError(Exception):
@@ -93,7 +92,7 @@ class Desk:
             )
             return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
         if not able:
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
         worker = f"{token.name}/{wanted.host}"
         own, name = f"{token.id}/{wanted.host}", _name(token, wanted.batch)
         checks, able = self._checks(own, name, able)
@@ -115,10 +114,10 @@ class Desk:
         if isinstance(reply, api.Busy):
             return remote.BatchDealt(wait_ms=WAIT_MS, why=FULL.format(reply.attempt))
         if isinstance(reply, api.NotReady):
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
         match = self._match(reply.match, reply.run)
         if match is None:  # it was closed just now
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=NOTHING)
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
         numbers = sorted(reply.games, key=lambda game: not match.spec.is_check(game))
         if numbers and match.spec.is_check(numbers[0]):
             asked = numbers[0] - orders.LAST_GAME
@@ -191,7 +190,7 @@ class Desk:
 
     def built(self, token: worker_tokens.WorkerToken, told: remote.BuildTold) -> dict[str, bool]:
         """Journal what became of a build; raise ``RefusedBatchError`` for one that nobody wants."""
-        match = self._allowed(token, told.match)
+        match = self._allowed(token, told.match, self._batches.run(told.match))
         if match is None or told.build not in match.builds:
             raise RefusedBatchError(NO_BUILD)
         worker = f"{token.name}/{told.host}"
@@ -208,24 +207,21 @@ class Desk:
 
     def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:
         """Say whether a token's workers need a file for a match that they may play."""
-        allowed = (
-            self._allowed(token, open_match.id) for open_match in self._batches.open_matches()
-        )
-        return any(match is not None and digest in match.served for match in allowed)
-
-    def _allowed(self, token: worker_tokens.WorkerToken, name: str) -> _Match | None:
-        """Return an open match that a token's workers may play."""
-        if not token.allows(name):
-            return None
-        run = next(
-            (
-                open_match.run
+        return any(
+            match is not None and digest in match.served
+            for match in (
+                self._allowed(token, open_match.id, open_match.run)
                 for open_match in self._batches.open_matches()
-                if open_match.id == name
-            ),
-            None,
+            )
         )
-        match = None if run is None else self._match(name, run)
+
+    def _allowed(
+        self, token: worker_tokens.WorkerToken, name: str, run: str | None
+    ) -> _Match | None:
+        """Return an open match that a token's workers may play."""
+        if run is None or not token.allows(name):
+            return None
+        match = self._match(name, run)
         return match if match is not None and match.spec.remote else None
 
     def lapse(self) -> None:
@@ -248,7 +244,8 @@ class Desk:
         if isinstance(reply, batches.ForeignGame):
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
         match = self._match(batch.match, batch.run)
-        if match is not None and match.spec.is_check(game.number):
+        recorded = isinstance(reply, api.Recorded)
+        if recorded and match is not None and match.spec.is_check(game.number):
             host = batch.worker.rpartition("/")[2]
             self._batches.note_check(batch.match, f"{batch.owner}/{host}", batches.OWES_NONE)
         return reply
@@ -360,11 +357,14 @@ class Desk:
             self._tokens.learn(token.id, _machine(host, match.spec), nps)
 
     def _match(self, name: str, run: str) -> _Match | None:
-        """Return an open match's specification, read once for each of its openings."""
+        """Return an open match's specification, read once for each of its openings.
+
+        ``None`` where another opening's is stored by now: the match was closed, and opened again.
+        """
         kept = self._matches.get(name)
         if kept is not None and kept.run == run:
             return kept
-        text = self._batches.spec(name)
+        text = self._batches.spec(name, run)
         if text is None:
             return None
         spec = orders.Spec.decode(text).for_workers()

@@ -92,11 +92,18 @@ class RedisBatches:
         matches = self.server.table(self._keys.tests())
         return [_open_match(name, contract.loads(matches[name])) for name in sorted(matches)]
 
-    def spec(self, match: str) -> str | None:
-        """Return the specification of an open match."""
+    def run(self, match: str) -> str | None:
+        """Return the run of an open match, ``None`` where it is not open."""
+        with self.server.asked():
+            raw: Any = self.server.client.hget(self._keys.tests(), match)
+        return None if raw is None else str(contract.loads(replies.text(raw))["run"])
+
+    def spec(self, match: str, run: str) -> str | None:
+        """Return the specification of a match that is open in a run, which was seen before."""
         with self.server.asked():
             raw: Any = self.server.client.hget(self._keys.tests("specs"), match)
-        return None if raw is None else replies.text(raw)
+        # No two openings have one run: if it is this one still, it was while this was read.
+        return None if raw is None or self.run(match) != run else replies.text(raw)
 
     def now_ms(self) -> int:
         """Return the time by Redis' clock, which leases go by."""
@@ -221,13 +228,12 @@ class RedisBatches:
         }
 
     def note_check(self, match: str, worker: str, owed: str) -> None:
-        """Note the check that a worker owes, or ``OWES_NONE``; '' asks it as if it were new."""
-        name, field = self._keys.batches("checks"), _checked(match, worker)
-        with self.server.asked():
-            if owed:
-                self.server.client.hset(name, field, owed)
-            else:
-                self.server.client.hdel(name, field)
+        """Note the check that a worker owes, or ``OWES_NONE``; '' asks it as if it were new.
+
+        Of a match that is no longer open nothing is noted.
+        """
+        names = [self._keys.tests(), self._keys.batches("checks")]
+        self.server.run("note_check", names, match, _checked(match, worker), owed)
 
     def forget_checks(self, match: str) -> None:
         """Forget how all workers stand with the checks of a match that has ended."""

@@ -12,6 +12,7 @@ import fnmatch
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrator import contract
@@ -96,10 +97,37 @@ class RedisTokens:
         self._keys = keys.Keys(prefix)
 
     def write(self, token: WorkerToken) -> None:
-        """Write a token down, new or changed."""
-        with self.server.asked():
+        """Write a token down, new or changed. One that was revoked meanwhile stays so."""
+        self._change(
+            token.id,
+            lambda known: dataclasses.replace(
+                token, revoked_ms=token.revoked_ms or (known.revoked_ms if known else 0)
+            ),
+        )
+
+    def revoke(self, identity: str, now_ms: int) -> None:
+        """Refuse a token from now on; whatever else is written down of it stays."""
+        self._change(
+            identity,
+            lambda known: (
+                known and dataclasses.replace(known, revoked_ms=known.revoked_ms or now_ms)
+            ),
+        )
+
+    def _change(
+        self, identity: str, change: Callable[[WorkerToken | None], WorkerToken | None]
+    ) -> None:
+        """Write what becomes of a token; where another one writes at once, look again."""
+        while True:
+            before = self._raw(identity)
+            token = change(None if before is None else _read(before))
+            if token is None:
+                return
             payload = contract.dumps(dataclasses.asdict(token))
-            self.server.client.hset(self._keys.workers, token.id, payload)
+            arguments = (identity, before or "", payload)
+            raw = self.server.run("write_token", [self._keys.workers], *arguments)
+            if replies.word(raw) == "written":
+                return
 
     def all(self) -> list[WorkerToken]:
         """Return all tokens, the oldest first, those included that have ended."""
@@ -108,9 +136,13 @@ class RedisTokens:
 
     def find(self, identity: str) -> WorkerToken | None:
         """Return a token by its id."""
+        raw = self._raw(identity)
+        return None if raw is None else _read(raw)
+
+    def _raw(self, identity: str) -> str | None:
         with self.server.asked():
             raw: Any = self.server.client.hget(self._keys.workers, identity)
-        return None if raw is None else _read(replies.text(raw))
+        return None if raw is None else replies.text(raw)
 
     def check(self, presented: str) -> WorkerToken | None:
         """Return the token that somebody has shown, ``None`` for one that nobody was given."""

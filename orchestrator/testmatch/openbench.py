@@ -7,9 +7,11 @@ counterpart is told as a note, never dropped in silence.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import pathlib
 import re
 import sqlite3
@@ -25,6 +27,7 @@ FISHTEST_RULES: Final = (
     *("--draw", "movenumber=34,movecount=8,score=20"),
     *("--resign", "movecount=3,score=600"),
 )
+ERRORS: Final = ("alpha", "beta")  # of SPRT, in both programs
 _SAFE: Final = re.compile(r"[^A-Za-z0-9._+-]+")
 _COMPILERS: Final = ("gcc", "g++", "clang", "clang++", "cargo", "rustc", "go", "zig", "dotnet")
 _KNOWN: Final = {
@@ -92,13 +95,41 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     return settings
 
 
+@contextlib.contextmanager
+def _fields_of(where: str) -> Iterator[None]:
+    """Read fields of another program; raise ``UsageError`` for one that is absent or strange."""
+    try:
+        yield
+    except KeyError as error:
+        why = f"it has no {error.args[0]}; it may be of another version"
+        raise errors.UsageError(f"{where}: {why}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise errors.UsageError(f"{where}: {error}") from error
+
+
+def _number(settings: Mapping[str, Any], field: str) -> float:
+    """Return a field that is a number; raise ``KeyError``, ``ValueError``."""
+    try:
+        number = float(settings[field])
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{field}: found {settings[field]!r}; allowed: a number")
+    return number
+
+
 # -- OpenBench -------------------------------------------------------------------------------
 
 
 def engine(path: pathlib.Path) -> Engine:
     """Read ``Engines/NAME.json`` as a recipe; raise ``UsageError``."""
-    settings = read(path)
-    build, notes = settings.get("build"), []
+    with _fields_of(str(path)):
+        return _engine(path, read(path))
+
+
+def _engine(path: pathlib.Path, settings: Mapping[str, Any]) -> Engine:
+    build = settings.get("build")
+    notes = []
     if not isinstance(build, dict) or not isinstance(settings.get("source"), str):
         raise errors.UsageError(f"{path}: an engine has `source` and `build`; this file has not")
     folder = str(build.get("path") or "").strip("/")
@@ -124,7 +155,7 @@ def engine(path: pathlib.Path) -> Engine:
         "make": f"make {inside}-j EXE=farm-engine{given}",
         "program": f"{folder}/farm-engine" if folder else "farm-engine",
         "toolchain": ["make", *([compiler] if compiler else [])],
-        "nps": int(settings.get("nps") or 0),
+        "nps": int(_number(settings, "nps")) if settings.get("nps") else 0,
     }
     return Engine(path.stem, recipe, tuple(notes))
 
@@ -139,13 +170,18 @@ def book(path: pathlib.Path) -> Book:
 
 
 def presets(path: pathlib.Path) -> Iterator[Test]:
-    """Yield the test presets of an engine's file; what its default says holds for all."""
+    """Yield the test presets of an engine's file; what its default says holds for all.
+
+    Raise ``UsageError`` for a field that is not as expected.
+    """
     matched = read(path).get("test_presets")
     every = matched if isinstance(matched, dict) else {}
     default = every.get("default") if isinstance(every.get("default"), dict) else {}
     for name, own in every.items():
         if name != "default" and isinstance(own, dict):
-            yield _preset(path.stem, name, {**(default or {}), **own})
+            with _fields_of(f"{path}: test_presets.{name}"):
+                test = _preset(path.stem, name, {**(default or {}), **own})
+            yield test
 
 
 def _preset(engine: str, name: str, settings: Mapping[str, Any]) -> Test:
@@ -209,7 +245,7 @@ def _rules(settings: Mapping[str, Any]) -> list[str]:
 def _end(settings: Mapping[str, Any], notes: list[str]) -> list[str]:
     """Return how a test ends: by its bounds, or after its games."""
     if settings.get("test_max_games"):
-        return ["--games", str(int(settings["test_max_games"]))]
+        return ["--games", str(int(_number(settings, "test_max_games")))]
     try:
         elo0, elo1 = _numbers(settings.get("test_bounds"))
         alpha, beta = _numbers(settings.get("test_confidence") or "[0.05, 0.05]")
@@ -264,7 +300,9 @@ def open_tests(database: pathlib.Path) -> Iterator[Test]:
     except sqlite3.Error as error:
         raise errors.UsageError(f"{database}: no database of OpenBench: {error}") from error
     for row in rows:
-        yield _open(row)
+        with _fields_of(f"{database}: test {row['id']}"):
+            test = _open(row)
+        yield test
 
 
 def _open(row: Mapping[str, Any]) -> Test:
@@ -274,7 +312,7 @@ def _open(row: Mapping[str, Any]) -> Test:
     arguments += _options(row["dev_options"], row["base_options"])
     arguments += _rules(row)
     if mode == "SPRT":
-        arguments += _sprt(row["elolower"], row["eloupper"], row["alpha"], row["beta"])
+        arguments += _sprt(*(_number(row, key) for key in ("elolower", "eloupper", *ERRORS)))
     elif mode == "GAMES":
         arguments += ["--games", str(row["max_games"])]
     else:
@@ -304,7 +342,11 @@ def _open(row: Mapping[str, Any]) -> Test:
 
 def fishtest(path: pathlib.Path) -> tuple[Engine, Test]:
     """Read a run as ``/api/get_run/ID`` gives it; raise ``UsageError``."""
-    run = read(path)
+    with _fields_of(str(path)):
+        return _run(path, read(path))
+
+
+def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
     settings = run.get("args")
     wanted = ("new_tag", "base_tag", "resolved_new", "resolved_base", "tests_repo", "tc")
     if not isinstance(settings, dict) or not all(
@@ -324,7 +366,8 @@ def fishtest(path: pathlib.Path) -> tuple[Engine, Test]:
         "memory_mb": 8_192,
         "files": {f"src/{net}": f"../nets/{net}" for net in dict.fromkeys(map(str, nets))},
     }
-    threads = f" Threads={settings['threads']}" if int(settings.get("threads") or 1) > 1 else ""
+    several = settings.get("threads") and _number(settings, "threads") > 1
+    threads = f" Threads={settings['threads']}" if several else ""
     own, theirs = (
         f"{settings.get(item) or ''}{threads}" for item in ("new_options", "base_options")
     )
@@ -335,12 +378,11 @@ def fishtest(path: pathlib.Path) -> tuple[Engine, Test]:
     ]
     tested = settings.get("sprt")
     if isinstance(tested, dict):
-        numbers = (tested["elo0"], tested["elo1"], tested["alpha"], tested["beta"])
-        arguments += _sprt(*map(float, numbers))
+        arguments += _sprt(*(_number(tested, key) for key in ("elo0", "elo1", *ERRORS)))
         if tested.get("elo_model", "normalized") != "normalized":
             arguments.append(f"model={tested['elo_model']}")
     else:
-        arguments += ["--games", str(int(settings["num_games"]))]
+        arguments += ["--games", str(int(_number(settings, "num_games")))]
     benches = (("--bench", "new_signature"), ("--bench-against", "base_signature"))
     for option, key in benches:
         if str(settings.get(key) or "").isdecimal():

@@ -93,6 +93,37 @@ def test_a_result_is_journaled_once(scene: Scene) -> None:
     assert scene.tokens.uses()["t"] == worker_tokens.Use(2, 0, 0, {})
 
 
+def test_a_check_is_no_counted_game_and_is_noted_while_its_match_is_open(scene: Scene) -> None:
+    """What was noted of a match later would stay for ever."""
+    scene.open()
+    check = scene.claim(matches={"m": 0}, checks={"m": "7!"})
+    assert isinstance(check, batches.Batch)
+    assert isinstance(scene.batches.record(check, check.games[0], RESULT), api.Recorded)
+    assert (len(check.games), scene.tokens.uses()["t"].games) == (1, 0)
+    for owed in ("7 b1", batches.OWES_NONE, ""):
+        scene.batches.note_check("m", "t/box", owed)
+        assert scene.batches.owed("t/box", ["m"]) == {"m": owed}
+    scene.lanes.close_match("m")
+    scene.batches.note_check("m", "t/box", batches.OWES_NONE)
+    assert scene.batches.owed("t/box", ["m"]) == {"m": ""}
+
+
+def test_a_token_that_two_write_at_once_keeps_what_both_say(scene: Scene) -> None:
+    """Whoever read it before the other wrote: it is revoked, and condemned."""
+    tokens = worker_tokens.RedisTokens(scene.ledger.server)
+    for first in ("revoked", "condemned"):
+        read, _ = worker_tokens.make("anna", ("*",), 0, 1 << 50, "test", 9)
+        tokens.write(read)
+        if first == "revoked":
+            tokens.revoke(read.id, 5)
+        tokens.write(dataclasses.replace(read, condemned="another build"))
+        tokens.revoke(read.id, 6)
+        now = tokens.find(read.id)
+        expected = (5 if first == "revoked" else 6, "another build")
+        assert now is not None
+        assert (now.revoked_ms, now.condemned) == expected
+
+
 def test_games_of_a_lease_that_ran_out_are_dealt_again(scene: Scene) -> None:
     """Those without a result, before new ones; what comes under the old lease is fenced."""
     scene.open()

@@ -7,7 +7,9 @@ import contextlib
 import json
 import pathlib
 import threading
+import time
 from collections.abc import Iterator
+from concurrent import futures
 from typing import Any
 
 import harness
@@ -19,6 +21,7 @@ from starlette import types
 from orchestrator import contract
 from orchestrator.broadcast.web import server
 from orchestrator.commands import serve_web
+from orchestrator.common import allowance
 from orchestrator.contract import remote
 from orchestrator.engines import sources
 from orchestrator.gateway import app, desk
@@ -249,6 +252,37 @@ def test_a_batch_that_was_given_back_is_dealt_again(scene: Scene) -> None:
     assert scene.ask("return", **named).json() == {"dealt_again": 0}
     assert scene.ask("renew", **named).status_code == 409
     assert [order["number"] for order in scene.dealt("b2")["orders"]] == [1, 2]
+
+
+def test_a_batch_of_a_match_that_was_opened_again_is_over(scene: Scene) -> None:
+    """Its games are not held against what the match is now; that it is over is all it is told."""
+    scene.open()
+    scene.dealt("b1")
+    found = scene.dealt("b2")
+    scene.lanes.close_match("m")
+    other = [contract.EngineSpec(id=name, name=name, command=("x",)) for name in ("a", "b")]
+    scene.open(games=2, engines=other)
+    scene.dealt("b3")  # of what the match is now
+    for _ in range(2):
+        heard = scene.ask("results", batch="b2", token=found["token"], games=games(found))
+        assert (heard.status_code, heard.json()["refused"]) == (200, {}), heard.text
+        assert "its match is over" in heard.json()["over"]
+    renewed = scene.ask("renew", batch="b2", token=found["token"]).json()
+    assert renewed["abort"] == "the test match is over"
+
+
+def test_two_threads_do_not_have_an_allowance_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is new to both is counted once."""
+
+    class Slow(allowance.Allowance):
+        def __init__(self, a_second: float, at_once: float) -> None:
+            time.sleep(0.05)  # in which the other thread asks
+            super().__init__(a_second, at_once)
+
+    monkeypatch.setattr(app.allowance, "Allowance", Slow)
+    limits = app._Limits(0.0, 1.0)
+    with futures.ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(limits.take, ["anna"] * 2)) == [False, True]
 
 
 def test_a_batch_without_results_cannot_be_renewed_for_ever(scene: Scene) -> None:

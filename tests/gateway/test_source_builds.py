@@ -18,6 +18,7 @@ from orchestrator.common import errors
 from orchestrator.contract import remote
 from orchestrator.engines import sources
 from worker_cpu.engines import source_build
+from worker_cpu.remote import builder, gateway
 
 ENGINE = pathlib.Path(__file__).parents[1] / "engines" / "tiny.c"
 RECIPE = """
@@ -162,6 +163,84 @@ def test_the_nodes_of_a_bench_are_read(said: str, nodes: int | None) -> None:
     assert source_build.nodes(said) == nodes
 
 
+def test_sources_that_are_used_or_held_stay(tmp_path: pathlib.Path) -> None:
+    """What is served or added again was used; what an open match holds is never deleted."""
+    store = sources.Store(tmp_path, most_bytes=400)
+
+    def add(content: bytes) -> str:
+        digest = store.add(iter([content * 100]))
+        os.utime(tmp_path / digest, (1, 1))
+        return digest
+
+    held, served, added, unused = map(add, (b"1", b"2", b"3", b"4"))
+    assert store.size(served) == 100
+    assert store.add(iter([b"3" * 100])) == added
+    with store.held([held, "0" * 64]):
+        new = store.add(iter([b"5" * 100]))
+    assert [store.has(one) for one in (held, served, added, unused, new)] == [
+        *[True] * 3,
+        False,
+        True,
+    ]
+
+
+def test_a_local_repository_runs_nothing_here(tmp_path: pathlib.Path) -> None:
+    """Its configuration names a filter and its commit asks for it: the source is as committed."""
+    home = tmp_path / "local repository"
+    git = ("git", "-C", str(home), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(("git", "init", "--quiet", "--initial-branch=main", str(home)), check=True)
+    (home / ".gitattributes").write_text("engine filter=evil\n")
+    (home / "engine").write_text("as committed")
+    subprocess.run((*git, "add", "."), check=True)
+    subprocess.run((*git, "commit", "--quiet", "-m", "one\n\nBench: 7"), check=True)
+    ran = tmp_path / "ran"
+    evil = (*git, "config", "filter.evil.smudge", f"touch {ran}; echo evil")
+    subprocess.run(evil, check=True)
+    store = sources.Store(tmp_path / "sources")
+    found = {name: sources.look_up(store, str(home), name) for name in ("main", "HEAD")}
+    assert {(one.bench, len(one.commit)) for one in found.values()} == {(7, 40)}
+    with tarfile.open(store.path(found["main"].archive)) as packed:
+        file = packed.extractfile("engine")
+        assert file is not None
+        assert file.read() == b"as committed"
+    assert not ran.exists()
+
+
+class Lacking:
+    """A gateway that gives another file than is wanted, or none."""
+
+    def __init__(self, given: bytes | None) -> None:
+        self.given = given
+        self.told: list[remote.BuildTold] = []
+
+    def fetch(self, _: str) -> Iterator[bytes]:
+        """Give a source."""
+        if self.given is None:
+            raise gateway.BatchOverError("no such file")
+        yield self.given
+
+    def built(self, told: remote.BuildTold) -> None:
+        """Hear of a build."""
+        self.told.append(told)
+
+
+@pytest.mark.parametrize(("given", "why"), [(None, "is not there"), (b"x", "came as")])
+def test_a_source_that_cannot_be_had_is_declined(
+    tmp_path: pathlib.Path, given: bytes | None, why: str
+) -> None:
+    """The gateway is told, and asks for something else: the worker is free to play."""
+    source = remote.SourceBuild(
+        name="e", commit="", archive="a" * 64, make="true", program="e", bench=1
+    )
+    there, made = Lacking(given), builder.Builder(tmp_path, ())
+    made.want("m", (source,))
+    said = made.begin(there)  # type: ignore[arg-type]
+    made.tell(there, "box")  # type: ignore[arg-type]
+    assert why in said[0]
+    assert [(one.build, why in one.why) for one in there.told] == [(source.id, True)]
+    assert (made.declined(), made.busy) == ((source.id,), False)
+
+
 def test_a_program_that_has_changed_is_built_again(tmp_path: pathlib.Path) -> None:
     """The cache gives what it was given, keeps to its bound, and drops what was used least."""
     cache = source_build.Cache(tmp_path, most_bytes=4_000)
@@ -171,12 +250,17 @@ def test_a_program_that_has_changed_is_built_again(tmp_path: pathlib.Path) -> No
         sha256 = source_build.files.Checksums().of(program)
         cache.put(source_build.Built(name, "", sha256, 1, 0.0, "", "", ""), program)
         os.utime(tmp_path / name / "built.json", (1, 1))
+    assert [built.build[0] for built in cache.all()] == ["a", "b"], "none of them is used by it"
     known = cache.get("b" * 64)
     assert known is not None
     program = tmp_path / "big"
     program.write_bytes(b"x" * 2_000)
     cache.put(source_build.Built("c" * 64, "", "", 1, 0.0, "", "", ""), program)
     assert cache.get("a" * 64) is None, "used longest ago"
+    program.write_bytes(b"x" * 4_000)
+    with cache.held(["b" * 64]):
+        cache.put(source_build.Built("d" * 64, "", "", 1, 0.0, "", "", ""), program)
+    assert cache.get("b" * 64) == known, "it is played"
     pathlib.Path(known.program).write_bytes(b"changed")
     assert cache.get("b" * 64) is None
 

@@ -14,7 +14,9 @@ import harness
 import pytest
 
 from orchestrator.commands import test as test_command
+from orchestrator.common import errors
 from orchestrator.engines import sources
+from orchestrator.testmatch import openbench
 
 BOOK = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\r\n"
 SHA = hashlib.sha256(BOOK.replace(b"\r\n", b"\n")).hexdigest()
@@ -154,6 +156,15 @@ def test_an_instance_of_openbench_moves_in(instance: pathlib.Path, tmp_path: pat
     (books / "frc'.epd").write_bytes(BOOK + b"x")
     again = ("--out", str(out), "--books", str(books))
     assert "SHA-256" in harness.farm("match", "import-openbench", str(instance), *again, code=2)
+    place = instance / "Engines" / "Tiny.json"
+    with sqlite3.connect(instance / "db.sqlite3") as database:
+        database.execute("ALTER TABLE OpenBench_test DROP COLUMN dev_time_control")
+    database.close()
+    with pytest.raises(errors.UsageError, match=r"db.sqlite3: test 7: it has no dev_time_control"):
+        list(openbench.open_tests(instance / "db.sqlite3"))
+    place.write_text(place.read_text().replace('"nps": 750000', '"nps": "x"'))
+    with pytest.raises(errors.UsageError, match=r"Tiny.json: nps: found 'x'; allowed: a number"):
+        openbench.engine(place)
 
 
 def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
@@ -192,3 +203,12 @@ def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
     assert set(recipe["files"]) == {"src/nn-1.nnue", "src/nn-2.nnue"}
     run.write_text(json.dumps({"_id": "abc", "args": {**args, "spsa": {}}}))
     assert "SPSA" in harness.farm("match", "import-fishtest", str(run), code=2)
+    for strange, why in (
+        ({"sprt": None, "num_games": "many"}, "num_games: found 'many'"),
+        ({"sprt": {"elo1": 2}}, "it has no elo0"),
+        ({"threads": "x"}, "threads: found 'x'"),
+        ({"new_nets": 3}, "run.json: "),
+    ):
+        run.write_text(json.dumps({"_id": "abc", "args": {**args, **strange}}))
+        with pytest.raises(errors.UsageError, match=why):
+            openbench.fishtest(run)

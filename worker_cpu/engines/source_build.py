@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator import contract
@@ -99,7 +99,15 @@ class Cache:
         self._checksums = files.Checksums()
 
     def get(self, build: str) -> Built | None:
-        """Return what became of a build; a program that has changed on disk is no more."""
+        """Return what became of a build that is used now; a program that has changed is none."""
+        built = self.look(build)
+        if built is not None and not built.why:
+            with contextlib.suppress(OSError):
+                os.utime(self.directory / build / "built.json")
+        return built
+
+    def look(self, build: str) -> Built | None:
+        """Return what ``get`` does of a build that is not used for that."""
         place = self.directory / build / "built.json"
         try:
             built = Built(**json.loads(place.read_bytes()))
@@ -110,14 +118,22 @@ class Cache:
             return built if 0 <= age < FAILED_SECONDS else None
         if self._checksums.of(pathlib.Path(built.program)) != built.sha256:
             return None
-        with contextlib.suppress(OSError):
-            os.utime(place)
         return built
 
     def all(self) -> list[Built]:
-        """Return all that is known, failures included."""
-        names = sorted(path.name for path in self.directory.glob("*") if len(path.name) == 64)
-        return [built for name in names if (built := self.get(name)) is not None]
+        """Return all that is known, failures included, those used last at the end."""
+        used = []
+        for place in self.directory.glob("*/built.json"):
+            with contextlib.suppress(OSError):  # another process bounds it, too
+                used.append((place.stat().st_mtime_ns, place.parent.name))
+        return [built for _, name in sorted(used) if (built := self.look(name)) is not None]
+
+    def held(self, builds: Iterable[str]) -> contextlib.ExitStack:
+        """Let nobody delete the programs of these builds for want of room, until it is closed."""
+        holds = contextlib.ExitStack()
+        for build in builds:
+            holds.enter_context(files.held(self.directory / build))
+        return holds
 
     def put(self, built: Built, program: pathlib.Path | None) -> Built:
         """Keep what became of a build, its program moved here; others go for it if they must."""
@@ -141,7 +157,7 @@ class Cache:
         for _, size, place in sorted(kept_builds):
             if total <= self._most_bytes:
                 return
-            if place.name != kept:
+            if place.name != kept and not files.is_held(place):
                 shutil.rmtree(place, ignore_errors=True)
                 total -= size
 

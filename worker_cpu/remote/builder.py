@@ -7,12 +7,14 @@ sandbox of the build.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator import contract
@@ -24,6 +26,7 @@ from worker_cpu.remote import engines, gateway
 
 SOURCES_BYTES: Final = 2 << 30  # of all sources that are kept here
 OFFERED: Final = 400  # builds told in a claim, those used last
+ABSENT_SECONDS: Final = 3_600.0  # s: so long a build is not asked for whose source was not there
 
 
 class Builder:
@@ -36,6 +39,8 @@ class Builder:
         self._match = ""
         self._wanted: tuple[remote.SourceBuild, ...] = ()
         self._untold: list[source_build.Built] = []
+        self._absent: dict[str, float] = {}  # builds without a source, until when (monotonic)
+        self._played = contextlib.ExitStack()
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -62,27 +67,36 @@ class Builder:
         ]
 
     def declined(self) -> tuple[str, ...]:
-        """Return the builds that have failed here."""
-        return tuple(failed.build for failed in self._cache.all() if failed.why)[-OFFERED:]
+        """Return the builds that have failed here, or whose source could not be had lately."""
+        absent = [build for build, until in self._absent.items() if time.monotonic() < until]
+        failed = [failed.build for failed in self._cache.all() if failed.why]
+        return tuple(dict.fromkeys([*failed, *absent]))[-OFFERED:]
+
+    def play(self, builds: Iterable[str]) -> None:
+        """Keep the programs of these builds, which are played now, and no others of before."""
+        played = sorted(build for build in builds if self._cache.get(build) is not None)
+        held = self._cache.held(played)
+        self._played.close()
+        self._played = held
 
     def want(self, match: str, builds: tuple[remote.SourceBuild, ...]) -> None:
         """Take up what the gateway asks for."""
         self._match, self._wanted = match, builds
 
-    def begin(self, there: gateway.Gateway) -> None:
-        """Fetch the sources and start to build; raise ``AwayError``, ``BatchOverError``."""
-        needed = (
-            digest_needed for build in self._wanted for digest_needed in source_build.needed(build)
-        )
-        for digest in dict.fromkeys(needed):
-            if self._store.has(digest):
-                continue
-            try:
-                actual = self._store.add(there.fetch(digest))
-            except ValueError as error:
-                raise gateway.BatchOverError(f"the source {error}") from error
-            if actual != digest:
-                raise gateway.AwayError(f"a source came with another SHA-256 than {digest}")
+    def begin(self, there: gateway.Gateway) -> list[str]:
+        """Fetch the sources and start to build; raise ``AwayError``.
+
+        Where a source cannot be had nothing is built: return what to say of it.
+        """
+        for build in self._wanted:
+            for digest in source_build.needed(build):
+                if why := self._fetched(there, digest):
+                    self._absent[build.id] = time.monotonic() + ABSENT_SECONDS
+                    self._untold.append(
+                        source_build.Built(build.id, "", "", None, 0.0, "", why, "")
+                    )
+                    self._wanted = ()
+                    return [f"{self._match}: {build.name}: not built: {why}"]
         wanted = contract.dumps([build.model_dump(mode="json") for build in self._wanted])
         arguments = (str(os.getpid()), str(self._directory), wanted, *self._toolchains)
         self.process = subprocess.Popen(
@@ -90,10 +104,19 @@ class Builder:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+        return []
 
-    def drop(self) -> None:
-        """Forget what was asked for: its match is over."""
-        self._wanted = ()
+    def _fetched(self, there: gateway.Gateway, digest: str) -> str:
+        """Have a source here; return why it cannot be had. Raise ``AwayError``."""
+        if self._store.has(digest):
+            return ""
+        try:
+            actual = self._store.add(there.fetch(digest))
+        except gateway.BatchOverError as error:
+            return f"its source {digest[:12]} is not there: {error}"
+        except ValueError as error:
+            return f"its source {digest[:12]} {error}"
+        return "" if actual == digest else f"its source {digest[:12]} came as {actual[:12]}"
 
     def ended(self) -> list[str]:
         """Look at a child that has ended; return what to say of each build."""
@@ -119,7 +142,9 @@ class Builder:
             try:
                 there.built(self._untold[0].told(self._match, host))
             except gateway.BatchOverError:
-                self._untold.clear()  # its match is over: nobody waits for the news
+                for build in self._untold:  # its match is over: nobody waits for the news
+                    self._absent.pop(build.build, None)
+                self._untold.clear()
             else:
                 self._untold.pop(0)
 

@@ -111,6 +111,7 @@ class Worker:
             self._batches[batch.name] = batch
             self._renew_at[batch.name] = 0.0
         if self._batches:
+            self._keep_programs()
             self._say(f"going on with {self._missing()} games of before")
 
     def _missing(self) -> int:
@@ -239,12 +240,8 @@ class Worker:
             for line in self._builder.ended():
                 self._say(line)
         elif self._builder.wanted and self._player is None:
-            try:
-                self._builder.begin(self._gateway)
-            except gateway.BatchOverError as error:
-                self._say(f"not built: {error}")
-                self._builder.drop()
-                self._claim_at = time.monotonic() + UNPLAYABLE_SECONDS
+            for line in self._builder.begin(self._gateway):
+                self._say(line)
         self._builder.tell(self._gateway, gateway.hostname())
 
     def _claim(self) -> None:
@@ -262,7 +259,8 @@ class Worker:
             self._builder.want(dealt.match, dealt.builds)
             self._idle = False
             return
-        self._idle = not dealt.orders
+        # Others may play a check of this token's and host's, or hold all batches that it may have.
+        self._idle = not dealt.orders and dealt.why == remote.NOTHING
         if not dealt.orders:
             self._claim_at = time.monotonic() + dealt.wait_ms / 1000
             if dealt.why != self._waits:
@@ -302,6 +300,7 @@ class Worker:
         self._spool.keep(batch)
         self._batches[name] = batch
         self._renew_at[name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
+        self._keep_programs()
         self._say(f"{batch.match}: dealt {len(orders)} games")
         if self._player is not None:
             self._spool.put(batch, [order.number for order in orders])
@@ -309,6 +308,18 @@ class Worker:
     def _forget(self, batch: spool.Batch) -> None:
         self._spool.forget(batch)
         del self._batches[batch.name], self._renew_at[batch.name]
+        self._keep_programs()
+
+    def _keep_programs(self) -> None:
+        """Keep what was built for the batches that are here, however much is built beside."""
+        if self._builder is not None:
+            folders = (
+                pathlib.PurePath(engine.command[0]).parent.name
+                for batch in self._batches.values()
+                for order in batch.orders[:1]  # a batch is of one match, all its games of two
+                for engine in (order.white, order.black)
+            )
+            self._builder.play(set(folders))
 
     def _drop(self, batch: spool.Batch, why: str) -> None:
         """Give up a batch that the gateway no longer wants; its running games end."""
@@ -341,10 +352,15 @@ class Worker:
         for batch in self._batches.values():
             if numbers := self._spool.missing(batch):
                 self._spool.put(batch, numbers)
-        # In a session of its own: Ctrl-C is this process' to hear.
-        self._player = subprocess.Popen(
-            self._options.command(), stdin=subprocess.DEVNULL, start_new_session=True
-        )
+        # In a session of its own: Ctrl-C is this process' to hear. Until the player can hear of it,
+        # the signal waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._player = subprocess.Popen(
+                self._options.command(), stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _judge(self, code: int) -> None:
         """Look at how a player ended; raise ``HostError`` where another one would end so, too."""

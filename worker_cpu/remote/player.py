@@ -157,12 +157,19 @@ def play(options: Options) -> int:
     return 0 if reason is runner.Reason.COMPLETE else STOPPED
 
 
+def _stop(*_: object) -> None:
+    """End before the first game; the runner hears Ctrl-C by itself."""
+    sys.exit(STOPPED)
+
+
 def main() -> int:
     """Run a player for the worker that started it."""
     supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGTERM)
     worker, *values = sys.argv[1:]
     if os.getppid() != int(worker):
         return STOPPED  # it died before the kernel knew of the wish
+    signal.signal(signal.SIGINT, _stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked since before it began
     try:
         return play(Options.read(values))
     except errors.FarmError as error:

@@ -6,7 +6,7 @@
 --      4 epoch    string  the present epoch
 --      5 tests    hash    open matches
 --      6 last     hash    match -> last entry of its journal
---      7 counted  hash    access token -> games that were counted
+--      7 counted  hash    access token -> games that were counted, without checks
 --      8 journal  stream  the match's
 -- ARGV 1 batch  2 access token  3 token  4 game  5 kind  6 data (JSON)  7 schema version
 -- Reply {'recorded', seq}  now, or earlier for the same batch
@@ -31,7 +31,7 @@ if not still_open(KEYS[5], lease) then return {'fenced'} end
 
 local at = record_facts(KEYS[8], {{ARGV[5], ARGV[6]}}, ARGV[7], lease.worker, ARGV[3], '')
 redis.call('HSET', KEYS[6], lease.match, text(at))
-redis.call('HINCRBY', KEYS[7], owner, 1)
+if not is_check(game) then redis.call('HINCRBY', KEYS[7], owner, 1) end
 lease.games = table.concat(left, ' ')
 lease.done = lease.done .. (lease.done == '' and '' or ' ') .. game .. ':' .. text(at)
 lease.heard = text(now_ms())
