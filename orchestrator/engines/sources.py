@@ -288,8 +288,10 @@ class _Git:
 
     @staticmethod
     def _words(home: pathlib.Path, *words: str) -> list[str]:
-        safe = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-        return ["git", *safe, "-C", str(home), *words]
+        # Of version 2 any commit can be asked for by its name, whatever the user has set.
+        safe = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.version=2")
+        settings = [word for setting in safe for word in ("-c", setting)]
+        return ["git", *settings, "-C", str(home), *words]
 
     def _run(self, *words: str, at: pathlib.Path | None) -> bytes:
         command = ["git", *words] if at is None else self._words(at, *words)
