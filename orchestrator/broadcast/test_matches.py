@@ -5,7 +5,8 @@ A match is shown by the documents that ``farm match -live`` shows a match by, un
 it); the ledger says which ones are open and what is played now. Invariants:
 
 * nothing is written, and neither keeper nor lanes wait for the page;
-* a result counts here when it counts for the keeper, those that were set aside do not;
+* a result counts here when it counts for the keeper (``sprt_match.Results`` says so for both):
+  those that were set aside do not, nor checks, nor what a condemned owner has played;
 * of a match that is over only its line in the list is kept, unless somebody looks at it: then its
   mirror is read again. Of the others results are kept, moves never.
 """
@@ -96,6 +97,7 @@ class Match:
         """Keep of the match its line in the list alone."""
         self.view = match_view.MatchView(self._about, self.opened_ms, season=self.id, boards=0)
         self.games = match_games.Games(self._about, self, self.id)
+        self._results = sprt_match.Results(self._spec)  # says which ones count
         self._offsets: dict[int, int] = {}
         self._read = 0  # bytes of the mirror
         self.loaded = False
@@ -124,12 +126,13 @@ class Match:
         return self._read > before
 
     def _fold(self, entry: contract.Entry) -> None:
-        if entry.kind == lanes.ASIDE:
-            self.view.set_aside(entry.data["games"])
-        elif entry.kind == lanes.GAME and entry.data["game"] not in self.view.results:
+        if self._results.take(entry):
             result = _result(self._spec, self.view.names, entry)
             self._offsets[result.number] = self._read
             self.view.add(result)
+        elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED}:
+            counts = self._results.tally.has
+            self.view.set_aside([number for number in self.view.results if not counts(number)])
 
     def text(self, number: int) -> str | None:
         """Return the PGN of a game, from the mirror."""

@@ -207,7 +207,7 @@ def test_a_match_goes_on_after_its_keeper_and_sets_a_host_aside(tmp_path: pathli
         farm.wait(lambda: len(first.results()) >= 3, 90, "two results")
         first.stop()
         second = Kept(farm, games=6)
-        folded = sprt_match.folded(second.directory, spec(6, tmp_path))
+        folded = sprt_match.folded(second.directory, spec(6, tmp_path)).tally
         host = next(iter(folded.hosts()))
         second.start()
         known = lane_store.connect(farm.redis.url)
