@@ -99,7 +99,8 @@ def test_only_its_own_files_are_readable(
         str(place.root / "mating" / "secret.nn"),
         str(place.root / "mating" / "mating.py"),
         str(place.hall / "redis.password"),
-        *(str(pathlib.Path.home() / ".profile"), "/home", "/etc/passwd", "/proc/1/environ", "/var"),
+        *(str(pathlib.Path.home() / ".profile"), "/etc/passwd", "/proc/1/environ"),
+        "/var/lib/dpkg/status",  # "/var" itself is there, and empty, where the clone lies below it
     ]
     found = hostile.told(boxed("read", own, *foreign))
     assert found.pop(own) is True
