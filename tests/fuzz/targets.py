@@ -459,6 +459,7 @@ WEBSOCKET = (
 SAID = ('42["refreshdata"]', '42["getusers"]', "2", "2probe", "5", "\0", '42["x",{}]', "é" * 9)
 OPEN = contextlib.ExitStack()  # what the targets have started: whoever runs them closes it
 ANSWER_SECONDS = 0.5  # s: a connection that is still open after that is closed by us
+HANDSHAKE_SECONDS = 60.0  # s: an answer that always comes, however loaded the machine is
 
 
 class Errors(logging.Handler):
@@ -493,12 +494,13 @@ def _converse(data: bytes, answer_to: bytes = b"") -> bytes:
     # Many addresses, so that nobody's limit of connections is met.
     source = (f"127.0.{len(data) % 200}.{data[0] if data else 9}", 0)
     with (
-        socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS, source) as raw,
+        socket.create_connection(("127.0.0.1", port), HANDSHAKE_SECONDS, source) as raw,
         contextlib.suppress(ConnectionError, TimeoutError),
     ):
         if answer_to:
             raw.sendall(answer_to)
             found += raw.recv(4_096)
+        raw.settimeout(ANSWER_SECONDS)
         raw.sendall(data)
         raw.shutdown(socket.SHUT_WR)
         while part := raw.recv(65_536):

@@ -107,16 +107,28 @@ class _Bodies(h11.Connection):
     all others wait while one piece of it, as the kernel hands it over, is parsed.
     """
 
+    _head_asked = False
+
     def next_event(self) -> Any:
         """Return what comes next; raise ``RemoteProtocolError`` for a head that is refused."""
         event = super().next_event()
         if isinstance(event, h11.Request):
+            self._head_asked = event.method == b"HEAD"
             body_headers = {name: value for name, value in event.headers if name in _OF_BODIES}
             if b"transfer-encoding" in body_headers:
                 raise h11.RemoteProtocolError("a body needs its length", error_status_hint=411)
             if event.method in _WITHOUT_BODY and int(body_headers.get(b"content-length", b"0")):
                 raise h11.RemoteProtocolError("a request to read has no body")
         return event
+
+    def send(self, event: Any) -> Any:
+        """Return the bytes of an event; the answer to a HEAD has no body.
+
+        uvicorn sends one with its answer 400, and h11 raises an error for it.
+        """
+        if self._head_asked and isinstance(event, h11.Data):
+            return b""
+        return super().send(event)
 
 
 class PatientProtocol(h11_impl.H11Protocol):
