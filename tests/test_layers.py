@@ -126,6 +126,49 @@ def test_the_files_that_the_architecture_names_are_there() -> None:
         assert known, f"docs/architecture.md names {name}, which is not there"
 
 
+def test_the_classes_that_the_architecture_names_are_there() -> None:
+    """A name such as ``handles.DeadMan`` is a class of a module of that name."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:[\w/]+/)?(\w+)\.([A-Z]\w*[a-z]\w*)`", page))
+    assert named, "the page names classes"
+    for module, name in named:
+        sources = [path for package in PACKAGES for path in (ROOT / package).rglob(f"{module}.py")]
+        texts = [path.read_text(encoding="utf-8") for path in sources]
+        assert any(f"class {name}" in text for text in texts), f"{module}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("title", "most"),
+    [("An order, from the decision to the first `go`", 30), ("A result, from `bestmove` to the archive", 22)],
+)
+def test_each_file_of_a_walk_is_joined_to_another(title: str, most: int) -> None:
+    """The files of a walk in the documents hang together: by imports, a script's name, the bell."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.split(f"**{title}** ({most} files):")[1].split("\n\n")[1]
+    names = re.findall(r"^\| \d+ \| `([\w/.]+)` \|", table, re.MULTILINE)
+    assert len(names) == most
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+    imports = {name: _imports(ROOT / name) for name in names if name.endswith(".py")}
+    for name in names:
+        module, stem = name.removesuffix(".py").replace("/", "."), pathlib.Path(name).stem
+        others = [other for other in names if other != name]
+        joined = any(
+            module in imports.get(other, ())
+            or other.removesuffix(".py").replace("/", ".") in imports.get(name, ())
+            or (name.endswith(".lua") and f'run("{stem}"' in texts[other])
+            or ("bells.PLAY" in texts[name] and "bells.PLAY" in texts[other])
+            for other in others
+        )
+        assert joined or _registered(module, imports), f"{name} is on no path of its walk"
+
+
+def _registered(module: str, imports: dict[str, set[str]]) -> bool:
+    """Say whether a module is imported by a registry that a module of the walk imports."""
+    registry = f"{module.rpartition('.')[0]}.registry"
+    path = ROOT / f"{registry.replace('.', '/')}.py"
+    return path.exists() and module in _imports(path) and any(registry in i for i in imports.values())
+
+
 def test_no_two_modules_of_the_tests_have_the_same_name() -> None:
     """The tests' rooms are no packages: of two modules of one name the second is never read."""
     seen: dict[str, pathlib.Path] = {}
