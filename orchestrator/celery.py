@@ -37,7 +37,7 @@ def _route(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: A
     queue = getattr(options.get("queue"), "name", "")
     if not queue.startswith(f"{name}."):
         raise click.UsageError(
-            f"{name} is rung at one place: add --queue {name}.NAME, as in --queue {name}.hall-1 "
+            f"{name} needs a queue: add --queue {name}.NAME, as in --queue {name}.hall-1 "
             "(`farm status` names the halls). Without it nothing is sent; serve rings by itself."
         )
 

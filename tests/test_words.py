@@ -14,13 +14,15 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parent.parent
 PLAIN = {
-    r"tells? of itself": "sends a heartbeat",
+    r"(tells?|told) of (itself|themselves)": "sends a heartbeat",
     r"mend(s|ed|ing)?": "fix, repair",
     r"reckon(s|ed|ing)?": "compute",
     r"anew": "again",
     r"comes? along": "is bundled",
     r"nurser(y|ies)": "fork server",
     r"deeds?": "action",
+    r"for ever": "for good, without end",
+    r"(held|holds?) against": "check, compare with",
     r"behold|lest|hence|thither|whence": "rephrase",
 }
 WORST = re.compile(rf"\b({'|'.join(PLAIN)})\b", re.IGNORECASE)

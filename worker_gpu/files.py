@@ -1,4 +1,4 @@
-"""Engines' files on the GPU box: held against their checksums, put in place when pushed.
+"""Engines' files on the GPU box: compared with their checksums, put in place when pushed.
 
 The hall pushes what is missing by SFTP as ``incoming/<SHA-256>``; nothing there is believed
 before its checksum is computed here. Invariants: only the engines' directory is written to,

@@ -498,7 +498,7 @@ HOSTS = Board(
                 ),
                 _stat(
                     "Silent for",
-                    "Since the host told of itself last.",
+                    "Since the host's last heartbeat.",
                     "s",
                     "time() - farm_host_last_seen_timestamp_seconds{T}",
                     "{{host}}",

@@ -6,7 +6,7 @@ No clock is read here; thinking times are arguments. Invariants:
   each move that arrived in time, and the base time once more after
   the last move of a period. Book moves count for the period, they take no time;
 * with a fixed time a move the clock shows that time before every move;
-* an engine without a clock still has a bound: no search goes on for ever;
+* an engine without a clock still has a bound: no search goes on without end;
 * what is left is kept in whole nanoseconds and never rounded, so no error builds up;
 * an engine is told the whole milliseconds it has (rounded down), never more than there
   is; the one exception is the last part of a millisecond, told as 1, because engines

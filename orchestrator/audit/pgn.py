@@ -88,7 +88,7 @@ def read(chunk: str) -> Raw:
         else:
             _word(game, text)
         if depth < 0:
-            raise ValueError("a ')' closes no variation")
+            raise ValueError("a ')' without a '('")
     if depth:
         raise ValueError("a variation is not closed")
     return game

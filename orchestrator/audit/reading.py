@@ -179,7 +179,7 @@ def _contest(number: int, chunk: str) -> Game:
     """Read a game of two engines; one without names and result was never played."""
     game = _game(number, chunk)
     if game.white == game.black and game.result is not None:
-        raise ValueError(f"White and Black are both {game.white!r}; nobody plays against himself")
+        raise ValueError(f"White and Black are both {game.white!r}; an engine cannot play itself")
     return game
 
 

@@ -1,4 +1,4 @@
-"""The rules an archive is held against: those of a rule text, or of another year.
+"""The rules an archive is checked against: those of a rule text, or of another year.
 
 S16-12, S17-12, FRC-3 and N1 name the tiebreaks; TCEC's round robins since Season 6 follow the
 Berger tables, nTCEC's the circle.
@@ -46,7 +46,7 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What an archive is held against; None is found from the archive itself."""
+    """What an archive is checked against; None is found from the archive itself."""
 
     name: str
     numbers: Numbers = Numbers()

@@ -1,4 +1,4 @@
-"""``farm abandon``: end a season before its end, for ever (docs/decisions/027).
+"""``farm abandon``: end a season for good before it is finished (docs/decisions/027).
 
 It cannot be taken back, so it is confirmed by typing the season's id. Fact, hold and abort are
 one step in the ledger: from then on no hall can begin a game of the season.
@@ -23,7 +23,7 @@ from orchestrator.season.fold import abandoning, progress, state
 @click.option("--yes", is_flag=True, help="Do not ask for the season's id to be typed again.")
 @season_change.act_on_named_season
 def abandon(act: season_change.Act, *, yes: bool) -> None:
-    """End SEASON before its end, for ever, such as one that was launched by mistake.
+    """End SEASON for good before it is finished, such as one launched by mistake.
 
     The game in flight ends without a result, none is begun any more, and nothing of the season
     can be changed. What was played is kept: games, tables so far, ratings. Another season may

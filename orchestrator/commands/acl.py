@@ -50,10 +50,10 @@ def acl(
 ) -> None:
     """Print the farm's Redis users as an ACL file, or apply them (--apply).
 
-    One user for each role, one for each operator, and no default user. Printed are
-    hashes; each process is given its own password file (FARM_REDIS_USER,
-    FARM_REDIS_PASSWORD_FILE). --apply needs the rights of an administrator, and says
-    whether the server keeps the users (aclfile) or forgets them with its next start.
+    One user for each role, one for each operator, and no default user. Only hashes are printed;
+    each process has its own password file (FARM_REDIS_USER, FARM_REDIS_PASSWORD_FILE). --apply
+    needs the rights of an administrator, and says whether the server keeps the users (aclfile) or
+    forgets them with its next start.
 
     --rotate makes a new password for each user; the old one (NAME.previous) stays valid until
     --finish, so that every process can change over while a game plays

@@ -24,7 +24,7 @@ from orchestrator.season.fold import amendments, openings, state
 def amend() -> None:
     """Change a running season, journaled with who and why.
 
-    Its rules stand; docs/how-to/change-a-rule.md says how another season takes over.
+    Its rules cannot be changed; docs/how-to/change-a-rule.md: how another season takes over.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ amend.add_command(substitutes.engine)
 @click.option("--game", "games", multiple=True, help="Only the openings of these games.")
 @season_change.act
 def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change.Act) -> None:
-    """Replace the openings of book NAME that no game has been begun with.
+    """Replace the openings of book NAME that no game has used yet.
 
     The season must be paused or held. An opening that was played stays: its reverse game has the
     same (S16-8a). New ones come in the book's order, by lot from the sealed seed or as listed.
@@ -106,7 +106,7 @@ def gate(event: str, at: str, act: season_change.Act) -> None:
 def away_policy(policy: amendments.AwayPolicy, act: season_change.Act) -> None:
     """Say what the season does while a host is away (see farm amend host).
 
-    wait: the order of play stands. others: games and events that do not need the host are
+    wait: the season waits for it. others: games and events that do not need the host are
     played meanwhile; what waited comes next when it is back.
 
     Example: farm amend away-policy others --reason "the box is under repair until Friday"
@@ -125,9 +125,9 @@ _POLICIES = {"wait": "the season waits for it", "others": "other ready games are
 @click.option("--engine", "engines", multiple=True, help="Runs there; default: the GPU entries.")
 @season_change.act
 def host(host: str, engines: Sequence[str], act: season_change.Act, *, away: bool) -> None:
-    """Tell the season that HOST is away, with the engines that run there, or back.
+    """Mark HOST, and the engines that run there, as away or as back.
 
-    The hall itself is no such host: without it nothing can be played (farm season pause).
+    Not for the hall itself: without it nothing can be played (farm season pause).
 
     Example: farm amend host gpu-box --away --reason "power supply, back on Friday"
     """

@@ -107,7 +107,7 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
             try:
                 folded = fold(ledger, name)
             except errors.LedgerDamagedError as error:
-                click.secho(f"farm: season {name} is passed over: {error}", err=True, fg="red")
+                click.secho(f"farm: season {name} was skipped: {error}", err=True, fg="red")
             else:
                 if not folded.over:
                     going.append(folded)

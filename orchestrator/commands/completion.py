@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script of SHELL: commands, options, seasons, events, engines.
 
-    Names of a season are asked of the farm that this shell's environment names. Load the
+    A season's names come from the farm that this shell's environment points to. Load the
     script in ~/.bashrc or ~/.zshrc, or save it among fish's completions:
 
     \b

@@ -498,10 +498,10 @@ def _shown_once(picture: Picture) -> None:
 @click.option("--by", default=getpass.getuser, show_default="your login", help="Who acts.")
 @click.option("--once", is_flag=True, help="Print what the screen shows now, and end.")
 def console(season: str | None, by: str, *, once: bool) -> None:
-    """Direct a running season on one screen: what waits for you, games, table, and a key an act.
+    """Direct a running season on one screen: what needs you, games, table, a key an action.
 
-    Each act is the command of the same name: it says what it will change, and asks before it
-    does. Example: farm console --by anna
+    Each action is the command of the same name: it says what it will change, and asks first.
+    Example: farm console --by anna
     """
     with common.open_ledger() as ledger:
         look = Look(ledger, common.choose(ledger, season))

@@ -41,7 +41,7 @@ def flags(season: str | None, *, as_json: bool) -> None:
             f" or farm engine dismiss {about} --reason WHY"
         )
     if not standing_flags:
-        click.echo(f"{chosen.launched.id}: nobody is flagged")
+        click.echo(f"{chosen.launched.id}: no engine is flagged")
 
 
 @click.command()
@@ -54,7 +54,7 @@ def flags(season: str | None, *, as_json: bool) -> None:
 )
 @season_change.act
 def dismiss(engine: str, event: str, act: season_change.Act) -> None:
-    """Dismiss the flag of ENGINE: the organizers have looked, it plays on.
+    """Dismiss the flag of ENGINE: the organizers have checked it, it plays on.
 
     Example: farm dismiss chiron --event l2 --reason "forced lines, its log shows a search"
     """

@@ -70,11 +70,11 @@ def _only(function: common.Function) -> common.Function:
 @_only
 @common.json_option
 def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
-    """Look at everything that must hold before a season, each with its reason.
+    """Check everything that a season needs, and say why each point matters.
 
-    Redis, journals, halls and hosts as they tell of themselves; this machine's sandbox,
-    cores, memory, disk and speed where it is a hall's: the last is measured on the engines'
-    cores, and left out while a game is in play. Exit code 3 where something failed.
+    Redis, journals, and halls and hosts by their last heartbeat. On a hall's host also this
+    machine's sandbox, cores, memory, disk and speed; the speed is measured on the engines' cores,
+    and skipped while a game is running. Exit code 3: a check failed.
 
     Example: farm doctor --only redis --json
     """
@@ -90,7 +90,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 @paths.archive
 @common.json_option
 def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: bool) -> None:
-    """Look at everything before EVENT, start its engines, and keep the report with it.
+    """Check everything before EVENT, start its engines, and archive the report.
 
     Run it on the hall's host while the season is at a gate or paused: each engine plays
     two plies as in a game. The report is kept in the archive and its SHA-256 in the farm's

@@ -136,7 +136,7 @@ def _state(now: state.SeasonState, engine_id: str) -> str:
 def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> None:
     """Show all that is known of engine NAME (its id): entry, pins, update windows.
 
-    The entry is what the next events play; plays_as and pinned tell of the running one.
+    The entry is what the next events play; plays_as and pinned describe the running one.
 
     Example: farm engine show stockfish
     """

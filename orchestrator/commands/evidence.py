@@ -33,8 +33,8 @@ def evidence(
 ) -> None:
     """Pack what the author of an engine may see of GAME: SEASON.GAME.ENGINE.tar.gz.
 
-    The own engine's settings, protocol, plies, errors, exit, scratch and core; of the
-    opponent what the PGN shows. Binaries and networks never leave.
+    The author's engine: settings, protocol, plies, errors, exit, scratch and core. The opponent:
+    what the PGN shows. Binaries and networks never leave.
 
     Example: farm evidence league.4 --for stockfish
     """

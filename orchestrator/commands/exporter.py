@@ -35,7 +35,7 @@ def exporter(
     """Serve the farm's metrics to Prometheus, computed from Redis at every scrape.
 
     Reads only; the Redis user `exporter` is enough. While Redis is away it goes on and
-    says farm_redis_up 0. Runs until ended; port 0 takes a free one.
+    says farm_redis_up 0. Runs until stopped; port 0 takes a free one.
 
     Example: farm exporter --port 9464
     """

@@ -33,7 +33,7 @@ def _same(names: str) -> dict[str, str]:
 
 FAMILIES: Final[Mapping[str, Family]] = {
     "season": Family(
-        "Write, check, launch, steer and look back at seasons.\n\n"
+        "Write, check, launch, run and review seasons.\n\n"
         "Example: farm season launch my-season.toml --by anna",
         _same(
             "new check schema simulate preflight rehearse launch pause resume open-gate decisions"
@@ -53,7 +53,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         base="engine",
     ),
     "host": Family(
-        "Show hosts and halls, drain them, let them play again, measure them.\n\n"
+        "Show hosts and halls, drain them, release them, measure them.\n\n"
         "Example: farm host list",
         {
             **_same("lanes set-aside drain undrain"),

@@ -39,7 +39,7 @@ def fsck(
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Check that journal, mirror, archive and feeds tell the same; say what does not.
+    """Check that journal, mirror, archive and feeds agree; report what does not.
 
     All seasons, or SEASON. Without --repair nothing is changed, and the farm may run.
     Exit code 0: all is well, or all was repaired; 3: something is left to be done.

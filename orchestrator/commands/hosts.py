@@ -1,4 +1,4 @@
-"""``farm hosts``: what each host told of itself last."""
+"""``farm host list`` and ``forget``: the hosts' last heartbeats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def hosts() -> None:
 @hosts.command("list")
 @common.json_option
 def list_(*, as_json: bool) -> None:
-    """Show each host with what it told last.
+    """List the hosts with their last heartbeat, version and health.
 
     Example: farm hosts list --json
     """
@@ -50,7 +50,7 @@ def list_(*, as_json: bool) -> None:
 @click.argument("host")
 @common.json_option
 def forget(host: str, *, as_json: bool) -> None:
-    """Forget a host that is no more, so that nobody is alarmed by its silence.
+    """Remove a host that is gone, so that its silence raises no alarm.
 
     Example: farm hosts forget old-server
     """
@@ -58,7 +58,7 @@ def forget(host: str, *, as_json: bool) -> None:
         heartbeats = ledger.vitals()
         if host not in heartbeats:
             names = ", ".join(sorted(heartbeats)) or "none"
-            raise errors.RefusedError(f"no host {host!r} has told of itself; there are: {names}")
+            raise errors.RefusedError(f"no heartbeat of host {host!r} is known; hosts: {names}")
         ledger.forget_host(host)
     report: dict[str, Any] = {"host": host}
     again = "If it is still running, it will reappear with its next heartbeat."

@@ -14,7 +14,7 @@ from orchestrator.testmatch import sprt_match
 
 
 @click.command()
-@click.option("--close", help="Forget the lane HALL.NAME: its cores are free for another.")
+@click.option("--close", help="Remove the lane HALL.NAME; its cores are free again.")
 @common.json_option
 def lanes(close: str | None, *, as_json: bool) -> None:
     """Show the lanes of all halls, what they play, and the open test matches.
@@ -43,7 +43,7 @@ def lanes(close: str | None, *, as_json: bool) -> None:
         )
     if matches:
         click.echo(
-            "one that nobody keeps goes on by `farm match test --id NAME`; Ctrl-C there ends it"
+            "a match without a keeper goes on with `farm match test --id NAME`; Ctrl-C there ends it"
         )
 
 

@@ -52,7 +52,7 @@ def start(
 ) -> None:
     """Write the season's first facts; raise ``RefusedError`` when its id is taken."""
     if gone := {**common.emptied(ledger.seasons()), **ledger.alarms()}.get(season):
-        raise errors.RefusedError(f"season {season!r} is no new one: {gone}")
+        raise errors.RefusedError(f"season {season!r} exists already: {gone}")
     drafts = operations.launch(titled(ledger, loaded), season, seed, hall, version.VERSION, reason)
     effects: list[api.Effect] = []
     if paused:
@@ -94,7 +94,7 @@ def _taken(season: str) -> errors.RefusedError:
     "--seed", help="Seed of all draws, to play a season again; default: a fresh secret one."
 )
 @click.option("--paused", is_flag=True, help="Begin no game before `farm season resume`.")
-@click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged facts.")
+@click.option("--insist", is_flag=True, help="Launch although Redis may lose acknowledged writes.")
 @common.audited
 @common.json_option
 def launch(

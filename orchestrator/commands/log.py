@@ -34,7 +34,7 @@ def log(season: str | None, *, as_json: bool) -> None:
         table.add_row(when, act["name"], _what(act), _about(act), act["reason"])
     common.console().print(table)
     if len(listed) == 1:
-        click.echo(f"{chosen.launched.id}: nobody has done anything to it since the launch")
+        click.echo(f"{chosen.launched.id}: no operator has changed it since the launch")
 
 
 def line(act: dict[str, Any]) -> str:

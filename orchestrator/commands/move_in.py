@@ -27,7 +27,7 @@ _OUT = click.Path(path_type=pathlib.Path, file_okay=False)
 @click.option(
     "--books",
     type=click.Path(file_okay=False, path_type=pathlib.Path),
-    help="Where unpacked books lie; they are held to their SHA-256.",
+    help="Where unpacked books are; their SHA-256 is checked.",
 )
 def import_openbench(
     directory: pathlib.Path, out: pathlib.Path, only: tuple[str, ...], books: pathlib.Path | None
@@ -128,7 +128,7 @@ def _write_books(
         if not path.exists():
             continue
         if not book.is_there(path):
-            raise errors.UsageError(f"{path}: has not the SHA-256 that the instance says")
+            raise errors.UsageError(f"{path}: its SHA-256 is not the one that the instance lists")
         (out / "books").mkdir(parents=True, exist_ok=True)
         (out / "books" / book.name).write_bytes(path.read_bytes())
 

@@ -25,7 +25,7 @@ def _settings_option(function: click.decorators.FC) -> click.decorators.FC:
 
 @click.group()
 def notify() -> None:
-    """Tell people what they must know: crashes, questions, deadlines, hosts that are away.
+    """Notify people of crashes, decisions, deadlines and hosts that are away.
 
     Example: farm notify run --settings /etc/farm/notify.toml
     """
@@ -33,7 +33,7 @@ def notify() -> None:
 
 @notify.command()
 def example() -> None:
-    """Print settings to begin with.
+    """Print example settings.
 
     Example: farm notify example > .farm/notify.toml
     """
@@ -46,7 +46,7 @@ def example() -> None:
 @_settings_option
 @click.option("--once", is_flag=True, help="Make one pass and end.")
 def run(path: pathlib.Path | None, *, once: bool) -> None:
-    """Send notices until ended; what happened before its first start is not told.
+    """Send notices until stopped; what happened before its first start is not sent.
 
     Example: farm notify run
     """
@@ -67,7 +67,7 @@ def run(path: pathlib.Path | None, *, once: bool) -> None:
 @notify.command("list")
 @common.json_option
 def list_(*, as_json: bool) -> None:
-    """Show the notices that wait: for a channel, or for somebody to acknowledge them.
+    """Show the notices that are still to be sent, or to be acknowledged.
 
     Example: farm notify list --json
     """
@@ -90,7 +90,7 @@ def list_(*, as_json: bool) -> None:
 @common.audited
 @common.json_option
 def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
-    """Take a notice upon yourself: nobody is reminded of it any more.
+    """Acknowledge a notice, so that it is not repeated.
 
     Example: farm notify ack s17:42:decision-needed --by anna
     """
@@ -99,7 +99,7 @@ def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     _, kept = runner.paths(common.data_directory())
     if kept.exists() and notice not in (waiting := outbox.Outbox(kept).waiting):
         names = ", ".join(waiting) or "none"
-        raise errors.RefusedError(f"no notice {notice!r} waits; there are: {names}")
+        raise errors.RefusedError(f"no notice {notice!r} is waiting; waiting: {names}")
     fact = contract.Draft(runner.ACKNOWLEDGED, {"notice": notice, "name": by, "reason": reason})
     if not dry_run:
         with common.open_ledger() as ledger:
@@ -111,7 +111,7 @@ def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
 @_settings_option
 @common.json_option
 def test(path: pathlib.Path | None, *, as_json: bool) -> None:
-    """Send a trial notice by every channel, whatever it is for; exit 5 where one fails.
+    """Send a test notice through every channel; exit code 5 if one fails.
 
     Example: farm notify test
     """
@@ -129,9 +129,9 @@ def test(path: pathlib.Path | None, *, as_json: bool) -> None:
 @click.argument("service")
 @common.json_option
 def failed(service: str, path: pathlib.Path | None, *, as_json: bool) -> None:
-    """Tell at once that a service of this host has failed, without Redis and Prometheus.
+    """Report at once that a service of this host has failed; needs no Redis.
 
-    The service manager calls it (`OnFailure=` of the units). Without settings nobody is told.
+    The service manager calls it (`OnFailure=` of the units). Without settings nothing is sent.
 
     Example: farm notify failed farm-backup.service
     """
@@ -165,4 +165,4 @@ def _told(outcomes: dict[str, str], *, as_json: bool) -> None:
             click.echo(f"{name}: {word}")
     lost = [name for name, word in outcomes.items() if word != "sent"]
     if lost:
-        raise errors.HostError(f"no notice goes by {', '.join(lost)}")
+        raise errors.HostError(f"sending failed by {', '.join(lost)}")

@@ -54,9 +54,9 @@ def _plan_pause(at: str, act: season_change.Act) -> None:
 @click.command()
 @season_change.act_on_season
 def resume(act: season_change.Act) -> None:
-    """Go on after a pause, or after the farm itself has held the season.
+    """Resume after a pause, or after the farm itself has held the season.
 
-    Where there is neither, a planned pause is taken back.
+    If it is neither paused nor held, a planned pause is cancelled.
 
     Example: farm resume --by anna
     """
@@ -92,7 +92,7 @@ def open_gate(event: str, act: season_change.Act) -> None:
 def abort(then: entries.Then | None, act: season_change.Act) -> None:
     """End the running attempt as an interruption; the event's rules say what becomes of it.
 
-    The hall hears of it with its next renewal. Evals that decide a game at an interruption
+    The hall reacts at its next lease renewal. Evals that decide a game at an interruption
     decide it here, too; else it is resumed from its position, unless --then restart.
 
     Example: farm abort --then restart --reason "wrong network file mounted"
@@ -117,7 +117,7 @@ def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
 @common.audited
 @common.json_option
 def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
-    """Let the hall's worker finish its game, take no new one, and end.
+    """Stop the hall's worker after its running game; it takes no new one.
 
     Example: farm drain hall-1 --reason "kernel update"
     """
@@ -140,7 +140,7 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
 @common.audited
 @common.json_option
 def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
-    """Take a drain back: the hall's worker goes on after the game that it plays.
+    """Cancel a drain: the hall's worker goes on after its running game.
 
     A worker that has ended already is started again on its host; under systemd by `systemctl
     start farm-hall@HALL`.
@@ -151,8 +151,8 @@ def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
         worker = ledger.worker(hall)
         if not worker or not ledger.drained(hall, worker):
             raise errors.RefusedError(
-                f"the last worker of {hall} is not drained: there is nothing to take back; one that"
-                f" has ended is started on its host (`systemctl start farm-hall@{hall}`)"
+                f"the last worker of {hall} is not drained: there is no drain to cancel; start a"
+                f" worker that has ended on its host (`systemctl start farm-hall@{hall}`)"
             )
         report = {"hall": hall, "worker": worker, "dry_run": dry_run}
         if not dry_run:
@@ -172,7 +172,7 @@ def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
 @common.audited
 @common.json_option
 def release_hall(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
-    """Let a hall play again that the farm holds because its host was found sick.
+    """Release a hall that the farm has held because its host seemed faulty.
 
     Example: farm release-hall hall-1 --reason "memory module replaced"
     """

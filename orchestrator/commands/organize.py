@@ -52,12 +52,12 @@ def decisions(season: str | None, *, as_json: bool) -> None:
             click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
             click.echo(f"  farm season decide {needed['decision']} --choose ENGINE {rest}")
             continue
-        click.echo(f"{needed['decision']}: level are {level} ({needed['about']})")
+        click.echo(f"{needed['decision']}: {level} are level ({needed['about']})")
         click.echo(f"  choose {needed['choose']} of {level}, best first")
         names = ",".join(["ENGINE"] * needed["choose"])  # nothing that could be pasted unread
         click.echo(f"  farm season decide {needed['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
-        click.echo(f"{chosen.launched.id}: nothing waits for the organizers")
+        click.echo(f"{chosen.launched.id}: no decision is waiting for the organizers")
 
 
 @click.command()
@@ -99,7 +99,7 @@ def _correction(function: season_change.Command) -> season_change.Command:
     cascade = click.option(
         "--cascade",
         default="",
-        help="Take back what is built on the result: exactly the events that the refusal names.",
+        help="Take back what depends on the result: exactly the events that the refusal names.",
     )
     crash = click.option(
         "--take-back-crash",
@@ -117,7 +117,7 @@ def _correction(function: season_change.Command) -> season_change.Command:
 def adjudicate(
     game: str, result: contract.Result, cascade: str, uncrashed: str, act: season_change.Act
 ) -> None:
-    """Set the result of GAME, played or not, by the organizers' word.
+    """Set the result of GAME, played or not, by the organizers' decision.
 
     The season must be paused or held. A crash stays counted (S16-15c) unless it is taken back.
 
@@ -137,7 +137,7 @@ def adjudicate(
 @click.command()
 @_correction
 def replay(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> None:
-    """Have GAME played again in its place; the first one counts no longer.
+    """Play GAME again in its place; the first one no longer counts.
 
     The season must be paused or held.
 
@@ -157,7 +157,7 @@ def replay(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> N
 @click.command()
 @_correction
 def void(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> None:
-    """Let GAME count for nobody; it is not played (again), its PGN stays.
+    """Make GAME count for nobody; it is not played again, its PGN stays.
 
     The season must be paused or held. A game of a match is played again in its place (S16-8a);
     one of a Cup is replayed or adjudicated instead.

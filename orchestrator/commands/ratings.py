@@ -42,15 +42,15 @@ LAST = 2  # seasons of the scope `last`: this one and the one before (S16-14b)
     type=click.Path(path_type=pathlib.Path),
     help="Count the test games of an archive too; may be given again.",
 )
-@click.option("--tests-from", metavar="TC", help="… those at this time control or slower: 30+5.")
+@click.option("--tests-from", metavar="TC", help="Of these, only slower ones: 30+5.")
 @click.option("--live", is_flag=True, help="nTCEC's live Elo instead (N1).")
 @click.option(
-    "--unrated", default=3000.0, show_default=True, help="Live Elo of who has none to start from."
+    "--unrated", default=3000.0, show_default=True, help="First live Elo of an engine without one."
 )
 @click.option(
     "--write", type=click.Path(path_type=pathlib.Path), help="Write the list as JSON there."
 )
-@click.option("--follow", is_flag=True, help="With --write: again after every official game.")
+@click.option("--follow", is_flag=True, help="With --write: update it after each official game.")
 @common.json_option
 def ratings(
     scope: str,

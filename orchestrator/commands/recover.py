@@ -31,8 +31,8 @@ from orchestrator.serve import archive as archives
 def export(target: pathlib.Path, *, as_json: bool) -> None:
     """Write all that Redis knows into a folder, for `farm restore`: journals, open games.
 
-    For the day the archive's disk is gone; `farm backup` copies the archive, too. The copy
-    holds seeds and coming openings: keep it as closed as Redis itself.
+    Use it when the archive's disk is lost; `farm backup` copies the archive as well. The copy
+    holds seeds and coming openings: protect it as you protect Redis.
 
     Example: farm export --to /mnt/other/farm
     """
@@ -50,7 +50,7 @@ def export(target: pathlib.Path, *, as_json: bool) -> None:
     envvar="FARM_BACKUP_TO",
     help="A folder on another disk; else FARM_BACKUP_TO.",
 )
-@click.option("--every", help="Again and again, so often: 30m, 1h, 1d. Runs until ended.")
+@click.option("--every", help="Repeat at this interval: 30m, 1h, 1d. Runs until stopped.")
 @click.option(
     "--offsite",
     type=click.Path(path_type=pathlib.Path, dir_okay=False, exists=True),
@@ -68,10 +68,10 @@ def backup(
     *,
     as_json: bool,
 ) -> None:
-    """Bring a copy of journals and archive up to date; the farm runs on meanwhile.
+    """Update a copy of journals and archive while the farm runs.
 
-    Only what is new is copied. A journal that parts from the copy's is refused, and so is a
-    Redis that has lost facts, so a damaged farm never spoils its backup. What came of it is
+    Only what is new is copied. A journal that differs from the copy's is refused, and so is a
+    Redis that has lost entries, so a damaged farm never spoils its backup. The outcome is
     published for `farm exporter` and the alerts.
 
     Example: farm backup --to /mnt/other/farm --every 1h
@@ -154,13 +154,12 @@ def restore(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Make Redis and the archive whole again from the copies that are left.
+    """Restore Redis and the archive from the copies that are left.
 
-    Stop `farm serve` first. Every journal is taken from the copy that goes on the furthest:
-    Redis, the archive's mirror, --from. They must be prefixes of each other, else nothing
-    of that season is changed; others are restored, and the exit code is 3. The epoch is
-    raised: no worker of before can write any more, and the game that was in flight is
-    judged as interrupted.
+    Stop `farm serve` first. Each journal is taken from its longest copy: Redis, the archive's
+    mirror, --from. The copies must be prefixes of each other, else that season is left as it is;
+    others are restored, and the exit code is 3. The epoch is raised, so workers from before the
+    restore can no longer write; the game that was running is judged as interrupted.
 
     Example: farm restore --from /mnt/other/farm --reason "disk replaced"
     """

@@ -24,8 +24,8 @@ from orchestrator.season.file import schema as schemas
 def check(file: str, *, as_json: bool) -> None:
     """Check a season file and explain the season: events, games, days, who goes where.
 
-    FILE is a path, or the name of a bundled season. Everything that contradicts
-    itself is named with its place; nothing is launched.
+    FILE is a path, or the name of a bundled season. Contradictions are reported with their place
+    in the file; nothing is launched.
 
     Example: farm check season16
     """
@@ -63,7 +63,7 @@ def schema(kind: str) -> None:
     show_default=True,
     help="With --top: how many a Cup places as seeds, so that each of these places matters.",
 )
-@click.option("--order", default="", help="The organizers' word on engines that are level.")
+@click.option("--order", default="", help="The organizers' order of engines that are level.")
 @common.json_option
 def outcome(
     season: str | None, drop: str, top: int | None, placed: int, order: str, *, as_json: bool

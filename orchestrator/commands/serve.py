@@ -19,9 +19,9 @@ SILENT_SECONDS = 60.0  # s: six of its beats
 
 @click.command()
 @paths.archive
-@click.option("--check", is_flag=True, help="Only look whether one is at work; exit 3 if none is.")
+@click.option("--check", is_flag=True, help="Only check if one is running; exit code 3: no.")
 def serve(archive: pathlib.Path, *, check: bool) -> None:
-    """Drive all seasons: decide, offer games to the halls, ring, archive. Runs until ended.
+    """Run all seasons: decide, offer games to the halls, archive. Runs until stopped.
 
     Example: celery -A orchestrator farm serve
     """

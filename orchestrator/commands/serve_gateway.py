@@ -33,12 +33,11 @@ LEASE_SECONDS = 600.0  # s: a worker that is silent for so long loses its games
     " It says whose a request is.",
 )
 def serve_gateway(host: str, port: int, lease_seconds: float, proxies: tuple[str, ...]) -> None:
-    """Serve remote workers: deal them games of test matches, check and record what they tell.
+    """Serve remote workers: deal them games of test matches, check and record results.
 
-    Workers come by `farm work` with a token of `farm worker-token create`. The gateway speaks
-    plain HTTP: put a reverse proxy with TLS in front of it (docs/workers.md). It keeps
-    nothing: it may be stopped and started at any time, and several may run. Port 0 takes a
-    free one.
+    Workers connect by `farm work` with a token of `farm worker-token create`. The gateway speaks
+    plain HTTP: put a reverse proxy with TLS in front of it (docs/workers.md). It stores nothing:
+    it may be stopped and started at any time, and several may run. Port 0 takes a free one.
 
     Example: farm serve-gateway --port 8090
     """

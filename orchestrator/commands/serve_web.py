@@ -115,10 +115,13 @@ def inherited(fd: int) -> socket.socket:
     default="",
     envvar="FARM_TLCS",
     metavar="[ADDRESS:]PORT",
-    help="Tell viewers of TLCS as well, at this UDP port (FARM_TLCS); without an address of"
-    " --host.",
+    help="Serve viewers of TLCS too, at this UDP port (FARM_TLCS); default address: --host.",
 )
-@click.option("--eager", is_flag=True, help="Make both at normal priority: on hosts always busy.")
+@click.option(
+    "--eager",
+    is_flag=True,
+    help="Compute ratings and forecast at normal priority: for hosts that are always busy.",
+)
 def serve_web(
     host: str,
     port: int,
@@ -139,7 +142,7 @@ def serve_web(
 
     Reads journal, plies, archive and test matches, changes nothing, and may be stopped and
     started at any time: the season never waits for it. Ratings and forecasts are computed by a
-    background process of low priority. Runs until ended; port 0 takes a free one.
+    background process of low priority. Runs until stopped; port 0 takes a free one.
 
     Example: farm serve-web --host 0.0.0.0 --port 8080
     """

@@ -22,10 +22,10 @@ from orchestrator.season import views
 @common.season_argument
 @common.json_option
 def status(season: str | None, *, as_json: bool) -> None:
-    """Show seasons, all or one, and halls: what is played, what stands in the way.
+    """Show seasons, all or one, and halls: what is played, what is blocked and why.
 
-    Exit code 3 when something is wrong that a person must put right, such as a Redis that has
-    lost entries: the line that begins with ALARM says what, and what to type.
+    Exit code 3: something needs a person, such as a Redis that has lost entries. The line that
+    begins with ALARM says what is wrong, and what to type.
 
     Example: farm status --json
     """

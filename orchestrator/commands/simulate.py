@@ -54,7 +54,7 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
     type=click.Path(dir_okay=False, path_type=pathlib.Path),
     help="Write the season's journal there.",
 )
-@click.option("--serve", is_flag=True, help="Then play it on the live page, until ended.")
+@click.option("--serve", is_flag=True, help="Then play it on the live page, until stopped.")
 @click.option(
     "--speed",
     type=click.FloatRange(0, min_open=True),

@@ -69,7 +69,7 @@ def engine(
     """Give the seat of ENGINE in an event to a substitute: seed, open games, later rounds.
 
     A running event needs a season that is paused or held. Refused in a ranked event, and where
-    later rounds or a match's winner hang on the games.
+    later rounds or a match's winner depend on the games.
 
     Example: farm amend engine e1 --event league --with e9 --played replay --reason "hidden book"
     """

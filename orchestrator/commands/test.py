@@ -307,7 +307,7 @@ def _standings(
     ring: Callable[[str], None],
     match: str,
 ) -> Iterator[sprt_match.Standing]:
-    """Yield where the match stands after each look, for ever: Redis may be started again."""
+    """Yield where the match stands after each look, without end: Redis may be started again."""
     away, reopened = False, 0
     while True:
         try:
@@ -336,8 +336,8 @@ def _finish(keeper: sprt_match.Keeper, match: str) -> None:
         keeper.finish()
     except errors.LedgerAwayError:
         click.echo(
-            f"{match} stays open, for Redis is away: `farm match test --id {match}` keeps it"
-            " again, and Ctrl-C there ends it",
+            f"{match} stays open, but Redis is away: `farm match test --id {match}` goes on"
+            " with it, and Ctrl-C there ends it",
             err=True,
         )
 

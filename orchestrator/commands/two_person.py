@@ -50,7 +50,7 @@ def consent(
         common.append_farm(ledger, contract.Draft(PROPOSED, proposal), common.author(ledger, by))
         raise errors.RefusedError(
             f"{act} needs a second operator in {chosen.launched.id}: {user} has proposed it;"
-            " it is done when another one gives the same command"
+            " it takes effect when another operator gives the same command"
         )
     draft = contract.Draft(SECONDED, proposal | {"proposed_by": proposer})
     common.append_farm(ledger, draft, common.author(ledger, by))

@@ -79,7 +79,7 @@ class Farm:
         try:
             self.web.keep_alive()
         except errors.HostError as error:
-            click.echo(f"farm: the live page is given up: {error}", err=True)
+            click.echo(f"farm: the live page cannot be served: {error}", err=True)
             for listening in self.web.sockets:
                 listening.close()  # who comes is refused, and does not wait for nobody
             self.web = None
@@ -129,7 +129,7 @@ class Farm:
 )
 @click.option("--no-web", is_flag=True, help="Serve no live page.")
 @click.option(
-    "--quiet", is_flag=True, help="Print no tables of finished events, a line a game only."
+    "--quiet", is_flag=True, help="Print one line for each game, and no tables."
 )
 @common.json_option
 def up(

@@ -129,8 +129,8 @@ def list_(*, as_json: bool) -> None:
 def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Revoke a TOKEN by its id: its workers are refused from now on.
 
-    What they have told counts (`farm set-aside` takes it out); games that they have now
-    are dealt again when their leases end.
+    Results that they have reported count (`farm set-aside` takes them out); games that they
+    play now are dealt again when their leases end.
 
     Example: farm worker-token revoke 3f9a1c27d0 --reason "its host was sold"
     """
@@ -189,7 +189,7 @@ def condemn(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -
 def pardon(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Let the workers of a TOKEN that was stopped for its results play again.
 
-    What was held against them is forgotten; results that were set aside stay so.
+    The evidence against them is deleted; results that were set aside stay set aside.
 
     Example: farm worker-token pardon 3f9a1c27d0 --reason "its memory was replaced"
     """

@@ -37,9 +37,9 @@ class TimeControl(codec.Message):
         if self.move_ms is not None or self.base_ms:
             return self
         if self.increment_ms or self.moves:
-            raise ValueError("a base time above 0 is wanted")
+            raise ValueError("give a base time above 0")
         if self.depth is None and self.nodes is None:
-            raise ValueError("a clock, or a limit by depth or nodes, is wanted")
+            raise ValueError("give a clock, or a limit by depth or nodes")
         return self
 
     @classmethod

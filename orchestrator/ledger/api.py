@@ -418,10 +418,10 @@ class Ledger(Protocol):
         """Publish how a host is; replaces what it told before."""
 
     def vitals(self) -> dict[str, str]:
-        """Return what each host told of itself last, however long ago."""
+        """Return each host's last heartbeat, however long ago."""
 
     def forget_host(self, host: str) -> None:
-        """Drop what a host that is no more told of itself; no error where there is nothing."""
+        """Drop the heartbeat of a host that is gone; no error where there is none."""
 
     def check_durability(self) -> list[str]:
         """Return complaints about the server's settings, none where it loses no write."""

@@ -138,8 +138,8 @@ class Server:
         except redis_exceptions.RedisError as error:
             if any(word in str(error) for word in FOREIGN):
                 raise errors.LedgerForeignError(
-                    f"a key of Redis at {self.name} is not as the farm writes it: {error};"
-                    " `farm fsck` looks for it"
+                    f"a key of Redis at {self.name} was not written by the farm: {error};"
+                    " `farm fsck` names it"
                 ) from error
             raise errors.LedgerRefusedError(
                 f"Redis at {self.name} refused a command: {error}; see the server's log, "

@@ -6,24 +6,24 @@ season, ``<h>`` a hall, ``<a>`` an attempt; every name begins with the prefix.
 =====================  ======  ==========================================================
 key                    type    meaning; life
 =====================  ======  ==========================================================
-``epoch``              string  number of the present epoch, raised by every restore; for ever
-``seasons``            list    season ids in the order of their launch; for ever
-``halls``              set     names of halls ever opened or offered a game; for ever
-``vitals``             hash    host to the JSON of what it told of itself last; for ever
-``services``           hash    service (serve, backup) to the JSON of its last report; for ever
-``mirrored``           hash    ``<j>`` to the last entry known to be on disk; for ever
+``epoch``              string  number of the present epoch, raised by every restore; never expires
+``seasons``            list    season ids in the order of their launch; never expires
+``halls``              set     names of halls ever opened or offered a game; never expires
+``vitals``             hash    host to the JSON of its last heartbeat; never expires
+``services``           hash    service (serve, backup) to the JSON of its last report; never expires
+``mirrored``           hash    ``<j>`` to the last entry known to be on disk; never expires
 ``checked``            hash    ``<j>`` to the server (its run id) in which ``serve`` has
-                               compared it with its mirror; for ever; ``over <s>`` to the last
+                               compared it with its mirror; never expires; ``over <s>`` to the last
                                entry of a season that is archived, until its journal grows
 ``alarms``             hash    ``<j>`` to what ``serve`` finds wrong with it; until it is put right
 ``journal:<j>``        stream  the journal: ids ``<seq>-0``, fields v kind at by token data
-                               op (``op`` names the append it came with); for ever
-``season:<s>:results`` hash    game to ``<seq> <attempt>`` of its one result; for ever
-``season:<s>:latest``  hash    game to the attempt that was given the newest token; for ever
-``season:<s>:attempts`` hash   attempt to ``<token> <worker>``; for ever
+                               op (``op`` names the append it came with); never expires
+``season:<s>:results`` hash    game to ``<seq> <attempt>`` of its one result; never expires
+``season:<s>:latest``  hash    game to the attempt that was given the newest token; never expires
+``season:<s>:attempts`` hash   attempt to ``<token> <worker>``; never expires
 ``holds:<scope>``      hash    hold name to reason, of a season or ``hall:<h>``; until released
-``hall:<h>``           hash    host (fixed by the first worker), worker (the last); for ever
-``hall:<h>:tokens``    string  counter: the n of the last token of the hall; for ever
+``hall:<h>``           hash    host (fixed by the first worker), worker (the last); never expires
+``hall:<h>:tokens``    string  counter: the n of the last token of the hall; never expires
 ``hall:<h>:slot``      hash    the lease, see ``SLOT_FIELDS``; while a game is in flight
 ``hall:<h>:ended``     hash    attempt token season seq of the attempt given up last
 ``hall:<h>:offers``    hash    season to its ready game; until played or withdrawn
@@ -34,7 +34,7 @@ key                    type    meaning; life
 ``hall:<h>:leases``    hash    lane to the lease of its test game (JSON); while it runs
 ``hall:<h>:due``       zset    lane by the end of its lease (Redis' ms); as ``leases``
 ``hall:<h>:lane-ended`` hash   lane to ``<attempt> <game> <seq>`` of the test game it ended last
-``hall:<h>:lane-tokens`` string counter: the n of the last token of a lane; for ever
+``hall:<h>:lane-tokens`` string counter: the n of the last token of a lane; never expires
 ``tests``              hash    open test match to what claims look at (JSON); while open
 ``tests:specs``        hash    open test match to its specification (JSON); while open
 ``tests:next``         hash    open test match to the next game to deal; while open
@@ -44,21 +44,21 @@ key                    type    meaning; life
 ``tests:served``       hash    open test match to games dealt by its share; while open
 ``tests:last``         hash    open test match to the last entry of its journal; while open
 ``tests:mirrored``     hash    open test match to the last entry in its mirror; while open
-``tests:runs``         string  counter: how often a test match was opened; for ever
+``tests:runs``         string  counter: how often a test match was opened; never expires
 ``batches``            hash    batch to the lease of a remote worker's games (JSON); until its
                                lease ends
 ``batches:due``        zset    batch by the end of its lease (Redis' ms); as ``batches``
 ``batches:held``       hash    access token to its batches with games that have no result
-``batches:tokens``     string  counter: the n of the last token of a batch; for ever
-``batches:counted``    hash    access token to the games of it that were counted; for ever
-``batches:refused``    hash    access token to batches ended for a wrong result; for ever
-``batches:seen``       hash    access token to the JSON of what its worker told last; for ever
+``batches:tokens``     string  counter: the n of the last token of a batch; never expires
+``batches:counted``    hash    access token to the games of it that were counted; never expires
+``batches:refused``    hash    access token to batches ended for a wrong result; never expires
+``batches:seen``       hash    access token to the JSON of what its worker told last; never expires
 ``batches:speeds``     hash    access token to the JSON of how fast builds are on its machines;
-                               for ever
+                               never expires
 ``batches:checks``     hash    ``<match> <token>/<host>`` to the check that a worker owes and
                                its batch, ``-`` for none; until the match's end
 ``workers``            hash    access token of a remote worker to its facts, with the SHA-256 of
-                               its secret (JSON); for ever
+                               its secret (JSON); never expires
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived
 ``record:<a>``         string  the finished game's record; until archived
 ``box:<b>:wants``      hash    attempt to the JSON of the seats it wants of a GPU box; until
@@ -127,7 +127,7 @@ class Keys:
 
     @property
     def vitals(self) -> str:
-        """Name the hash of what hosts tell of themselves."""
+        """Name the hash of the hosts' heartbeats."""
         return f"{self.prefix}vitals"
 
     @property

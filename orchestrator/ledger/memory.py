@@ -592,12 +592,12 @@ class MemoryLedger:
 
     @_atomic
     def vitals(self) -> dict[str, str]:
-        """Return what each host told of itself last, however long ago."""
+        """Return each host's last heartbeat, however long ago."""
         return dict(self._vitals)
 
     @_atomic
     def forget_host(self, host: str) -> None:
-        """Drop what a host that is no more told of itself; no error where there is nothing."""
+        """Drop the heartbeat of a host that is gone; no error where there is none."""
         self._vitals.pop(host, None)
 
     # -- services ----------------------------------------------------------------------

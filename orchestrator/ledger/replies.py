@@ -27,7 +27,7 @@ def _understood(reader: Callable[P, R]) -> Callable[P, R]:
             return reader(*args, **kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             raise errors.LedgerForeignError(
-                f"Redis answers what this version cannot read ({reader.__name__}: {error!r}); is"
+                f"this version cannot read an answer of Redis ({reader.__name__}: {error!r}); is"
                 " it the ledger of another version? Run the same version everywhere, or restore"
             ) from error
 

@@ -87,10 +87,10 @@ def longest(journal: str, copies: Sequence[Copy]) -> Copy:
         for ours, theirs in zip(best.entries, copy.entries, strict=False):
             if ours.line() != theirs.line():
                 raise errors.LedgerDamagedError(
-                    f"the copies of journal {journal} part at entry {ours.seq}:\n"
+                    f"the copies of journal {journal} differ from entry {ours.seq}:\n"
                     f"  {best.place}: {ours.line()[:SHOWN]}\n"
                     f"  {copy.place}: {theirs.line()[:SHOWN]}\n"
-                    "nothing is changed; take the wrong copy away (move the file, or start an"
+                    "nothing was changed; remove the wrong copy (move the file, or start an"
                     " empty Redis), then restore"
                 )
     return best

@@ -416,11 +416,11 @@ class RedisLedger:
             self.server.client.hset(self._keys.vitals, host, payload)
 
     def vitals(self) -> dict[str, str]:
-        """Return what each host told of itself last, however long ago."""
+        """Return each host's last heartbeat, however long ago."""
         return self.server.table(self._keys.vitals)
 
     def forget_host(self, host: str) -> None:
-        """Drop what a host that is no more told of itself; no error where there is nothing."""
+        """Drop the heartbeat of a host that is gone; no error where there is none."""
         with self.server.asked():
             self.server.client.hdel(self._keys.vitals, host)
 

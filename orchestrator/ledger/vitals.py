@@ -103,7 +103,7 @@ class Source(Protocol):
     """The one verb of the ledger that is wanted here."""
 
     def vitals(self) -> dict[str, str]:
-        """Return what each host told of itself last."""
+        """Return each host's last heartbeat."""
 
 
 def read(ledger: Source) -> Mapping[str, Vitals]:

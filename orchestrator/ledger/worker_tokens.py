@@ -156,7 +156,7 @@ class RedisTokens:
         return token
 
     def see(self, identity: str, report: dict[str, object]) -> None:
-        """Note what a token's worker told of itself last."""
+        """Note the last report of a token's worker."""
         with self.server.asked():
             self.server.client.hset(self._keys.batches("seen"), identity, contract.dumps(report))
 

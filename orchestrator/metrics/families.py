@@ -224,7 +224,7 @@ HOSTS: Final = {
     **_of(
         "gauge",
         HOST,
-        host_last_seen_timestamp_seconds="When the host told of itself last.",
+        host_last_seen_timestamp_seconds="When the host's last heartbeat came.",
         host_cpus="Cores of the host.",
         host_cpu_ratio="Use of all its cores.",
         host_foreign_cpu_ratio="Use of the engines' cores by others than the hall.",

@@ -78,7 +78,7 @@ class Webhook(_Channel):
     @pydantic.model_validator(mode="after")
     def _one_address(self) -> Webhook:
         if bool(self.url) == (self.url_file is not None):
-            raise ValueError("either url or url_file is wanted")
+            raise ValueError("give either url or url_file")
         return self
 
 

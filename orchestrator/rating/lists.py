@@ -42,7 +42,7 @@ class Row:
 def white_advantage(spread: error_bars.Spread) -> float | None:
     """Return White's advantage in points, None where too few games tell it.
 
-    An error that nobody has asked for is not held against it.
+    An error that nobody has asked for does not count.
     """
     rated, error = spread.rated, spread.white_error
     if rated.settings.white is not None:

@@ -1,7 +1,7 @@
 """When ``serve`` rings a hall: at once for news, then with growing waits until a game is claimed.
 
-A ring may be lost or heard twice without harm, so the last wait goes on for ever.
-How a hall is rung says ``doorbell``; what it does then,
+A ring may be lost or heard twice without harm, so the last wait is repeated without end.
+``doorbell`` rings; what the hall does then is in
 ``worker_cpu.worker.hall_worker``.
 """
 

@@ -83,7 +83,7 @@ class FarmMirror:
         while entries := self._ledger.read(api.FARM, max(0, self._seen - 1), BATCH):
             if self._seen and entries[0].line() != self._end:
                 raise errors.LedgerDamagedError(
-                    f"entry {self._seen} of the farm's journal is another one in Redis than in"
+                    f"entry {self._seen} of the farm's journal differs between Redis and"
                     f" {self._path}: Redis has lost facts; stop `farm serve`, run `farm restore`"
                 )
             new = entries[1:] if self._seen else entries

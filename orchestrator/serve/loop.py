@@ -140,7 +140,7 @@ class Server:
             self._guarded(runner.season, functools.partial(self._archive, runner))
         for season in self._standing.keys() & self._runners.keys():
             del self._standing[season]
-            log.info("season.goes_on", season=season)
+            log.info("season.resumed", season=season)
         self._rest()
         self._publish()
 
@@ -264,7 +264,7 @@ class Server:
     def _stand(self, season: str, error: Exception) -> None:
         self._drop(season)
         if self._standing.get(season) != str(error):  # once, not with every pass
-            log.error("season.stands", season=season, error=str(error))
+            log.error("season.suspended", season=season, error=str(error))
         self._standing[season] = str(error)
 
     def _drop(self, season: str) -> None:

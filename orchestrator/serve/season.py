@@ -47,9 +47,9 @@ def lost_entries(season: str, last: int, mirrored: int) -> errors.LedgerDamagedE
 
 
 def unforeseen(season: str, error: Exception) -> errors.LedgerDamagedError:
-    """Return the error of a season that cannot be gone on with, for a reason nobody foresaw."""
+    """Return the error of a season that cannot go on, for an unforeseen reason."""
     return errors.LedgerDamagedError(
-        f"{season} cannot be gone on with: {type(error).__name__}: {error}; the log of"
+        f"{season} cannot go on: {type(error).__name__}: {error}; the log of"
         " `farm serve` shows where. Report it; `farm fsck` checks journal and archive"
     )
 
@@ -199,7 +199,7 @@ class SeasonRunner:
             raise lost_entries(self.season, self._ledger.last(self.season), last_seq)
         if entries_read[0].line() != self._end:
             raise errors.LedgerDamagedError(
-                f"{self.season}: entry {last_seq} of Redis is not the one of its mirror: Redis has"
+                f"{self.season}: entry {last_seq} differs between Redis and its mirror: Redis has"
                 f" lost facts and others have been written since, or it is another one: {RESTORE}"
             )
         return entries_read[1:]

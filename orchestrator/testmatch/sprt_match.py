@@ -411,8 +411,8 @@ class Keeper:
         if entries and entries[0].seq > last:
             self._keeps = False
             raise errors.RefusedError(
-                f"test match {self._spec.id} is kept by another process, too, which has read on:"
-                f" end that one, then `farm match test --id {self._spec.id}`"
+                f"test match {self._spec.id} is kept by another process as well, which has read"
+                f" further: end that one, then `farm match test --id {self._spec.id}`"
             )
         self.reopened += 1
         self._lanes.close_match(self._spec.id)

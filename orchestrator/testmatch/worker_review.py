@@ -175,7 +175,7 @@ class WorkerReview:
         self._residuals.forget(token)
 
     def pardon(self, token: str) -> None:
-        """Forget all that was held against an owner."""
+        """Forget all evidence against an owner."""
         self._condemned.pop(token, None)
         self._residuals.forget(token)
         workers = self._owners[token].workers

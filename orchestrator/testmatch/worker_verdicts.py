@@ -57,7 +57,7 @@ def pardon(
     reason: str,
     by: str,
 ) -> None:
-    """Let a condemned token's workers play again; what was held against them is forgotten."""
+    """Let a condemned token's workers play again; the evidence against them is deleted."""
     facts = {"token": token.id, "owner": token.name, "reason": reason}
     farm_journal.append(ledger, contract.Draft(PARDONED, facts), by)
     tokens.write(dataclasses.replace(token, condemned=""))

@@ -94,7 +94,7 @@ def test_a_remark_may_hold_what_looks_like_a_tag() -> None:
         ('[FEN "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"]\n\n1-0', "no legal move is left"),
         ("1. e4 -- *", "ply 2: '--' is a null move"),
         ("1. e4 (1. d4 d5 *", "a variation is not closed"),
-        ("1. e4 ) e5 *", "closes no variation"),
+        ("1. e4 ) e5 *", "without a '('"),
         ("1. e4 e5 1-0 2. Nf3", "'Nf3' stands behind the result 1-0"),
     ],
 )

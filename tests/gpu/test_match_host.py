@@ -109,7 +109,7 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
         ([], "login", {}, f"host={NAMED}: Far: there is no program /no/such/engine there"),
         (["dir=/none"], "login", {}, "there is no directory /none there"),
         ([], "play", {}, "needs a key that logs in"),
-        ([], "host", {}, "is not let in: .*ssh-copy-id"),
+        ([], "host", {}, "cannot log in: .*ssh-copy-id"),
         ([], "locked", {}, "locked is no private key .* without a passphrase: .*ssh-copy-id"),
         ([], "login.pub", {}, r"login\.pub is no private key that can be used"),
         ([], "login", {"host_key": OTHER_KEY}, "the host key is not the pinned one"),

@@ -79,7 +79,7 @@ def test_a_disqualified_engine_is_replaced_or_not(ledger: store.RedisLedger) -> 
     assert "nobody takes its seat" in farm(*words)
     excluded = common.fold(ledger, "test").events["league"].excluded["e1"]
     assert (excluded.cause, excluded.reason) == ("disqualification", "hidden book")
-    assert "nobody is flagged" in farm("flags")
+    assert "no engine is flagged" in farm("flags")
     assert "not flagged" in farm("dismiss", "e2", "--event", "league", *WHY, code=3)
 
 

@@ -83,7 +83,7 @@ def test_a_reading_command_takes_its_season_in_both_forms(url: str, tmp_path: pa
     logged = farm(url, "log", "--season", "two")
     assert "launched" in logged.stdout
     assert "anna" in logged.stdout
-    assert "two: nobody has done anything" in logged.stdout
+    assert "two: no operator has changed it" in logged.stdout
     refused = farm(url, "log", "one", "--season", "two")
     assert refused.returncode == 2
     assert "name one season" in refused.stderr

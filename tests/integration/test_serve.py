@@ -239,7 +239,7 @@ def test_a_full_disk_is_waited_for(
             server.once()
         assert ledger.offered(harness.HALL) == {}
     assert journal.read_bytes() == before
-    assert capsys.readouterr().out.count("season.stands") == 1
+    assert capsys.readouterr().out.count("season.suspended") == 1
     server.once()
     assert ledger.offered(harness.HALL) != {}
     server.close()

@@ -402,7 +402,7 @@ def test_corrections_need_a_pause_a_reason_and_a_standing_game(loaded: load.Load
     with pytest.raises(errors.RefusedError, match="leave --cascade out"):
         corrections.void(season.state, "league.1", "ann", "why", ["final"])
     season.append(corrections.void(season.state, "league.1", "ann", "why"))
-    with pytest.raises(errors.RefusedError, match="counts no longer already"):
+    with pytest.raises(errors.RefusedError, match="does not count already"):
         corrections.void(season.state, "league.1", "ann", "why")
 
 

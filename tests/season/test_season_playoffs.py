@@ -147,7 +147,7 @@ def test_a_corrected_league_takes_its_playoff_back(tmp_path: Path) -> None:
     hanging = corrections.hanging(played.state, "league")
     assert hanging == ["league", "league-tiebreak-1", "final"]
     in_playoff = played.state.events["league-tiebreak-1"].order[0]
-    with pytest.raises(errors.RefusedError, match="has parted a tie of league"):
+    with pytest.raises(errors.RefusedError, match="has decided a tie of league"):
         corrections.void(played.state, in_playoff, "tester", "wrong")
     game = played.state.events["league"].order[0]
     for changed in (game, played.state.events["league"].order[1]):

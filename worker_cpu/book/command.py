@@ -105,7 +105,7 @@ def enumerated(
     output: pathlib.Path,
     as_json: bool,  # noqa: FBT001 - the flag of --json
 ) -> None:
-    """Take every position that so many plies lead to, if an engine finds it balanced.
+    """Collect the positions after so many plies that an engine finds balanced.
 
     Example: farm book enumerate --plies 3 --engine stockfish --nodes 20000 -o book.epd
     """

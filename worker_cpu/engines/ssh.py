@@ -121,7 +121,7 @@ def _let_in(
     except (OSError, paramiko.AuthenticationException) as error:
         if isinstance(error, ConnectionError | EOFError) or not transport.is_active():
             raise ConnectionError(str(error)) from error
-        raise RefusedHostError(f"{seat.box}: {seat.user} is not let in: {error}") from error
+        raise RefusedHostError(f"{seat.box}: {seat.user} cannot log in: {error}") from error
 
 
 def _private_key(seat: contract.SeatAddress, path: str) -> paramiko.PKey:
@@ -130,7 +130,7 @@ def _private_key(seat: contract.SeatAddress, path: str) -> paramiko.PKey:
         return paramiko.PKey.from_path(path)
     except (OSError, TypeError, ValueError, paramiko.UnknownKeyType) as error:
         raise RefusedHostError(
-            f"{seat.box}: {seat.user} is not let in: {path} is no private key that can be used"
+            f"{seat.box}: {seat.user} cannot log in: {path} is no private key that can be used"
             f" here, in OpenSSH's or PEM form and without a passphrase: {error}"
         ) from error
 

@@ -170,7 +170,7 @@ class Seating:
         except KeyError:
             box_names = ", ".join(self._known) or "none"
             raise errors.HostError(
-                f"no GPU box {name!r} is known here: FARM_BOXES knows {box_names}"
+                f"no GPU box {name!r} is known here: FARM_BOXES lists {box_names}"
             ) from None
 
     def _request(

@@ -267,9 +267,9 @@ class Analyst:
         try:
             sent = os.write(self._stdin, commands)
         except OSError as error:
-            raise LostEngineError(f"it reads nothing any more: {error.strerror}") from error
+            raise LostEngineError(f"it no longer reads its input: {error.strerror}") from error
         if sent < len(commands):
-            raise LostEngineError("it reads nothing any more: its pipe is full")
+            raise LostEngineError("it no longer reads its input: its pipe is full")
 
     def _read(self, seconds: float) -> bytes:
         """Wait for output for so long; raise ``LostEngineError`` at its end."""
@@ -279,7 +279,7 @@ class Analyst:
             return b""
         chunk = local.read(self._stdout)
         if chunk == b"":
-            raise LostEngineError(f"it has ended; it said last: {self._last_words()}")
+            raise LostEngineError(f"it has ended; its last output: {self._last_words()}")
         return chunk or b""
 
     def _last_words(self) -> str:

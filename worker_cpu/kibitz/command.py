@@ -86,7 +86,7 @@ HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host tak
     envvar="FARM_SANDBOX",
     default="auto",
     show_default=True,
-    help="auto, bubblewrap or plain: what the engine is kept in.",
+    help="The engine's sandbox: auto, bubblewrap or plain.",
 )
 @click.option(
     "--reveal",
@@ -249,7 +249,7 @@ def _cores_refusal(seen: vitals.Vitals, own: frozenset[int]) -> str:
     occupant = f"hall {seen.hall}" if seen.hall else f"{seen.role} {seen.host}"
     remedy = (
         "run the kibitzer on another host, or give it cores (--cpus, FARM_KIBITZ_CPUS) that are"
-        f" not the hall's; a host that is no more: `farm host forget {seen.host}`"
+        f" not the hall's; a host that is gone: `farm host forget {seen.host}`"
     )
     if not seen.cores:
         return (

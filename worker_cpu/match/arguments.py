@@ -192,7 +192,7 @@ def _settings(draft: switches.Draft) -> Settings:
     if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
         draft.remarks.append(
             "tc=inf without nodes= or depth=: a clock of 10 days, since an engine that is told to"
-            " search for ever need not answer"
+            " search without end need not answer"
         )
     if "tables" in draft.match:
         draft.rules["syzygy"] = {**draft.tables, "path": draft.match.pop("tables")}

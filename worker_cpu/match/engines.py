@@ -272,7 +272,7 @@ def control(values: Mapping[str, str], where: str) -> contract.TimeControl:
     elif values.get("tc", "inf") not in ENDLESS:
         clock = _tc(values["tc"], f"{where} tc")
     elif "tc" in values and not {"nodes", "depth"} & values.keys():
-        clock["base_ms"] = LONGEST_MS  # who is told to search for ever need not answer
+        clock["base_ms"] = LONGEST_MS  # an engine that is to search without end need not answer
     for key in ("nodes", "depth"):
         if key in values:
             clock[key] = cli_values.number(f"{where} {key}", values[key], 1)

@@ -306,7 +306,7 @@ def _ask(label: str, box: gpu_hosts.BoxAddress, request: Any) -> dict[str, Any]:
             wrong = b"".join(iter(lambda: channel.recv_stderr(1 << 16), b""))
     except ssh.RefusedHostError as error:
         way = f"`ssh-copy-id {box.user}@{box.address}`, or key= in a file that -boxes names"
-        raise errors.HostError(f"host={error}; what lets farm match in: {way}") from error
+        raise errors.HostError(f"host={error}; farm match logs in with: {way}") from error
     except (OSError, paramiko.SSHException, EOFError) as error:
         where = f"{box.user}@{box.address}:{box.port}"
         raise errors.HostError(

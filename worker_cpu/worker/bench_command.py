@@ -21,7 +21,7 @@ from worker_cpu.worker import fairness, test_game
 @click.option("--record", is_flag=True, help="Record the figures: from now on they are the band.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def bench_host(name: str, *, record: bool, as_json: bool) -> None:
-    """Measure this host and its GPU boxes against what was recorded.
+    """Measure this host and its GPU boxes, and compare with what was recorded.
 
     Speed and signature of each host, round trip, jitter and clock offset of each box. The
     hall does the same before the first game of every event, and is held when a host is out

@@ -104,7 +104,7 @@ class LaneKeeper:
         if reply.lane != self.lane.name:
             raise errors.RefusedError(
                 f"lane {lane} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
-                f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that is no more"
+                f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that lane is gone"
             )
         log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
 

@@ -184,8 +184,8 @@ class MatchSite:
         past = match_journal.past(journal)
         if past.about is None:
             raise errors.UsageError(
-                f"{journal}: its match was played before journals said what was played; play it"
-                " again, or go on with it (farm match -resume)"
+                f"{journal}: its match was played by a version whose journals lack its settings;"
+                " play it again, or go on with it (farm match -resume)"
             )
         self.name, self._results = past.about.event, past.results
         self._folder = _Folder(root)

@@ -79,7 +79,7 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
 
 
 def hosts(heartbeats: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.Finding]:
-    """Look at what the hosts tell of themselves, and whether they run one version."""
+    """Check the hosts' last heartbeats, and whether all run one version."""
     for name, seen in sorted(heartbeats.items()):
         yield from _host(name, seen, now_ms)
     versions = {version.build(), *(seen.version for seen in heartbeats.values() if seen.version)}
@@ -99,7 +99,7 @@ def _host(name: str, seen: vitals.Vitals, now_ms: int) -> Iterator[contract.Find
         area="host",
         name=f"{name}: alive",
         status="ok" if silent < SILENT_MS else "failed",
-        found=f"told of itself {silent / 1000:.0f} s ago",
+        found=f"last heartbeat {silent / 1000:.0f} s ago",
         why="a host that is away holds the games that need it up",
         do="start its worker, `farm season amend host --away`, or `farm host forget`",
     )

@@ -123,7 +123,7 @@ def require_own(name: str, folded: season_state.SeasonState, where: str) -> None
     """Refuse a season's journal under another name: one season would be played twice."""
     if (season := folded.launched.id) != name:
         raise errors.LedgerDamagedError(
-            f"{where} holds the journal of season {season}, not of {name}: a copy of its folder?"
+            f"{where} holds the journal of season {season}, not of {name}: is it a copy?"
             " Move it out of the archive"
         )
 

@@ -59,7 +59,7 @@ def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
     if event.status is events.Status.RANKED:
         later = ", ".join(event.promoted) or "none"
         raise errors.RefusedError(
-            f"{event_id} is ranked, its table stands; events that its engines go on to: {later}"
+            f"{event_id} is ranked and its table is final; events that its engines go on to: {later}"
         )
     return event
 
@@ -140,7 +140,7 @@ def _require_one_way(
         if given or engine in {*seats.values(), *coming}:
             raise errors.RefusedError(
                 f"{engine} may come into {name} without this seat, and no engine enters an event"
-                " twice: take another one, or wait until it can come there no more"
+                " twice: take another one, or wait until it can no longer get there"
             )
 
 

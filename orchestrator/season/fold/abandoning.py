@@ -1,6 +1,6 @@
 """A season that its organizers end before its end, such as one that was launched by mistake.
 
-One fact ends it for ever: nothing is decided, ordered or changed in it any more. What was
+One fact ends it for good: nothing is decided, ordered or changed in it any more. What was
 played stays as it is: results, tables so far, ratings (S16-14b, S17-14b). A game in flight is
 given up without a result; its hall may still tell how the attempt ended, or that the game was
 over before the hall heard of it. Nothing else follows (``FOLLOWING``).

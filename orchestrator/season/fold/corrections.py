@@ -57,7 +57,7 @@ def replay(
 ) -> list[contract.Draft]:
     """Have a finished game played again in its place, with the same opening and colours.
 
-    It gets an id of its own (``league.7.replay1``), since a game has one result for ever.
+    It gets an id of its own (``league.7.replay1``), since a game keeps its one result.
     """
     game = _correctable(state, game_id, reason)
     if game.open:
@@ -97,7 +97,7 @@ def void(
     """
     game = _correctable(state, game_id, reason)
     if game.cancelled:
-        raise errors.RefusedError(f"{game_id} counts no longer already")
+        raise errors.RefusedError(f"{game_id} does not count already")
     if state.events[game.event].spec.format.kind == "knockout":
         raise errors.RefusedError(
             f"{game_id} is of a Cup match, which is played in whole pairs (CUP-3a): have it"
@@ -160,7 +160,7 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
     event = state.events[game.event]
     if event.parts is not None and event.status is not events.Status.RUNNING:
         raise errors.RefusedError(
-            f"{game_id} is of a playoff that has parted a tie of {event.parts.event}: to take the"
+            f"{game_id} belongs to a playoff that has decided a tie of {event.parts.event}: to take the"
             f" tie back, correct a game of {event.parts.event} (`farm game adjudicate`, --cascade)"
         )
     if game_id not in event.order:

@@ -175,8 +175,8 @@ class SeasonState:
         if self.abandoned:
             season = self.launched.id
             raise errors.RefusedError(
-                f"the season is over: {season} was abandoned ({self.abandoned}); nothing of it"
-                " changes any more. Another one is launched with an id of its own"
+                f"the season is over: {season} was abandoned ({self.abandoned}); it can"
+                " no longer be changed. Launch another season with an id of its own"
                 " (`farm season launch`)"
             )
 
