@@ -32,7 +32,7 @@ class BuildPy(build_py):
         super().run()
         if not self.editable_mode:
             self.added = [
-                *(write(self.build_lib, *fact) for fact in built.facts(ROOT)),
+                *(write(self.build_lib, *fact) for fact in built.contents(ROOT)),
                 write(self.build_lib, built.FILES, built.pack(ROOT)),
             ]
 
@@ -47,7 +47,7 @@ class Sdist(sdist):
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Write both beside the source."""
         super().make_release_tree(base_dir, files)
-        for fact in built.facts(ROOT):
+        for fact in built.contents(ROOT):
             write(base_dir, *fact)
 
 

@@ -139,7 +139,10 @@ def test_the_classes_that_the_architecture_names_are_there() -> None:
 
 @pytest.mark.parametrize(
     ("title", "most"),
-    [("An order, from the decision to the first `go`", 30), ("A result, from `bestmove` to the archive", 22)],
+    [
+        ("An order, from the decision to the first `go`", 30),
+        ("A result, from `bestmove` to the archive", 22),
+    ],
 )
 def test_each_file_of_a_walk_is_joined_to_another(title: str, most: int) -> None:
     """The files of a walk in the documents hang together: by imports, a script's name, the bell."""
@@ -166,7 +169,9 @@ def _registered(module: str, imports: dict[str, set[str]]) -> bool:
     """Say whether a module is imported by a registry that a module of the walk imports."""
     registry = f"{module.rpartition('.')[0]}.registry"
     path = ROOT / f"{registry.replace('.', '/')}.py"
-    return path.exists() and module in _imports(path) and any(registry in i for i in imports.values())
+    return (
+        path.exists() and module in _imports(path) and any(registry in i for i in imports.values())
+    )
 
 
 def test_no_two_modules_of_the_tests_have_the_same_name() -> None:

@@ -128,14 +128,14 @@ def served(
     tape: Tape,
     root: pathlib.Path,
     computed: settings.Settings | None = None,
-    house: connection_limits.Doors | None = None,
+    limits: connection_limits.ConnectionLimits | None = None,
     public: str = "",
     tests: test_matches.Place | None = None,
 ) -> Iterator[str]:
     """Serve a tape's broadcast from a thread; the address of its page."""
     made = app.create(tape, root / "archive", root / "feeds", computed, public=public, tests=tests)
     with serve_web.listen("127.0.0.1", 0) as listening:
-        running = server.make(made, "127.0.0.1", 0, house)
+        running = server.make(made, "127.0.0.1", 0, limits)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

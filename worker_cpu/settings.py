@@ -48,7 +48,7 @@ class HallSettings:
     engine_processes: int = sandbox.Confinement.processes
     engine_scratch_mb: int = sandbox.Confinement.scratch_mb
     keep_attempts_days: float = KEEP_ATTEMPTS_DAYS
-    boxes: pathlib.Path | None = None  # how the GPU boxes are reached: ``boxes.load``
+    boxes: pathlib.Path | None = None  # how the GPU boxes are reached: ``gpu_hosts.load``
     data: pathlib.Path | None = None  # the farm's data directory
     farm_places: tuple[str, ...] = ()  # what of this host no engine may see
 

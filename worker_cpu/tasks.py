@@ -42,7 +42,7 @@ PROBLEM_LENGTH = 1000  # characters: a line of them is written to a pipe whole
 CHILD_SECONDS = 0.5  # s: how often the main process looks whether its child has ended
 
 _keepers: list[
-    hall_worker.HallKeeper | lane_worker.LaneKeeper
+    hall_worker.HallWorker | lane_worker.LaneWorker
 ] = []  # one in a child, none in the main process
 _reports: list[int] = []  # the pipe's end into which children report how their opening went
 
@@ -104,7 +104,7 @@ def _open_hall(**_: object) -> None:
     try:
         hall = settings.from_environment()
         of_lane = hall.lane != settings.WHOLE
-        hall_keeper = lane_worker.LaneKeeper(hall) if of_lane else hall_worker.HallKeeper(hall)
+        hall_keeper = lane_worker.LaneWorker(hall) if of_lane else hall_worker.HallWorker(hall)
         hall_keeper.open()
     except Exception as error:
         log.critical("hall.not_opened", error=str(error), exc_info=True)

@@ -250,7 +250,7 @@ class Projector:
         else:
             rendering.update(changes)
         for path, document in rendering.made():
-            self._shelf.place(path, document)
+            self._shelf.put_made(path, document)
         return rendering
 
     def _summary(self, state: season_state.SeasonState) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Rendering:
         state, base = self._season.state, f"seasons/{self._season.id}"
         drawn = graph.build(state, by_round=True, rounds=self._rounds)
         yield f"{base}/graph", documents.of_json(drawn.data())
-        yield f"{base}/statistics", documents.of_json(self._results.told())
+        yield f"{base}/statistics", documents.of_json(self._results.as_json())
         yield f"{base}/log", self._log()
         paces = event_rows.paces(state)
         for name, event in self._events.items():

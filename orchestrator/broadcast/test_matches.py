@@ -167,7 +167,7 @@ class Match:
         whole = len(self.view.results) >= self._spec.games
         return "all games were played" if whole else "stopped"
 
-    def told(self, now_ms: int) -> dict[str, Any]:
+    def overview(self, now_ms: int) -> dict[str, Any]:
         """Return its line in the list of all."""
         test, season = self.view.test(), self.view.season(1, now_ms)
         return {
@@ -268,7 +268,7 @@ class TestMatches:
                 return
             before = match.line, list(match.view.running.values())
             match.stand(leases, is_open=is_open)
-            match.line = match.told(self.shelf.now_ms())
+            match.line = match.overview(self.shelf.now_ms())
             changed = grown or before != (match.line, list(match.view.running.values()))
             is_shown = self.shelf.get(f"seasons/{match.id}") is not None
             if is_shown and not changed:
@@ -290,7 +290,7 @@ class TestMatches:
         """Put a match's documents into their places, and tell of them."""
         now_ms = self.shelf.now_ms()
         for path, document in match.view.made(now_ms).items():
-            self.shelf.place(path, document)
+            self.shelf.put_made(path, document)
         last, now = next(reversed(match.view.results), 0), time.monotonic()
         shown_at, shown = match.shown
         if last != shown and (now - shown_at > LAST_SECONDS or not match.view.running):
@@ -329,7 +329,7 @@ class TestMatches:
         )
         return "" if newest is None else newest.id
 
-    def known(self, name: str) -> Match | None:
+    def find(self, name: str) -> Match | None:
         """Return a match by its id, read; None where there is none. It may take seconds."""
         match = self._matches.get(name)
         if match is None:
@@ -339,13 +339,13 @@ class TestMatches:
             if not match.loaded or self.shelf.get(f"seasons/{name}") is None:
                 match.read()
                 match.stand((), is_open=name in self._open)
-                match.line = match.told(self.shelf.now_ms())
+                match.line = match.overview(self.shelf.now_ms())
                 self._show(match)
         return match
 
     def result(self, name: str, game: str) -> tuple[Match, match_journal.Result] | None:
         """Return a match, and the result of one of its games, by their names."""
-        match = self.known(name)
+        match = self.find(name)
         result = match and match.view.results.get(text.whole(game) or 0)
         return (match, result) if match and result else None
 

@@ -43,7 +43,7 @@ def abandon(act: season_change.Act, *, yes: bool) -> None:
     done = agreed.change(drafts, lambda now: _effects(now, why), unoffered=True)
     season = done.before
     sentence = f"{season.launched.id} is abandoned: {_stood(season)}"
-    agreed.report(done, _facts(season), sentence, "; another season may be launched")
+    agreed.report(done, _as_json(season), sentence, "; another season may be launched")
 
 
 def _confirm(season: state.SeasonState) -> None:
@@ -70,7 +70,7 @@ def _stood(season: state.SeasonState) -> str:
     return sentence
 
 
-def _facts(season: state.SeasonState) -> dict[str, Any]:
+def _as_json(season: state.SeasonState) -> dict[str, Any]:
     done = progress.of_season(season)
     return {
         "abandoned": True,

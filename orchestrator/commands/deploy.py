@@ -89,5 +89,5 @@ def _shipped() -> Iterator[tuple[str, bytes, int]]:
             name = path.relative_to(ROOT).as_posix()
             if path.is_file() and path.suffix not in version.COMPILED and not version.added(name):
                 yield name, path.read_bytes(), 0o644
-    for name, fact in built.facts(ROOT):  # the folder has no git to ask
+    for name, fact in built.contents(ROOT):  # the folder has no git to ask
         yield name, fact, 0o644

@@ -150,12 +150,12 @@ def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> N
         return
     for key, value in shown_row.items():
         if value not in (None, "", {}, [], False):
-            click.echo(f"{key:>12}: {_words(value)}")
+            click.echo(f"{key:>12}: {_as_text(value)}")
 
 
-def _words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{key} = {_words(item)}" for key, item in value.items())
+        return "; ".join(f"{key} = {_as_text(item)}" for key, item in value.items())
     if isinstance(value, list):
         return shlex.join(map(str, value))
     return str(value)

@@ -61,8 +61,8 @@ def test(
     written = [_order(number, pair, clock, rules) for number in range(games)]
     url = None if chosen is None else common.redis_url()
     played = []
-    for record in players.found()(written, hall, url):
-        played.append(_facts(record))
+    for record in players.player()(written, hall, url):
+        played.append(_as_json(record))
         if not as_json:
             click.echo(output.plain(_sentence(played[-1])))
     if as_json:
@@ -157,7 +157,7 @@ def _opening(pair: int, rules: model.Event | None) -> contract.Opening:
     return exits[pair % len(exits)]
 
 
-def _facts(record: contract.GameRecord) -> dict[str, Any]:
+def _as_json(record: contract.GameRecord) -> dict[str, Any]:
     last = record.plies[-1] if record.plies else None
     return {
         "game": record.order.game,

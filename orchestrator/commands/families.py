@@ -53,8 +53,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         base="engine",
     ),
     "host": Family(
-        "Show hosts and halls, drain them, release them, measure them.\n\n"
-        "Example: farm host list",
+        "Show hosts and halls, drain them, release them, measure them.\n\nExample: farm host list",
         {
             **_same("lanes set-aside drain undrain"),
             "release": "release-hall",

@@ -63,7 +63,7 @@ def forecast(
     asked = forecasts.Forecast(state, seed, rating_error)
     with _progress(runs, quiet=as_json) as done:
         odds = forecasts.forecast(asked, runs, processes, done)
-    report = forecasts.facts(asked, odds, time.time_ns() // 1_000_000)
+    report = forecasts.as_json(asked, odds, time.time_ns() // 1_000_000)
     if event is not None:
         report["events"] = [simulated for simulated in report["events"] if simulated["id"] == event]
     if as_json:

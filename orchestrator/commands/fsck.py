@@ -72,7 +72,7 @@ def _names(ledger: api.Ledger, root: pathlib.Path) -> list[str]:
 def _report(names: Sequence[str], all_checked: Sequence[findings.Told], *, as_json: bool) -> None:
     if as_json:
         common.print_json(
-            {"seasons": list(names), "findings": [checked.facts() for checked in all_checked]}
+            {"seasons": list(names), "findings": [checked.as_json() for checked in all_checked]}
         )
         return
     if not all_checked:

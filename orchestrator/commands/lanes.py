@@ -43,7 +43,7 @@ def lanes(close: str | None, *, as_json: bool) -> None:
         )
     if matches:
         click.echo(
-            "a match without a keeper goes on with `farm match test --id NAME`; Ctrl-C there ends it"
+            "a match without a keeper goes on by `farm match test --id NAME`; Ctrl-C ends it"
         )
 
 
@@ -64,7 +64,7 @@ def _lanes(ledger: store.RedisLedger, ledger_lanes: lane_store.RedisLanes) -> li
     for hall in ledger.halls():
         leases = {lease.lane: lease for lease in ledger_lanes.leases(hall)}
         for lane in ledger_lanes.lanes_of(hall):
-            fields: dict[str, Any] = lane.facts()
+            fields: dict[str, Any] = lane.as_json()
             fields["lane"] = fields.pop("name")
             lease = leases.get(lane.name)
             plays = (

@@ -130,12 +130,12 @@ def launch(
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
     warned = programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     programs.warn(warned)
-    report = _facts(loaded, chosen, hall, secret)
+    report = _as_json(loaded, chosen, hall, secret)
     report |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}
     common.report(as_json, report, _sentence(report))
 
 
-def _facts(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
+def _as_json(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:
     return {
         "season": season,
         "name": loaded.season.name,

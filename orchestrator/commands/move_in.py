@@ -82,7 +82,7 @@ def import_fishtest(runs: tuple[pathlib.Path, ...], out: pathlib.Path) -> None:
     Example: farm match import-fishtest run.json --out moved
     """
     read = [openbench.fishtest(path) for path in runs]
-    nets = {name: place for engine, _ in read for name, place in engine.recipe["files"].items()}
+    nets = {name: source for engine, _ in read for name, source in engine.recipe["files"].items()}
     engine = read[0][0]
     _write_engine(out, openbench.Engine(engine.name, {**engine.recipe, "files": nets}))
     for _, test in read:

@@ -121,7 +121,7 @@ def test(path: pathlib.Path | None, *, as_json: bool) -> None:
     fields = {"season_name": "Trial", "event": "no event", "best": "this is a trial notice"}
     trial = notices.Notice("trial", notices.Kind.EVENT_OVER, 0, "trial", fields)
     text = ("Tournament Farm: trial notice", "It works.\n")
-    _told(channels.send_to_all(notify_settings.channel, trial, *text), as_json=as_json)
+    _report(channels.send_to_all(notify_settings.channel, trial, *text), as_json=as_json)
 
 
 @notify.command()
@@ -153,10 +153,10 @@ def failed(service: str, path: pathlib.Path | None, *, as_json: bool) -> None:
     notice = notices.Notice(name, notices.Kind.SERVICE_FAILED, 0, f"service:{service}", fields)
     wanted = [channel for channel in notify_settings.channel if channel.wants(notice)]
     text = templates.render(notice, notify_settings.templates)
-    _told(channels.send_to_all(wanted, notice, *text), as_json=as_json)
+    _report(channels.send_to_all(wanted, notice, *text), as_json=as_json)
 
 
-def _told(outcomes: dict[str, str], *, as_json: bool) -> None:
+def _report(outcomes: dict[str, str], *, as_json: bool) -> None:
     """Report what became of a notice by channel; raise ``HostError`` where one did not take it."""
     if as_json:
         common.print_json(outcomes)

@@ -52,7 +52,7 @@ def _named(missing: Sequence[str]) -> str:
 
 
 def _runs(spec: contract.EngineSpec) -> bool:
-    return any(_found(spec, name) for name in _programs(spec))
+    return any(_is_program(spec, name) for name in _programs(spec))
 
 
 def _reads(spec: contract.EngineSpec) -> bool:
@@ -66,7 +66,7 @@ def _programs(spec: contract.EngineSpec) -> Iterator[str]:
     yield from (command[0] for build, command in spec.builds.items() if build != builds.GPU)
 
 
-def _found(spec: contract.EngineSpec, name: str) -> bool:
+def _is_program(spec: contract.EngineSpec, name: str) -> bool:
     if "/" not in name:
         return shutil.which(name, path=search_path()) is not None
     path = pathlib.Path(spec.directory or ".") / name

@@ -94,7 +94,7 @@ def show(
     rated = ordo.rate(counted, settings(model, families))
     spread = error_bars.of(rated, model["runs"])
     if as_json:
-        output.print_json(lists.facts(spread))
+        output.print_json(lists.as_json(spread))
     elif model["as_csv"]:
         click.echo(output.plain(lists.as_csv(lists.rows(spread))), nl=False)
     elif model["as_ordo"]:

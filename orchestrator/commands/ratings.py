@@ -160,7 +160,7 @@ def _print(
     as_json: bool,
 ) -> None:
     if as_json:
-        common.print_json(lists.facts(spread, rows))
+        common.print_json(lists.as_json(spread, rows))
     elif model["as_csv"]:
         click.echo(lists.as_csv(rows), nl=False)
     elif model["as_ordo"]:
@@ -185,7 +185,7 @@ def _write(
         if games != written and (games or not follow):
             spread, rows = listed()
             try:
-                files.write(path, f"{json.dumps(lists.facts(spread, rows), indent=2)}\n".encode())
+                files.write(path, f"{json.dumps(lists.as_json(spread, rows), indent=2)}\n".encode())
             except OSError as error:
                 raise errors.HostError(f"{path}: the list cannot be written: {error}") from error
             written = games

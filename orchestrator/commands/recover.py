@@ -176,7 +176,7 @@ def restore(
             epoch = restoring.apply(
                 ledger, sources, journals, plans, author, reason, without_games=without_games
             )
-    report = _facts(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
+    report = _as_json(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
     report["refused"] = refused
     if as_json:
         common.print_json(report)
@@ -196,7 +196,7 @@ def _refuse_lost(plans: list[restoring.Plan], *, without_games: bool) -> None:
         )
 
 
-def _facts(
+def _as_json(
     journals: list[copies.Journal], plans: list[restoring.Plan], epoch: int
 ) -> dict[str, Any]:
     rows = [

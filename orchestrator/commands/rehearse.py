@@ -42,7 +42,7 @@ def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> No
         chosen = common.choose_open(ledger, season)
     test_games.require_waiting(chosen, "events are rehearsed")
     orders = rehearsal.game_orders(chosen, event, moves)
-    play = functools.partial(_played, entry_points.found(), chosen.hall)
+    play = functools.partial(_played, entry_points.player(), chosen.hall)
     rows: list[dict[str, Any]] = []
     ends: errors.RefusedError | None = None
     for order in orders:

@@ -49,7 +49,7 @@ def serve_gateway(host: str, port: int, lease_seconds: float, proxies: tuple[str
         dealer = desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000))
         store = sources.Store(common.data_directory() / "sources")
         made = app.Gateway(dealer, tokens, store).app()
-        doors = connection_limits.Doors(proxies or connection_limits.LOOPBACK)
+        doors = connection_limits.ConnectionLimits(proxies or connection_limits.LOOPBACK)
         serving = server.make(made, host, port, doors)
         click.echo(f"farm: workers come to {serve_web.url(listening)}", err=True)
         serving.run(sockets=[listening])

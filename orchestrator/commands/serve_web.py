@@ -173,7 +173,10 @@ def serve_web(
             None if no_tests else matches,
         )
         serving = server.make(
-            made, host, port, connection_limits.Doors(proxies or connection_limits.LOOPBACK)
+            made,
+            host,
+            port,
+            connection_limits.ConnectionLimits(proxies or connection_limits.LOOPBACK),
         )
         click.echo(f"farm: the live page is at {url(listening)}", err=True)
         serving.run(sockets=[listening])

@@ -28,7 +28,7 @@ def show_test(name: str | None, *, as_json: bool) -> None:
     """
     root = common.data_directory() / "tests"
     if name is None:
-        rows = {path.name: _facts(path.name) for path in sprt_match.kept(root)}
+        rows = {path.name: _as_json(path.name) for path in sprt_match.kept(root)}
         if as_json:
             common.print_json(list(rows.values()))
             return
@@ -40,12 +40,12 @@ def show_test(name: str | None, *, as_json: bool) -> None:
             click.echo(f"no test match is in {root}")
         return
     if as_json:
-        common.print_json(_facts(name))
+        common.print_json(_as_json(name))
         return
     _show(name)
 
 
-def _facts(name: str) -> dict[str, Any]:
+def _as_json(name: str) -> dict[str, Any]:
     directory = common.data_directory() / "tests" / name
     spec, terms = sprt_match.load(directory)
     shown = sprt_match.shown(directory, spec, terms)
@@ -53,7 +53,7 @@ def _facts(name: str) -> dict[str, Any]:
         "match": name,
         "engines": [build.name for build in spec.engines],
         "sprt": None if terms.test is None else dataclasses.asdict(terms.test),
-        **shown.standing.facts(),
+        **shown.standing.as_json(),
         "by_host": dict(shown.by_host),
         "sources": [
             None if build is None else {"id": build.id, **build.model_dump(mode="json")}

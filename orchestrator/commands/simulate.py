@@ -108,7 +108,7 @@ def simulate(
     played = season_simulation.Simulation.launched(loaded, seed, drawn).run()
     if journal is not None:
         _write(journal, season_simulation.journal_bytes(played.journal))
-    report = season_simulation.facts(played)
+    report = season_simulation.as_json(played)
     if as_json:
         common.print_json(report)
     elif not serve:

@@ -404,7 +404,7 @@ def line(standing: sprt_match.Standing, test: sprt.Test | None) -> str:
         parts.append(f"LLR {standing.llr:+.2f} {bounds} {test.model}")
     if standing.lost or standing.set_aside:
         parts.append(f"lost {standing.lost}, set aside {standing.set_aside}")
-    states = [one.state for one in standing.workers if one.state]
+    states = [review.state for review in standing.workers if review.state]
     kinds = sorted(set(states))
     parts += [f"tokens {kind}: {states.count(kind)}" for kind in kinds]
     return "  ".join(parts)
@@ -420,14 +420,14 @@ def _report(
 ) -> None:
     if as_json:
         names = [engine.name for engine in spec.engines]
-        test = None if terms.test is None else terms.facts()["test"]
+        test = None if terms.test is None else terms.as_json()["test"]
         report = {
             "match": spec.id,
             "engines": names,
             "sprt": test,
             "pgn": str(directory / "games.pgn"),
         }
-        common.print_json(report | standing.facts())
+        common.print_json(report | standing.as_json())
         return
     if standing.verdict is not None:
         better = {"H1": "accepted: it is better", "H0": "accepted: it is not"}
@@ -440,8 +440,8 @@ def _report(
         click.echo(f"against {opponent.name}: {figures}")
     for fault in standing.faults:
         click.echo(f"fault: {fault}")
-    for one in standing.workers:
-        if one.state:
-            why = one.reason or "its results are looked at more closely"
-            click.echo(f"{one.state}: {' '.join(one.workers)} (token {one.token}): {why}")
+    for review in standing.workers:
+        if review.state:
+            why = review.reason or "its results are looked at more closely"
+            click.echo(f"{review.state}: {' '.join(review.workers)} (token {review.token}): {why}")
     click.echo(f"games: {directory / 'games.pgn'}")

@@ -26,18 +26,20 @@ def test_workers(match: str, *, as_json: bool) -> None:
     spec, _ = sprt_match.load(directory)
     reviews = sprt_match.folded(directory, spec).review.reviews()
     if as_json:
-        told = {"match": match, "limit": round(worker_review.LIMIT, 2)}
-        common.print_json(told | {"tokens": [one.facts() for one in reviews]})
+        report = {"match": match, "limit": round(worker_review.LIMIT, 2)}
+        common.print_json(report | {"tokens": [review.as_json() for review in reviews]})
         return
     heads = ("token", "workers", "games", "faults", "evidence", "checks", "clock", "ms a ply")
     table = rich.table.Table(*heads, "state")
-    for one in reviews:
-        evidence = f"10^{max(0.0, one.nats) / math.log(10):.1f} {one.by if one.nats > 0 else ''}"
-        checks = f"{one.checks - one.checks_wrong}/{one.checks}"
-        clock = f"{one.clock_off:+.1%}" if one.clock_off else ""
-        steps = f"{one.clock_steps} steps" if one.clock_steps else ""
-        counts = (str(one.games), str(one.faults), evidence.strip(), checks)
-        state = f"{one.state}: {one.reason}" if one.reason else one.state
-        clocks = (f"{clock} {steps}".strip(), f"{one.overhead_ms:.2f}")
-        table.add_row(one.token, " ".join(one.workers), *counts, *clocks, state)
+    for review in reviews:
+        evidence = (
+            f"10^{max(0.0, review.nats) / math.log(10):.1f} {review.by if review.nats > 0 else ''}"
+        )
+        checks = f"{review.checks - review.checks_wrong}/{review.checks}"
+        clock = f"{review.clock_off:+.1%}" if review.clock_off else ""
+        steps = f"{review.clock_steps} steps" if review.clock_steps else ""
+        counts = (str(review.games), str(review.faults), evidence.strip(), checks)
+        state = f"{review.state}: {review.reason}" if review.reason else review.state
+        clocks = (f"{clock} {steps}".strip(), f"{review.overhead_ms:.2f}")
+        table.add_row(review.token, " ".join(review.workers), *counts, *clocks, state)
     common.console().print(table)

@@ -128,9 +128,7 @@ class Farm:
     help="The live page's port; default: 8080, or a free one where that is taken.",
 )
 @click.option("--no-web", is_flag=True, help="Serve no live page.")
-@click.option(
-    "--quiet", is_flag=True, help="Print one line for each game, and no tables."
-)
+@click.option("--quiet", is_flag=True, help="Print one line for each game, and no tables.")
 @common.json_option
 def up(
     data: pathlib.Path,

@@ -84,7 +84,7 @@ def create(
             created = {"token": made.id, "owner": name, "matches": list(matches)}
             _journal(ledger, "worker_token_created", created | {"until_ms": until_ms}, who, reason)
             worker_tokens.RedisTokens(ledger.server).write(made)
-    report: dict[str, Any] = {**_facts(made), "dry_run": dry_run}
+    report: dict[str, Any] = {**_as_json(made), "dry_run": dry_run}
     if dry_run:
         common.report(as_json, report, f"a token for {name} would be made")
     elif out is not None:
@@ -107,7 +107,7 @@ def list_(*, as_json: bool) -> None:
     used = [uses.get(token.id, unused) for token in rows]
     if as_json:
         listed = [
-            _facts(token) | {"valid": not token.invalid(now_ms), "use": dataclasses.asdict(use)}
+            _as_json(token) | {"valid": not token.invalid(now_ms), "use": dataclasses.asdict(use)}
             for token, use in zip(rows, used, strict=True)
         ]
         common.print_json({"tokens": listed})
@@ -165,19 +165,19 @@ def condemn(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -
         raise errors.UsageError("--reason: the token's owner is told why; give a reason")
     with common.open_ledger() as ledger:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        known = _find(tokens, token)
-        if known.condemned:
-            raise errors.RefusedError(f"{known.id} is stopped already: {known.condemned}")
+        access = _find(tokens, token)
+        if access.condemned:
+            raise errors.RefusedError(f"{access.id} is stopped already: {access.condemned}")
         if not dry_run:
             draft = {"rule": worker_verdicts.BY_HAND, "reason": reason}
-            worker_verdicts.condemn(ledger, tokens, known, draft, common.author(ledger, by))
-            batches.RedisBatches(ledger.server).end_all(known.id)
+            worker_verdicts.condemn(ledger, tokens, access, draft, common.author(ledger, by))
+            batches.RedisBatches(ledger.server).end_all(access.id)
     would = "would be" if dry_run else "is"
-    facts = {"id": known.id, "name": known.name, "dry_run": dry_run}
+    report = {"id": access.id, "name": access.name, "dry_run": dry_run}
     common.report(
         as_json,
-        facts,
-        f"the token {known.id} of {known.name} {would} stopped, and its results in open matches"
+        report,
+        f"the token {access.id} of {access.name} {would} stopped, and its results in open matches"
         f" {'would be' if dry_run else 'are'} set aside",
     )
 
@@ -195,26 +195,26 @@ def pardon(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
     """
     with common.open_ledger() as ledger:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        known = _find(tokens, token)
-        if not known.condemned:
+        access = _find(tokens, token)
+        if not access.condemned:
             raise errors.RefusedError(
-                f"{known.id} was not stopped for its results; a revoked token stays so: make a new"
+                f"{access.id} was not stopped for its results; a revoked token stays so: make a new"
                 " one with `farm worker-token create`"
             )
         if not dry_run:
-            worker_verdicts.pardon(ledger, tokens, known, reason, common.author(ledger, by))
+            worker_verdicts.pardon(ledger, tokens, access, reason, common.author(ledger, by))
     may = "might" if dry_run else "may"
-    facts = {"id": known.id, "name": known.name, "dry_run": dry_run}
-    common.report(as_json, facts, f"the token {known.id} of {known.name} {may} play again")
+    report = {"id": access.id, "name": access.name, "dry_run": dry_run}
+    common.report(as_json, report, f"the token {access.id} of {access.name} {may} play again")
 
 
 def _find(tokens: worker_tokens.RedisTokens, token: str) -> worker_tokens.WorkerToken:
     """Return a token by its id; raise ``RefusedError`` where there is none."""
-    known = tokens.find(token)
-    if known is None:
-        ids = ", ".join(one.id for one in tokens.all()) or "none"
+    access = tokens.find(token)
+    if access is None:
+        ids = ", ".join(other.id for other in tokens.all()) or "none"
         raise errors.RefusedError(f"there is no token {token!r}; tokens: {ids}")
-    return known
+    return access
 
 
 def _journal(
@@ -223,7 +223,7 @@ def _journal(
     common.append_farm(ledger, contract.Draft(kind, {**fields, "reason": reason}), who)
 
 
-def _facts(token: worker_tokens.WorkerToken) -> dict[str, Any]:
+def _as_json(token: worker_tokens.WorkerToken) -> dict[str, Any]:
     """Return what may be shown of a token: not even its hash."""
     fields = dataclasses.asdict(token)
     del fields["sha256"]

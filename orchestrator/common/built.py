@@ -76,7 +76,7 @@ def commit(root: pathlib.Path) -> str:
     return _written(root, COMMIT)
 
 
-def facts(root: pathlib.Path) -> Iterator[tuple[str, bytes]]:
+def contents(root: pathlib.Path) -> Iterator[tuple[str, bytes]]:
     """Yield what says which program this is: each file's place below its root, and its content."""
     yield NUMBER, version(root).encode()
     yield COMMIT, commit(root).encode()
@@ -131,7 +131,7 @@ def pack(root: pathlib.Path) -> bytes:
 
 def main() -> None:
     """Write the facts of this program below a folder: ``python built.py FOLDER``."""
-    for name, content in facts(pathlib.Path(__file__).parents[2]):
+    for name, content in contents(pathlib.Path(__file__).parents[2]):
         path = pathlib.Path(sys.argv[1]) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -67,10 +67,10 @@ class Recipe(pydantic.BaseModel):
             recipe = cls.model_validate(bounds.toml(path))
         except pydantic.ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
-            place = ".".join(map(str, first["loc"]))
+            key = ".".join(map(str, first["loc"]))
             allowed = ", ".join(cls.model_fields)
             raise errors.UsageError(
-                f"--build {path}: {place}: {first['msg']}; allowed: {allowed}"
+                f"--build {path}: {key}: {first['msg']}; allowed: {allowed}"
             ) from None
         except bounds.DAMAGED as error:
             raise errors.UsageError(f"--build {path}: cannot be read: {error}") from error
@@ -82,11 +82,11 @@ class Recipe(pydantic.BaseModel):
                 f" {' '.join(builds.CLASSES)}"
             )
         home = path.absolute().parent
-        placed = {name: str(home / place) for name, place in recipe.files.items()}
+        placed = {name: str(home / file) for name, file in recipe.files.items()}
         return recipe.model_copy(
             update={
                 "files": placed,
-                "binaries": {kind: str(home / place) for kind, place in recipe.binaries.items()},
+                "binaries": {kind: str(home / file) for kind, file in recipe.binaries.items()},
                 "repository": _at(recipe.repository, home),
             }
         )
@@ -158,9 +158,9 @@ class Store:
                 file.write(piece)
             file.flush()
             os.fchmod(file.fileno(), 0o644)
-            place = self.directory / digest.hexdigest()
+            target = self.directory / digest.hexdigest()
             if not self.has(digest.hexdigest()):
-                os.link(file.name, place)
+                os.link(file.name, target)
         self._bound(digest.hexdigest())
         return digest.hexdigest()
 
@@ -211,7 +211,9 @@ def look_up(store: Store, repository: str, name: str) -> Revision:
             archive = store.add(_packed(git.archive(commit)))
         except ValueError as error:
             raise errors.UsageError(f"{repository} {name}: its source {error}") from None
-    linked = tuple(one.partition("\t")[2] for one in tree.split("\0") if one.startswith(_SUBMODULE))
+    linked = tuple(
+        line.partition("\t")[2] for line in tree.split("\0") if line.startswith(_SUBMODULE)
+    )
     return Revision(repository, name, commit, stated_bench(message), archive, linked)
 
 
@@ -228,9 +230,9 @@ class _Git:
         self._scratch, self._repository = scratch, repository
         if shutil.which("git") is None:
             raise errors.HostError("git is not installed on this machine")
-        place = pathlib.Path(repository)
-        self._local = "://" not in repository and place.is_dir()
-        self._bundle = not self._local and "://" not in repository and place.is_file()
+        path = pathlib.Path(repository)
+        self._local = "://" not in repository and path.is_dir()
+        self._bundle = not self._local and "://" not in repository and path.is_file()
         # Git's commands run in a repository of our own: another one's configuration names filters.
         self._home = scratch / "repository.git"
         self._environment = {
@@ -257,8 +259,8 @@ class _Git:
         return self._commit("FETCH_HEAD", self._home)
 
     def _commit(self, name: str, home: pathlib.Path) -> str:
-        words = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
-        return self._run(*words, at=home).decode(errors="replace").strip()
+        arguments = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        return self._run(*arguments, at=home).decode(errors="replace").strip()
 
     def text(self, *words: str) -> str:
         """Return what a command of git prints."""
@@ -268,7 +270,7 @@ class _Git:
         """Yield a commit's tree as a tar."""
         size = 0
         with subprocess.Popen(
-            self._words(self._home, "archive", "--format=tar", commit),
+            self._command(self._home, "archive", "--format=tar", commit),
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -287,14 +289,14 @@ class _Git:
                 raise ValueError("cannot be packed by git archive")
 
     @staticmethod
-    def _words(home: pathlib.Path, *words: str) -> list[str]:
+    def _command(home: pathlib.Path, *words: str) -> list[str]:
         # Of version 2 any commit can be asked for by its name, whatever the user has set.
         safe = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.version=2")
         settings = [word for setting in safe for word in ("-c", setting)]
         return ["git", *settings, "-C", str(home), *words]
 
     def _run(self, *words: str, at: pathlib.Path | None) -> bytes:
-        command = ["git", *words] if at is None else self._words(at, *words)
+        command = ["git", *words] if at is None else self._command(at, *words)
         try:
             done = subprocess.run(
                 command,
@@ -363,10 +365,10 @@ def describe(
         revision = look_up(store, repository or recipe.repository, part)
     elif "/" in name or ".." in name:
         raise errors.UsageError(f"revision: found {name!r}; allowed: the name of a folder")
-    added = {where: _added(store, pathlib.Path(place)) for where, place in recipe.files.items()}
+    added = {where: _added(store, pathlib.Path(path)) for where, path in recipe.files.items()}
     binaries = {
-        kind: _added(store, pathlib.Path(place.replace("{revision}", name)))
-        for kind, place in recipe.binaries.items()
+        kind: _added(store, pathlib.Path(path.replace("{revision}", name)))
+        for kind, path in recipe.binaries.items()
     }
     expected = revision.bench if bench is None else bench
     return remote.SourceBuild(

@@ -2,7 +2,7 @@
 
 Each branch draws ratings that may be the true ones (``rating.posterior``: the roster's
 figures with their error, corrected by the games played), plays the rest by them
-(``branch``) and notes places, promotions, relegations, the champion and how long it took.
+(``fast_simulation``) and notes places, promotions, relegations, the champion and how long it took.
 Run k of a seed is the same whatever processes share the work. No crash, loss on time or
 interruption is drawn.
 """
@@ -243,7 +243,7 @@ def _pace(state: season_state.SeasonState, event: str) -> tuple[float, float]:
     return mean, mean * (0.25 if not played else min(0.25, 0.5 / played**0.5))
 
 
-def facts(asked: Forecast, odds: Odds, now_ms: int) -> dict[str, Any]:
+def as_json(asked: Forecast, odds: Odds, now_ms: int) -> dict[str, Any]:
     """Return the forecast as plain data; chances are from 0 to 1."""
     state = asked.state
     waits = sorted(odds.seconds)

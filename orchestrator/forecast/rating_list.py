@@ -105,7 +105,9 @@ def established(states: Iterable[season_state.SeasonState]) -> set[str]:
     }
 
 
-def known(states: Sequence[season_state.SeasonState], families: Mapping[str, str]) -> set[str]:
+def established_families(
+    states: Sequence[season_state.SeasonState], families: Mapping[str, str]
+) -> set[str]:
     """Return the established engines by the names of their families."""
     return {families.get(name, name) for name in established(states)}
 
@@ -190,7 +192,7 @@ class RatingList:
         if not any(result in pairings.RESULTS for _, _, result in games):
             raise errors.RefusedError("no game has been finished yet: nothing can be rated")
         rated = error_bars.of(self.update(games), runs)
-        return rated, marked(rated, known(states, self._families))
+        return rated, marked(rated, established_families(states, self._families))
 
 
 def marked(known_spread: error_bars.Spread, finished: set[str]) -> tuple[lists.Row, ...]:

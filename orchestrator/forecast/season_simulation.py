@@ -2,7 +2,7 @@
 
 Everything that a farm decides is decided here by the same functions (``decide``,
 ``decisions``, ``operations``); only the hall, the organizers and the clock are played by
-this module. Games are drawn by ``chances``, the organizers' answers by the seed. What
+this module. Games are drawn by ``game_model``, the organizers' answers by the seed. What
 happens next follows from the journal and the chances alone: the same seed gives the same
 journal to the byte, and a journal that was cut anywhere goes on as it did before.
 
@@ -248,7 +248,7 @@ def marked(loaded: load.Loaded) -> load.Loaded:
     return dataclasses.replace(loaded, season=loaded.season.model_copy(update={"name": name}))
 
 
-def facts(played: Simulation) -> dict[str, Any]:
+def as_json(played: Simulation) -> dict[str, Any]:
     """Return what came of a simulated season, as plain data; days are of virtual time."""
     state = played.state
     kinds = [entry.kind for entry in played.journal]

@@ -125,7 +125,7 @@ class Gateway:
             routing.Route(f"/work/v1/{name}", self._endpoint(kind, work), methods=["POST"])
             for name, (kind, work) in verbs.items()
         ]
-        routes.append(routing.Route("/work/v1/token", self._endpoint(None, self._told)))
+        routes.append(routing.Route("/work/v1/token", self._endpoint(None, self._describe_token)))
         routes.append(routing.Route("/work/v1/files/{digest}", self._file))
         routes.append(routing.Route("/healthz", _healthy))
         return applications.Starlette(routes=routes, lifespan=self._lifespan)
@@ -247,7 +247,7 @@ class Gateway:
         return {"dealt_again": self._desk.give_back(token, named)}
 
     @staticmethod
-    def _told(token: worker_tokens.WorkerToken, _: None) -> dict[str, object]:
+    def _describe_token(token: worker_tokens.WorkerToken, _: None) -> dict[str, object]:
         """Return what a token's holder may know of it."""
         return {
             "id": token.id,

@@ -196,8 +196,8 @@ class RedisBatches:
 
     def end_all(self, owner: str) -> None:
         """End all batches of an access token: their games are dealt again."""
-        for name, told in self.server.table(self._keys.batches()).items():
-            batch = contract.loads(told)
+        for name, raw in self.server.table(self._keys.batches()).items():
+            batch = contract.loads(raw)
             if batch["owner"] == owner and batch["games"]:
                 self.give_back(name, owner, batch["token"])
 
@@ -223,8 +223,8 @@ class RedisBatches:
         with self.server.asked():
             raw: Any = self.server.client.hmget(self._keys.batches("checks"), fields)
         return {
-            match: "" if one is None else replies.text(one)
-            for match, one in zip(matches, raw, strict=True)
+            match: "" if state is None else replies.text(state)
+            for match, state in zip(matches, raw, strict=True)
         }
 
     def note_check(self, match: str, worker: str, owed: str) -> None:
@@ -238,8 +238,8 @@ class RedisBatches:
     def forget_checks(self, match: str) -> None:
         """Forget how all workers stand with the checks of a match that has ended."""
         name = self._keys.batches("checks")
-        told = self.server.table(name)
-        fields = [field for field in told if field.startswith(f"{match} ")]
+        states = self.server.table(name)
+        fields = [field for field in states if field.startswith(f"{match} ")]
         if fields:
             with self.server.asked():
                 self.server.client.hdel(name, *fields)

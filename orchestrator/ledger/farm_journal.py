@@ -26,6 +26,6 @@ def append(
 
 def entries(ledger: api.Ledger, after: int = 0) -> Iterator[contract.Entry]:
     """Yield the entries behind ``after``."""
-    while found := ledger.read(api.FARM, after, BATCH):
-        yield from found
-        after = found[-1].seq
+    while batch := ledger.read(api.FARM, after, BATCH):
+        yield from batch
+        after = batch[-1].seq

@@ -50,6 +50,6 @@ class MemoryKibitzing:
         """Return for each desk how often it has told something of an attempt."""
         return tuple(self._marks[desk, attempt] for desk in range(kibitzing.DESKS))
 
-    def found(self, desk: int, attempt: str) -> dict[int, str]:
+    def comments(self, desk: int, attempt: str) -> dict[int, str]:
         """Return what was told of an attempt: ply to payload."""
         return dict(self._told[desk, attempt])

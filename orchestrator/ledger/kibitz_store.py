@@ -72,7 +72,7 @@ class RedisKibitzing:
                 pipe.hget(self._table(desk, attempt), _MARK)
             return tuple(int(raw or 0) for raw in pipe.execute())
 
-    def found(self, desk: int, attempt: str) -> dict[int, str]:
+    def comments(self, desk: int, attempt: str) -> dict[int, str]:
         """Return what was told of an attempt: ply to payload."""
         with self._server.asked():
             raw: Any = self._server.client.hgetall(self._table(desk, attempt))

@@ -39,5 +39,5 @@ class Kibitzing(Protocol):
     def marks(self, attempt: str) -> tuple[int, ...]:
         """Return for each desk how often it has told something of an attempt."""
 
-    def found(self, desk: int, attempt: str) -> dict[int, str]:
+    def comments(self, desk: int, attempt: str) -> dict[int, str]:
         """Return what was told of an attempt: ply to payload."""

@@ -38,7 +38,7 @@ class RedisLanes:
             self._keys.lanes(hall),
             self._keys.leases(hall),
         ]
-        payload = contract.dumps(lane.facts())
+        payload = contract.dumps(lane.as_json())
         raw = self.server.run("open_lane", names, hall, lane.name, lane.host, payload)
         if replies.word(raw) == "overlap":
             return lanes.Overlap(replies.text(raw[1]))
@@ -70,7 +70,7 @@ class RedisLanes:
         names += self._tests("runs", "mirrored", "queue")
         again = " ".join(map(str, match.again))
         arguments: list[str | int] = [
-            contract.dumps(match.facts()),
+            contract.dumps(match.as_json()),
             match.spec,
             match.next,
             again,

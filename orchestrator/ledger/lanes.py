@@ -51,7 +51,7 @@ class Lane:
     node: int = -1
     nps: int = 0
 
-    def facts(self) -> dict[str, str | int | list[int]]:
+    def as_json(self) -> dict[str, str | int | list[int]]:
         """Return the lane as Redis keeps it."""
         return {**dataclasses.asdict(self), "cpus": sorted(self.cpus)}
 
@@ -103,7 +103,7 @@ class Match:
         if self.games < 1 or self.share < 1 or self.next < 1:
             raise ValueError(f"test match {self.id}: games, share and next count from 1")
 
-    def facts(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         """Return what claims look at, as Redis keeps it."""
         return {
             "games": self.games,

@@ -197,15 +197,15 @@ class MemoryLedger:
     def _apply(self, effect: api.Effect) -> None:
         match effect:
             case api.Hold(scope, name, reason):
-                self._holds[scope][name] = requests.told(reason)
+                self._holds[scope][name] = requests.non_empty(reason)
             case api.Release(scope, name):
                 self._holds[scope].pop(name, None)
             case api.Abort(hall, attempt, reason):
                 lease = self._hall[hall].lease
                 if lease and lease.claim.attempt == attempt:
-                    lease.abort = requests.told(reason)
+                    lease.abort = requests.non_empty(reason)
             case api.Drain(hall, worker, reason):
-                self._hall[hall].drains[worker] = requests.told(reason)
+                self._hall[hall].drains[worker] = requests.non_empty(reason)
             case api.Undrain(hall, worker):
                 self._hall[hall].drains.pop(worker, None)
             case api.Settle(season, game):

@@ -203,8 +203,8 @@ class Mirror:
                 continue
             if ours.line() != theirs.line():
                 raise errors.LedgerDamagedError(
-                    f"mirror {self.path} and journal differ from entry {theirs.seq}: the mirror has "
-                    f"{ours.line()[:200]}, the journal {theirs.line()[:200]}"
+                    f"mirror {self.path} and journal differ from entry {theirs.seq}: the mirror"
+                    f" has {ours.line()[:200]}, the journal {theirs.line()[:200]}"
                 )
             self._agreed = (offset, ours.seq)
             theirs = next(journal, None)

@@ -68,7 +68,7 @@ def operation_id(
     return hashlib.sha256(contract.dumps(content).encode()).hexdigest()[:32]
 
 
-def told(reason: str) -> str:
+def non_empty(reason: str) -> str:
     """Return a reason that is never empty."""
     return reason or NO_REASON
 

@@ -105,13 +105,13 @@ class RedisLedger:
     def _effect(self, effect: api.Effect) -> tuple[str, str, str, str]:
         match effect:
             case api.Hold(scope, name, reason):
-                return self._keys.holds(scope), "hold", name, requests.told(reason)
+                return self._keys.holds(scope), "hold", name, requests.non_empty(reason)
             case api.Release(scope, name):
                 return self._keys.holds(scope), "release", name, ""
             case api.Abort(hall, attempt, reason):
-                return self._keys.slot(hall), "abort", attempt, requests.told(reason)
+                return self._keys.slot(hall), "abort", attempt, requests.non_empty(reason)
             case api.Drain(hall, worker, reason):
-                return self._keys.drains(hall), "drain", worker, requests.told(reason)
+                return self._keys.drains(hall), "drain", worker, requests.non_empty(reason)
             case api.Undrain(hall, worker):
                 return self._keys.drains(hall), "release", worker, ""
             case api.Settle(season, game):

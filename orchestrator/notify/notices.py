@@ -62,7 +62,7 @@ class Notice:
 
 def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[Notice]:
     """Yield the notices of an entry that the state has just applied."""
-    for kind, about, fields in _told(state, entry):
+    for kind, about, fields in _notices_of(state, entry):
         season = state.launched
         shown = {"season": season.id, "season_name": season.season.name, **fields}
         notice_id = f"{season.id}:{entry.seq}:{kind.value}"
@@ -72,7 +72,7 @@ def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator
 _Told = tuple[Kind, str, dict[str, str]]
 
 
-def _told(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_Told]:
+def _notices_of(state: season_state.SeasonState, entry: contract.Entry) -> Iterator[_Told]:
     data = entry.data
     if entry.kind == entries.DECISION_NEEDED:
         fields = {"decision": data["decision"], "question": data["about"]}

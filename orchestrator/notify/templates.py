@@ -76,13 +76,13 @@ WORDS: Final = {
 
 def render(notice: notices.Notice, directory: pathlib.Path | None) -> tuple[str, str]:
     """Return subject (one line) and body of a notice; raise ``UsageError`` for a bad file."""
-    subject, body = _words(notice.kind, directory)
+    subject, body = _template(notice.kind, directory)
     shown = {name: value.replace("\r", " ") for name, value in notice.facts.items()}
     subject_line = string.Template(subject).safe_substitute(shown)
     return " ".join(subject_line.split()), string.Template(body).safe_substitute(shown) + "\n"
 
 
-def _words(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, str]:
+def _template(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, str]:
     path = directory / f"{kind.value}.txt" if directory else None
     if path is None or not path.exists():
         return WORDS[kind]

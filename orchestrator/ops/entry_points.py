@@ -16,7 +16,7 @@ Play: TypeAlias = Callable[
 ]
 
 
-def found() -> Play:
+def player() -> Play:
     """Return who plays games on this machine; raise ``HostError`` where nobody does."""
     entries = list(importlib.metadata.entry_points(group=GROUP))
     if not entries:

@@ -111,7 +111,7 @@ class _Import:
 
     def _line(self, game: reading.Game) -> Line:
         line = Line(game.number, game.white, game.black, game.tags["Result"])
-        due = self._place(game)
+        due = self._matched(game)
         if isinstance(due, str):
             line.problem = due
             return line
@@ -120,7 +120,7 @@ class _Import:
         line.doubts = tuple(self._doubts_of(game, due)) if not line.problem else ()
         return line
 
-    def _place(self, game: reading.Game) -> events.Game | str:
+    def _matched(self, game: reading.Game) -> events.Game | str:
         """Return the next game of the schedule if it is this one, else why it is not."""
         white, black = self._engine(game.white), self._engine(game.black)
         for tag, engine in ((game.white, white), (game.black, black)):

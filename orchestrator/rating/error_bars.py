@@ -42,7 +42,7 @@ class Spread:
 
     def error(self, engine: int) -> float | None:
         """Return half the 95 % interval of an engine's rating, None where it has none."""
-        row = self._place(engine)
+        row = self._index(engine)
         if row is None:
             return None
         anchor = self._anchor
@@ -58,7 +58,7 @@ class Spread:
 
     def superiority(self, first: int, second: int) -> float | None:
         """Return the probability that the first engine is the stronger one (LOS, Ordo's CFS)."""
-        if self._place(first) is None or self._place(second) is None:
+        if self._index(first) is None or self._index(second) is None:
             return None
         deviation = self.deviation(first, second)
         lead = self.rated.ratings[first] - self.rated.ratings[second]
@@ -66,13 +66,13 @@ class Spread:
             return 0.5 if not lead else float(lead > 0)
         return statistics.NormalDist().cdf(lead / deviation)
 
-    def _place(self, engine: int) -> int | None:
+    def _index(self, engine: int) -> int | None:
         return self.rated.core.index(engine) if engine in self.rated.core else None
 
     @property
     def _anchor(self) -> int | None:
         name = self.rated.settings.anchor
-        return None if name is None else self._place(self.rated.counted.engines.index(name))
+        return None if name is None else self._index(self.rated.counted.engines.index(name))
 
 
 def of(rated: ordo.Rated, runs: int | None = None) -> Spread:

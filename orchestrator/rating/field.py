@@ -52,13 +52,13 @@ class Field:
 
     def error(self, engine: int) -> float | None:
         """Return half the 95 % interval of its rating, ``None`` where it has none."""
-        row = self._place(engine)
+        row = self._index(engine)
         error = None if row is None else self._spread.error(row)
         return None if error is None or not error else error * UNIT * self._scale
 
     def superiority(self, one: int, other: int) -> float | None:
         """Return the probability that the first engine is the stronger one."""
-        first, second = self._place(one), self._place(other)
+        first, second = self._index(one), self._index(other)
         lead = (self.elo(one) or 0.0) - (self.elo(other) or 0.0)
         if first is None or second is None:
             return None
@@ -74,7 +74,7 @@ class Field:
         keys = [math.inf if rating is None else -rating for rating in ratings]
         return sorted(range(len(keys)), key=lambda engine: keys[engine])
 
-    def _place(self, engine: int) -> int | None:
+    def _index(self, engine: int) -> int | None:
         if self._rated is None or f"{engine}" not in self._rated.counted.engines:
             return None
         return self._rated.counted.engines.index(f"{engine}")

@@ -107,7 +107,7 @@ def superiority(spread: error_bars.Spread, listed: Sequence[Row]) -> list[list[f
     return [[None if a == b else spread.superiority(a, b) for b in order] for a in order]
 
 
-def facts(spread: error_bars.Spread, listed: Sequence[Row] | None = None) -> dict[str, Any]:
+def as_json(spread: error_bars.Spread, listed: Sequence[Row] | None = None) -> dict[str, Any]:
     """Return the list for programs; None stands for what too few games tell."""
     draws = draw_rate(spread)
     return {

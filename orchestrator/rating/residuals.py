@@ -106,9 +106,11 @@ class Residuals:
         All of the stake goes on with it but for ``NEW``. Evidence of other weights than these, of
         another version, is none.
         """
-        for owner, told in nats.items():
-            if len(told) == len(_WEIGHTS):
-                self._wealth[owner] = {"": [math.log(NEW + (1 - NEW) * math.exp(n)) for n in told]}
+        for owner, values in nats.items():
+            if len(values) == len(_WEIGHTS):
+                self._wealth[owner] = {
+                    "": [math.log(NEW + (1 - NEW) * math.exp(n)) for n in values]
+                }
 
     def forget(self, owner: str) -> None:
         """Drop all evidence on an owner, and his pairs that no block has used."""
@@ -128,8 +130,8 @@ class Residuals:
 
     def of(self, owner: str) -> Evidence:
         """Return the evidence on an owner: that of all his games, or of his worst machine."""
-        found = [_evidence(one) for one in self._wealth.get(owner, {}).values()]
-        return max(found, key=lambda one: one.nats, default=Evidence(0.0, ""))
+        by_machine = [_evidence(wealth) for wealth in self._wealth.get(owner, {}).values()]
+        return max(by_machine, key=lambda evidence: evidence.nats, default=Evidence(0.0, ""))
 
     def evidence(self) -> dict[str, Evidence]:
         """Return the evidence on all owners, as ``of`` does for one."""
@@ -143,7 +145,7 @@ class Residuals:
         if self._pairs >= LEAST_BLOCK and len(self._block) > 1:
             self._end_block()
         return {
-            owner: [round(one, 2) for one in wealth[""]]
+            owner: [round(value, 2) for value in wealth[""]]
             for owner, wealth in self._wealth.items()
             if owner in self._machines
         }
@@ -169,11 +171,13 @@ class Residuals:
         number, present = sum(others), [at for at in range(_SEEN) if others[at]]
         for at, weight in enumerate(_WEIGHTS):
             table = weight.table
-            left = sum(others[one] * table[one] for one in present) + sum(table[one] for one in own)
+            left = sum(others[score] * table[score] for score in present) + sum(
+                table[score] for score in own
+            )
             size, product = number + len(own), 1.0
-            for one in own:
-                product *= table[one] * size / left
-                left, size = left - table[one], size - 1
+            for score in own:
+                product *= table[score] * size / left
+                left, size = left - table[score], size - 1
                 if not _TINY < product < _HUGE:  # of a block that is nearly all one owner's
                     wealth[at], product = wealth[at] + math.log(product), 1.0
             wealth[at] += math.log(product) - weight.allowed * len(own)
@@ -181,7 +185,7 @@ class Residuals:
 
 def _evidence(wealth: list[float]) -> Evidence:
     most = max(wealth)
-    mean = math.log(sum(math.exp(one - most) for one in wealth) / len(wealth)) + most
+    mean = math.log(sum(math.exp(value - most) for value in wealth) / len(wealth)) + most
     return Evidence(mean, _WEIGHTS[wealth.index(most)].kind)
 
 

@@ -65,7 +65,7 @@ def judge(
         asked = interruption.Verdict(Scenario.ASK, None, unknown)
         return _drafts(state, case._replace(plies=_sound(order, case)), asked)
     try:
-        position = interruption.facts(order, case.plies, prober)
+        position = interruption.position(order, case.plies, prober)
     except (errors.BookError, errors.LedgerDamagedError) as error:
         unreadable = f"the plies cannot be played: {error}"
         asked = interruption.Verdict(Scenario.ASK, None, unreadable)

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 LATE_LOOK_SECONDS = 6.0  # s: a gap beyond a socket time-out is an interruption of the looks
 
 
-class Lookout:
+class LeaseMonitor:
     """The looks at one hall's lease since its last renewal."""
 
     def __init__(self, hall: str) -> None:

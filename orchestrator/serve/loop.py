@@ -51,7 +51,7 @@ BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)  # s: waits while Redis is away
 class HallMemory:
     """What ``serve`` remembers of a hall between two passes."""
 
-    lookout: lease_monitor.Lookout  # who decides that a lease is over
+    monitor: lease_monitor.LeaseMonitor  # who decides that a lease is over
     bell: backoff.Bell = dataclasses.field(default_factory=backoff.Bell)  # when it is rung
     offer: tuple[str, str] | None = None  # season and game
     busy: bool = False  # whether the slot was taken at the last look
@@ -112,7 +112,7 @@ class Server:
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error), failures=failures)
                 for memory in self._memories.values():
-                    memory.lookout.reset()
+                    memory.monitor.reset()
                     memory.bell.news()  # a ring may have been lost with Redis
                 stop.wait(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])
                 failures += 1
@@ -298,10 +298,10 @@ class Server:
         self._skipped[hall] = str(error)
 
     def _tend(self, hall: str, now_ms: int) -> None:
-        memory = self._memories.setdefault(hall, HallMemory(lease_monitor.Lookout(hall)))
+        memory = self._memories.setdefault(hall, HallMemory(lease_monitor.LeaseMonitor(hall)))
         slot = self._ledger.slot(hall)
         now = time.monotonic()
-        if memory.lookout.look(self._ledger, slot, now):
+        if memory.monitor.look(self._ledger, slot, now):
             return  # the journal has grown: the next pass decides
         if memory.busy and slot is None:
             memory.bell.news()  # the hall has just become free

@@ -69,7 +69,7 @@ class Result:
         fields = {**plain, "ending": contract.Ending(raw["ending"]), "pair": raw.get("pair")}
         return cls(**fields)
 
-    def facts(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the line's content."""
         return {"kind": "game", **dataclasses.asdict(self)}
 

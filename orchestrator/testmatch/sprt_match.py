@@ -131,7 +131,7 @@ class Terms:
     gpus: int = 0
     one_node: bool = False
 
-    def facts(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the terms as plain data."""
         return dataclasses.asdict(self)
 
@@ -163,7 +163,7 @@ class Standing:
         """Say whether nothing more is to be played."""
         return self.verdict is not None or self.games == self.total
 
-    def facts(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         """Return the standing for programs; infinite bounds are ``null``."""
         logistic, normalized = elo.logistic(self.counts), elo.normalized(self.counts)
         return {
@@ -182,7 +182,7 @@ class Standing:
             "lost": self.lost,
             "faults": list(self.faults),
             "failed_builds": list(self.failed_builds),
-            "workers": [one.facts() for one in self.workers],
+            "workers": [review.as_json() for review in self.workers],
         }
 
 
@@ -325,7 +325,7 @@ class Keeper:
                 f" {self._directory}: end it with Ctrl-C where it is, or give this one another --id"
             )
         self._keeps = True
-        order = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.facts()}
+        order = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.as_json()}
         files.write(self._directory / "match.json", contract.dumps(order).encode())
 
     def _require_same(self) -> None:
@@ -477,15 +477,15 @@ class Keeper:
         if looked:
             drafts += self._follow(self._verdicts.news())
             self._check_doubtful(self._verdicts)
-        if self._results.fresh and (known := self._verdicts.evidence()):
-            drafts.append(contract.Draft(lanes.CARRIED, {"games": [], "nats": known}))
+        if self._results.fresh and (evidence := self._verdicts.evidence()):
+            drafts.append(contract.Draft(lanes.CARRIED, {"games": [], "nats": evidence}))
         for finding in self._review.findings():
             self._verdicts.condemn(finding)
             drafts.append(self._condemnation(finding.token, finding.rule, finding.reason))
             self._reviewed = float("-inf")
         if late := sorted(self._results.late):
-            facts = {"games": late, "host": "", "reason": "of a token that was stopped"}
-            drafts.append(contract.Draft(lanes.ASIDE, facts))
+            content = {"games": late, "host": "", "reason": "of a token that was stopped"}
+            drafts.append(contract.Draft(lanes.ASIDE, content))
         if wanted := self._wanted_checks():
             drafts.append(contract.Draft(lanes.CHECKED, {"games": wanted}))
         written = False
@@ -496,13 +496,13 @@ class Keeper:
 
     def _follow(self, news: list[worker_verdicts.Word]) -> list[contract.Draft]:
         """Return what other matches' and people's words mean here."""
-        drafts, known = [], set(self._review.tokens())
+        drafts, tokens = [], set(self._review.tokens())
         self._words.update({word.token: word for word in news})
         for word in news:
             if not word.reason and self._review.condemned(word.token):
-                facts = {"games": [], "token": word.token}
-                drafts.append(contract.Draft(lanes.PARDONED, facts))
-        new = [word for word in self._words.values() if word.reason and word.token in known]
+                content = {"games": [], "token": word.token}
+                drafts.append(contract.Draft(lanes.PARDONED, content))
+        new = [word for word in self._words.values() if word.reason and word.token in tokens]
         return drafts + [
             self._condemnation(word.token, word.rule, word.reason)
             for word in new
@@ -511,8 +511,12 @@ class Keeper:
 
     def _wanted_checks(self) -> list[int]:
         """Return the checks that lanes are to play now: workers have, and lanes are there."""
-        wanted = {one: self._review.lane_runs(one) for one in self._review.wanted()}
-        new = {one: runs for one, runs in wanted.items() if self._dealt_checks.get(one) != runs}
+        wanted = {number: self._review.lane_runs(number) for number in self._review.wanted()}
+        new = {
+            number: runs
+            for number, runs in wanted.items()
+            if self._dealt_checks.get(number) != runs
+        }
         if not new or not self.able():
             return []
         self._dealt_checks.update(new)
@@ -520,15 +524,15 @@ class Keeper:
 
     def _condemnation(self, token: str, rule: str, reason: str) -> contract.Draft:
         games = self._tally.of_owner(token)
-        facts = {"games": games, "token": token, "rule": rule, "reason": reason}
-        return contract.Draft(lanes.CONDEMNED, facts)
+        content = {"games": games, "token": token, "rule": rule, "reason": reason}
+        return contract.Draft(lanes.CONDEMNED, content)
 
     def _check_doubtful(self, verdicts: worker_verdicts.Verdicts) -> None:
-        for one in self._review.reviews():
-            if one.state == "suspect" and one.token not in self._checked_again:
-                self._checked_again.add(one.token)
-                hosts = (name.rpartition("/")[2] for name in one.workers)
-                verdicts.check_again([f"{one.token}/{host}" for host in hosts])
+        for review in self._review.reviews():
+            if review.state == "suspect" and review.token not in self._checked_again:
+                self._checked_again.add(review.token)
+                hosts = (name.rpartition("/")[2] for name in review.workers)
+                verdicts.check_again([f"{review.token}/{host}" for host in hosts])
 
     # -- the fold ----------------------------------------------------------------------
 
@@ -561,12 +565,12 @@ class Keeper:
         if not self._unsorted:
             return
         again = Results(self._spec)
-        told = {  # game to the last entry that was counted as its result
+        last_entry = {  # game to the last entry that was counted as its result
             entry.data["game"]: entry.seq
             for entry in mirror.entries(self._mirror.path)
             if again.take(entry)
         }
-        counted = {seq for game, seq in told.items() if again.tally.has(game)}
+        counted = {seq for game, seq in last_entry.items() if again.tally.has(game)}
         aside = self._directory / "set-aside.pgn"
         with (
             self._pgn.open("w", encoding="utf-8") as good,

@@ -82,7 +82,7 @@ class Review:
     state: str
     reason: str = ""
 
-    def facts(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the review as plain data."""
         return dataclasses.asdict(self)
 
@@ -145,10 +145,10 @@ class WorkerReview:
         token, game = owner(data), int(data["game"])
         fault = data["ending"] in FAULTS
         if token:
-            known = self._known(token, data)
-            known.games += 1
-            known.faults += fault
-            self._stamps(known, data)
+            token_owner = self._owner(token, data)
+            token_owner.games += 1
+            token_owner.faults += fault
+            self._stamps(token_owner, data)
         half_points = HALF_POINTS[data["result"]]
         if not self._spec.white_is_tested(game):
             half_points = 2 - half_points
@@ -162,7 +162,7 @@ class WorkerReview:
             self._lanes[number].append(line)
             self._changed.update(self._owners)
             return
-        self._known(token, data).answers.setdefault(number, set()).add(line)
+        self._owner(token, data).answers.setdefault(number, set()).add(line)
         self._changed.add(token)
 
     def carry(self, nats: Mapping[str, Sequence[float]]) -> None:
@@ -193,7 +193,9 @@ class WorkerReview:
         if self._block_ended:
             self._block_ended = False
             self._changed.update(
-                token for token, one in self._residuals.evidence().items() if one.nats >= LIMIT
+                token
+                for token, evidence in self._residuals.evidence().items()
+                if evidence.nats >= LIMIT
             )
         changed, self._changed = sorted(self._changed), set()
         each = (self._finding(token) for token in changed if not self.condemned(token))
@@ -205,7 +207,7 @@ class WorkerReview:
 
     def wanted(self) -> list[int]:
         """Return the checks that lanes have yet to play: workers have answered them."""
-        asked = {number for one in self._owners.values() for number in one.answers}
+        asked = {number for token_owner in self._owners.values() for number in token_owner.answers}
         return sorted(number for number in asked if len(self._lanes[number]) < LANE_RUNS)
 
     def doubtful(self, token: str) -> bool:
@@ -229,8 +231,10 @@ class WorkerReview:
 
     def reviews(self) -> list[Review]:
         """Return what is known of each owner, the most evidence first."""
-        told = [self._review(token, one) for token, one in self._owners.items()]
-        return sorted(told, key=lambda one: (_STATES.index(one.state), -one.nats, one.token))
+        reviewed = [self._review(token, token_owner) for token, token_owner in self._owners.items()]
+        return sorted(
+            reviewed, key=lambda review: (_STATES.index(review.state), -review.nats, review.token)
+        )
 
     def unreliable(self) -> bool:
         """Say whether checks say nothing: workers differ from lanes as a rule."""
@@ -240,12 +244,12 @@ class WorkerReview:
 
     # -- the parts --------------------------------------------------------------------------
 
-    def _known(self, token: str, data: Mapping[str, Any]) -> _Owner:
-        known = self._owners[token]
-        known.workers.add(str(data["host"]))
+    def _owner(self, token: str, data: Mapping[str, Any]) -> _Owner:
+        token_owner = self._owners[token]
+        token_owner.workers.add(str(data["host"]))
         if clock := data.get("clock"):
-            self._look(token, known, clock)
-        return known
+            self._look(token, token_owner, clock)
+        return token_owner
 
     def _pair(self, token: str, host: str, game: int, half_points: int, *, fault: bool) -> None:
         pair = (game + 1) // 2
@@ -292,8 +296,8 @@ class WorkerReview:
         if runs:
             return runs[0] if len(runs) >= LANE_RUNS and len(set(runs)) == 1 else None
         lines: collections.Counter[str] = collections.Counter()
-        for one in self._owners.values():
-            lines.update(one.answers.get(number, ()))
+        for token_owner in self._owners.values():
+            lines.update(token_owner.answers.get(number, ()))
         if not lines:
             return None
         (line, times), *others = lines.most_common(2)
@@ -309,7 +313,7 @@ class WorkerReview:
         return [n for n in self._judged(token) if answers[n] != {self._right(n)}]
 
     def _finding(self, token: str) -> Finding | None:
-        known, evidence = self._owners[token], self._residuals.of(token)
+        holder, evidence = self._owners[token], self._residuals.of(token)
         wrong = self._wrong(token)
         if len(wrong) >= CHECKS_WRONG and not self.unreliable():
             numbers = ", ".join(map(str, sorted(wrong)))
@@ -318,15 +322,15 @@ class WorkerReview:
                 " the builds of the match, or the machine computes wrongly"
             )
             return Finding(token, "checks", reason)
-        for clock in known.clocks.values():
+        for clock in holder.clocks.values():
             off = max(clock.fast, clock.slow)
             if off >= CLOCK_LOOKS and 2 * off >= clock.looks:
                 reason = (
-                    f"its clock runs {known.off:+.1%} beside the farm's: engines get wrong time"
+                    f"its clock runs {holder.off:+.1%} beside the farm's: engines get wrong time"
                 )
                 return Finding(token, "clock", reason)
-        if known.stamped >= STAMPED_GAMES:
-            reason = f"thinking times of {known.stamped} games repeat: no clock shows such"
+        if holder.stamped >= STAMPED_GAMES:
+            reason = f"thinking times of {holder.stamped} games repeat: no clock shows such"
             return Finding(token, "stamps", reason)
         if evidence.nats >= LIMIT:
             reason = (

@@ -45,8 +45,8 @@ def condemn(
     """Stop a token for good, with the ``reason`` of its ``draft``; one that is stays as it is."""
     if token.condemned:
         return
-    facts = {"token": token.id, "owner": token.name, **draft}
-    farm_journal.append(ledger, contract.Draft(CONDEMNED, facts), by)
+    content = {"token": token.id, "owner": token.name, **draft}
+    farm_journal.append(ledger, contract.Draft(CONDEMNED, content), by)
     tokens.write(dataclasses.replace(token, condemned=draft["reason"]))
 
 
@@ -58,8 +58,8 @@ def pardon(
     by: str,
 ) -> None:
     """Let a condemned token's workers play again; the evidence against them is deleted."""
-    facts = {"token": token.id, "owner": token.name, "reason": reason}
-    farm_journal.append(ledger, contract.Draft(PARDONED, facts), by)
+    content = {"token": token.id, "owner": token.name, "reason": reason}
+    farm_journal.append(ledger, contract.Draft(PARDONED, content), by)
     tokens.write(dataclasses.replace(token, condemned=""))
 
 
@@ -82,7 +82,7 @@ class Verdicts:
 
     def news(self) -> list[Word]:
         """Return what was decided since the last call, of each owner the last word."""
-        words: dict[str, Word] = {}
+        latest: dict[str, Word] = {}
         for entry in farm_journal.entries(self._ledger, self._seen):
             self._seen, data = entry.seq, entry.data
             if entry.kind == EVIDENCE:
@@ -90,9 +90,9 @@ class Verdicts:
             elif entry.kind in {CONDEMNED, PARDONED}:
                 token = data["token"]
                 reason = data["reason"] if entry.kind == CONDEMNED else ""
-                words[token] = Word(token, data.get("rule", BY_HAND), reason)
+                latest[token] = Word(token, data.get("rule", BY_HAND), reason)
                 self._evidence.pop(token, None)
-        return list(words.values())
+        return list(latest.values())
 
     def evidence(self) -> dict[str, list[float]]:
         """Return what earlier matches have found (nats by token), as far as ``news`` has read."""

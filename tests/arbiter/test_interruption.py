@@ -223,7 +223,7 @@ def plies(made: contract.GameOrder, *moves: str, cp: int = 0) -> list[contract.P
 def test_evals_are_read_from_whites_side() -> None:
     """Black's own -12.00 is White's 12.00: both see White ahead."""
     made = order("e2e4", "e7e5")
-    found = interruption.facts(made, plies(made, "g1f3", "b8c6", cp=1200))
+    found = interruption.position(made, plies(made, "g1f3", "b8c6", cp=1200))
     assert (found.white, found.black) == (contract.Score(cp=1200), contract.Score(cp=1200))
     assert (found.ply, found.engine_plies, found.men) == (4, 2, 32)
     assert result(interruption.judged(found, interruption.PRESETS["s17"])) == "1-0"
@@ -232,7 +232,7 @@ def test_evals_are_read_from_whites_side() -> None:
 def test_a_mate_that_was_not_recorded_is_the_result() -> None:
     """The moves had ended the game: it is never resumed, in no event."""
     made = order("f2f3", "e7e5")
-    found = interruption.facts(made, plies(made, "g2g4", "d8h4", cp=300))
+    found = interruption.position(made, plies(made, "g2g4", "d8h4", cp=300))
     for text in interruption.PRESETS:
         verdict = interruption.judged(found, interruption.PRESETS[text])
         assert verdict.scenario is Scenario.ENDED
@@ -245,8 +245,8 @@ def test_an_adjudication_that_was_not_recorded_is_the_result() -> None:
     rules = contract.Adjudication(eval_win=contract.EvalWin(bound_cp=1000, plies=4))
     made = order(adjudication=rules)
     told = plies(made, "e2e4", "e7e5", "g1f3", "b8c6", cp=1000)
-    assert interruption.facts(made, told[:3]).ended is None
-    ended = interruption.facts(made, told).ended
+    assert interruption.position(made, told[:3]).ended is None
+    ended = interruption.position(made, told).ended
     assert ended is not None
     assert ended.ending is contract.Ending.EVAL_WIN
 
@@ -275,7 +275,7 @@ SEVEN = "4k3/pp6/8/8/8/8/PP6/R3K3 w - - 0 1"
 def test_the_tablebase_speaks_for_the_side_to_move(value: int | None, expected: str | None) -> None:
     """After White's move Black is to move: its win is White's loss; a missing table asks."""
     made, tables = order(fen=SEVEN), Tables(value)
-    found = interruption.facts(made, plies(made, "e1e2", cp=300))
+    found = interruption.position(made, plies(made, "e1e2", cp=300))
     verdict = interruption.judged(found, interruption.PRESETS["cup"], tables)
     assert result(verdict) == expected
     asked = Scenario.ASK if expected is None else Scenario.TABLEBASE
@@ -285,7 +285,7 @@ def test_the_tablebase_speaks_for_the_side_to_move(value: int | None, expected: 
 def test_castling_rights_leave_the_tablebase_out() -> None:
     """No table has positions with castling rights."""
     made = order(fen=SEVEN.replace(" w - ", " w Q "))
-    found = interruption.facts(made, plies(made, "a2a3", cp=300))
+    found = interruption.position(made, plies(made, "a2a3", cp=300))
     rules = interruption.PRESETS["s16"]
     assert interruption.judged(found, rules, Tables(2)).scenario is Scenario.ASK
 

@@ -69,12 +69,12 @@ class Listener(threading.Thread):
 
 @contextlib.contextmanager
 def played(
-    root: pathlib.Path, house: connection_limits.Doors | None = None
+    root: pathlib.Path, limits: connection_limits.ConnectionLimits | None = None
 ) -> Iterator[tuple[str, theatre.Tape]]:
     """Serve a season that is played as its tape is moved on."""
     tape = theatre.simulated("demo")
     tape.shown = 3
-    with theatre.served(tape, root, house=house) as url:
+    with theatre.served(tape, root, limits=limits) as url:
         harness.wait(lambda: httpx.get(f"{url}/healthz").json()["season"] != "", "the season")
         yield url, tape
 
@@ -148,11 +148,11 @@ def test_what_is_posted_is_short_and_comes_soon(
 
 def test_one_address_takes_no_place_of_another(tmp_path: pathlib.Path) -> None:
     """An address gets so many places, a proxy more, all together so many; 503 says which."""
-    house = connection_limits.Doors(proxies=("127.0.0.1",), most=9, each=3)
-    with played(tmp_path, house) as (url, tape), contextlib.ExitStack() as stack:
+    limits = connection_limits.ConnectionLimits(proxies=("127.0.0.1",), most=9, each=3)
+    with played(tmp_path, limits) as (url, tape), contextlib.ExitStack() as stack:
         port = port_of(url)
         good = Listener(url)
-        harness.wait(lambda: house.count == 1, "the first requests' end")
+        harness.wait(lambda: limits.count == 1, "the first requests' end")
 
         def come(source: str = HARMFUL) -> socket.socket:
             return stack.enter_context(connect(port, source))
@@ -169,12 +169,12 @@ def test_one_address_takes_no_place_of_another(tmp_path: pathlib.Path) -> None:
             other = come(source)
             other.sendall(STREAM)
             assert other.recv(12) == b"HTTP/1.1 200"
-        assert house.count == 9
+        assert limits.count == 9
         for source in ("127.0.0.68", "127.0.0.1"):
             assert b"too many spectators" in said(come(source))
         good.hears_of(tape)
         listening[0].close()
-        harness.wait(lambda: house.count == 8, "the place that was left")
+        harness.wait(lambda: limits.count == 8, "the place that was left")
         again = come()
         again.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert said(again).startswith(b"HTTP/1.1 200")
@@ -182,15 +182,15 @@ def test_one_address_takes_no_place_of_another(tmp_path: pathlib.Path) -> None:
 
 def test_viewers_by_websocket_give_their_places_back(tmp_path: pathlib.Path) -> None:
     """A WebSocket counts as its address' connection until it is closed."""
-    house = connection_limits.Doors(proxies=(), most=9, each=2)
-    with played(tmp_path, house) as (url, _):
-        harness.wait(lambda: house.count == 0, "the first requests' end")
+    limits = connection_limits.ConnectionLimits(proxies=(), most=9, each=2)
+    with played(tmp_path, limits) as (url, _):
+        harness.wait(lambda: limits.count == 0, "the first requests' end")
         for _ in range(4):
             raw = connect(port_of(url))
             with websocket.connect(f"ws://127.0.0.1:{port_of(url)}/api/", sock=raw) as viewer:
                 assert json.loads(viewer.recv(SECONDS))[0] == 2
-                assert house.count == 1
-            harness.wait(lambda: house.count == 0, "its place")
+                assert limits.count == 1
+            harness.wait(lambda: limits.count == 0, "its place")
 
 
 def test_viewers_by_websocket_take_no_place_of_those_who_poll(
@@ -257,15 +257,15 @@ def test_one_address_does_not_take_all_polling_sessions(
 
 def test_whose_a_connection_is() -> None:
     """IPv6 counts by /64, IPv4 in IPv6's clothes by itself; a proxy is nobody's."""
-    house = connection_limits.Doors(proxies=("10.0.0.0/8", "2001:db8:1::1"))
-    assert house.whose("2001:db8::1") == house.whose("2001:db8::ffff:1") == "2001:db8::/64"
-    assert house.whose("2001:db8:0:1::1") == "2001:db8:0:1::/64"
-    assert house.whose("::ffff:192.0.2.7") == house.whose("192.0.2.7") == "192.0.2.7"
-    assert house.whose("10.1.2.3") == house.whose("::ffff:10.1.2.3") == ""
-    assert house.whose("2001:db8:1::1") == ""
-    assert house.whose("2001:db8:1::2") != ""
+    limits = connection_limits.ConnectionLimits(proxies=("10.0.0.0/8", "2001:db8:1::1"))
+    assert limits.whose("2001:db8::1") == limits.whose("2001:db8::ffff:1") == "2001:db8::/64"
+    assert limits.whose("2001:db8:0:1::1") == "2001:db8:0:1::/64"
+    assert limits.whose("::ffff:192.0.2.7") == limits.whose("192.0.2.7") == "192.0.2.7"
+    assert limits.whose("10.1.2.3") == limits.whose("::ffff:10.1.2.3") == ""
+    assert limits.whose("2001:db8:1::1") == ""
+    assert limits.whose("2001:db8:1::2") != ""
     with pytest.raises(errors.UsageError, match=r"--proxy: found '10\.0\.0\.1/8'"):
-        connection_limits.Doors(proxies=("10.0.0.1/8",))
+        connection_limits.ConnectionLimits(proxies=("10.0.0.1/8",))
 
 
 def test_tricks_with_names_and_links_lead_nowhere(tmp_path: pathlib.Path) -> None:

@@ -182,7 +182,7 @@ def test_the_page_counts_what_the_keeper_counts(tmp_path: pathlib.Path) -> None:
     stage.play("1-0", "1-0", "1-0")
     seen = matches(tmp_path, stage)
     seen.look()
-    first = seen.known(ID)
+    first = seen.find(ID)
     assert first is not None
     path = tmp_path / "dev-1" / "journal.jsonl"
     read = path.read_text().count("\n")
@@ -207,7 +207,7 @@ def test_the_page_counts_what_the_keeper_counts(tmp_path: pathlib.Path) -> None:
     kept = sprt_match.folded(tmp_path / "dev-1", stage.spec).tally
     for one in (seen, matches(tmp_path, stage)):
         one.look()
-        shown = one.known(ID)
+        shown = one.find(ID)
         assert shown is not None
         results = {number: shown.view.results[number].result for number in shown.view.results}
         assert results == {1: "0-1", 2: "1-0", 3: "1-0", 4: "1/2-1/2"}
@@ -232,7 +232,7 @@ def test_a_match_that_is_over_keeps_its_line_alone(tmp_path: pathlib.Path) -> No
     described.check(tuple[answers.TestMatchOverview, ...], json.dumps([line]), "tests")
     assert (line["status"], line["games"]["played"]) == ("finished", 2)
     assert shelf.get(f"seasons/{ID}") is None
-    match = seen.known(ID)
+    match = seen.find(ID)
     assert match is not None
     assert len(match.view.results) == 2
     assert shelf.get(f"seasons/{ID}/test") is not None

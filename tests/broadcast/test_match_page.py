@@ -250,7 +250,7 @@ def test_a_game_played_again_shows_its_last_attempt(tmp_path: pathlib.Path) -> N
         feed.end(order)
         if attempt == 2:
             with journal.open("a") as file:
-                file.write(contract.dumps(result.facts()) + "\n")
+                file.write(contract.dumps(result.as_json()) + "\n")
         watcher.look()
     assert watcher.games.replay(result).document()["plies"][0]["uci"] == "d2d4"
     assert not list((tmp_path / "games").iterdir()), "files that nobody reads are gone"
@@ -285,7 +285,7 @@ def test_a_journal_that_was_edited_is_refused_in_words(
     view = long_match(1)
     about = json.loads(contract.dumps(view.about.model_dump(mode="json")))
     head = {"kind": "match", "v": 1, "arguments": [], "seed": 1, "about": about}
-    game = json.loads(contract.dumps(next(iter(view.results.values())).facts())) | wrong
+    game = json.loads(contract.dumps(next(iter(view.results.values())).as_json())) | wrong
     journal = tmp_path / "j.jsonl"
     journal.write_text("".join(json.dumps(line) + "\n" for line in (head, game)))
     with pytest.raises(errors.UsageError, match=r"j\.jsonl: a game is none of this match's"):
@@ -345,7 +345,7 @@ def test_a_long_match_stays_light() -> None:
 def test_a_journal_is_followed_line_by_line(tmp_path: pathlib.Path) -> None:
     """A line that is being written waits; an older match in the same file is not this one's."""
     path = tmp_path / "j.jsonl"
-    line = contract.dumps(next(iter(long_match(1).results.values())).facts())
+    line = contract.dumps(next(iter(long_match(1).results.values())).as_json())
     head = '{"kind":"match","v":1,"arguments":[],"seed":1}\n'
     path.write_text(f"{head}{line}\n{head}{line}\n{line[:9]}")
     follower = match_journal.Follower(path)

@@ -73,7 +73,7 @@ def test_the_list_is_that_of_the_commands_code(tape: theatre.Tape) -> None:
         {name: value for name, value in row.items() if name not in {"percent", "bound"}}
         for row in made["ratings"]
     ]
-    assert {name: made[name] for name in kept} | {"ratings": plain} == lists.facts(known, rows)
+    assert {name: made[name] for name in kept} | {"ratings": plain} == lists.as_json(known, rows)
     assert sum(row["played"] for row in made["ratings"]) == 2 * made["games"] == 2 * len(games)
 
 
@@ -147,7 +147,7 @@ def test_the_forecast_is_that_of_the_command(tape: theatre.Tape) -> None:
     state = tape.folded()
     made = documents.forecast(state, RUNS, NOW_MS)
     asked = forecast.Forecast(state, documents.SEED)
-    facts = forecast.facts(asked, forecast.forecast(asked, RUNS, 1), state.at_ms)
+    facts = forecast.as_json(asked, forecast.forecast(asked, RUNS, 1), state.at_ms)
     assert (made["runs"], made["made_ms"], made["absent"]) == (RUNS, NOW_MS, None)
     assert made["end_ms"] == facts["end_ms"]
     assert [_bare(line) for line in made["champion"]] == facts["champion"]

@@ -39,7 +39,7 @@ def compare(made: theatre.Projected, season: str) -> None:
     whole = graph.build(state, by_round=True).data()
     assert shown(made, f"{place}/graph") == plain(whole)
     assert shown(made, f"{place}/log") == plain(known.log.lines)
-    assert shown(made, f"{place}/statistics") == plain(statistics.of_season(state).told())
+    assert shown(made, f"{place}/statistics") == plain(statistics.of_season(state).as_json())
     assert shown(made, place) == plain(tables.season(state))
     for event in state.events:
         assert shown(made, f"{place}/events/{event}") == plain(tables.event(state, event)), event

@@ -75,7 +75,7 @@ def test_a_tag_is_a_release_and_what_comes_after_it_is_on_its_way_to_the_next(
         *("0.2.0rc1", "0.2.0rc2.dev1", "0.2.0", "0.2.1.dev1", "0.2.1.dev2")
     ]
     assert "version 0.2.1.dev2 " in f"version {version.described()}"
-    for name, content in built.facts(elsewhere):
+    for name, content in built.contents(elsewhere):
         (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
         (elsewhere / name).write_bytes(content)
     known = version.commit()

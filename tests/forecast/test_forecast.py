@@ -110,7 +110,7 @@ def test_chances_add_up(tmp_path: pathlib.Path) -> None:
     """Every place is taken once, two go on and two are relegated, one is champion."""
     half, _ = season(league(tmp_path), 1)
     asked = forecast.Forecast(half, 3)
-    facts = forecast.facts(asked, forecast.forecast(asked, 40, 1), 0)
+    facts = forecast.as_json(asked, forecast.forecast(asked, 40, 1), 0)
     lines = facts["events"][0]["engines"]
     for place in range(ENGINES):
         assert math.fsum(line["places"][place] for line in lines) == pytest.approx(1)

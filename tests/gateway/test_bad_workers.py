@@ -155,7 +155,7 @@ def test_another_build_is_found_stopped_and_its_games_dealt_again(scene: Scene) 
     before = scene.keeper.standing()
     scene.keeper.close()
     scene.keeper = scene.keep()
-    assert scene.keeper.standing().facts() == before.facts(), "the journal alone gives the same"
+    assert scene.keeper.standing().as_json() == before.as_json(), "the journal alone gives the same"
 
 
 def test_an_operator_s_word_holds_in_every_open_match(scene: Scene) -> None:

@@ -190,7 +190,7 @@ def test_a_flag_while_the_box_stood_still_is_proven_to_be_its_hosts(
         assert bed.gone(box.farm)
     assert played.game.outcome.ending in (contract.Ending.TIME, contract.Ending.STALL)
     late = played.game.finished["late"]
-    lost = stall.told(late["host"])
+    lost = stall.reported_loss(late["host"])
     assert lost.frozen > 1_000
     assert lost.proves(late["think_ns"] / 1e6, late["late_ns"] / 1e6)
 

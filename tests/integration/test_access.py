@@ -404,7 +404,7 @@ def test_a_kibitzer_follows_and_tells(server: Server) -> None:
         with server.ledger(user) as ledger:
             shown = kibitz_store.RedisKibitzing(ledger.server)
             assert shown.marks("a") == (1, 0)
-            assert shown.found(0, "a") == {3: "word"}
+            assert shown.comments(0, "a") == {3: "word"}
             assert shown.kibitzers() == {}
 
 

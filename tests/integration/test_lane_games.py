@@ -243,7 +243,7 @@ def test_matches_in_turn_are_each_read_once(games: int, tmp_path: pathlib.Path) 
             read.append(match)
             return spec(games, tmp_path).encode()
 
-    keeper = object.__new__(lane_worker.LaneKeeper)
+    keeper = object.__new__(lane_worker.LaneWorker)
     keeper._lanes, keeper._specs = Ledger(), {}  # type: ignore[assignment]
 
     def spec_of(match: str, run: str) -> orders.Spec | None:
@@ -275,7 +275,7 @@ def test_the_dead_man_of_idle_engines_is_fed_while_a_result_waits(
         def feed(self) -> None:
             seen.append("fed")
 
-    keeper = object.__new__(lane_worker.LaneKeeper)
+    keeper = object.__new__(lane_worker.LaneWorker)
     keeper._lanes = Ledger()  # type: ignore[assignment]
     keeper.lane = lanes.Lane("main", "a", "h", frozenset({0}), 1)
     keeper._kept = lane_worker._Seats(("m", "1"), "first", Seated())  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ class Watched:
         claimed = self.ledger.claim(harness.claim("s", "g", "a1"))
         assert isinstance(claimed, api.Claimed)
         self.token, self.renewed = claimed.token, self.now
-        self.lookout = lease_monitor.Lookout(harness.HALL)
+        self.lookout = lease_monitor.LeaseMonitor(harness.HALL)
 
     def renew(self) -> None:
         """Renew the lease, as the link does on its beat."""

@@ -39,11 +39,11 @@ def test_the_last_word_on_a_position_stands(desks: kibitzing.Kibitzing) -> None:
     desks.tell(0, "a1", 5, "next")
     before = desks.marks("a1")
     desks.tell(0, "a1", 4, "last")
-    assert desks.found(0, "a1") == {4: "last", 5: "next"}
+    assert desks.comments(0, "a1") == {4: "last", 5: "next"}
     after = desks.marks("a1")
     assert after[0] != before[0]
     assert after[1] == before[1] == 0
-    assert desks.found(1, "a1") == {}
+    assert desks.comments(1, "a1") == {}
     assert desks.marks("a2") == (0, 0)
 
 

@@ -198,7 +198,7 @@ def test_only_what_games_tell_is_told(
 ) -> None:
     """White's advantage and the draw rate need games; what never varies has no error of naught."""
     rated = ordo.rate(pairings.count(Games(games)), ESTIMATED)
-    told = lists.facts(error_bars.of(rated, 100))
+    told = lists.as_json(error_bars.of(rated, 100))
     assert (told["white_advantage"] is not None) is white
     assert (told["draw_rate"] is not None) is draws
     assert all(row["error"] is None or row["error"] > 1 for row in told["ratings"])
@@ -207,7 +207,7 @@ def test_only_what_games_tell_is_told(
 def test_what_was_given_is_told_however_few_the_games() -> None:
     """A white advantage and a draw rate that nobody estimates need no games, errors no runs."""
     given = ordo.Settings(white=33.0, draws=0.6)
-    told = lists.facts(error_bars.of(ordo.rate(pairings.count(Games(ROUND)), given), 0))
+    told = lists.as_json(error_bars.of(ordo.rate(pairings.count(Games(ROUND)), given), 0))
     assert (told["white_advantage"], told["draw_rate"]) == (33.0, 0.6)
     many = ordo.rate(pairings.count(Games(ROUND * 15)), ESTIMATED)
-    assert lists.facts(error_bars.of(many, 0))["white_advantage"] is not None
+    assert lists.as_json(error_bars.of(many, 0))["white_advantage"] is not None

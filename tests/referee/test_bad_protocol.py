@@ -27,7 +27,7 @@ LINES = st.lists(WORDS, max_size=12).map(lambda words: " ".join(words).encode())
     max_size=60
 )
 READERS: list[Callable[[bytes], Any]] = [
-    uci.words,
+    uci.tokens,
     uci.identity,
     uci.option,
     uci.best_move,

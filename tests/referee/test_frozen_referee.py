@@ -94,7 +94,7 @@ def test_a_frozen_referee_is_an_interruption(
         ledger.open_hall("main", "h1", "w1")
         ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
         monkeypatch.setattr(store, "connect", lambda _: ledger)
-        made = hall_worker.HallKeeper(configured)
+        made = hall_worker.HallWorker(configured)
         monkeypatch.setattr(handles, "END_SECONDS", 2.0)
         try:
             ledger.fork_server_pid = made._fork_server._process.pid
@@ -159,7 +159,7 @@ while not os.path.exists({str(gate)!r}):
         ledger.open_hall("main", "h1", "w1")
         ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
         monkeypatch.setattr(store, "connect", lambda _: ledger)
-        made = hall_worker.HallKeeper(configured)
+        made = hall_worker.HallWorker(configured)
         try:
             made.look()
         finally:

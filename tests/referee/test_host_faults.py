@@ -162,15 +162,15 @@ def test_a_quota_that_is_counted_at_its_end_held_the_beats_before() -> None:
 
 
 @pytest.fixture
-def host() -> Iterator[stall.Host]:
+def host() -> Iterator[stall.StallDetector]:
     """This host, with its pulse."""
-    made = stall.Host()
+    made = stall.StallDetector()
     made.watch(0, (), {})
     yield made
     made.end()
 
 
-def test_a_host_that_stands_still_is_seen(host: stall.Host) -> None:
+def test_a_host_that_stands_still_is_seen(host: stall.StallDetector) -> None:
     """A pulse that is stopped for half a second tells of about that, and bounds it."""
     assert host._pulse is not None
     settled(host)
@@ -186,12 +186,12 @@ def test_a_host_that_stands_still_is_seen(host: stall.Host) -> None:
     assert loss.frozen > 0
 
 
-def settled(host: stall.Host) -> None:
+def settled(host: stall.StallDetector) -> None:
     """Wait until the pulse beats."""
     assert host.loss(time.monotonic_ns(), time.monotonic_ns()) is not None
 
 
-def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stall.Host) -> None:
+def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stall.StallDetector) -> None:
     """Without its looks at that time there is no evidence; the next clock has them again."""
     settled(host)
     assert host._pulse is not None
@@ -203,7 +203,7 @@ def test_a_pulse_that_has_ended_proves_nothing_and_begins_again(host: stall.Host
     settled(host)
 
 
-def test_a_signal_to_the_whole_group_ends_no_pulse(host: stall.Host) -> None:
+def test_a_signal_to_the_whole_group_ends_no_pulse(host: stall.StallDetector) -> None:
     """Ctrl-C in the terminal of `farm up` reaches it too; it ends with its link."""
     settled(host)
     assert host._pulse is not None
@@ -252,7 +252,7 @@ input()
 
 def test_a_control_group_counts_children_that_nobody_waited_for() -> None:
     """Work of children under an ignored SIGCHLD is in no process' account, but in the group's."""
-    place = cgroups.place()
+    place = cgroups.parent()
     if place is None:
         pytest.skip("hardware: this machine gives no control group of version 2")
     group = place / f"{cgroups.NAME}{os.getpid()}-test"
@@ -292,7 +292,7 @@ class Refusing:
         return ""
 
 
-class Taken(stall.Host):
+class Taken(stall.StallDetector):
     """A host that took what a test says."""
 
     def __init__(self, **taken: float) -> None:
@@ -317,11 +317,11 @@ FLAG = verdict.time("white", "1250.000 ms of 1000.000 ms")
 LATE = {"think_ns": 1250 * MS, "late_ns": 250 * MS, "start_ns": 0, "stop_ns": 1250 * MS}
 
 
-def seen(root: pathlib.Path, **taken: float) -> tuple[blame.Witness, Refusing]:
+def seen(root: pathlib.Path, **taken: float) -> tuple[blame.FaultAttribution, Refusing]:
     """Return a witness of a host that took so much, and its probe."""
     probe = Refusing()
-    memory = host_probe.Memory(root / "last-fault.json")
-    made = blame.Witness(Taken(**taken), memory, probe)  # type: ignore[arg-type]
+    memory = host_probe.LastFault(root / "last-fault.json")
+    made = blame.FaultAttribution(Taken(**taken), memory, probe)  # type: ignore[arg-type]
     made.engines_ready(0, (), {})
     return made, probe
 
@@ -435,7 +435,7 @@ def test_the_farms_own_engine_tells_a_sick_host(
     fork_server = handles.ForkServer()
     beats: list[float] = []
     try:
-        probe = host_probe.Probe(fork_server, handles.ANYWHERE, tmp_path, None, command)
+        probe = host_probe.HostProbe(fork_server, handles.ANYWHERE, tmp_path, None, command)
         failed = probe.run(lambda: beats.append(time.monotonic()))
     finally:
         fork_server.end()
@@ -449,11 +449,11 @@ def test_a_sick_host_holds_the_hall_and_counts_no_crash(tmp_path: pathlib.Path) 
     for name in ("attempts", "scratch"):
         (tmp_path / name).mkdir()
     try:
-        probe = host_probe.Probe(
+        probe = host_probe.HostProbe(
             fork_server, handles.ANYWHERE, tmp_path, None, ("/nowhere/engine",)
         )
-        memory = host_probe.Memory(tmp_path / "last-fault.json")
-        made = blame.Witness(Taken(), memory, probe)
+        memory = host_probe.LastFault(tmp_path / "last-fault.json")
+        made = blame.FaultAttribution(Taken(), memory, probe)
         order = hall.order(hall.scripted(), hall.scripted())
         fault = made.judge(order, told(verdict.disconnect("white")), lambda: None)
     finally:

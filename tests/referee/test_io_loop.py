@@ -17,15 +17,15 @@ from worker_cpu.wire import frames
 
 
 @pytest.fixture
-def desk() -> Iterator[io_loop.Desk]:
+def desk() -> Iterator[io_loop.IoLoop]:
     """A desk whose link and dead man say nothing."""
     link, theirs = socket.socketpair()
     dead_man, other = socket.socketpair()
     with link, theirs, dead_man, other:
-        yield io_loop.Desk(frames.Channel(link), supervisor_client.DeadMan(dead_man))
+        yield io_loop.IoLoop(frames.Channel(link), supervisor_client.DeadMan(dead_man))
 
 
-def started(desk: io_loop.Desk, program: str) -> tuple[local.LocalSeat, subprocess.Popen[bytes]]:
+def started(desk: io_loop.IoLoop, program: str) -> tuple[local.LocalSeat, subprocess.Popen[bytes]]:
     """Start an engine and listen to it."""
     seat = local.LocalSeat("white")
     ends = seat.open()
@@ -41,7 +41,7 @@ def started(desk: io_loop.Desk, program: str) -> tuple[local.LocalSeat, subproce
     return seat, process
 
 
-def test_an_engine_that_has_ended_wakes_nobody_any_more(desk: io_loop.Desk) -> None:
+def test_an_engine_that_has_ended_wakes_nobody_any_more(desk: io_loop.IoLoop) -> None:
     """Its last words are heard, its end is noted once, and then the desk rests."""
     seat, process = started(desk, "print('bye', flush=True)")
     process.wait(hall.PATIENCE)
@@ -57,7 +57,7 @@ def test_an_engine_that_has_ended_wakes_nobody_any_more(desk: io_loop.Desk) -> N
 
 @pytest.mark.parametrize("unsent", [False, True], ids=["reads", "does not read"])
 def test_the_pipes_of_an_engine_that_is_replaced_are_forgotten(
-    desk: io_loop.Desk, unsent: bool
+    desk: io_loop.IoLoop, unsent: bool
 ) -> None:
     """A descriptor that is used again belongs to the new engine alone."""
     old, process = started(desk, "import time; time.sleep(600)")

@@ -66,7 +66,7 @@ def test_a_referee_that_has_ended_before_its_last_ply_is_kept_has_finished_the_g
     ledger.open_hall("main", "h1", "w1")
     ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
     monkeypatch.setattr(store, "connect", lambda _: ledger)
-    made = hall_worker.HallKeeper(configured)
+    made = hall_worker.HallWorker(configured)
     try:
         ledger.fork_server_pid = made._fork_server._process.pid
         made.look()

@@ -19,7 +19,7 @@ def test_the_clocks_of_a_ply_are_published_with_the_next_thought() -> None:
     """Plies to draw and win and moves to fifty are part of the public picture."""
     ledger, spec = memory.MemoryLedger(), hall.scripted()
     claim = api.Claim("hall", "s", "g", "a", "worker", "host", "whole", 1_000)
-    board = live_status.LiveBoard(ledger, hall.order(spec, spec), claim, now_ms=0)
+    board = live_status.LiveStatus(ledger, hall.order(spec, spec), claim, now_ms=0)
     counters = contract.Counters(plies_to_draw=9, plies_to_win=10, moves_to_fifty=49, rd=9, rr=-11)
     ply = made.ply(1, "g1f3", "Nf3", counters=counters)
     board.ply(ply)

@@ -32,14 +32,14 @@ def ledger(tmp_path: pathlib.Path) -> Iterator[store.RedisLedger]:
 @pytest.fixture
 def hall(
     ledger: store.RedisLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[hall_worker.HallKeeper]:
+) -> Iterator[hall_worker.HallWorker]:
     """Give a hall that has one short game to play: White's first move is illegal."""
     order = games.order(games.scripted("--fault", "illegal@1"), games.scripted())
     ledger.append("s", 0, [contract.Draft("launched", {})], by="op")
     ledger.open_hall("main", "h1", "w1")
     ledger.offer("main", "s", order.game, order.encode(), ledger.last("s"))
     monkeypatch.setattr(store, "connect", lambda _: ledger)
-    made = hall_worker.HallKeeper(
+    made = hall_worker.HallWorker(
         settings.HallSettings(
             hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
             beat_seconds=0.2, dead_man_seconds=30, lease_seconds=60,
@@ -68,7 +68,7 @@ def lost(verb: Callable[..., Any], times: int) -> Callable[..., Any]:
 def test_a_lost_reply_costs_neither_a_ring_nor_an_attempt(
     verb: str,
     ledger: store.RedisLedger,
-    hall: hall_worker.HallKeeper,
+    hall: hall_worker.HallWorker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever reply is lost, the ring that was heard leads to the game, by one attempt."""
@@ -79,7 +79,7 @@ def test_a_lost_reply_costs_neither_a_ring_nor_an_attempt(
 
 
 def test_what_an_outage_cut_off_is_settled_without_a_ring(
-    ledger: store.RedisLedger, hall: hall_worker.HallKeeper, monkeypatch: pytest.MonkeyPatch
+    ledger: store.RedisLedger, hall: hall_worker.HallWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that nobody heard of within the link's patience is given up by the same look."""
     monkeypatch.setattr(redis_retry, "AWAY_SECONDS", 0.0)
@@ -94,12 +94,12 @@ def test_an_outage_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often Redis is asked in vain, the log has one line of it."""
     monkeypatch.setattr(redis_retry, "RETRY_SECONDS", 0.0)
     with structlog.testing.capture_logs() as told:
-        assert redis_retry.patiently(lost(lambda: "here", times=20)) == "here"
+        assert redis_retry.retry(lost(lambda: "here", times=20)) == "here"
     assert [line["event"] for line in told] == ["redis.away"]
 
 
 def test_a_redis_that_stays_away_ends_the_look(
-    ledger: store.RedisLedger, hall: hall_worker.HallKeeper, monkeypatch: pytest.MonkeyPatch
+    ledger: store.RedisLedger, hall: hall_worker.HallWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look waits for Redis so long and no longer: a worker that is told to end must end."""
     monkeypatch.setattr(redis_retry, "AWAY_SECONDS", 0.5)

@@ -37,7 +37,7 @@ def sha(content: bytes) -> str:
 
 def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
     """Program and network are found and pinned; a program that is missing has no checksum."""
-    verified = checksums.Pins(frozenset()).verify(order(spec(tmp_path)))
+    verified = checksums.FileChecksums(frozenset()).verify(order(spec(tmp_path)))
     found = {"./engine": sha(b"program"), "net.nn": sha(b"weights")}
     assert verified.found == {"white": found, "black": {}}
     assert verified.order.white.checksums == found
@@ -46,7 +46,7 @@ def test_files_that_nobody_pinned_are_told(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("name", ["engine", "net.nn"])
 def test_a_swapped_file_is_found(tmp_path: pathlib.Path, name: str) -> None:
     """Another file of the same size and time of change is no way around the pin."""
-    checked = checksums.Pins(frozenset())
+    checked = checksums.FileChecksums(frozenset())
     pinned = checked.verify(order(spec(tmp_path))).order
     path = tmp_path / name
     before, wanted = path.stat(), sha(path.read_bytes())
@@ -63,7 +63,7 @@ def test_a_pinned_file_that_is_gone_is_found(tmp_path: pathlib.Path) -> None:
     """A host without the pinned file must not play; the engine has not crashed."""
     engine = spec(tmp_path, checksums={"./engine": sha(b"program"), "book.bin": sha(b"x")})
     with pytest.raises(errors.HostError, match=r"book.bin.*found no file that can be read"):
-        checksums.Pins(frozenset()).verify(order(engine))
+        checksums.FileChecksums(frozenset()).verify(order(engine))
 
 
 def test_the_build_for_this_processor_is_pinned_alone(tmp_path: pathlib.Path) -> None:
@@ -74,16 +74,18 @@ def test_the_build_for_this_processor_is_pinned_alone(tmp_path: pathlib.Path) ->
         builds={"avx512": ("./none",), "avx2": ("./engine-avx2", "-q"), "cpu": ("./engine",)},
         checksums={"./none": sha(b"?"), "./engine-avx2": sha(b"fast")},
     )
-    chosen = checksums.Pins(frozenset({"avx2", "popcnt"})).verify(order(engine)).order.white
+    chosen = (
+        checksums.FileChecksums(frozenset({"avx2", "popcnt"})).verify(order(engine)).order.white
+    )
     assert (chosen.build, chosen.command) == ("avx2", ("./engine-avx2", "-q"))
-    assert checksums.Pins(frozenset()).verify(order(engine)).order.white.build == "cpu"
+    assert checksums.FileChecksums(frozenset()).verify(order(engine)).order.white.build == "cpu"
 
 
 def test_a_file_is_read_once_while_it_stays(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A big network is not read before every game, only when the file has changed."""
-    engine, checked, sums = spec(tmp_path), checksums.Pins(frozenset()), [0]
+    engine, checked, sums = spec(tmp_path), checksums.FileChecksums(frozenset()), [0]
 
     def counted() -> object:
         sums[0] += 1
@@ -105,7 +107,7 @@ def test_this_host_has_a_processor() -> None:
     chosen = contract.EngineSpec(
         id="a", name="A", command=("x",), builds={"x86-64": ("y",), "arm64": ("y",)}
     )
-    assert checksums.Pins().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}
+    assert checksums.FileChecksums().verify(order(chosen)).order.white.build in {"x86-64", "arm64"}
 
 
 @pytest.mark.parametrize("problem", ["is not there", "cannot be executed"])

@@ -41,7 +41,7 @@ class Channel:
             self.pgn += payload
 
 
-class Desk(io_loop.Desk):
+class Desk(io_loop.IoLoop):
     """A desk whose engines answer at once, with the moves of a written game."""
 
     def __init__(self, moves: list[str]) -> None:

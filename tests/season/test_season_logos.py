@@ -93,7 +93,7 @@ def test_a_seasons_logos_are_journaled_and_named(tmp_path: pathlib.Path) -> None
         "\N{REGIONAL INDICATOR SYMBOL LETTER D}\N{REGIONAL INDICATOR SYMBOL LETTER E}",
         "\N{REGIONAL INDICATOR SYMBOL LETTER N}\N{REGIONAL INDICATOR SYMBOL LETTER O}",
     ]
-    assert named["Engine 0"]["logo"] == badges.place(state.launched.logos["e0"])
+    assert named["Engine 0"]["logo"] == badges.path(state.launched.logos["e0"])
     assert "Engine 2" not in named
     assert badges.flag("Atlantis") is None
     tape = theatre.Tape(journal)

@@ -241,7 +241,7 @@ def test_a_small_season_cut_at_every_entry_goes_on_the_same(tmp_path: Path) -> N
 
 def test_another_seed_is_another_season() -> None:
     """Results and draws follow from the seed."""
-    first, second = (season_simulation.facts(simulated("cup", seed)) for seed in (0, 3))
+    first, second = (season_simulation.as_json(simulated("cup", seed)) for seed in (0, 3))
     assert first["journal_sha256"] != second["journal_sha256"]
 
 

@@ -72,7 +72,9 @@ def games(
     counts = {"games": gathered.games, "short": gathered.short, "broken": gathered.broken}
     counts["of another variant"] = gathered.foreign
     if not chosen:
-        raise errors.BookError(f"{output}: no line is left of {_told(counts)}; nothing was written")
+        raise errors.BookError(
+            f"{output}: no line is left of {_counts(counts)}; nothing was written"
+        )
     _write(output, form, chosen, variant)
     _say(counts | {"exits": len(gathered.found), "lines": len(chosen)}, output, as_json=as_json)
 
@@ -193,8 +195,8 @@ def _say(counts: dict[str, int], output: pathlib.Path, *, as_json: bool) -> None
     if as_json:
         click.echo(contract.dumps({**counts, "output": str(output)}))
     else:
-        click.echo(f"{output}: {_told(counts)}")
+        click.echo(f"{output}: {_counts(counts)}")
 
 
-def _told(counts: dict[str, int]) -> str:
+def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())

@@ -83,7 +83,7 @@ class LocalSeat:
     ``slack_ns`` is what a deadline kept elsewhere has beyond the referee's,
     ``quit_slack_ns`` likewise of the end, ``network_ns`` what the network took of the last
     move, ``gave_up`` that whoever keeps the deadline says that it has passed, ``host`` what
-    another host took from a late engine (``stalls.told``): a local seat has none of it.
+    another host took from a late engine (``stall.reported_loss``): a local seat has none of it.
     """
 
     slack_ns: int = 0

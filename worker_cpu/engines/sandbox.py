@@ -6,7 +6,7 @@ a scratch in memory, no capability, the system calls that an engine needs (``sys
 resource limits. ``plain`` gives a process group and resource limits: it contains accidents,
 not hostility. Invariants:
 
-* an engine sees what it is granted (``visible``); its opponent's files and the hall's
+* an engine sees what it is granted (``mounts``); its opponent's files and the hall's
   directory are hidden where they lie within that;
 * whether a sandbox works here is found by starting one, never by looking for a program;
 * started by root, an engine runs as a user of its own who owns nothing.

@@ -67,7 +67,7 @@ class Built:
     why: str
     log: str
 
-    def told(self, match: str, host: str) -> remote.BuildTold:
+    def report(self, match: str, host: str) -> remote.BuildTold:
         """Return what the gateway is told."""
         return remote.BuildTold(
             match=match,
@@ -108,10 +108,10 @@ class Cache:
 
     def look(self, build: str) -> Built | None:
         """Return what ``get`` does of a build that is not used for that."""
-        place = self.directory / build / "built.json"
+        report = self.directory / build / "built.json"
         try:
-            built = Built(**json.loads(place.read_bytes()))
-            age = time.time() - place.stat().st_mtime
+            built = Built(**json.loads(report.read_bytes()))
+            age = time.time() - report.stat().st_mtime
         except (OSError, ValueError, TypeError):
             return None
         if built.why:
@@ -123,9 +123,9 @@ class Cache:
     def all(self) -> list[Built]:
         """Return all that is known, failures included, those used last at the end."""
         used = []
-        for place in self.directory.glob("*/built.json"):
+        for report in self.directory.glob("*/built.json"):
             with contextlib.suppress(OSError):  # another process bounds it, too
-                used.append((place.stat().st_mtime_ns, place.parent.name))
+                used.append((report.stat().st_mtime_ns, report.parent.name))
         return [built for _, name in sorted(used) if (built := self.look(name)) is not None]
 
     def held(self, builds: Iterable[str]) -> contextlib.ExitStack:
@@ -137,28 +137,28 @@ class Cache:
 
     def put(self, built: Built, program: pathlib.Path | None) -> Built:
         """Keep what became of a build, its program moved here; others go for it if they must."""
-        place = self.directory / built.build
-        place.mkdir(parents=True, exist_ok=True)
+        folder = self.directory / built.build
+        folder.mkdir(parents=True, exist_ok=True)
         if program is not None:
-            here = place / program.name
+            here = folder / program.name
             program.replace(here)
             built = dataclasses.replace(built, program=str(here.absolute()))
-        files.write(place / "built.json", json.dumps(dataclasses.asdict(built)).encode())
+        files.write(folder / "built.json", json.dumps(dataclasses.asdict(built)).encode())
         self._bound(built.build)
         return built
 
     def _bound(self, kept: str) -> None:
         kept_builds = []
-        for place in self.directory.glob("*/built.json"):
+        for report in self.directory.glob("*/built.json"):
             with contextlib.suppress(OSError):
-                size = sum(one.stat().st_size for one in place.parent.iterdir())
-                kept_builds.append((place.stat().st_mtime_ns, size, place.parent))
+                size = sum(file.stat().st_size for file in report.parent.iterdir())
+                kept_builds.append((report.stat().st_mtime_ns, size, report.parent))
         total = sum(size for _, size, _ in kept_builds)
-        for _, size, place in sorted(kept_builds):
+        for _, size, folder in sorted(kept_builds):
             if total <= self._most_bytes:
                 return
-            if place.name != kept and not files.is_held(place):
-                shutil.rmtree(place, ignore_errors=True)
+            if folder.name != kept and not files.is_held(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 total -= size
 
     @contextlib.contextmanager
@@ -426,7 +426,7 @@ def memory_of(root: int) -> int:
 
 def _search(toolchains: Sequence[str]) -> str:
     """Return where a build finds programs."""
-    return os.pathsep.join([*(f"{one}/bin" for one in toolchains), os.defpath])
+    return os.pathsep.join([*(f"{toolchain}/bin" for toolchain in toolchains), os.defpath])
 
 
 def _environment(path: str) -> dict[str, str]:
@@ -444,7 +444,7 @@ def _environment(path: str) -> dict[str, str]:
 def _compiler(tools: Sequence[str], toolchains: Sequence[str]) -> str:
     """Return the version of the first compiler that a recipe asks for, '' where it has none."""
     path = _search(toolchains)
-    for tool in (*(one for one in tools if one in _COMPILERS), "cc"):
+    for tool in (*(tool for tool in tools if tool in _COMPILERS), "cc"):
         program = shutil.which(tool, path=path)
         if program is not None:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):

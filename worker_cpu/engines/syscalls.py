@@ -140,41 +140,45 @@ def _instructions(kinds: tuple[Machine, ...]) -> Iterator[bytes]:
     """Yield the program: a section for each kind of program that this machine runs."""
     for kind in kinds:
         section = list(_section(kind))
-        yield _one(_LOAD, _ARCHITECTURE)
-        yield _one(_EQUAL, kind.audit, 1, 0)
-        yield _one(_JUMP, len(section))  # 32 bits wide; a condition's jumps have 8
+        yield _instruction(_LOAD, _ARCHITECTURE)
+        yield _instruction(_EQUAL, kind.audit, 1, 0)
+        yield _instruction(_JUMP, len(section))  # 32 bits wide; a condition's jumps have 8
         yield from section
     yield _refuse(errno.ENOSYS)  # programs of a kind that is not known
 
 
 def _section(kind: Machine) -> Iterator[bytes]:
-    yield _one(_LOAD, _NUMBER)
+    yield _instruction(_LOAD, _NUMBER)
     if kind is _X86_64:
-        yield _one(_AT_LEAST, _X32, 0, 1)
+        yield _instruction(_AT_LEAST, _X32, 0, 1)
         yield _refuse(errno.ENOSYS)
     for table, error in ((REFUSED, errno.EPERM), (MISSING, errno.ENOSYS), (PRETENDED, 0)):
         for numbers in table.values():
             number = numbers[kind.column]
             if number is not None:
-                yield _one(_EQUAL, number, 0, 1)
+                yield _instruction(_EQUAL, number, 0, 1)
                 yield _refuse(error)
     yield from _by_arguments(kind)
-    yield _one(_RETURN, _ALLOW)
+    yield _instruction(_RETURN, _ALLOW)
 
 
 def _by_arguments(kind: Machine) -> Iterator[bytes]:
     """Yield what is decided by an argument: flags of clone, requests of ioctl, families."""
     column = kind.column
-    yield from _when(_CLONE[column], [_argument(0), _one(_ANY_BIT, NAMESPACES, 0, 1)], errno.EPERM)
+    yield from _when(
+        _CLONE[column], [_argument(0), _instruction(_ANY_BIT, NAMESPACES, 0, 1)], errno.EPERM
+    )
     yield from _when(_IOCTL[column], _one_of(TERMINAL), errno.EPERM)
     for numbers in _FCNTL:
         if numbers[column] is not None:
             yield from _when(numbers[column], _one_of(LOCKS), 0)
             yield from _when(numbers[column], _one_of(WATCHES), errno.EPERM)
-    families = [_one(_EQUAL, family, len(FAMILIES) - at, 0) for at, family in enumerate(FAMILIES)]
+    families = [
+        _instruction(_EQUAL, family, len(FAMILIES) - at, 0) for at, family in enumerate(FAMILIES)
+    ]
     yield from _when(_SOCKET[column], [_argument(0), *families], errno.EAFNOSUPPORT)
     if kind is _I386:
-        yield _one(_EQUAL, _SOCKETCALL, 0, 1)
+        yield _instruction(_EQUAL, _SOCKETCALL, 0, 1)
         yield _refuse(errno.EAFNOSUPPORT)
 
 
@@ -183,28 +187,28 @@ def _one_of(values: Sequence[int]) -> list[bytes]:
     last = len(values) - 1
     instructions = [_argument(1)]
     for at, value in enumerate(values):
-        instructions.append(_one(_EQUAL, value, last - at, int(at == last)))
+        instructions.append(_instruction(_EQUAL, value, last - at, int(at == last)))
     return instructions
 
 
 def _when(number: int | None, look: list[bytes], error: int) -> Iterator[bytes]:
     """Yield a refusal of one call by what ``look`` finds; its last jumps pass the refusal by."""
     assert number is not None
-    yield _one(_EQUAL, number, 0, len(look) + 2)
+    yield _instruction(_EQUAL, number, 0, len(look) + 2)
     yield from look
     yield _refuse(error)
-    yield _one(_LOAD, _NUMBER)  # for the next comparison
+    yield _instruction(_LOAD, _NUMBER)  # for the next comparison
 
 
 def _argument(index: int) -> bytes:
     """Load the lower half of an argument: all that the kernel reads of these."""
-    return _one(_LOAD, 16 + 8 * index)
+    return _instruction(_LOAD, 16 + 8 * index)
 
 
 def _refuse(error: int) -> bytes:
-    return _one(_RETURN, _ERRNO | error)
+    return _instruction(_RETURN, _ERRNO | error)
 
 
-def _one(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+def _instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     """Write one instruction (``struct sock_filter``)."""
     return struct.pack("=HBBI", code, yes, no, value)

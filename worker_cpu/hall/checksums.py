@@ -37,7 +37,7 @@ class Verified:
     found: Mapping[contract.Side, Mapping[str, str]]
 
 
-class Pins:
+class FileChecksums:
     """Knows this host's processor, and the checksums of files it has read before."""
 
     def __init__(self, flags: frozenset[str] | None = None) -> None:
@@ -78,12 +78,13 @@ class Pins:
 def require_programs(order: contract.GameOrder) -> None:
     """Raise ``HostError`` for a program that is not on this host, or that nobody may execute.
 
-    Engines on GPU boxes are looked for there. Builds must have been chosen (``Pins.verify``).
+    Engines on GPU boxes are looked for there. Builds must have been chosen
+    (``FileChecksums.verify``).
     """
     for spec in (order.white, order.black):
         if spec.box:
             continue
-        program = _place(spec, spec.command[0])
+        program = _path(spec, spec.command[0])
         if program is None or not os.access(program, os.X_OK) or not program.is_file():
             raise errors.HostError(_absent(spec, program))
 
@@ -91,10 +92,10 @@ def require_programs(order: contract.GameOrder) -> None:
 def _files(spec: contract.EngineSpec) -> Iterator[tuple[str, pathlib.Path | None]]:
     """Yield the files to look at, as the roster names them and where they are."""
     for name in builds.files(spec):
-        yield name, _place(spec, name)
+        yield name, _path(spec, name)
 
 
-def _place(spec: contract.EngineSpec, name: str) -> pathlib.Path | None:
+def _path(spec: contract.EngineSpec, name: str) -> pathlib.Path | None:
     """Return where a file is: a bare program by the PATH, all else from its directory."""
     if name == spec.command[0] and "/" not in name:
         program = shutil.which(name)

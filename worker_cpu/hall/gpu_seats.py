@@ -46,7 +46,7 @@ class Seated:
 
 
 @dataclasses.dataclass(frozen=True)
-class Places:
+class GpuSeats:
     """Where engines may play beside the hall: the known boxes, and the wishes for them."""
 
     wishes: seats.Seats
@@ -116,7 +116,7 @@ class Seating:
         ``reports`` are the engines' by side, as the referee wrote them.
         """
         try:
-            answers = {box: self._told(box) for box in self._asked}
+            answers = {box: self._answer(box) for box in self._asked}
         except (errors.LedgerAwayError, errors.HostError) as error:
             log.warning("use.unknown", error=str(error))
             return {}
@@ -126,7 +126,7 @@ class Seating:
             if reports[side].get("gpus")
         }
 
-    def _told(self, box: str) -> contract.SeatAnswer | None:
+    def _answer(self, box: str) -> contract.SeatAnswer | None:
         """Return a box's answer, None while there is none; raise ``HostError`` if damaged."""
         text = self._wishes.seat_answer(box, self._attempt)
         try:
@@ -145,7 +145,7 @@ class Seating:
         began, looks = time.monotonic(), -1
         with contextlib.suppress(errors.LedgerAwayError, errors.HostError):
             while time.monotonic() < began + LOOK_SECONDS:
-                answer = self._told(report["box"])
+                answer = self._answer(report["box"])
                 lost = [use for use in _used(report, {report["box"]: answer}) if use.lost]
                 if lost:
                     return "; ".join(f"GPU {use.uuid}: {use.lost}" for use in lost)
@@ -217,7 +217,7 @@ class Seating:
         ring(name)
         deadline = time.monotonic() + ANSWER_SECONDS
         while time.monotonic() < deadline:
-            answer = self._told(name)
+            answer = self._answer(name)
             if answer is not None:
                 return answer
             meanwhile()

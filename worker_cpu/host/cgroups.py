@@ -31,7 +31,7 @@ _CONTROLLERS = ("memory", "pids")
 
 
 @functools.cache
-def place() -> pathlib.Path | None:
+def parent() -> pathlib.Path | None:
     """Return where this process may make groups for engines, ``None`` where it may not."""
     own = _own()
     if own is None:
@@ -104,7 +104,7 @@ def of_process(pid: int) -> pathlib.Path | None:
     """Return the engine's group that a process is in, ``None`` where it is in none."""
     with contextlib.suppress(OSError):
         for line in (PROC / str(pid) / "cgroup").read_text().splitlines():
-            base = place()
+            base = parent()
             if line.startswith("0::") and line.rpartition("/")[2].startswith(NAME) and base:
                 return base / line.rpartition("/")[2]
     return None

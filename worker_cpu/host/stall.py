@@ -110,7 +110,7 @@ class Loss:
         return f"load of others {self.shared:.0f} ms (it proves nothing here)"
 
 
-class Host:
+class StallDetector:
     """This host as the pulse sees it; ``cores`` are the engines' own, none: those of all."""
 
     def __init__(self, cores: Iterable[int] = (), aside: Iterable[int] = ()) -> None:
@@ -121,7 +121,7 @@ class Host:
         self._aside = here - self._own - frozenset(aside)
         self._pulse: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        self._ending: weakref.finalize[..., Host] | None = None
+        self._ending: weakref.finalize[..., StallDetector] | None = None
         self._counts_all = False
 
     def watch(
@@ -258,7 +258,7 @@ def lost(
     )
 
 
-def told(report: Mapping[str, Any]) -> Loss:
+def reported_loss(report: Mapping[str, Any]) -> Loss:
     """Return what a GPU box took from an engine, as its agent tells it."""
     before, after = (_sample(report[when]) for when in ("before", "after"))
     frozen_ns, window_ns = int(report["frozen_ns"]), after.at_ns - before.at_ns

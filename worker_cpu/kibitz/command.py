@@ -120,7 +120,7 @@ def kibitz(
 
     Example: farm kibitz --engine stockfish --hash 16384 --description "64 cores"
     """
-    arguments = _words(command)
+    arguments = _arguments(command)
     wanted = _options(options or _listed(os.environ.get("FARM_KIBITZ_OPTIONS", "")))
     own = bind_cores(settings.cpus_of(cpus, "--cpus"))
     logs.configure()
@@ -171,7 +171,7 @@ def _farm_places() -> tuple[str, ...]:
     return (str(data), *mounts.farm_places(os.environ, data, address.url()))
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _arguments(command: str) -> tuple[str, ...]:
     try:
         arguments = tuple(shlex.split(command))
     except ValueError as error:

@@ -65,7 +65,7 @@ class Followed:
                 raise ValueError(f"ply {number}, {ply.move!r}, does not follow ply {self.ply}")
             self._board.push(move)
 
-    def place(self) -> analyst.Place | None:
+    def position(self) -> analyst.Place | None:
         """Return the position on the board, None where there is no move to think about."""
         if not any(self._board.position().generate_legal_moves()):
             return None
@@ -217,7 +217,7 @@ class Kibitzer:
             self._refuse(game.attempt, error)
             self._game = None
             return None
-        return game.place()
+        return game.position()
 
     def _refuse(self, attempt: str, error: Exception) -> None:
         """Leave a game alone that this version cannot read; the next one may be better."""

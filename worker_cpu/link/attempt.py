@@ -49,16 +49,16 @@ class Link:
         configured: settings.HallSettings,
         directory: hall_directory.HallDirectory,
         ledger: api.Ledger,
-        pinned: checksums.Pins,
-        seen: blame.Witness,
-        places: gpu_seats.Places,
+        file_checksums: checksums.FileChecksums,
+        attribution: blame.FaultAttribution,
+        seats: gpu_seats.GpuSeats,
     ) -> None:
         self._settings = configured
         self._directory = directory
         self._ledger = ledger
-        self._pins = pinned
-        self._witness = seen
-        self._places = places
+        self._checksums = file_checksums
+        self._attribution = attribution
+        self._seats = seats
 
     def play(self, claim: api.Claim, lock: int, referee: handles.RefereeProcess) -> None:
         """Claim the hall and see one attempt through; the hall's lock is held.
@@ -66,7 +66,7 @@ class Link:
         Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
         ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
         """
-        reply = redis_retry.patiently(lambda: self._ledger.claim(claim))
+        reply = redis_retry.retry(lambda: self._ledger.claim(claim))
         if not isinstance(reply, api.Claimed):
             log.info("claim.refused", reply=str(reply))
             return
@@ -89,9 +89,9 @@ class Link:
                 order,
                 dead_man,
                 referee,
-                self._pins,
-                self._witness,
-                self._places.of(claim.hall, claim.attempt, reply.token),
+                self._checksums,
+                self._attribution,
+                self._seats.of(claim.hall, claim.attempt, reply.token),
             ).run()
         finally:
             dead_man.wait()
@@ -120,8 +120,8 @@ class Attempt:
         order: contract.GameOrder,
         dead_man: handles.DeadMan,
         referee: handles.RefereeProcess,
-        pinned: checksums.Pins,
-        seen: blame.Witness,
+        file_checksums: checksums.FileChecksums,
+        attribution: blame.FaultAttribution,
         elsewhere: gpu_seats.Seating,
     ) -> None:
         self._settings = configured
@@ -133,15 +133,15 @@ class Attempt:
         self._order = order
         self._dead_man = dead_man
         self._channel, self._referee_pid = referee.channel, referee.pid
-        self._pins = pinned
+        self._checksums = file_checksums
         self._files: Mapping[contract.Side, Mapping[str, str]] = {}
-        self._witness = seen
+        self._attribution = attribution
         self._plies = list(order.progress.plies) if order.progress else []
         self._journaled: contract.PlyRecord | None = None
-        self._started_ms = redis_retry.patiently(ledger.now_ms)  # may raise: no file is open yet
+        self._started_ms = redis_retry.retry(ledger.now_ms)  # may raise: no file is open yet
         self._ply_log = hall_directory.AppendLog(directory.ply_log(claim.attempt))
         self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
-        self._live = live_status.LiveBoard(ledger, order, claim, self._started_ms)
+        self._live = live_status.LiveStatus(ledger, order, claim, self._started_ms)
         self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
         self._turns = turns.Turns()
         self._quiet_since = time.monotonic()
@@ -152,7 +152,7 @@ class Attempt:
     def run(self) -> None:
         """Play the order and record how it ended."""
         try:
-            self._witness.begin()
+            self._attribution.begin()
             self._lease.renew()
             self._write_history()
             seated = self._seated_order() if self._engines_are_there() else None
@@ -186,7 +186,9 @@ class Attempt:
         reports = contract.loads(payload)
         groups = turns.groups(reports)
         by_side = {side: None if group is None else str(group) for side, group in groups.items()}
-        self._witness.engines_ready(self._referee_pid, (os.getpid(), self._dead_man.pid), by_side)
+        self._attribution.engines_ready(
+            self._referee_pid, (os.getpid(), self._dead_man.pid), by_side
+        )
         self._turns.watch(groups)
         self._live.ready(payload)
 
@@ -199,7 +201,7 @@ class Attempt:
     def _engines_are_there(self) -> bool:
         """Choose builds and hold the engines' files against their pins, or give up."""
         try:
-            verified = self._pins.verify(self._order)
+            verified = self._checksums.verify(self._order)
             checksums.require_programs(verified.order)
         except errors.HostError as error:
             log.exception("engine.not_pinned")
@@ -267,7 +269,7 @@ class Attempt:
         thinking = contract.loads(payload)
         if not self._plies or thinking["ply"] > self._plies[-1].ply:
             self._verdict_due_ns = thinking["stall_ns"]
-            self._witness.clock_starts(thinking["monotonic_ns"])
+            self._attribution.clock_starts(thinking["monotonic_ns"])
             self._turns.begin(thinking["side"])
             self._live.think(payload)
 
@@ -342,7 +344,9 @@ class Attempt:
         self._dead_man.end()
         if finished["outcome"]["ending"] in verdict.CRASHES:
             self._dead_man.wait()  # a probe needs the place to itself
-        fault = self._lost_gpu(finished) or self._witness.judge(self._order, finished, self._beat)
+        fault = self._lost_gpu(finished) or self._attribution.judge(
+            self._order, finished, self._beat
+        )
         if fault is not None:
             self._blame_host(fault)
             return
@@ -351,7 +355,7 @@ class Attempt:
         spooled = self._spooled(finished)
         path = self._directory.write_spool(spooled)
         # Where this raises, the spool is left: the next settling submits it.
-        reply = redis_retry.patiently(lambda: self._complete(spooled))
+        reply = redis_retry.retry(lambda: self._complete(spooled))
         if isinstance(reply, api.Refused):
             self._directory.set_aside(path, reply.reason)
             log.error("game.refused", reason=reply.reason)
@@ -441,4 +445,4 @@ class Attempt:
             excused=excused,
         )
         hall, season = self._settings.hall, self._order.season
-        redis_retry.patiently(lambda: self._ledger.give_up(hall, self._token, season, end))
+        redis_retry.retry(lambda: self._ledger.give_up(hall, self._token, season, end))

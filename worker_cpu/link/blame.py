@@ -1,10 +1,10 @@
-"""The link's witness of its host: is an engine's fault the engine's, or the host's?
+"""Whose fault was it: the engine's or the host's?
 
 Asked once, when a game has ended by a fault. A flag or a stalled connection during a proven
-stall of the engine's host, this one or a GPU box, is an interruption (``stalls``), as often as
-the event excuses one engine (``excused_flags``); one that the opponent's work in its turn explains
-always is. A crash that the farm's own engine suffers too holds the hall (``suspicion``).
-Otherwise the verdict stands, and the record shows what was seen.
+stall of the engine's host, this one or a GPU box, is an interruption (``host/stall.py``), as often
+as the event excuses one engine (``excused_flags``); one that the opponent's work in its turn
+explains always is. A crash that the farm's own engine suffers too holds the hall
+(``host_probe``). Otherwise the verdict stays, and the record shows what was measured.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class HostFault:
     excused: contract.Side | None = None
 
 
-class Witness:
-    """What one hall knows about its host, over all its games."""
+class FaultAttribution:
+    """Decides for one hall, over all its games, whether a fault was the host's."""
 
     def __init__(
-        self, host: stall.Host, memory: host_probe.Memory, probe: host_probe.Probe
+        self, host: stall.StallDetector, memory: host_probe.LastFault, probe: host_probe.HostProbe
     ) -> None:
         self._host, self._memory, self._probe = host, memory, probe
         self.begin()
@@ -60,7 +60,7 @@ class Witness:
     def engines_ready(
         self, referee: int, farm: Sequence[int], groups: Mapping[contract.Side, str | None]
     ) -> None:
-        """Note that both engines run, and in which control groups (``stalls.Host.watch``)."""
+        """Note that both engines run, and in which control groups (``StallDetector.watch``)."""
         self._ready, self._groups = True, groups
         self._host.watch(referee, farm, groups)
 
@@ -91,7 +91,7 @@ class Witness:
         if outcome.ending not in _LATE or side is None or late is None:
             return None
         box = order.engine(side).box
-        loss = stall.told(late["host"]) if box else self._loss(order, side, late)
+        loss = stall.reported_loss(late["host"]) if box else self._loss(order, side, late)
         if loss is None:
             self._remark(finished, "nothing is known of what the host took")
             return None

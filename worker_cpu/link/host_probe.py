@@ -32,7 +32,7 @@ POLL_SECONDS = 0.1  # s: how often the lease is looked after meanwhile
 _TIMEOUTS = contract.Timeouts(start_ms=20_000, ready_ms=20_000, move_ms=10_000)
 
 
-class Memory:
+class LastFault:
     """The fault of the last game that this hall has finished."""
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -93,7 +93,7 @@ def tasks_of(order: contract.GameOrder, seen: int) -> int:
     return min(max(seen, order.limits.threads) + SPARE_TASKS, order.limits.threads + MOST_TASKS)
 
 
-class Probe:
+class HostProbe:
     """Lets the farm's own engine play two moves where the suspected one failed."""
 
     def __init__(

@@ -1,9 +1,9 @@
 """An attempt's lease: the right to write of its game, extended on a beat.
 
-A renewal carries the last journaled ply and when it was made; it feeds the dead man with the
-moment of asking, so that he acts before anybody else may. The reply carries the operator's wish to
-abort the game. Invariants: a lease that was lost is never renewed again, and its engines are told
-to die at once; while Redis is away the dead man is not fed.
+A renewal carries the last journaled ply and when it was made. It feeds the dead man with the time
+of the request, so that it kills the engines before the lease can go to anybody else. The reply
+carries an operator's request to abort the game. Invariants: a lost lease is never renewed again,
+and its engines are killed at once; while Redis is away the dead man is not fed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FRESH_MS = 30_000  # ms: what is older than that is not live any more
 SEATS: dict[frames.Seat, contract.Side] = {"w": "white", "b": "black"}
 
 
-class LiveBoard:
+class LiveStatus:
     """The public picture of one game."""
 
     def __init__(

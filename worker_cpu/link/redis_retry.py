@@ -1,8 +1,8 @@
-"""How the hall waits for Redis when it is away: one way for every verb that may be repeated.
+"""Repeat a request while Redis is away: the same wait for every verb that may be repeated.
 
-Invariants: what is waited for is asked again and again, so it must be idempotent (all verbs of
-the ledger are); a wait ends, since a worker that is told to end must end. Two waits
-are others: a ply's, which the dead man ends (``link``), and a beat's, which is not repeated.
+Invariants: the request must be idempotent (all verbs of the ledger are); a wait ends, since a
+worker that is to stop must stop. Two waits are handled elsewhere: a ply's, which the dead man ends
+(``attempt``), and a lease renewal's, which is not repeated (``lease``).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from orchestrator.common import errors
 log = structlog.get_logger()
 
 RETRY_SECONDS = 0.2  # s: between two tries while Redis is away
-AWAY_SECONDS = 30.0  # s: so long is waited; then the next settling, or the next ring, has the rest
+AWAY_SECONDS = 30.0  # s: the longest wait; the rest is left to the next look of the worker
 Reply = TypeVar("Reply")
 
 
-def patiently(ask: Callable[[], Reply]) -> Reply:
+def retry(ask: Callable[[], Reply]) -> Reply:
     """Ask the ledger, and again while Redis is away; raise ``LedgerAwayError`` if it stays away.
 
     The outage is logged when it begins, not at each try.

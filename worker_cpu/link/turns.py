@@ -8,7 +8,7 @@ Invariants:
 * an engine is released while both clocks stand still, before its own can start;
 * nothing but the engine's own control group is held, never a part of the farm.
 
-Without a control group an engine cannot be held: what it took is evidence (``stalls``).
+Without a control group an engine cannot be held: what it took is evidence (``stall``).
 """
 
 from __future__ import annotations

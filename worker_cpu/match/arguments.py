@@ -127,7 +127,7 @@ def _dialect(arguments: Sequence[str]) -> switches.Dialect:
 def dialect_of(arguments: Sequence[str]) -> str:
     """Return the dialect that a command line names last, ``farm`` without one."""
     named = [group for name, group in cli_values.grouped(arguments) if name == "dialect"]
-    return cli_values.one("-dialect", named[-1]) if named else Settings.dialect
+    return cli_values.only("-dialect", named[-1]) if named else Settings.dialect
 
 
 def names_engines(arguments: Sequence[str]) -> bool:

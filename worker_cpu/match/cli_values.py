@@ -48,7 +48,7 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> errors.UsageError:
     return refuse(kind, f"{name!r}{hint}", ", ".join(names))
 
 
-def one(where: str, values: Sequence[str]) -> str:
+def only(where: str, values: Sequence[str]) -> str:
     """Return the only word."""
     if len(values) != 1:
         raise refuse(where, " ".join(values) or "nothing", "one value")

@@ -380,7 +380,7 @@ def _end(
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
-        summary = telling.facts(reason.value, complete=complete)
+        summary = telling.as_json(reason.value, complete=complete)
         click.echo(report.encoded(summary if order is None else {**summary, "order": order}))
     if settings.strict and not telling.faultless and not stopped:
         return FAULTY

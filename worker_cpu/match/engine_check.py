@@ -201,11 +201,11 @@ class _Checks:
         """Do all checks; yield what each found."""
         try:
             for name, rule in self.RULES.items():
-                yield self._one(name, rule)
+                yield self._check(name, rule)
         finally:
             self._close()
 
-    def _one(self, name: str, rule: str) -> Finding:
+    def _check(self, name: str, rule: str) -> Finding:
         if self._running is not None:
             self._running.begin()
         state: State = "ok"

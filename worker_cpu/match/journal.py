@@ -116,7 +116,7 @@ class Journal:
         finished = result_of(slot, game)
         texts = dict(self._texts(game))
         kept = {
-            "game": finished.facts(),
+            "game": finished.as_json(),
             "texts": texts,
             "sizes": {"pgn": _size(self._outputs.pgn), "epd": _size(self._outputs.epd)},
         }

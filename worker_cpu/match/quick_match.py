@@ -76,7 +76,7 @@ def _engine(name: str) -> list[str]:
     try:
         command = programs.command(name, pathlib.Path.cwd(), "farm match")
     except errors.UsageError as error:
-        near = difflib.get_close_matches(name, _found(), n=1)
+        near = difflib.get_close_matches(name, _installed(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise errors.UsageError(f"{error}{hint} ({_here()})") from None
     protocol = known.protocol(pathlib.Path(command[0]).name)
@@ -85,8 +85,8 @@ def _engine(name: str) -> list[str]:
 
 def _here() -> str:
     """Say which engines this machine has, by the names that are known."""
-    return f"engines found here: {', '.join(_found()) or 'none by a known name'}"
+    return f"engines found here: {', '.join(_installed()) or 'none by a known name'}"
 
 
-def _found() -> list[str]:
+def _installed() -> list[str]:
     return known.found((None, programs.GAMES))

@@ -127,7 +127,7 @@ class Report:
             self.say(line)
         self.say(f"\nFinished match{f': {reason}' if reason else ''}")
 
-    def facts(self, reason: str, *, complete: bool) -> dict[str, Any]:
+    def as_json(self, reason: str, *, complete: bool) -> dict[str, Any]:
         """Return all numbers of the match for programs."""
         names = self._table.names
         return {

@@ -216,20 +216,20 @@ def _by_moves(
 
 
 def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:
-    limit = cli_values.number(where, cli_values.one(where, group))
+    limit = cli_values.number(where, cli_values.only(where, group))
     draft.rules |= {"max_moves": limit} if limit else {}
 
 
 def _tb(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["tables"] = cli_values.one(where, group).replace(";", ":")
+    draft.match["tables"] = cli_values.only(where, group).replace(";", ":")
 
 
 def _tbpieces(draft: Draft, where: str, group: list[str]) -> None:
-    draft.tables["men"] = cli_values.number(where, cli_values.one(where, group), 3, 7)
+    draft.tables["men"] = cli_values.number(where, cli_values.only(where, group), 3, 7)
 
 
 def _tbadjudicate(draft: Draft, where: str, group: list[str]) -> None:
-    mode = cli_values.choice(where, cli_values.one(where, group), TB_MODES)
+    mode = cli_values.choice(where, cli_values.only(where, group), TB_MODES)
     draft.tables |= {"draw_only": mode == "DRAW", "decided_only": mode == "WIN_LOSS"}
 
 
@@ -239,7 +239,7 @@ def _tbignore50(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _tournament(draft: Draft, where: str, group: list[str]) -> None:
-    wanted = cli_values.one(where, group)
+    wanted = cli_values.only(where, group)
     draft.unplayed = wanted if wanted in UNPLAYED else ""
     draft.plan["kind"] = (
         "round-robin" if draft.unplayed else cli_values.choice(where, wanted, TOURNAMENTS)
@@ -259,15 +259,17 @@ def _until(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _sandbox(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["sandbox"] = cli_values.choice(where, cli_values.one(where, group), sandbox.WISHES)
+    draft.match["sandbox"] = cli_values.choice(where, cli_values.only(where, group), sandbox.WISHES)
 
 
 def _variant(draft: Draft, where: str, group: list[str]) -> None:
-    draft.match["variant"] = cli_values.choice(where, cli_values.one(where, group), VARIANTS)
+    draft.match["variant"] = cli_values.choice(where, cli_values.only(where, group), VARIANTS)
 
 
 def _repeat(draft: Draft, where: str, group: list[str]) -> None:
-    draft.plan["repeat"] = cli_values.number(where, cli_values.one(where, group), 1) if group else 2
+    draft.plan["repeat"] = (
+        cli_values.number(where, cli_values.only(where, group), 1) if group else 2
+    )
 
 
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
@@ -317,7 +319,7 @@ def _epdout(draft: Draft, where: str, group: list[str]) -> None:
     values = cli_values.pairs(where, bare, ("file", "append"))
     if not cli_values.truth(f"{where} append", values.get("append", "true")):
         draft.remarks.append(f"{where}: positions are written behind what the file holds")
-    draft.match["epd"] = pathlib.Path(cli_values.one(where, [values.get("file", "")]))
+    draft.match["epd"] = pathlib.Path(cli_values.only(where, [values.get("file", "")]))
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
@@ -344,7 +346,7 @@ def _sprt(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _affinity(draft: Draft, where: str, group: list[str]) -> None:
-    text = cli_values.one(where, group) if group else ""
+    text = cli_values.only(where, group) if group else ""
     draft.match["cpus"] = frozenset(_positions(where, text, 4096))
 
 
@@ -361,7 +363,7 @@ def _log(draft: Draft, where: str, group: list[str]) -> None:
         return
     if {"level", "realtime"} & values.keys() or values.get("engine") == "false":
         draft.remarks.append(f"{where}: the file has all that engines are told and say, no more")
-    draft.match["log"] = pathlib.Path(cli_values.one(f"{where} file", [values["file"]]))
+    draft.match["log"] = pathlib.Path(cli_values.only(f"{where} file", [values["file"]]))
 
 
 def _report(draft: Draft, where: str, group: list[str]) -> None:
@@ -380,7 +382,7 @@ def _crc32(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _dialect(draft: Draft, where: str, group: list[str]) -> None:
-    draft.dialect = cli_values.choice(where, cli_values.one(where, group), DIALECTS)  # type: ignore[assignment] # `choice` has checked it
+    draft.dialect = cli_values.choice(where, cli_values.only(where, group), DIALECTS)  # type: ignore[assignment] # `choice` has checked it
 
 
 def _debug(draft: Draft, where: str, group: list[str]) -> None:
@@ -401,7 +403,7 @@ def _config(draft: Draft, where: str, group: list[str]) -> None:
 
 def _concurrency(draft: Draft, where: str, group: list[str]) -> None:
     """Read how many games at a time; 0 or less is fastchess' "all cores but so many"."""
-    games = cli_values.number(where, cli_values.one(where, group), -4096)
+    games = cli_values.number(where, cli_values.only(where, group), -4096)
     if games <= 0:
         games = max(1, cores() + games)
         draft.remarks.append(f"{where}: {games} games at a time, of {cores()} cores")
@@ -415,14 +417,14 @@ def cores() -> int:
 
 def _text(field: str) -> Reader:
     def read_text(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = cli_values.one(where, [" ".join(group)] if group else [])
+        draft.match[field] = cli_values.only(where, [" ".join(group)] if group else [])
 
     return read_text
 
 
 def _live(draft: Draft, where: str, group: list[str]) -> None:
     """Read PORT or HOST:PORT; loopback unless a host is named, since the page has no password."""
-    address = cli_values.one(where, [word for word in group if word != "stay"])
+    address = cli_values.only(where, [word for word in group if word != "stay"])
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or Live.host
     number = cli_values.number(where, port, 0)
@@ -436,28 +438,28 @@ def _live(draft: Draft, where: str, group: list[str]) -> None:
 
 def _path(field: str) -> Reader:
     def read_path(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = pathlib.Path(cli_values.one(where, group))
+        draft.match[field] = pathlib.Path(cli_values.only(where, group))
 
     return read_path
 
 
 def _count(field: str, low: int) -> Reader:
     def read_count(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = cli_values.number(where, cli_values.one(where, group), low)
+        draft.match[field] = cli_values.number(where, cli_values.only(where, group), low)
 
     return read_count
 
 
 def _shape(field: str) -> Reader:
     def read_shape(draft: Draft, where: str, group: list[str]) -> None:
-        draft.plan[field] = cli_values.number(where, cli_values.one(where, group), 1)
+        draft.plan[field] = cli_values.number(where, cli_values.only(where, group), 1)
 
     return read_shape
 
 
 def _patience(field: str) -> Reader:
     def read_patience(draft: Draft, where: str, group: list[str]) -> None:
-        draft.timeouts[field] = cli_values.number(where, cli_values.one(where, group), 1)
+        draft.timeouts[field] = cli_values.number(where, cli_values.only(where, group), 1)
 
     return read_patience
 

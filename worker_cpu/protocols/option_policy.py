@@ -44,7 +44,7 @@ class Offer:
         self._known = {option.name.lower(): option for option in offered}
         self._asked = {name.lower(): limits.text(value) for name, value in author.items()}
 
-    def known(self, name: str) -> uci.Option | None:
+    def option(self, name: str) -> uci.Option | None:
         """Return the option of a name, in any case."""
         return self._known.get(name.lower())
 
@@ -74,7 +74,7 @@ def wishes(
     if own is not None and order.tell_opponent:
         first += _opponent(offer, order, own)
     if own is not None and own.ponder and event.free:
-        first.append(Wish("Ponder", offer.known("Ponder"), "true", "true"))
+        first.append(Wish("Ponder", offer.option("Ponder"), "true", "true"))
     for wish in first:
         yield wish
         handled.add(wish.name.lower())
@@ -122,7 +122,7 @@ def _opponent(offer: Offer, order: contract.GameOrder, own: contract.EngineSpec)
     if own.rating is not None and rival.rating is not None:
         offers["UCI_RatingAdv"] = str(own.rating - rival.rating)
     for name, value in offers.items():
-        option = offer.known(name)
+        option = offer.option(name)
         if option is not None:
             yield Wish(option.name, option, value, value)
 
@@ -168,7 +168,7 @@ def _authors(offer: Offer, event: contract.Limits, handled: set[str]) -> Iterato
     """Yield the author's options that no limit has dealt with, Threads before all."""
     names = sorted(offer.author, key=lambda name: limits.role(name) is not limits.Role.THREADS)
     for name in names:
-        option, asked = offer.known(name), limits.text(offer.author[name])
+        option, asked = offer.option(name), limits.text(offer.author[name])
         role = limits.role(name)
         shown = name if option is None else option.name
         if shown.lower() in handled and role in LIMITED:

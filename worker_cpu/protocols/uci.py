@@ -78,7 +78,7 @@ class BestMove(NamedTuple):
 # -- the handshake -----------------------------------------------------------------------
 
 
-def words(line: bytes) -> list[str]:
+def tokens(line: bytes) -> list[str]:
     """Split a line into its words; bytes that are no UTF-8 are replaced."""
     return line.replace(b"\0", b"").decode(errors="replace").split()
 
@@ -90,7 +90,7 @@ def is_reply(line: bytes, reply: bytes) -> bool:
 
 def identity(line: bytes) -> Identity | None:
     """Read ``id name ...`` and ``id author ...``."""
-    text = words(line)
+    text = tokens(line)
     if len(text) < 2 or text[0] != "id":
         return None
     value = " ".join(text[2:])[:TEXT_LIMIT]
@@ -101,7 +101,7 @@ def identity(line: bytes) -> Identity | None:
 
 def option(line: bytes) -> Option | None:
     """Read an ``option`` line; names, defaults and choices may hold spaces."""
-    text = words(line)
+    text = tokens(line)
     if text[:2] != ["option", "name"]:
         return None
     fields: dict[str, str] = {}
@@ -176,7 +176,7 @@ class MoveFinder:
 
 def best_move(line: bytes) -> BestMove:
     """Read a ``bestmove`` line; what follows is kept as it was written."""
-    text = words(line)[1:]
+    text = tokens(line)[1:]
     ponder = text[2][:TEXT_LIMIT] if len(text) > 2 and text[1] == "ponder" else None
     return BestMove(text[0][:TEXT_LIMIT] if text else "", ponder)
 
@@ -193,7 +193,7 @@ def last_search(output: bytes) -> Search:
     for line in _lines_backwards(output):
         if b"info" not in line:
             continue
-        text = words(line)
+        text = tokens(line)
         if not text or text[0] != "info" or (len(text) > 1 and text[1] == "string"):
             continue
         info = _info(text)

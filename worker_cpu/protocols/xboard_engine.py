@@ -190,7 +190,7 @@ class XboardHandshake:
     def _probe_words(self) -> list[bytes]:
         """Ask how an engine reads castling: by words, as CECP has it, or king takes rook."""
         setboard = f"setboard {PROBE_FEN}\n".encode()
-        return [setboard, self.player().told("e1g1", "O-O"), b"ping %d\n" % PROBE_PING]
+        return [setboard, self.player().move_command("e1g1", "O-O"), b"ping %d\n" % PROBE_PING]
 
     def _probe(self, line: bytes) -> bytes:
         if xboard.is_complaint(line):
@@ -220,7 +220,7 @@ class XboardHandshake:
         fen = self._game.start_fen or (chess.STARTING_FEN if probed else "")
         commands = [f"setboard {fen}\n".encode()] if fen else []
         player = self.player()
-        commands += [player.told(move, san) for move, san in self._game.book()]
+        commands += [player.move_command(move, san) for move, san in self._game.book()]
         return [*commands, b"ping %d\n" % PING] if self._has("ping") else commands
 
     def _set_options(self) -> tuple[bytes, ...]:
@@ -261,7 +261,7 @@ class XboardPlayer:
         """Write both clocks, the opponent's move, and ``go`` after force mode."""
         commands = self._times(clocks) if self._clocks else b""
         if last_san:
-            commands += self.told(self._game.moves[-1], last_san)
+            commands += self.move_command(self._game.moves[-1], last_san)
         if self._forced:
             commands += b"go\n"
             self._forced = False
@@ -270,7 +270,7 @@ class XboardPlayer:
     def ponder(self, clocks: base.Clocks, expected: str) -> None:
         """Return ``None``: after ``hard`` it ponders by itself, and its turn begins as ever."""
 
-    def told(self, move: str, san: str) -> bytes:
+    def move_command(self, move: str, san: str) -> bytes:
         """Write a move (UCI notation and SAN) as this engine reads moves."""
         castling = self._castles_by_words and san.startswith("O-O")
         text = san if self._by_san else san.rstrip("+#") if castling else move

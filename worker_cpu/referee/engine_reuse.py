@@ -46,11 +46,11 @@ class Engine(NamedTuple):
     terms: Terms
 
 
-class Kept:
+class EnginePool:
     """The engines that stay at a desk."""
 
-    def __init__(self, table: io_loop.Desk) -> None:
-        self._table = table
+    def __init__(self, loop: io_loop.IoLoop) -> None:
+        self._loop = loop
         self._engines: list[Engine] = []
         self._quit_ms = 0
 
@@ -63,7 +63,7 @@ class Kept:
         """Keep the engines of these sides of a finished game, all of them reusable."""
         self._quit_ms = order.timeouts.quit_ms
         self._engines = [
-            Engine(self._table.seats[side], hands[side], terms(order, side)) for side in sides
+            Engine(self._loop.seats[side], hands[side], terms(order, side)) for side in sides
         ]
 
     def seat(self, order: contract.GameOrder) -> dict[contract.Side, base.Handshake]:
@@ -78,7 +78,7 @@ class Kept:
         self._let_go(engines)
         for side, engine in chosen.items():
             engine.seat.side = side
-        self._table.seats = {side: engine.seat for side, engine in chosen.items()}
+        self._loop.seats = {side: engine.seat for side, engine in chosen.items()}
         return {side: engine.hand for side, engine in chosen.items()}
 
     def dismiss(self) -> None:
@@ -90,16 +90,16 @@ class Kept:
         """Return the engines that still run; let go of those that ended meanwhile."""
         if not self._engines:
             return []
-        self._table.hear(0)
-        ended = [engine for engine in self._engines if engine.seat in self._table.ended]
+        self._loop.hear(0)
+        ended = [engine for engine in self._engines if engine.seat in self._loop.ended]
         self._let_go(ended)
         return [engine for engine in self._engines if engine not in ended]
 
     def _let_go(self, engines: Iterable[Engine]) -> None:
         seats = [engine.seat for engine in engines]
-        let_go(self._table, seats, self._quit_ms)
+        let_go(self._loop, seats, self._quit_ms)
         for seat in seats:
-            self._table.unseat(seat)
+            self._loop.unseat(seat)
 
 
 def terms(order: contract.GameOrder, side: contract.Side) -> Terms:
@@ -115,7 +115,7 @@ def free_name(seats: Iterable[local.LocalSeat], side: contract.Side) -> str:
 
 
 def let_go(
-    table: io_loop.Desk, seats: Iterable[local.LocalSeat], quit_ms: int
+    loop: io_loop.IoLoop, seats: Iterable[local.LocalSeat], quit_ms: int
 ) -> dict[local.LocalSeat, str]:
     """Let engines quit, kill what is left after ``quit_ms``, and return how they ended.
 
@@ -124,28 +124,28 @@ def let_go(
     ends: dict[local.LocalSeat, str] = {}
     leaving = list(seats)
     try:
-        _quit(table, leaving, quit_ms)
+        _quit(loop, leaving, quit_ms)
         for seat in leaving:
-            end = table.dead_man.kill(seat.name, f"did not quit within {quit_ms} ms")
+            end = loop.dead_man.kill(seat.name, f"did not quit within {quit_ms} ms")
             if isinstance(seat, remote.RemoteSeat):
                 end = seat.over or end  # what was killed was its bridge
             ends[seat] = f"{end.status} ({end.reason})" if end.by_farm else end.status or end.reason
         _last_stderr(leaving)
     except errors.InterruptedGameError as error:
-        kill_if_orphaned(table, error)
+        kill_if_orphaned(loop, error)
     except (supervisor_client.DeadManKillsError, supervisor_client.DeadManLostError) as error:
-        kill_if_orphaned(table, io_loop.interruption(error))
+        kill_if_orphaned(loop, io_loop.interruption(error))
     return ends
 
 
-def _quit(table: io_loop.Desk, seats: Sequence[local.LocalSeat], quit_ms: int) -> None:
+def _quit(loop: io_loop.IoLoop, seats: Sequence[local.LocalSeat], quit_ms: int) -> None:
     for seat in seats:
-        if seat not in table.ended:
-            table.say(seat, b"quit\n")
+        if seat not in loop.ended:
+            loop.say(seat, b"quit\n")
     slack_ns = max((seat.quit_slack_ns for seat in seats), default=0)
     deadline = time.monotonic_ns() + quit_ms * _NS + slack_ns
-    while any(map(table.runs, seats)) and time.monotonic_ns() < deadline:
-        table.hear(deadline - time.monotonic_ns())
+    while any(map(loop.runs, seats)) and time.monotonic_ns() < deadline:
+        loop.hear(deadline - time.monotonic_ns())
 
 
 def _last_stderr(seats: Iterable[local.LocalSeat]) -> None:
@@ -154,10 +154,10 @@ def _last_stderr(seats: Iterable[local.LocalSeat]) -> None:
             pass
 
 
-def kill_if_orphaned(table: io_loop.Desk, error: errors.InterruptedGameError) -> None:
+def kill_if_orphaned(loop: io_loop.IoLoop, error: errors.InterruptedGameError) -> None:
     """Kill the engines whose dead man is gone; they are gone, too, when this returns."""
     if error.cause == io_loop.DEAD_MAN_LOST:
-        for seat in table.seats.values():
+        for seat in loop.seats.values():
             supervisor_client.kill_orphaned(seat)
-        for seat in table.seats.values():
+        for seat in loop.seats.values():
             supervisor_client.await_end(seat)

@@ -33,19 +33,19 @@ _HANDED_ON = (
 _OWN = ("FARM_", "CREDENTIALS_DIRECTORY")  # what the farm's own programs are told
 
 
-class Start:
+class EngineStart:
     """Starts both engines of an order at a desk."""
 
     def __init__(
         self,
-        table: io_loop.Desk,
+        loop: io_loop.IoLoop,
         order: contract.GameOrder,
         game: board.GameBoard,
         confinement: sandbox.Confinement | None = None,
         seated: Mapping[contract.Side, base.Handshake] = MappingProxyType({}),
     ) -> None:
         """Take an order; ``seated`` are the handshakes of engines that were kept."""
-        self._table, self._order, self._game = table, order, game
+        self._loop, self._order, self._game = loop, order, game
         self._confinement = confinement or sandbox.Confinement()
         self._seated = dict(seated)
         self._hands: dict[contract.Side, base.Handshake] = {}
@@ -62,8 +62,8 @@ class Start:
             if problem:
                 return verdict.disconnect(side, f"cannot be started: {problem}")
         while self._pending():
-            self._take(self._table.hear(self._patience_ns()))
-            ended = self._table.ended[0] if self._table.ended else None
+            self._take(self._loop.hear(self._patience_ns()))
+            ended = self._loop.ended[0] if self._loop.ended else None
             if ended is not None and ended.side not in self._seated:
                 return self._lost(ended)
             if ended is not None and (problem := self._replace(ended, environment, cpus)):
@@ -83,17 +83,17 @@ class Start:
 
     def reports(self) -> dict[contract.Side, contract.EngineReport]:
         """Return what is known of both engines."""
-        seats = self._table.seats
+        seats = self._loop.seats
         return {
             side: (
                 self._hands[side].report(seats[side].pid)
                 if side in self._hands
                 else contract.EngineReport()
-            ).model_copy(update=self._place(side))
+            ).model_copy(update=self._placement(side))
             for side in SIDES
         }
 
-    def _place(self, side: contract.Side) -> dict[str, Any]:
+    def _placement(self, side: contract.Side) -> dict[str, Any]:
         """Return where an engine runs, whose clock it is charged by, and what confines it."""
         address = self._order.seats.get(side)
         if address is None:
@@ -107,9 +107,9 @@ class Start:
         if side not in self._seated:
             return self._spawn(side, environment, cpus)
         hand = self._hands[side] = self._seated[side]
-        seat = self._table.seats[side]
+        seat = self._loop.seats[side]
         seat.take_aside()
-        self._table.say(seat, hand.again(self._order, side, time.monotonic_ns(), self._game))
+        self._loop.say(seat, hand.again(self._order, side, time.monotonic_ns(), self._game))
         return ""
 
     def _replace(
@@ -119,9 +119,9 @@ class Start:
         cpus: Sequence[Sequence[int]],
     ) -> str:
         """Start an engine again that was kept, and ended before this game had begun for it."""
-        self._table.asked(seat)
-        self._table.dead_man.kill(seat.name, "ended between two games")
-        self._table.unseat(seat)
+        self._loop.asked(seat)
+        self._loop.dead_man.kill(seat.name, "ended between two games")
+        self._loop.unseat(seat)
         del self._seated[seat.side]
         return self._begin(seat.side, environment, cpus)
 
@@ -135,12 +135,12 @@ class Start:
         if box:
             evidence = f"no seat was taken on GPU box {box}"
             raise errors.InterruptedGameError(remote.HOST, evidence)
-        seat = local.LocalSeat(side, engine_reuse.free_name(self._table.seats.values(), side))
+        seat = local.LocalSeat(side, engine_reuse.free_name(self._loop.seats.values(), side))
         try:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
             own = self._own_cores(cpus)
-            problem = self._table.dead_man.spawn(seat, spec, environment, own or None, confined)
+            problem = self._loop.dead_man.spawn(seat, spec, environment, own or None, confined)
             seat.cpus = own
         except (supervisor_client.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
@@ -152,7 +152,7 @@ class Start:
 
     def _own_cores(self, cpus: Sequence[Sequence[int]]) -> tuple[int, ...]:
         """Return the cores of a new engine: those that no other has, where each has its own."""
-        taken = {seat.cpus for seat in self._table.seats.values()} if len(cpus) > 1 else set()
+        taken = {seat.cpus for seat in self._loop.seats.values()} if len(cpus) > 1 else set()
         return next((own for own in map(tuple, cpus) if own not in taken), ())
 
     def _bridge(
@@ -165,12 +165,12 @@ class Start:
         if self._order.sandbox:
             needed = f"the season needs {self._order.sandbox}, GPU box {address.box} gives none"
             raise errors.InterruptedGameError(io_loop.SANDBOX_FAILED, needed)
-        name = engine_reuse.free_name(self._table.seats.values(), side)
+        name = engine_reuse.free_name(self._loop.seats.values(), side)
         seat = remote.RemoteSeat(side, address, self._order, name)
         spec = self._order.engine(side)
         given = remote.environment(environment, address)
         request = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
-        problem = self._table.dead_man.spawn(seat, spec, given, None, request)
+        problem = self._loop.dead_man.spawn(seat, spec, given, None, request)
         if problem:
             seat.close()
             evidence = f"no bridge to {address.box}: {problem}"
@@ -182,10 +182,10 @@ class Start:
         if problem:
             seat.close()
             return problem
-        self._table.seat(seat)
+        self._loop.seat(seat)
         hand = registry.handshake(self._order, side, time.monotonic_ns(), self._game)
         self._hands[side] = hand
-        self._table.say(seat, hand.begin())
+        self._loop.say(seat, hand.begin())
         return ""
 
     def _take(self, output: list[io_loop.Heard]) -> None:
@@ -193,7 +193,7 @@ class Start:
             for line in self._lines[seat.side].feed(data):
                 answer = self._hands[seat.side].take(line, at_ns)
                 if answer:
-                    self._table.say(seat, answer)
+                    self._loop.say(seat, answer)
 
     def _pending(self) -> list[contract.Side]:
         ready = base.Phase.READY
@@ -206,22 +206,22 @@ class Start:
     def _due_ns(self, side: contract.Side, now: int) -> int:
         """Return an engine's next deadline; behind its own comes that of its link."""
         deadline = self._hands[side].deadline_ns
-        return deadline if now < deadline else deadline + self._table.seats[side].slack_ns
+        return deadline if now < deadline else deadline + self._loop.seats[side].slack_ns
 
     def _expire(self) -> contract.Outcome | None:
         """Let pass what may pass; return who has stalled, the first deadline first."""
         now = time.monotonic_ns()
         due = [side for side in self._pending() if self._hands[side].deadline_ns <= now]
         for side in sorted(due, key=lambda side: self._hands[side].deadline_ns):
-            seat, hand = self._table.seats[side], self._hands[side]
+            seat, hand = self._loop.seats[side], self._hands[side]
             commands = hand.expire(now)
             if commands is None and now < hand.deadline_ns + seat.slack_ns:
                 continue  # its link may be away: whether it is lost shows by then
             if commands is None:
-                self._table.asked(seat, wait_ms=0)
+                self._loop.asked(seat, wait_ms=0)
                 return verdict.stall(side, hand.late())
             if commands:
-                self._table.say(seat, commands)
+                self._loop.say(seat, commands)
         return None
 
     def _refused(self) -> contract.Outcome | None:
@@ -235,7 +235,7 @@ class Start:
     def _lost(self, seat: local.LocalSeat) -> contract.Outcome:
         phase = self._hands[seat.side].phase
         note = f"before the end of its {phase.value}" if phase.value else ""
-        return self._table.disconnected(seat, note)
+        return self._loop.disconnected(seat, note)
 
 
 def engine_environment(

@@ -40,7 +40,7 @@ class Game:
 
     def __init__(
         self,
-        table: io_loop.Desk,
+        loop: io_loop.IoLoop,
         order: contract.GameOrder,
         seated: Mapping[contract.Side, base.Handshake],
         confinement: sandbox.Confinement | None = None,
@@ -50,8 +50,8 @@ class Game:
         ``seated`` are the handshakes of engines that were kept.
         """
         self.board = board.GameBoard(order.opening, order.variant)
-        self._table, self._order = table, order
-        self._start = engine_start.Start(table, order, self.board, confinement, seated)
+        self._loop, self._order = loop, order
+        self._start = engine_start.EngineStart(loop, order, self.board, confinement, seated)
         self._players: dict[contract.Side, base.Player] = {}
         self._clocks = clocks(order)
         self._tables = tablebases.open_for(order)
@@ -60,7 +60,7 @@ class Game:
         self._offers: dict[contract.Side, bool] = {"white": False, "black": False}
         self._looked_on = order.journaled or order.shown
         self._reads_scores = self._looked_on or self._judge.wants_scores
-        self._telling = plies.Telling(table, order)
+        self._reporter = plies.PlyReporter(loop, order)
         self._thinking: contract.Side | None = None
         self._expected: dict[contract.Side, base.Expected] = {}
         self._searches: dict[contract.Side, pondering.Search] = {}
@@ -82,7 +82,7 @@ class Game:
         outcome = self._start.run(cpus)
         if outcome is None:
             if self._looked_on or self._order.traffic:  # else nobody looks on
-                self._table.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
+                self._loop.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
             self._players = self._start.players()
             quiet_memory()
         while outcome is None:
@@ -102,7 +102,7 @@ class Game:
         """Return the sides whose engine may play the next order, too: idle, without a fault."""
         ready = [side for side, hand in self.hands().items() if _goes_on(hand)]
         faulty = outcome.loser if outcome.ending in engine_reuse.FAULTS else None
-        ended = [seat.side for seat in self._table.ended]
+        ended = [seat.side for seat in self._loop.ended]
         busy = [self._thinking, faulty, *ended, *self._restless]
         return [side for side in self._order.keep if side in ready and side not in busy]
 
@@ -124,9 +124,9 @@ class Game:
     def _ply(self) -> contract.Outcome | None:
         """Let one engine move; return the outcome when the game has ended."""
         side = self.board.turn
-        seat, player = self._table.seats[side], self._players[side]
+        seat, player = self._loop.seats[side], self._players[side]
         command = player.go(self._clocks, self._last_san)
-        self._table.drain(seat)
+        self._loop.drain(seat)
         pondered = self._end_search(side)
         aside = player.aside(seat.take_aside())
         if aside.ends is not None:
@@ -150,7 +150,7 @@ class Game:
         self, side: contract.Side, command: bytes, pondered: pondering.Pondered
     ) -> search_clock.Answered | contract.Outcome:
         """Run a side's clock until it answers; return the outcome when it does not."""
-        seat, timeouts = self._table.seats[side], self._order.timeouts
+        seat, timeouts = self._loop.seats[side], self._order.timeouts
         allowance_ns = self._clocks[side].allowance_ns() - pondered.spent_ns
         now = time.monotonic_ns()
         stall_ns = now + allowance_ns + (timeouts.stop_ms + timeouts.stall_ms) * _NS
@@ -158,8 +158,8 @@ class Game:
         announcement = self._announcement(side, now, stall_ns, pondered)
         self._thinking = side
         seat.goes_on = pondered.finder is not None
-        thought = search_clock.think(
-            self._table,
+        thought = search_clock.timed_search(
+            self._loop,
             seat,
             self._players[side],
             command,
@@ -169,7 +169,7 @@ class Game:
             pondered.finder,
         )
         if isinstance(thought, search_clock.Left):
-            return self._table.disconnected(thought.seat)
+            return self._loop.disconnected(thought.seat)
         if isinstance(thought, search_clock.Unanswered):
             return self._unanswered(side, thought, pondered)
         self._thinking = None
@@ -183,9 +183,9 @@ class Game:
         expected = self._expected.pop(side, None)
         if expected is None:
             return
-        seat = self._table.seats[side]
+        seat = self._loop.seats[side]
         search = pondering.Search(seat, self._players[side], expected.move)
-        search.started_ns = self._table.say(seat, expected.words)
+        search.started_ns = self._loop.say(seat, expected.words)
         self._searches[side] = search
 
     def _end_search(self, side: contract.Side) -> pondering.Pondered:
@@ -210,7 +210,7 @@ class Game:
         return pondered._replace(
             finder=None,
             spent_ns=spent_ns,
-            network_ns=self._table.seats[side].network_ns or 0,
+            network_ns=self._loop.seats[side].network_ns or 0,
             start_ns=stopped.start_ns,
         )
 
@@ -227,10 +227,10 @@ class Game:
         """
         finders: dict[local.LocalSeat, base.Finder] = {}
         for side, search in self._searches.items():
-            seat = self._table.seats[side]
+            seat = self._loop.seats[side]
             finder = search.end("").finder
-            if finder is not None and seat not in self._table.ended:
-                self._table.say(seat, self._players[side].stop)
+            if finder is not None and seat not in self._loop.ended:
+                self._loop.say(seat, self._players[side].stop)
                 finders[seat] = finder
         self._searches.clear()
         self._restless = {seat.side for seat in finders}
@@ -240,11 +240,11 @@ class Game:
                 patience_ns = deadline - time.monotonic_ns()
                 if patience_ns <= 0:
                     return
-                for heard in self._table.hear(patience_ns):
+                for heard in self._loop.hear(patience_ns):
                     finder = finders.get(heard.seat)
                     if finder is not None and finder.feed(heard.data) is not None:
                         self._restless.discard(heard.seat.side)
-                self._restless -= {seat.side for seat in self._table.ended}
+                self._restless -= {seat.side for seat in self._loop.ended}
 
     # -- the clock -----------------------------------------------------------------------
 
@@ -270,8 +270,8 @@ class Game:
         thought: search_clock.Unanswered,
         pondered: pondering.Pondered,
     ) -> contract.Outcome:
-        self._table.asked(self._table.seats[side], wait_ms=0)
-        self._table.seats[side].confirm_silence()
+        self._loop.asked(self._loop.seats[side], wait_ms=0)
+        self._loop.seats[side].confirm_silence()
         think_ns = self._charged(side, thought) + pondered.spent_ns
         self._note_late(side, thought, think_ns, think_ns - self._clocks[side].allowance_ns())
         if thought.begun:  # it did answer, but never ended its line
@@ -328,12 +328,12 @@ class Game:
             outcome = verdict.agreement()
         if self._order.recorded or self._order.pgn or self._order.shown:
             ply = self._played(side, reply, thought, charge, pondered)
-            self._telling.take(ply, self._last_san, search)
+            self._reporter.take(ply, self._last_san, search)
         self._last_stop_ns = thought.stop_ns
         if outcome is None and reply.ponder is not None and self._order.engine(side).ponder:
             self._expect(side, reply.ponder)
         if outcome is None and self._order.journaled:
-            self._telling.wait_for_link()
+            self._reporter.wait_for_link()
         return outcome
 
     def _expect(self, side: contract.Side, text: str) -> None:
@@ -346,7 +346,7 @@ class Game:
         self, side: contract.Side, thought: search_clock.Answered | search_clock.Unanswered
     ) -> int:
         """Return what the engine took, by the clock that stands beside it."""
-        return self._table.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
+        return self._loop.seats[side].charged_ns(thought.start_ns, thought.stop_ns)
 
     def _note_late(
         self,
@@ -359,7 +359,7 @@ class Game:
         late: dict[str, Any] = {"think_ns": think_ns, "late_ns": late_ns}
         if not self._order.engine(side).box:
             self.late = late | {"start_ns": thought.start_ns, "stop_ns": thought.stop_ns}
-        elif (host_report := self._table.seats[side].host) is not None:
+        elif (host_report := self._loop.seats[side].host) is not None:
             self.late = late | {"host": host_report}
 
     def _played(
@@ -369,11 +369,11 @@ class Game:
         thought: search_clock.Answered,
         charge: clock.Charge,
         pondered: pondering.Pondered,
-    ) -> plies.Played:
+    ) -> plies.StampedPly:
         start_ns = thought.start_ns if pondered.start_ns is None else pondered.start_ns
         gap_ns = start_ns - self._last_stop_ns if self._last_stop_ns else 0
-        network_ns = self._table.seats[side].network_ns
-        return plies.Played(
+        network_ns = self._loop.seats[side].network_ns
+        return plies.StampedPly(
             ply=self.board.ply,
             side=side,
             move=self.board.last_move,
@@ -382,7 +382,7 @@ class Game:
             charge=charge,
             start_ns=start_ns,
             gap_ns=gap_ns,
-            waited_ns=self._telling.waited_ns,
+            waited_ns=self._reporter.waited_ns,
             white_clock_ns=self._clocks["white"].remaining_ns,
             black_clock_ns=self._clocks["black"].remaining_ns,
             counters=self._judge.counters(self.board.position(), self.board.ply),
@@ -402,10 +402,10 @@ class Game:
 
     def tell_kept(self, outcome: contract.Outcome) -> None:
         """Write down the plies that were kept, or the PGN that is made of them, and send them."""
-        self._telling.tell_kept(self.board, self._search)
+        self._reporter.tell_kept(self.board, self._search)
         if self._order.pgn:
             reports = self.reports()
-            self._telling.tell_pgn(outcome, reports, self.board, self._search, self._began_ms)
+            self._reporter.tell_pgn(outcome, reports, self.board, self._search, self._began_ms)
 
 
 def _goes_on(hand: base.Handshake) -> bool:

@@ -1,4 +1,4 @@
-"""The referee's desk: all it listens to, in one poll.
+"""The referee's I/O loop: all that it listens to, in one poll.
 
 Engines' output, the link, the dead man. Invariants:
 
@@ -55,7 +55,7 @@ class Heard(NamedTuple):
     at_ns: int
 
 
-class Desk:
+class IoLoop:
     """Both seats, the link's channel and the dead man, around one poll object."""
 
     def __init__(self, channel: frames.Channel, dead_man: supervisor_client.DeadMan) -> None:

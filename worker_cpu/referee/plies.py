@@ -26,7 +26,7 @@ PIECE_BYTES = 1 << 20  # bytes of a PGN in a frame: far below the limit of one
 Search: TypeAlias = Callable[[contract.Side, bytes], base.Search]  # reads a search's output
 
 
-class Played(NamedTuple):
+class StampedPly(NamedTuple):
     """A completed ply before it is written down; ``output`` is the whole search's.
 
     Clocks are those after the ply; ``start_ns`` is monotonic.
@@ -49,7 +49,7 @@ class Played(NamedTuple):
     pondered: Literal["", "hit", "miss", "early"] = ""
     pondered_ns: int | None = None
 
-    def kept(self) -> Played:
+    def kept(self) -> StampedPly:
         """Return the ply with no more of the output than is read later."""
         if len(self.output) <= KEPT_BYTES:
             return self
@@ -67,7 +67,7 @@ def search(
     return dataclasses.replace(info, score=scores.white_view(info.score, "black"), wdl=wdl)
 
 
-def record(played: Played, info: base.Search) -> contract.PlyRecord:
+def record(played: StampedPly, info: base.Search) -> contract.PlyRecord:
     """Return a ply as its PGN wants it: without its SAN, which is worked out along the game."""
     return contract.PlyRecord(
         ply=played.ply,
@@ -95,7 +95,7 @@ def record(played: Played, info: base.Search) -> contract.PlyRecord:
     )
 
 
-def payload(played: Played, san: str, info: base.Search) -> bytes:
+def payload(played: StampedPly, san: str, info: base.Search) -> bytes:
     """Write a PLY frame's payload, a ``contract.PlyRecord``."""
     ply: dict[str, Any] = {
         "schema_version": contract.SCHEMA,
@@ -132,7 +132,7 @@ def _score(score: contract.Score) -> dict[str, int | None]:
     return {"cp": score.cp, "mate": score.mate}
 
 
-class Telling:
+class PlyReporter:
     """Tells one game's link of its plies; ``waited_ns`` is how long it was waited for last.
 
     Of plies that only a PGN is wanted of, nothing but the PGN is sent. Where somebody looks on
@@ -140,29 +140,29 @@ class Telling:
     tried next: nobody waits for them.
     """
 
-    def __init__(self, table: io_loop.Desk, order: contract.GameOrder) -> None:
-        self._table, self._order = table, order
-        self._kept: list[Played] = []
+    def __init__(self, loop: io_loop.IoLoop, order: contract.GameOrder) -> None:
+        self._loop, self._order = loop, order
+        self._kept: list[StampedPly] = []
         self._sent_ns = 0
         self.waited_ns = 0
 
-    def take(self, ply: Played, san: str, search: base.Search | None) -> None:
+    def take(self, ply: StampedPly, san: str, search: base.Search | None) -> None:
         """Send a journaled ply at once; keep any other, queued first where somebody looks on."""
         if self._order.journaled:
             assert search is not None
             written = payload(ply, san, search)
             self._sent_ns = time.monotonic_ns()
-            self._table.send_ply(written)
+            self._loop.send_ply(written)
             return
         if self._order.shown:
             assert search is not None
-            self._table.show_ply(payload(ply, san, search))
+            self._loop.show_ply(payload(ply, san, search))
         self._kept.append(ply.kept())
 
     def wait_for_link(self) -> None:
         """Wait for GO_ON with both clocks stopped; the young garbage goes meanwhile."""
         gc.collect(0)
-        self._table.wait_for_go_on()
+        self._loop.wait_for_go_on()
         self.waited_ns = time.monotonic_ns() - self._sent_ns
 
     def tell_kept(self, game: board.GameBoard, search: Search) -> None:
@@ -172,7 +172,7 @@ class Telling:
         sans = game.sans
         for ply in self._kept:
             info = search(ply.side, ply.output)
-            self._table.send(frames.Kind.PLY, payload(ply, sans[ply.ply - 1], info))
+            self._loop.send(frames.Kind.PLY, payload(ply, sans[ply.ply - 1], info))
 
     def tell_pgn(
         self,
@@ -192,4 +192,4 @@ class Telling:
         text = result.pgn(self._order, outcome, reports, records, sans, started_ms)
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
-            self._table.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])
+            self._loop.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

@@ -4,7 +4,7 @@
 (``1,2/3,4`` where each engine has its own)
 
 It may be started ahead of its game: it waits for its order on the link's socket. It ends
-with its game (``playing``), unless the order lets engines stay (``keep``): then it waits for
+with its game (``game``), unless the order lets engines stay (``keep``): then it waits for
 the next one. No Redis, no Celery, no log here. Invariants:
 
 * the last ply comes before the outcome, and a game has one outcome or one interruption;
@@ -37,21 +37,21 @@ PRIORITY = 1  # of 1 to 99: before every ordinary process, behind every other re
 
 
 def referee(
-    table: io_loop.Desk,
+    loop: io_loop.IoLoop,
     cpus: Sequence[Sequence[int]] = (),
     confinement: sandbox.Confinement | None = None,
 ) -> None:
     """Wait for an order, play it, say how it ended; go on while engines may stay."""
-    order = _next_order(table)
-    table.dead_man.hello()
-    engines = engine_reuse.Kept(table)
+    order = _next_order(loop)
+    loop.dead_man.hello()
+    engines = engine_reuse.EnginePool(loop)
     while order is not None:
-        table.traffic, table.excuses = order.traffic, order.excuses
-        game = referee_game.Game(table, order, engines.seat(order), confinement)
+        loop.traffic, loop.excuses = order.traffic, order.excuses
+        game = referee_game.Game(loop, order, engines.seat(order), confinement)
         outcome = game.play(cpus)
         game.tell_kept(outcome)
         staying = game.staying(outcome) if order.keep else []
-        reports = dismiss(table, game.reports(), order.timeouts.quit_ms, staying)
+        reports = dismiss(loop, game.reports(), order.timeouts.quit_ms, staying)
         engines.keep(order, staying, game.hands())
         finished = referee_game.as_json(reports) | {
             "outcome": outcome.model_dump(mode="json"),
@@ -60,16 +60,16 @@ def referee(
             "remarks": game.remarks(),
             "late": game.late,
         }
-        table.send(frames.Kind.FINISHED, referee_game.encoded(finished))
+        loop.send(frames.Kind.FINISHED, referee_game.encoded(finished))
         game.close()
         gc.collect()
-        order = _next_order(table) if order.keep else None
+        order = _next_order(loop) if order.keep else None
     engines.dismiss()
 
 
-def _next_order(table: io_loop.Desk) -> contract.GameOrder | None:
+def _next_order(loop: io_loop.IoLoop) -> contract.GameOrder | None:
     """Wait for the link's next order, ``None`` when there is none any more."""
-    frame = table.channel.receive()
+    frame = loop.channel.receive()
     if frame is not None and frame.kind is frames.Kind.DISMISS:
         return None
     if frame is None or frame.kind is not frames.Kind.ORDER:
@@ -78,21 +78,21 @@ def _next_order(table: io_loop.Desk) -> contract.GameOrder | None:
 
 
 def dismiss(
-    table: io_loop.Desk,
+    loop: io_loop.IoLoop,
     reports: Mapping[contract.Side, contract.EngineReport],
     quit_ms: int,
     staying: Sequence[contract.Side] = (),
 ) -> dict[contract.Side, contract.EngineReport]:
     """Let go of the engines that do not stay, and report how they ended."""
-    seats = dict(table.seats)
+    seats = dict(loop.seats)
     leaving = [seat for side, seat in seats.items() if side not in staying]
-    ends = engine_reuse.let_go(table, leaving, quit_ms)
+    ends = engine_reuse.let_go(loop, leaving, quit_ms)
     finished = {
         side: report.model_copy(update=_end(seats[side], ends)) if side in seats else report
         for side, report in reports.items()
     }
     for seat in leaving:
-        table.unseat(seat)
+        loop.unseat(seat)
     return finished
 
 
@@ -102,34 +102,34 @@ def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str
 
 
 def run(
-    table: io_loop.Desk,
+    loop: io_loop.IoLoop,
     cpus: Sequence[Sequence[int]] = (),
     confinement: sandbox.Confinement | None = None,
 ) -> int:
     """Referee one game, or one after the other; return the exit status of the process."""
     try:
-        referee(table, cpus, confinement)
+        referee(loop, cpus, confinement)
     except frames.ChannelClosedError:
         return 0  # nobody is left to tell; the dead man sees our end
     except wire_errors.InterruptedGameError as error:
-        return _interrupted(table, error)
+        return _interrupted(loop, error)
     except (supervisor_client.DeadManKillsError, supervisor_client.DeadManLostError) as error:
-        return _interrupted(table, io_loop.interruption(error))
+        return _interrupted(loop, io_loop.interruption(error))
     except errors.BookError as error:
-        return _interrupted(table, wire_errors.InterruptedGameError("order refused", str(error)))
+        return _interrupted(loop, wire_errors.InterruptedGameError("order refused", str(error)))
     except Exception:  # the top of the process: the link must hear of a bug, too
         evidence = traceback.format_exc()
-        return _interrupted(table, wire_errors.InterruptedGameError("referee failed", evidence))
+        return _interrupted(loop, wire_errors.InterruptedGameError("referee failed", evidence))
     return 0
 
 
-def _interrupted(table: io_loop.Desk, error: wire_errors.InterruptedGameError) -> int:
-    engine_reuse.kill_if_orphaned(table, error)
+def _interrupted(loop: io_loop.IoLoop, error: wire_errors.InterruptedGameError) -> int:
+    engine_reuse.kill_if_orphaned(loop, error)
     fields = {"cause": error.cause, "evidence": error.evidence}
     payload = referee_game.encoded(fields | ({"excused": error.excused} if error.excused else {}))
     try:
-        table.channel.offer(frames.Kind.INTERRUPTED, payload)
-        table.channel.flush(LAST_WORDS_SECONDS)
+        loop.channel.offer(frames.Kind.INTERRUPTED, payload)
+        loop.channel.flush(LAST_WORDS_SECONDS)
     except frames.ChannelClosedError:
         return 0
     return errors.HostError.exit_code
@@ -171,11 +171,11 @@ def main(parsed: argparse.Namespace) -> int:
     run_at_once()
     channel = frames.Channel(socket.socket(fileno=parsed.link_fd))
     dead_man = supervisor_client.DeadMan(socket.socket(fileno=parsed.deadman_fd))
-    table = io_loop.Desk(channel, dead_man)
+    loop = io_loop.IoLoop(channel, dead_man)
     try:
-        return run(table, parsed.engine_cpus, parsed.confine)
+        return run(loop, parsed.engine_cpus, parsed.confine)
     finally:
-        table.close()
+        loop.close()
 
 
 def _cpu_sets(text: str) -> list[list[int]]:

@@ -56,8 +56,8 @@ def around(output: bytes, line: bytes) -> tuple[bytes, bytes]:
     return before, rest
 
 
-def think(
-    table: io_loop.Desk,
+def timed_search(
+    loop: io_loop.IoLoop,
     seat: local.LocalSeat,
     player: base.Player,
     command: bytes,
@@ -71,31 +71,31 @@ def think(
     What the engine wrote before has been drained, so that it is no answer. ``finder`` is that
     of a search which was begun before: the engine pondered, and ``command`` ends that.
     """
-    if table.ended:
-        return Left(table.ended[0])
+    if loop.ended:
+        return Left(loop.ended[0])
     finder = finder or player.finder(fresh=seat.at_line_start)
     tail = local.Tail()
     if announcement:  # before the write: nothing is done behind it that could delay it
-        table.channel.offer(frames.Kind.THINK, announcement)
+        loop.channel.offer(frames.Kind.THINK, announcement)
     seat.arm(allowance_ns, player.stop)
-    start_ns = table.start(seat, command)
+    start_ns = loop.start(seat, command)
     deadline = stop_at = start_ns + allowance_ns + timeouts.stop_ms * _NS + seat.slack_ns
     stall_at = stop_at + timeouts.stall_ms * _NS
     while True:
-        for heard in table.hear(deadline - time.monotonic_ns(), first=seat):
+        for heard in loop.hear(deadline - time.monotonic_ns(), first=seat):
             if heard.seat is not seat:
                 heard.seat.set_aside(heard.data)
                 continue
             tail.add(heard.data)
             line = finder.feed(heard.data)
             if line is not None:
-                table.log_answer(seat, line, heard.at_ns)
+                loop.log_answer(seat, line, heard.at_ns)
                 return Answered(line, start_ns, heard.at_ns, *around(tail.text(), line))
-        if table.ended:
-            return Left(table.ended[0])
+        if loop.ended:
+            return Left(loop.ended[0])
         now = time.monotonic_ns()
         if now >= stall_at or seat.gave_up:
             return Unanswered(start_ns, now, finder.begun())
         if now >= stop_at and deadline == stop_at:
-            table.say(seat, player.stop)
+            loop.say(seat, player.stop)
             deadline = stall_at

@@ -140,7 +140,7 @@ class Builder:
         """Tell the gateway of builds that have ended; raise ``AwayError``."""
         while self._untold:
             try:
-                there.built(self._untold[0].told(self._match, host))
+                there.built(self._untold[0].report(self._match, host))
             except gateway.BatchOverError:
                 for build in self._untold:  # its match is over: nobody waits for the news
                     self._absent.pop(build.build, None)

@@ -98,8 +98,8 @@ class Gateway:
             boot_ms=handles.boottime_ns() // 1_000_000,
             day_ms=time.time_ns() // 1_000_000,
         )
-        told = {"batch": batch, "token": token, "clock": clock.model_dump(mode="json")}
-        head = contract.dumps(told)[:-1].encode()
+        message = {"batch": batch, "token": token, "clock": clock.model_dump(mode="json")}
+        head = contract.dumps(message)[:-1].encode()
         return self._told(
             remote.GamesHeard, "results", head + b',"games":[' + b",".join(games) + b"]}"
         )

@@ -38,7 +38,7 @@ def bench_host(name: str, *, record: bool, as_json: bool) -> None:
         if stack.enter_context(directory.locked(test_game.LOCK_SECONDS)) is None:
             raise errors.RefusedError(f"a game runs in {name}; measure while none does")
         now = fairness.measure(
-            configured, gpu_seats.Places(seat_store.RedisSeats(ledger.server), boxes)
+            configured, gpu_seats.GpuSeats(seat_store.RedisSeats(ledger.server), boxes)
         )
     before = fairness.recorded(configured.directory)
     if record:

@@ -72,7 +72,7 @@ class Band(contract.Message):
     hosts: Mapping[str, Figures]
 
 
-def measure(hall: settings.HallSettings, places: gpu_seats.Places) -> Band:
+def measure(hall: settings.HallSettings, places: gpu_seats.GpuSeats) -> Band:
     """Measure the hall and all its boxes; raise ``HostError`` for one that does not answer."""
     figures = {"hall": of_hall(hall)}
     for name, box in places.known.items():
@@ -93,7 +93,7 @@ def of_hall(hall: settings.HallSettings) -> Figures:
     return Figures(host=hall.host, nps=speed.nps(cpus), signature=signature)
 
 
-def of_box(name: str, box: gpu_hosts.BoxAddress, places: gpu_seats.Places, hall: str) -> Figures:
+def of_box(name: str, box: gpu_hosts.BoxAddress, places: gpu_seats.GpuSeats, hall: str) -> Figures:
     """Measure a box and the way to it, by a seat that runs nothing."""
     attempt = f"bench-{secrets.token_hex(4)}"
     wished = places.of(hall, attempt, None)
@@ -241,10 +241,10 @@ def recorded(directory: pathlib.Path) -> Band | None:
         ) from error
 
 
-class Gate:
+class FairnessGate:
     """Shut before an event's first game while a host is out of its band."""
 
-    def __init__(self, hall: settings.HallSettings, places: gpu_seats.Places) -> None:
+    def __init__(self, hall: settings.HallSettings, places: gpu_seats.GpuSeats) -> None:
         self._hall, self._places = hall, places
         self._passed: set[tuple[str, str]] = set()
 

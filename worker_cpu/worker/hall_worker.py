@@ -1,4 +1,4 @@
-"""The keeper of a hall in the worker's child: settle the past, then play what is ready.
+"""A hall's worker, in Celery's child: settle what earlier attempts left, then play what is ready.
 
 All of it happens under the hall's lock, so that nothing of an earlier attempt is alive:
 spools first, then this host's dead attempt, then at most one new game.
@@ -28,8 +28,8 @@ LOCK_SECONDS = 3.0  # s: a dead man that saw its link die needs milliseconds to 
 LOOKS = 3  # times one ring leads to a look, each cut off by an outage of Redis
 
 
-class HallKeeper:
-    """One worker child's way to its hall."""
+class HallWorker:
+    """Plays the games of one hall, one at a time."""
 
     def __init__(self, configured: settings.HallSettings) -> None:
         self._settings = configured
@@ -37,20 +37,20 @@ class HallKeeper:
         self._ledger = store.connect(configured.redis_url)
         self._lanes = lane_store.RedisLanes(self._ledger.server)
         self._cores = handles.Cores(configured.referee_cpus, configured.engine_cpus)
-        groups = cgroups.place()
+        groups = cgroups.parent()
         if groups is None:
             log.warning("engines.uncounted", reason="no control group can be made for engines here")
         confinement = dataclasses.replace(configured.confinement(), groups=str(groups or ""))
         self._fork_server = handles.ForkServer(confinement)
-        self._pins = checksums.Pins()
-        self._places = gpu_seats.Places(
+        self._checksums = checksums.FileChecksums()
+        self._gpu_seats = gpu_seats.GpuSeats(
             seat_store.RedisSeats(self._ledger.server),
             gpu_hosts.load(configured.boxes, configured.dead_man_seconds),
         )
-        self._gate = fairness.Gate(configured, self._places)
-        self._host = stall.Host(configured.engine_cpus, configured.referee_cpus)
-        self._host.watch(0, (), {})  # its pulse beats before the first game begins
-        self._memory = host_probe.Memory(configured.directory / "last-fault.json")
+        self._gate = fairness.FairnessGate(configured, self._gpu_seats)
+        self._stalls = stall.StallDetector(configured.engine_cpus, configured.referee_cpus)
+        self._stalls.watch(0, (), {})  # its pulse beats before the first game begins
+        self._last_fault = host_probe.LastFault(configured.directory / "last-fault.json")
 
     def open(self) -> None:
         """Enter the hall and settle what is left of its past; never raises for Redis.
@@ -85,7 +85,7 @@ class HallKeeper:
         """Wait until Redis takes this hall's word again; False when that takes too long."""
         time.sleep(redis_retry.RETRY_SECONDS)  # a look that failed is not repeated in a hurry
         try:
-            redis_retry.patiently(self._enter)
+            redis_retry.retry(self._enter)
         except errors.LedgerAwayError:
             return False
         return True
@@ -106,7 +106,7 @@ class HallKeeper:
             self._play(lock)
 
     def _settle(self) -> None:
-        if (groups := cgroups.place()) is not None:
+        if (groups := cgroups.parent()) is not None:
             cgroups.forget(groups)
         recovery.settle(self._settings, self._directory, self._ledger)
         lane_worker.settle(self._lanes, self._settings.hall, self._settings.host)
@@ -132,10 +132,17 @@ class HallKeeper:
                 return
             referee = self._fork_server.referee(self._cores)
             try:
-                probe = host_probe.Probe(self._fork_server, self._cores, self._directory.root, lock)
-                seen = blame.Witness(self._host, self._memory, probe)
+                probe = host_probe.HostProbe(
+                    self._fork_server, self._cores, self._directory.root, lock
+                )
+                attribution = blame.FaultAttribution(self._stalls, self._last_fault, probe)
                 player = attempt.Link(
-                    self._settings, self._directory, self._ledger, self._pins, seen, self._places
+                    self._settings,
+                    self._directory,
+                    self._ledger,
+                    self._checksums,
+                    attribution,
+                    self._gpu_seats,
                 )
                 player.play(claim, lock, referee)
             finally:

@@ -46,7 +46,7 @@ NS = 1_000_000_000
 NODES = pathlib.Path("/sys/devices/system/node")
 
 
-class LaneKeeper:
+class LaneWorker:
     """One worker child's way to its lane."""
 
     def __init__(self, configured: settings.HallSettings) -> None:
@@ -59,7 +59,7 @@ class LaneKeeper:
         os.environ.update(visible(configured.lane_gpu_ids))  # engines get it of their referee
         self._fork_server = handles.ForkServer(self._confinement)
         self._kept: _Seats | None = None
-        self._pins = checksums.Pins()
+        self._checksums = checksums.FileChecksums()
         self._specs: dict[tuple[str, str], orders.Spec] = {}  # by match and opening
         self._game_seconds = BATCH_SECONDS  # of the last game
         self._asked_ns = 0  # when the lease's last renewal was sent (CLOCK_BOOTTIME)
@@ -153,7 +153,7 @@ class LaneKeeper:
         if spec is None:
             return game.Interrupted("closed", lanes.STOPPED)
         try:
-            order = self._pins.verify(self._order(spec, lease)).order
+            order = self._checksums.verify(self._order(spec, lease)).order
             seated = self._seats(spec, lease, lock)
         except errors.HostError as error:
             return game.Interrupted("host", str(error))
@@ -227,7 +227,7 @@ class LaneKeeper:
             return self._lanes.complete_lane(lease, text, kind, goes_on=goes_on)
 
         # While Redis stays away this raises, and the game is played again.
-        reply = redis_retry.patiently(record)
+        reply = redis_retry.retry(record)
         log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
         return () if isinstance(reply, api.Fenced) else reply.left
 

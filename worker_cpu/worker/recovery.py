@@ -1,4 +1,4 @@
-"""Settle what a hall's past left on this host: spools go to the ledger, a dead attempt is given up.
+"""Recover what earlier attempts left on this host: submit spools, give up a dead attempt.
 
 A Redis that has lost its last writes gets back from here what only this host still has: the
 record of a game whose result it knows, and the last plies of the dead attempt.

@@ -82,12 +82,12 @@ class _Official:
         """Say whether a game is offered to the hall."""
         return self._ledger is not None and bool(self._ledger.offered(self._hall))
 
-    def places(self, configured: settings.HallSettings) -> gpu_seats.Places:
+    def places(self, configured: settings.HallSettings) -> gpu_seats.GpuSeats:
         """Return where engines may play beside the hall: nowhere without a ledger."""
         server = (self._ledger or store.connect(NOWHERE)).server
         boxes = gpu_hosts.load(configured.boxes, configured.dead_man_seconds)
         wishes = seat_store.RedisSeats(server)
-        return gpu_seats.Places(wishes, {} if self._ledger is None else boxes)
+        return gpu_seats.GpuSeats(wishes, {} if self._ledger is None else boxes)
 
     def require_none(self) -> None:
         """Raise ``RefusedError`` unless the hall is this host's, and free."""
@@ -110,7 +110,7 @@ def _games(
     scratch: pathlib.Path,
     official: _Official,
 ) -> Iterator[contract.GameRecord]:
-    fork_server, pinned = handles.ForkServer(configured.confinement()), checksums.Pins()
+    fork_server, pinned = handles.ForkServer(configured.confinement()), checksums.FileChecksums()
     places = official.places(configured)
     cores = handles.Cores(configured.referee_cpus, configured.engine_cpus)
     try:

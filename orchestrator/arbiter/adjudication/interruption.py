@@ -93,7 +93,7 @@ class Verdict:
     evidence: str
 
 
-def facts(
+def position(
     order: contract.GameOrder,
     plies: Sequence[contract.PlyRecord],
     prober: tablebase.Prober | None = None,
@@ -138,7 +138,7 @@ def playable(
 def final_fen(order: contract.GameOrder, plies: Sequence[contract.PlyRecord]) -> str:
     """Return the position after a game's plies, '' where they cannot be played."""
     try:
-        board = facts(order.model_copy(update={"adjudication": _NO_RULES}), plies).board
+        board = position(order.model_copy(update={"adjudication": _NO_RULES}), plies).board
     except (errors.BookError, errors.LedgerDamagedError):
         return ""
     return "" if board is None else board.fen()

@@ -34,7 +34,7 @@ def of_season(state: season_state.SeasonState) -> dict[str, dict[str, Any]]:
     made = {}
     for engine in (*state.launched.engines, *state.engines.values()):
         logo = state.launched.logos.get(engine.id)
-        badge = {"logo": place(logo) if logo else None, "flag": flag(engine.country)}
+        badge = {"logo": path(logo) if logo else None, "flag": flag(engine.country)}
         if any(badge.values()):
             made[engine.name] = badge
     return made
@@ -48,7 +48,7 @@ def flag(country: str) -> str | None:
 
 
 @functools.lru_cache(maxsize=1_024)
-def place(logo: str) -> str:
+def path(logo: str) -> str:
     """Return where a logo (a PNG in Base64) is served: another picture has another name."""
     return f"logos/{hashlib.sha256(png(logo)).hexdigest()[:20]}.png"
 

@@ -89,7 +89,7 @@ class Library:
                 changed.append(path)
         return changed
 
-    def place(self, path: str, document: Document) -> None:
+    def put_made(self, path: str, document: Document) -> None:
         """Keep a document that is made already."""
         self._documents[path] = document
 

@@ -182,7 +182,7 @@ class MatchView:
         base = f"seasons/{self._season}"
         whole = {
             base: self.season(1, now_ms),
-            f"{base}/statistics": self._counts.told(),
+            f"{base}/statistics": self._counts.as_json(),
             f"{base}/test": self.test(),
             f"{base}/events/{EVENT}": self._event(),
         }
@@ -332,7 +332,7 @@ class MatchView:
             "entrants": list(self.names),
             "rows": rows if self.results else [],
             "bracket": None,
-            "statistics": self._counts.told() | {"engines": [self._colours(n) for n in order]},
+            "statistics": self._counts.as_json() | {"engines": [self._colours(n) for n in order]},
         }
 
     def _standing(self, position: int, name: str, order: Sequence[str]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Comments(Protocol):
     def marks(self, attempt: str) -> tuple[int, ...]:
         """Return for each desk how often it has told something of an attempt."""
 
-    def found(self, desk: int, attempt: str) -> dict[int, str]:
+    def comments(self, desk: int, attempt: str) -> dict[int, str]:
         """Return what was told of an attempt: ply to payload."""
 
 
@@ -59,7 +59,7 @@ class Silence:
         """Return that no desk has told anything."""
         return (0, 0)
 
-    def found(self, desk: int, attempt: str) -> dict[int, str]:  # noqa: ARG002 - as above
+    def comments(self, desk: int, attempt: str) -> dict[int, str]:  # noqa: ARG002 - as above
         """Return nothing."""
         return {}
 

@@ -53,7 +53,7 @@ class Counts:
         self._plies.add(played.plies)
         self._tenths.add(round((played.ended_ms - played.started_ms) / 100))
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return results by colour, reasons of endings, lengths and durations."""
         return {
             "games": len(self._counted),
@@ -98,7 +98,7 @@ class EventCounts(Counts):
 
     def data(self, state: State, event: events.EventState) -> dict[str, Any]:
         """Return the event's statistics, and each engine's results by its colour."""
-        return self.told() | {
+        return self.as_json() | {
             "engines": [
                 _by_colour(state, event, engine, self._by_colour) for engine in event.entrants
             ]

@@ -90,7 +90,7 @@ class Remarks:
             return False
         for number, (desk, old) in enumerate(zip(self.desks, self._marks, strict=True)):
             if old != marks[number]:
-                desk.read(comments.found(number, self.attempt))
+                desk.read(comments.comments(number, self.attempt))
         self._marks = marks  # only now: a read that fails is made again
         return True
 

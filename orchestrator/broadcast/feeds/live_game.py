@@ -98,7 +98,7 @@ class Follower:
         whole = begun or game.options("white") != options
         changed = whole or bool(new)
         if changed:
-            self._shelf.put({_place(season): game.document()})
+            self._shelf.put({_path(season): game.document()})
         head = {"season": season.id, "game": game.order.game}
         changes: list[messages.Message] = []
         if whole:
@@ -162,7 +162,7 @@ class Follower:
         return [] if season.state.lost is None else self._put(season, game.interrupted())
 
     def _put(self, season: season_view.Season, document: dict[str, Any]) -> list[messages.Message]:
-        self._shelf.put({_place(season): document})
+        self._shelf.put({_path(season): document})
         return [messages.Delta("game", document)]
 
     def _show_left(
@@ -186,13 +186,13 @@ class Follower:
 
     def _show_nothing(self, season: season_view.Season) -> list[messages.Message]:
         """Take away a game that was given up before any other was finished."""
-        if not self._shelf.drop(_place(season)):
+        if not self._shelf.drop(_path(season)):
             return []
         return [messages.Delta("game", {"season": season.id, "game": ""})]
 
     def _show_last(self, season: season_view.Season, *, front: bool) -> list[messages.Message]:
         """Show the game that goes on, else the one finished last, once its record is there."""
-        if season.state.lost is not None and self._shelf.get(_place(season)) is not None:
+        if season.state.lost is not None and self._shelf.get(_path(season)) is not None:
             return []  # its verdict is on its way
         left = self._show_left(season, front=front)
         if left is not None:
@@ -241,7 +241,7 @@ class Follower:
         return [*shown, messages.TcecMoves(text.decode(), data)]
 
 
-def _place(season: season_view.Season) -> str:
+def _path(season: season_view.Season) -> str:
     """Return the place of a season's game in the library."""
     return f"seasons/{season.id}/live"
 

@@ -53,7 +53,7 @@ def ratings(
         spread, rows = kept.listed(counted, states, ERROR_RUNS)
     except errors.RefusedError:
         return head | {"absent": "No game has been finished yet.", "ratings": []}
-    document = lists.facts(spread, rows)
+    document = lists.as_json(spread, rows)
     for line, row in zip(document["ratings"], rows, strict=True):
         line.update(percent=round(row.percent, 2), bound=row.mark)
     return head | {"absent": None} | document
@@ -80,7 +80,7 @@ def forecast(state: State, runs: int, now_ms: int) -> dict[str, Any]:
     except errors.OrganizerError as error:
         why = redact.text(str(error))
         return head | {"absent": f"The rest cannot be played out: {why}.", "runs": 0}
-    document = forecasts.facts(asked, odds, tables.base_ms(state))
+    document = forecasts.as_json(asked, odds, tables.base_ms(state))
     document["champion"] = [_named(state, line) for line in document["champion"]]
     document["events"] = [_event(state, event) for event in document["events"]]
     return head | {"absent": None} | document
@@ -148,7 +148,7 @@ class Outlook:
         self._moved.clear()
         states = list(self._states.values())
         games = rating_list.results(states)
-        basis = (games, rating_list.known(states, self._families))
+        basis = (games, rating_list.established_families(states, self._families))
         if basis != self._rated:
             self._rated = basis
             made[rank_odds.RATINGS] = ratings(states, games, self._families, now_ms)

@@ -63,7 +63,7 @@ def fold(line: str) -> str:
 def _entries(listed: listing.Listing) -> Iterator[str]:
     for game in reversed(listed.finished[:PLAYED]):
         summary = f"{listing.players(game)} {game['result']}"
-        description = f"{listed.place(game)}: {listing.words(game)}."
+        description = f"{listed.event_and_round(game)}: {listing.summary(game)}."
         seconds = float(game["duration_seconds"])
         yield from _game(
             listed, game, game["started_ms"], seconds, (summary, description), "CONFIRMED"
@@ -71,7 +71,7 @@ def _entries(listed: listing.Listing) -> Iterator[str]:
     for game in listed.coming[:AHEAD]:
         running = game["running"]
         summary = listing.players(game)
-        description = f"{listed.place(game)}, {'in flight' if running else 'estimated'}."
+        description = f"{listed.event_and_round(game)}, {'in flight' if running else 'estimated'}."
         start_ms = game["started_ms"] if running else game["estimated_start_ms"]
         seconds = listed.mean_seconds(game["event"])
         status = "CONFIRMED" if running else "TENTATIVE"

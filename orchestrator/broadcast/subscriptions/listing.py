@@ -32,7 +32,7 @@ class Listing:
         """Return a game's address."""
         return f"{self.link}/game/{game['game']}"
 
-    def place(self, game: Row) -> str:
+    def event_and_round(self, game: Row) -> str:
         """Return where in the season a game is played."""
         return f"{self._events[game['event']]['name']}, round {game['round']}"
 
@@ -83,7 +83,7 @@ def players(game: Row) -> str:
     return f"{game['white']} v {game['black']}"
 
 
-def words(game: Row) -> str:
+def summary(game: Row) -> str:
     """Return how a finished game went: its end, length and opening."""
     moves = (int(game["plies"]) + 1) // 2
     parts = [game["details"], f"{moves} moves" if moves else "", game.get("opening", "")]

@@ -42,7 +42,7 @@ def feed(listed: listing.Listing, address: str) -> bytes:
         name = f"{listed.id}/{game['game']}/{game['started_ms']}"
         _add(item, "guid", name, isPermaLink="false")
         _add(item, "pubDate", _moment(listing.ended_ms(game)))
-        _add(item, "description", f"{listed.place(game)}: {listing.words(game)}.")
+        _add(item, "description", f"{listed.event_and_round(game)}: {listing.summary(game)}.")
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 

@@ -26,7 +26,7 @@ LINGER_SECONDS: Final = 1.0  # s: so long they may
 _SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
 
 
-class Doors:
+class ConnectionLimits:
     """Counts the connections of one server."""
 
     def __init__(

@@ -131,22 +131,24 @@ class _Bodies(h11.Connection):
         return super().send(event)
 
 
-class PatientProtocol(h11_impl.H11Protocol):
+class TimeoutProtocol(h11_impl.H11Protocol):
     """HTTP/1.1 with time-outs for slow request heads and for clients that stop reading."""
 
     _silent: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
-    def __init__(self, *arguments: Any, house: connection_limits.Doors, **named: Any) -> None:
-        """Serve a connection that still has to be let into the house."""
+    def __init__(
+        self, *arguments: Any, limits: connection_limits.ConnectionLimits, **named: Any
+    ) -> None:
+        """Serve a connection that is not accepted yet."""
         super().__init__(*arguments, **named)
-        self._house, self._refused = house, False
+        self._limits, self._refused = limits, False
         self.conn = _Bodies(h11.SERVER, HEADER_BYTES)
         self.app_state = {**self.app_state, _CONNECTION: self}  # uvicorn: the scope's ``state``
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request, if there is room."""
-        self._refused = not self._house.enter(transport)
+        self._refused = not self._limits.enter(transport)
         self.transport = transport
         if not self._refused:
             super().connection_made(transport)
@@ -173,7 +175,7 @@ class PatientProtocol(h11_impl.H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers, and the place that was taken."""
-        self._house.leave(self.transport)
+        self._limits.leave(self.transport)
         if self._refused:
             return
         _cancel(self._silent)
@@ -198,10 +200,12 @@ class PatientProtocol(h11_impl.H11Protocol):
 class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
     """A WebSocket that gives its place back, and is cut when it sends a flood."""
 
-    def __init__(self, *arguments: Any, house: connection_limits.Doors, **named: Any) -> None:
-        """Take over a connection that is in the house."""
+    def __init__(
+        self, *arguments: Any, limits: connection_limits.ConnectionLimits, **named: Any
+    ) -> None:
+        """Take over a connection that was accepted."""
         super().__init__(*arguments, **named)
-        self._house = house
+        self._limits = limits
         self._allowance = allowance.Allowance(VIEWER_BYTES_A_SECOND, VIEWER_BYTES_AT_ONCE)
 
     def data_received(self, data: bytes) -> None:
@@ -213,13 +217,13 @@ class CountedWebSocket(websockets_sansio_impl.WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the place that was taken."""
-        self._house.leave(self.transport)
+        self._limits.leave(self.transport)
         super().connection_lost(exc)
 
 
 def transport(scope: types.Scope) -> asyncio.Transport:
     """Return the connection that a request came by, to be written to directly."""
-    connection: PatientProtocol = scope["state"][_CONNECTION]
+    connection: TimeoutProtocol = scope["state"][_CONNECTION]
     return connection.transport
 
 

@@ -26,11 +26,11 @@ class Logos:
 
     async def picture(self, request: requests.Request) -> responses.Response:
         """Return a logo: it was checked at the launch, and is a PNG whatever it is named."""
-        place = f"logos/{request.path_params['name']}"
+        path = f"logos/{request.path_params['name']}"
         for season in list(self._source.seasons.values()):
             launched = season.state.launched if season.state.seq else None
             for logo in launched.logos.values() if launched else ():
-                if badges.place(logo) == place:
+                if badges.path(logo) == path:
                     headers = {"Cache-Control": _FOREVER}
                     return responses.Response(badges.png(logo), 200, headers, "image/png")
         return web_responses.missing(f"logo {request.path_params['name']!r}")

@@ -246,7 +246,7 @@ class Watcher:
             deltas.append(messages.Delta("search", head | search))
         if deltas:
             self._told[board] = clock, search
-            self._place(board, game.document())
+            self._publish(board, game.document())
             self._tell.append((board, deltas))
 
     def _finish(self, result: match_journal.Result) -> None:
@@ -271,12 +271,12 @@ class Watcher:
 
     def _show(self, board: int, document: dict[str, Any]) -> None:
         self._told.pop(board, None)
-        self._place(board, document)
+        self._publish(board, document)
         self._tell.append((board, [messages.Delta("game", document)]))
 
-    def _place(self, board: int, document: dict[str, Any]) -> None:
+    def _publish(self, board: int, document: dict[str, Any]) -> None:
         path = f"seasons/{match_view.board_id(board)}/live"
-        self.library.place(path, documents.Document(lambda: documents.of_json(document).body))
+        self.library.put_made(path, documents.Document(lambda: documents.of_json(document).body))
 
     def _render(self) -> None:
         self._changed = False
@@ -284,7 +284,7 @@ class Watcher:
         now_ms = self.library.now_ms()
         self.library.put({"seasons": [self.view.overview(now_ms)]})
         for path, document in self.view.made(now_ms).items():
-            self.library.place(path, document)
+            self.library.put_made(path, document)
         for board in self.hubs:
             season = match_view.board_id(board)
             tables = {"season": season, "events": [match_view.EVENT]}

@@ -37,28 +37,31 @@ class Server(uvicorn.Server):
 
 
 def make(
-    app: types.ASGIApp, host: str, port: int, house: connection_limits.Doors | None = None
+    app: types.ASGIApp,
+    host: str,
+    port: int,
+    limits: connection_limits.ConnectionLimits | None = None,
 ) -> Server:
     """Return the server; ``run(sockets=…)`` serves until it is told to end.
 
-    ``house`` says how many may come in, and which reverse proxies may say whose a request is.
+    ``limits`` says how many may come in, and which reverse proxies may say whose a request is.
     """
     _raise_limits()
     _quieten()
-    house = house or connection_limits.Doors()
+    limits = limits or connection_limits.ConnectionLimits()
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=functools.partial(guard.PatientProtocol, house=house),  # type: ignore[arg-type]
-        ws=functools.partial(guard.CountedWebSocket, house=house),  # type: ignore[arg-type]
+        http=functools.partial(guard.TimeoutProtocol, limits=limits),  # type: ignore[arg-type]
+        ws=functools.partial(guard.CountedWebSocket, limits=limits),  # type: ignore[arg-type]
         ws_max_size=_WS_BYTES,
         h11_max_incomplete_event_size=guard.HEADER_BYTES,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=1,
         backlog=_ACCEPTED,
         proxy_headers=True,
-        forwarded_allow_ips=list(house.proxies),
+        forwarded_allow_ips=list(limits.proxies),
         server_header=False,
         access_log=False,
         log_config=None,

@@ -134,7 +134,7 @@ class Site:
         """Write all files; return how many games can be replayed."""
         self._folder.write_page(self._season.id)
         for logo in self._season.state.launched.logos.values():
-            self._folder.put(badges.place(logo), badges.png(logo))
+            self._folder.put(badges.path(logo), badges.png(logo))
         for path in self._shelf.places():
             document = self._shelf.get(path)
             assert document is not None

@@ -27,7 +27,7 @@ class Tests:
         if head != "seasons" or not name.startswith(test_matches.PREFIX):
             return None
         if self._shelf.get(path) is None:
-            await concurrency.run_in_threadpool(self._told.known, name)
+            await concurrency.run_in_threadpool(self._told.find, name)
         return self._shelf.get(path)
 
     async def stream(self, season: str) -> tuple[hub.Hub, str] | None:
@@ -35,7 +35,7 @@ class Tests:
         name = season or ("" if self._shelf.shown else self._told.newest)
         if not name.startswith(test_matches.PREFIX):
             return None
-        match = await concurrency.run_in_threadpool(self._told.known, name)
+        match = await concurrency.run_in_threadpool(self._told.find, name)
         return None if match is None else (self._hub, name)
 
     async def game(self, season: str, game: str) -> api.Answer | None:
@@ -66,7 +66,7 @@ class Tests:
 
     def all_games(self, season: str) -> pathlib.Path | str | None:
         """Return the file of the games that count; no text before the first one."""
-        match = self._told.known(season)
+        match = self._told.find(season)
         if match is None:
             return None
         path = match.folder / "games.pgn"

@@ -49,12 +49,12 @@ def check(
     """
     for name, checker in wanted.items():
         for finding in findings.readable(checker(season)):
-            yield _told(name, season.name, finding, repair=repair)
+            yield _reported(name, season.name, finding, repair=repair)
             if finding.fatal:
                 return
 
 
-def _told(name: str, season: str, finding: findings.Finding, *, repair: bool) -> findings.Told:
+def _reported(name: str, season: str, finding: findings.Finding, *, repair: bool) -> findings.Told:
     if not repair or finding.repair is None:
         return findings.Told(name, season, finding, repaired=False)
     try:

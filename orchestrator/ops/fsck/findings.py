@@ -50,7 +50,7 @@ class Told:
     finding: Finding
     repaired: bool
 
-    def facts(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
         return {
             "checker": self.checker,

@@ -109,8 +109,8 @@ def _refuse_lost_facts(ledger: api.Ledger, root: pathlib.Path, target: pathlib.P
     if lost:
         raise errors.RefusedError(
             f"Redis has lost facts ({'; '.join(lost)}): nothing was copied. Stop `farm serve` and"
-            f" bring them back: `farm restore --from {target}`. Move away a folder that is no season"
-            " of this farm"
+            f" bring them back: `farm restore --from {target}`. Move away a folder that is no"
+            " season of this farm"
         )
 
 

@@ -108,7 +108,7 @@ def set_deadline(
     windows.movable(state, event)
     if engine and event not in windows.upcoming(state, engine):
         raise errors.RefusedError(
-            f"{engine} cannot play {event_id} any more; only engines that may play it have a deadline"
+            f"{engine} cannot play {event_id} any more; deadlines are for engines that may"
         )
     fact = submissions.DeadlineSet(
         event=event_id, engine=engine, at_ms=at_ms, reason=reason, name=name

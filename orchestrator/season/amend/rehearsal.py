@@ -37,7 +37,9 @@ def game_orders(
     """Return games in which every engine of an event plays once, neighbours against each other."""
     engines = field(state, event_id)
     if len(engines) < 2:
-        raise errors.RefusedError(f"{event_id}: {len(engines)} engines; a rehearsal needs two or more")
+        raise errors.RefusedError(
+            f"{event_id}: {len(engines)} engines; a rehearsal needs two or more"
+        )
     if len(engines) % 2:
         engines.append(engines[0])
     pairs = list(zip(engines[::2], engines[1::2], strict=True))

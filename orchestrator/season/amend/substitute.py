@@ -59,7 +59,7 @@ def _event(state: season_state.SeasonState, event_id: str) -> events.EventState:
     if event.status is events.Status.RANKED:
         later = ", ".join(event.promoted) or "none"
         raise errors.RefusedError(
-            f"{event_id} is ranked and its table is final; events that its engines go on to: {later}"
+            f"{event_id} is ranked, its table is final; events that its engines go on to: {later}"
         )
     return event
 

@@ -147,22 +147,22 @@ def _read_builds(entry: dict[str, Any]) -> None:
 
 def _logos(file: str, path: Path, listed: model.Roster, ids: Sequence[str]) -> dict[str, bytes]:
     """Read the logos of a season's engines; raise ``SeasonFileError``."""
-    found: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     for entry in (*listed.engines, *listed.fill):
         engine = roster.id_of(entry)
-        if entry.logo is None or engine not in ids or engine in found:
+        if entry.logo is None or engine not in ids or engine in pictures:
             continue
         where = f"[roster.engine {engine}] logo"
         try:
-            found[engine] = logos.read(path.parent / entry.logo)
+            pictures[engine] = logos.read(path.parent / entry.logo)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
             name = f"{entry.logo!r} ({why}; looked for in {path.parent.absolute()})"
             raise errors.SeasonFileError(file, where, name, logos.ALLOWED) from error
-        if sum(map(len, found.values())) > logos.ALL_BYTES:
+        if sum(map(len, pictures.values())) > logos.ALL_BYTES:
             limit = f"logos of at most {logos.ALL_BYTES >> 20} MiB together"
             raise errors.SeasonFileError(file, where, "one too many", limit)
-    return found
+    return pictures
 
 
 def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.Opening, ...]:

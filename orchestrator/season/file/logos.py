@@ -51,7 +51,7 @@ def picture(file: bytes) -> bytes:
         raise ValueError(f"{width} by {height} pixels")
     if depth not in _DEPTHS.get(colour, ()) or any(methods):
         raise ValueError("an interlaced PNG" if methods == [0, 0, 1] else "a PNG of no known kind")
-    kept = {kind: b"".join(data for one, data in parts if one == kind) for kind in _NEEDED}
+    kept = {kind: b"".join(data for part, data in parts if part == kind) for kind in _NEEDED}
     if colour == 3 and not (kept[b"PLTE"] and len(kept[b"PLTE"]) % 3 == 0):
         raise ValueError("a PNG without its colours")
     row = 1 + (width * depth * _SAMPLES[colour] + 7) // 8

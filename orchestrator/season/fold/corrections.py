@@ -160,8 +160,8 @@ def _correctable(state: season_state.SeasonState, game_id: str, reason: str) -> 
     event = state.events[game.event]
     if event.parts is not None and event.status is not events.Status.RUNNING:
         raise errors.RefusedError(
-            f"{game_id} belongs to a playoff that has decided a tie of {event.parts.event}: to take the"
-            f" tie back, correct a game of {event.parts.event} (`farm game adjudicate`, --cascade)"
+            f"{game_id} is of a playoff that has decided a tie of {event.parts.event}: to change"
+            f" that, correct a game of {event.parts.event} (`farm game adjudicate`, --cascade)"
         )
     if game_id not in event.order:
         raise errors.RefusedError(f"{game_id} was replaced or taken back; it counts no longer")

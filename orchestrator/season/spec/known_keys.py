@@ -89,10 +89,10 @@ def _places(key: str, path: Path, tables: Tables) -> Iterator[str]:
     """Yield the tables that know a key, but for the one it stands in."""
     for other, table in tables.items():
         if other != path and key in _keys(table):
-            yield _place(other)
+            yield _table(other)
 
 
-def _place(path: Path) -> str:
+def _table(path: Path) -> str:
     """Write where a table stands, such as ``in limits of [[event]]``."""
     if not path:
         return "at the top of the file, before any table"

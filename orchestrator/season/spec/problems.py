@@ -66,7 +66,7 @@ def _follows(
 
 def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Problem:
     kind, loc, context = detail["type"], detail["loc"], detail.get("ctx", {})
-    where = place(loc, raw)
+    where = key_path(loc, raw)
     if kind == "extra_forbidden":
         return Problem(where, "an unknown key", known_keys.allowed(loc, raw))
     actual = "nothing" if kind == "missing" else shown(detail["input"])
@@ -103,7 +103,7 @@ def _allowed(kind: str, context: Mapping[str, Any], message: str) -> str:
             return _TYPES.get(kind, message)
 
 
-def place(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
+def key_path(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
     """Write a path into the file's data as ``[table name] key``."""
     table, rest = _table(loc, raw)
     key = ""
