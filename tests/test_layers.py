@@ -153,16 +153,22 @@ def test_each_file_of_a_walk_is_joined_to_another(title: str, most: int) -> None
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
     imports = {name: _imports(ROOT / name) for name in names if name.endswith(".py")}
     for name in names:
-        module, stem = name.removesuffix(".py").replace("/", "."), pathlib.Path(name).stem
+        module = name.removesuffix(".py").replace("/", ".")
         others = [other for other in names if other != name]
         joined = any(
             module in imports.get(other, ())
             or other.removesuffix(".py").replace("/", ".") in imports.get(name, ())
-            or (name.endswith(".lua") and f'run("{stem}"' in texts[other])
+            or _runs(texts[other], name)
+            or _runs(texts[name], other)
             or ("bells.PLAY" in texts[name] and "bells.PLAY" in texts[other])
             for other in others
         )
         assert joined or _registered(module, imports), f"{name} is on no path of its walk"
+
+
+def _runs(text: str, script: str) -> bool:
+    """Say whether a text calls a script of the ledger by its name."""
+    return script.endswith(".lua") and f'run("{pathlib.Path(script).stem}"' in text
 
 
 def _registered(module: str, imports: dict[str, set[str]]) -> bool:
