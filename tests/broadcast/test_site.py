@@ -197,7 +197,7 @@ def test_a_match_is_written_with_the_moves_of_its_pgn(tmp_path: pathlib.Path) ->
 def test_journals_that_are_no_seasons_say_so(tmp_path: pathlib.Path) -> None:
     """One of a match before journals told of engines, one of ``farm test``: each is refused."""
     old = export(str(match_files(tmp_path, about=False)), "--to", str(tmp_path / "a"))
-    assert "before journals said what was played" in str(old.exception) + old.output
+    assert "whose journals lack its settings" in str(old.exception) + old.output
     other = tmp_path / "test.jsonl"
     other.write_text(f"{contract.Entry(1, 1, 'test_game', 'lane', {'game': 1}).line()}\n")
     refused = export(str(other), "--to", str(tmp_path / "b"))

@@ -165,12 +165,12 @@ def test_copies_that_part_are_refused_and_left(scene: Scene) -> None:
     lines[4] = lines[4].replace('"by":"', '"by":"x')
     path.write_text("".join(lines))
     before = path.read_text()
-    with pytest.raises(errors.LedgerDamagedError, match="part at entry 5"):
+    with pytest.raises(errors.LedgerDamagedError, match="differ from entry 5"):
         scene.restore()
     assert path.read_text() == before
     assert scene.ledger.present_epoch() == 1
     (told,) = scene.fsck(repair=True)
-    assert "part at entry 5" in told.finding.problem
+    assert "differ from entry 5" in told.finding.problem
     assert path.read_text() == before
 
 
@@ -497,7 +497,7 @@ def test_a_damaged_farm_never_spoils_its_backup(scene: Scene) -> None:
         backup._keep_journal(target, "s", poorer.read("s"))
     (scene.root / "elsewhere").mkdir()
     other = Scene(scene.root / "elsewhere")
-    with pytest.raises(errors.LedgerDamagedError, match="part at entry 1"):
+    with pytest.raises(errors.LedgerDamagedError, match="differ from entry 1"):
         backup.export(other.ledger, target)
     assert (target / "s" / "journal.jsonl").read_bytes() == before
     with pytest.raises(errors.RefusedError, match="not empty"):

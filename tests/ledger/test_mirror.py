@@ -167,7 +167,7 @@ def test_the_place_where_they_part_is_named(five: pathlib.Path) -> None:
             contract.Entry(3, 1003, "noted", "op", {"text": "é3", "x": [1.5, None]}, "1.1"),
             contract.Entry(3, 1004, "noted", "op", {"text": "é3", "x": [1.5, None]}),
         ):
-            with pytest.raises(errors.LedgerDamagedError, match="part at entry 3"):
+            with pytest.raises(errors.LedgerDamagedError, match="differ from entry 3"):
                 open_one.verify_against([*entries(1, 2), other, *entries(4, 9)])
 
 
@@ -189,7 +189,7 @@ def test_a_journal_that_comes_in_pieces_costs_each_line_once(
             open_one.verify_against(entries(seq, seq))
         assert len(read) < 2 * 40
         other = contract.Entry(40, 1040, "noted", "op", {})
-        with pytest.raises(errors.LedgerDamagedError, match="part at entry 40"):
+        with pytest.raises(errors.LedgerDamagedError, match="differ from entry 40"):
             open_one.verify_against([other])
         open_one.verify_against(entries(1, 45))
 

@@ -147,7 +147,7 @@ def test_copies_must_be_prefixes_of_each_other() -> None:
     other = memory.MemoryLedger(lambda: 6)
     played(other)
     parted = [*whole[:1], *other.read("s1")[1:2]]
-    with pytest.raises(errors.LedgerDamagedError, match=r"part at entry 2:\n  Redis.*\n  disk"):
+    with pytest.raises(errors.LedgerDamagedError, match=r"differ from entry 2:\n  Redis.*\n  disk"):
         restoring.longest("s1", [copy("disk", parted), copy("Redis", whole)])
 
 
