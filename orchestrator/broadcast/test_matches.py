@@ -35,6 +35,7 @@ PREFIX: Final = "test:"  # of a match's id among seasons, whose ids hold no colo
 LIST: Final = "tests"  # the place of the list
 LOOK_SECONDS: Final = 2.0  # s: between two looks at the folders
 LAST_SECONDS: Final = 10.0  # s: the last finished game is shown so often: it costs its positions
+POINTS: Final = 300  # of the way that a tuning has gone
 LOADED: Final = 8  # matches that are over, as somebody looked at them
 RESTING_LINES: Final = 200  # of a mirror between two rests: live games go first
 REST_SECONDS: Final = 0.005  # s
@@ -98,6 +99,7 @@ class Match:
         self.view = match_view.MatchView(self._about, self.opened_ms, season=self.id, boards=0)
         self.games = match_games.Games(self._about, self, self.id)
         self._results = sprt_match.Results(self._spec)  # says which ones count
+        self.view.tuning = self._tuning
         self._offsets: dict[int, int] = {}
         self._read = 0  # bytes of the mirror
         self.loaded = False
@@ -160,6 +162,10 @@ class Match:
             for board, lease in enumerate(leases, start=1)
         }
 
+    def _tuning(self) -> dict[str, Any] | None:
+        course = self._results.course
+        return None if course is None else course.as_json(POINTS)
+
     def _why(self) -> str:
         accepted = (self.view.test()["sprt"] or {}).get("accepted")
         if accepted:
@@ -182,6 +188,9 @@ class Match:
             "score": test["score"],
             "sprt": test["sprt"],
             "running": len(self.view.running),
+            "tuned": [each.name for each in self._spec.tuning.parameters]
+            if self._spec.tuning
+            else [],
         }
 
 

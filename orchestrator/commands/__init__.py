@@ -75,6 +75,7 @@ COMMANDS = {
     "import": "orchestrator.commands.importing:import_",
     "log": "orchestrator.commands.log:log",
     "test": "orchestrator.commands.test:test",
+    "tune": "orchestrator.commands.tune:tune",
     "import-openbench": "orchestrator.commands.move_in:import_openbench",
     "import-fishtest": "orchestrator.commands.move_in:import_fishtest",
     "show-test": "orchestrator.commands.show_test:show_test",

@@ -68,6 +68,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         {
             "play": "match",
             "test": "test",
+            "tune": "tune",
             "show": "show-test",
             "workers": "test-workers",
             **_same("book rate import-openbench import-fishtest"),

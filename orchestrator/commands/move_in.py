@@ -36,7 +36,7 @@ def import_openbench(
 
     Engines become recipes (engines/NAME.toml), books a list with checksums and a script that
     fetches them (books), presets and the open tests of db.sqlite3 scripts that run `farm match
-    test` (tests). What has no counterpart stands there as a comment.
+    test` or `tune` (tests). What has no counterpart stands there as a comment.
 
     Example: farm match import-openbench OpenBench --out moved --engine Berserk
     """
@@ -77,7 +77,7 @@ def import_openbench(
 def import_fishtest(runs: tuple[pathlib.Path, ...], out: pathlib.Path) -> None:
     """Read fishtest's RUNS, as files of https://HOST/api/get_run/ID.
 
-    Each becomes a script that runs `farm match test`, and they share a recipe of the engine.
+    Each becomes a script that runs `farm match test` or `tune`; they share a recipe of the engine.
 
     Example: farm match import-fishtest run.json --out moved
     """
@@ -137,6 +137,7 @@ def _write_test(out: pathlib.Path, test: openbench.Test) -> None:
     """Write a script that runs a test: revisions, further words, and what its comments say."""
     lines = ["#!/bin/sh", *(f"# {output.plain(' '.join(note.split()))}" for note in test.notes)]
     against = test.against or "main"
+    tunes = test.verb == "tune"
     if test.tested:
         lines += ["# usage: [further words, such as --remote]"]
         tested, opponent = shlex.quote(test.tested), shlex.quote(against)
@@ -157,8 +158,7 @@ def _write_test(out: pathlib.Path, test: openbench.Test) -> None:
             if "FRC" in test.book.upper():
                 arguments.append("--variant fischerandom")
         arguments.append(shlex.join(test.arguments))
-        lines.append(
-            f'exec farm match test {tested} --against {opponent} {" ".join(arguments)} "$@"'
-        )
+        sides = tested if tunes else f"{tested} --against {opponent}"
+        lines.append(f'exec farm match {test.verb} {sides} {" ".join(arguments)} "$@"')
     name = openbench.file_name(test.name.lower())
     _write(out / "tests" / f"{name}.sh", "\n".join(lines) + "\n", run=True)

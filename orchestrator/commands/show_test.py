@@ -9,8 +9,7 @@ from typing import Any
 import click
 import rich.table
 
-from orchestrator.commands import common
-from orchestrator.commands import test as test_command
+from orchestrator.commands import common, keeping
 from orchestrator.common import output
 from orchestrator.testmatch import sprt_match
 
@@ -35,7 +34,7 @@ def show_test(name: str | None, *, as_json: bool) -> None:
         for match in rows:
             spec, terms = sprt_match.load(root / match)
             standing = sprt_match.shown(root / match, spec, terms).standing
-            click.echo(output.plain(f"{match}: {test_command.line(standing, terms.test)}"))
+            click.echo(output.plain(f"{match}: {keeping.line(standing, terms.test)}"))
         if not rows:
             click.echo(f"no test match is in {root}")
         return
@@ -69,7 +68,9 @@ def _show(name: str) -> None:
     shown = sprt_match.shown(directory, spec, terms)
     names = ", ".join(build.name for build in spec.engines[1:])
     say(f"{name}: {spec.engines[0].name} against {names}, {spec.time_control.spoken}")
-    say(test_command.line(shown.standing, terms.test))
+    say(keeping.line(shown.standing, terms.test))
+    for text in () if shown.standing.course is None else keeping.tuned(shown.standing.course):
+        say(text)
     if shown.standing.verdict:
         say(f"decided: {shown.standing.verdict}")
     for host, games in shown.by_host.items():

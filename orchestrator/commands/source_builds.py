@@ -38,7 +38,6 @@ def options(function: output.Function) -> output.Function:
                 help="Build the engines, git revisions or REPOSITORY#REVISION, by this recipe.",
             ),
             click.option("--bench", type=click.IntRange(1), help="Nodes of ENGINE's bench."),
-            click.option("--bench-against", type=click.IntRange(1), help="Those of the opponent."),
             click.option(
                 "--toolchain",
                 "toolchains",
@@ -46,11 +45,18 @@ def options(function: output.Function) -> output.Function:
                 help="A directory whose bin builds may use, outside of the system.",
             ),
             click.option("--options", "own", help="'Threads=1 Hash=16': ENGINE's options."),
-            click.option("--options-against", "theirs", help="The opponents' options."),
         )
     ):
         function = decorate(function)
     return function
+
+
+def options_against(function: output.Function) -> output.Function:
+    """Add what is said of opponents."""
+    bench = click.option("--bench-against", type=click.IntRange(1), help="Of the opponent.")
+    return bench(
+        click.option("--options-against", "theirs", help="The opponents' options.")(function)
+    )
 
 
 def built(

@@ -14,7 +14,7 @@ import math
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -23,11 +23,14 @@ from orchestrator.arbiter import record as records
 from orchestrator.common import errors
 from orchestrator.contract import remote
 from orchestrator.ledger import api, batches, worker_tokens
-from orchestrator.testmatch import orders, verification
+from orchestrator.testmatch import orders, spsa, verification
 
 log = structlog.get_logger()
 
 SPECS: Final = 64  # specifications kept: a match's book may have megabytes
+BRIEFS: Final = 10_000  # matches of which is kept what they need
+CANDIDATES: Final = 8  # matches that a claim may be dealt, those whose turn is next
+CLAIMS: Final = 4  # looks for a match with games: those without are out of the queue by then
 PGN_BYTES: Final = 1 << 19  # of a game: Redis keeps it in memory; a longer one goes uncommented
 WAIT_MS: Final = 10_000  # ms: a worker without a game asks again so soon
 OVER: Final = "the batch has ended: its lease ran out, or it was given back, or its match is over"
@@ -68,6 +71,15 @@ class _Match:
         return frozenset(digest for build in self.builds.values() for digest in build.needed)
 
 
+class _Brief(NamedTuple):
+    """What is looked at of a match before its turn: whether, and by which files, it is played."""
+
+    run: str
+    remote: bool
+    files: frozenset[str]
+    builds: frozenset[str]
+
+
 class Desk:
     """The gateway's side of all batches."""
 
@@ -79,42 +91,23 @@ class Desk:
     ) -> None:
         self._batches, self._tokens, self._lease_ms = ledger_batches, tokens, lease_ms
         self._matches: dict[str, _Match] = {}
+        self._briefs: dict[str, _Brief] = {}
         self._lock = threading.Lock()  # requests come in threads
 
     def claim(
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
     ) -> remote.BatchDealt:
         """Deal the next games that the worker can play."""
-        able, unbuilt = self._able(token, wanted)
-        if unbuilt is not None:
-            builds = tuple(
-                build for name, build in unbuilt.builds.items() if name not in wanted.files
-            )
-            return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
-        if not able:
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
-        worker = f"{token.name}/{wanted.host}"
-        own, name = f"{token.id}/{wanted.host}", _name(token, wanted.batch)
-        checks, able = self._checks(own, name, able)
-        if not able:
-            return remote.BatchDealt(wait_ms=CHECK_WAIT_MS, why=CHECKING)
-        speeds = self._speeds(token, wanted.host, able)
-        reply = self._batches.claim(
-            batches.Claim(
-                batch=name,
-                owner=token.id,
-                worker=worker,
-                ttl_ms=self._lease_ms,
-                games=wanted.games,
-                most_batches=token.batches,
-                matches=speeds,
-                checks=checks,
-            )
-        )
-        if isinstance(reply, api.Busy):
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=FULL.format(reply.attempt))
+        for _ in range(CLAIMS):
+            reply = self._claim(token, wanted)
+            if not isinstance(reply, api.NotReady):
+                break
         if isinstance(reply, api.NotReady):
             return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
+        if isinstance(reply, remote.BatchDealt):
+            return reply
+        own, worker = f"{token.id}/{wanted.host}", f"{token.name}/{wanted.host}"
+        name = _name(token, wanted.batch)
         match = self._match(reply.match, reply.run)
         if match is None:  # it was closed just now
             return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
@@ -128,8 +121,51 @@ class Desk:
             token=str(reply.token),
             match=reply.match,
             lease_ms=self._lease_ms,
-            orders=tuple(match.spec.order(game, reply.nps) for game in numbers),
+            orders=tuple(self._order(match.spec, game, reply.nps) for game in numbers),
         )
+
+    def _claim(
+        self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
+    ) -> batches.Batch | api.NotReady | remote.BatchDealt:
+        """Take games of the match whose turn it is, or answer why there are none."""
+        own, name = f"{token.id}/{wanted.host}", _name(token, wanted.batch)
+        if self._batches.batch(name) is not None:  # dealt before: its answer was lost
+            return self._take(token, wanted, [], {})
+        able, unbuilt = self._able(token, wanted)
+        if unbuilt is not None:
+            builds = tuple(
+                build for name, build in unbuilt.builds.items() if name not in wanted.files
+            )
+            return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
+        if not able:
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
+        checks, able = self._checks(own, name, able)
+        if not able:
+            return remote.BatchDealt(wait_ms=CHECK_WAIT_MS, why=CHECKING)
+        return self._take(token, wanted, able, checks)
+
+    def _take(
+        self,
+        token: worker_tokens.WorkerToken,
+        wanted: remote.BatchWanted,
+        able: list[_Match],
+        checks: Mapping[str, str],
+    ) -> batches.Batch | api.NotReady | remote.BatchDealt:
+        reply = self._batches.claim(
+            batches.Claim(
+                batch=_name(token, wanted.batch),
+                owner=token.id,
+                worker=f"{token.name}/{wanted.host}",
+                ttl_ms=self._lease_ms,
+                games=wanted.games,
+                most_batches=token.batches,
+                matches=self._speeds(token, wanted.host, able),
+                checks=checks,
+            )
+        )
+        if isinstance(reply, api.Busy):
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=FULL.format(reply.attempt))
+        return reply
 
     def renew(
         self, token: worker_tokens.WorkerToken, named: remote.BatchNamed
@@ -238,8 +274,13 @@ class Desk:
             match = self._match(batch.match, batch.run)
             if match is None:
                 return api.Fenced()
-            order, now_ms = match.spec.order(game.number, batch.nps), self._batches.now_ms()
-            data = contract.dumps(_facts(batch, order, game, now_ms) | seen)
+            order = self._order(match.spec, game.number, batch.nps)
+            facts = _facts(batch, order, game, self._batches.now_ms())
+            if match.spec.tuning is not None:
+                reports = (*game.white.options, *game.black.options)
+                told = ((setting.name, setting.remark) for setting in reports)
+                facts["unmet"] = match.spec.tuning.unmet(told)
+            data = contract.dumps(facts | seen)
         reply = self._batches.record(batch, game.number, data)
         if isinstance(reply, batches.ForeignGame):
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
@@ -249,6 +290,13 @@ class Desk:
             host = batch.worker.rpartition("/")[2]
             self._batches.note_check(batch.match, f"{batch.owner}/{host}", batches.OWES_NONE)
         return reply
+
+    def _order(self, spec: orders.Spec, game: int, nps: int) -> contract.GameOrder:
+        """Write a game's order, of a tuning with the values that its iteration is dealt with."""
+        if spec.tuning is None or spec.is_check(game):
+            return spec.order(game, nps)
+        dealt = self._batches.values(spec.id, spec.tuning.iteration(game))
+        return spec.order(game, nps, spsa.values(dealt))
 
     def _clock(self, told: remote.WorkerClock) -> dict[str, object]:
         """Return a worker's clocks beside Redis'."""
@@ -301,25 +349,40 @@ class Desk:
         before it.
         """
         files, declined = frozenset(wanted.files), frozenset(wanted.declined)
-        able, unbuilt = [], None
+        able: list[_Match] = []
         highest = -math.inf
-        for open_match in sorted(self._batches.open_matches(), key=lambda each: -each.priority):
-            needs = open_match.needs
-            fits = needs.threads <= wanted.cores and needs.memory_mb <= wanted.memory_mb
-            if open_match.halls or needs.gpus or needs.one_node or needs.nps or not fits:
+        for open_match in self._batches.in_turn(lambda kind: _fits(kind, wanted)):
+            brief = self._brief(open_match) if token.allows(open_match.id) else None
+            if brief is None or not brief.remote:
                 continue
-            match = (
-                self._match(open_match.id, open_match.run) if token.allows(open_match.id) else None
-            )
-            if match is None or not match.spec.remote:
+            missing = brief.files - files
+            buildable = wanted.builds and missing <= brief.builds and not missing & declined
+            if missing and (not buildable or open_match.priority < highest):
                 continue
-            missing = match.files - files
-            if not missing:
+            match = self._match(open_match.id, open_match.run)
+            if match is not None and missing:
+                return able, match
+            if match is not None:
                 able.append(match)
                 highest = max(highest, open_match.priority)
-            elif wanted.builds and missing <= match.builds.keys() and not missing & declined:
-                unbuilt = unbuilt or (match if open_match.priority >= highest else None)
-        return able, unbuilt
+            if len(able) == CANDIDATES:
+                break
+        return able, None
+
+    def _brief(self, open_match: batches.OpenMatch) -> _Brief | None:
+        """Return what a match needs, kept of each open one; its specification may be large."""
+        kept = self._briefs.get(open_match.id)
+        if kept is not None and kept.run == open_match.run:
+            return kept
+        match = self._match(open_match.id, open_match.run)
+        if match is None:
+            return None
+        brief = _Brief(match.run, match.spec.remote, match.files, frozenset(match.builds))
+        with self._lock:
+            if len(self._briefs) >= BRIEFS:
+                self._briefs.pop(next(iter(self._briefs)))
+            self._briefs[open_match.id] = brief
+        return brief
 
     def _speeds(
         self, token: worker_tokens.WorkerToken, host: str, able: list[_Match]
@@ -376,6 +439,13 @@ class Desk:
                 self._matches.pop(next(iter(self._matches)))
             self._matches[name] = match
         return match
+
+
+def _fits(kind: batches.OpenMatch, wanted: remote.BatchWanted) -> bool:
+    """Say whether a worker can play matches that need what this one does."""
+    needs = kind.needs
+    fits = needs.threads <= wanted.cores and needs.memory_mb <= wanted.memory_mb
+    return fits and not (kind.halls or needs.gpus or needs.one_node or needs.nps)
 
 
 def _machine(host: str, spec: orders.Spec) -> str:

@@ -7,20 +7,22 @@ gateway alone (``orchestrator.gateway``), which calls these verbs for it. Invari
   whatever comes under the old lease is fenced;
 * a game of a batch is journaled once: the same result told again is answered as before;
 * both games of a pair that are new go into one batch;
-* what a claim costs does not grow with games, batches or workers; leases that have run out
+* what a claim costs does not grow with games, matches, batches or workers; leases that have run out
   are ended by ``lapse``, which the gateway and the keeper of a match call from time to time.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from orchestrator import contract
-from orchestrator.ledger import api, connection, keys, lanes, replies
+from orchestrator.ledger import api, connection, keys, lane_store, lanes, replies
 
 OWES_NONE = "-"  # a worker has played the last check that it was asked
+PAGE = 8  # matches read at once where a worker's turn is looked for
 LAPSED_AT_ONCE = 100  # batches: Redis does nothing else while one script ends them
 
 
@@ -80,6 +82,20 @@ class OpenMatch:
     priority: int = 0
 
 
+class _Place(NamedTuple):
+    """Where a match stands in the queue (``place_in_queue`` of the scripts)."""
+
+    text: str
+    kind: str
+    turns: float
+    match: str
+
+    @classmethod
+    def of(cls, text: str) -> _Place:
+        kind, _, turns, match = text.split(" ")
+        return cls(text, kind, float(turns), match)
+
+
 class RedisBatches:
     """The verbs on one Redis server. Any of them may raise ``LedgerAwayError``."""
 
@@ -91,6 +107,60 @@ class RedisBatches:
         """Return the open matches, without their specifications."""
         matches = self.server.table(self._keys.tests())
         return [_open_match(name, contract.loads(matches[name])) for name in sorted(matches)]
+
+    def in_turn(self, fits: Callable[[OpenMatch], bool]) -> Iterator[OpenMatch]:
+        """Yield matches that have games, in the order in which they are dealt: it costs by those.
+
+        ``fits`` is asked once for all matches of a kind (halls, cores, memory, GPUs, speed). More
+        of them are read as they are asked for.
+        """
+        kinds: list[Iterator[tuple[tuple[int, float, str], OpenMatch]]] = []
+        begin = "-"
+        while places := self._places(begin, PAGE):
+            kind = places[0].kind
+            begin = f"({kind}!"
+            page = [place for place in places if place.kind == kind]
+            matches = self._read(page)
+            if matches and fits(matches[0][1]):
+                kinds.append(self._of_kind(page, matches))
+        for _, match in heapq.merge(*kinds, key=lambda turn: turn[0]):
+            yield match
+
+    def _of_kind(
+        self, page: list[_Place], matches: list[tuple[_Place, OpenMatch]]
+    ) -> Iterator[tuple[tuple[int, float, str], OpenMatch]]:
+        """Yield the matches of a kind with their turns, a page after the other."""
+        most = PAGE
+        while True:
+            for place, match in matches:
+                yield (-match.priority, place.turns, match.id), match
+            if len(page) < most:
+                return
+            most *= 8  # who looks for few of many reads in few steps
+            last = page[-1]
+            page = [each for each in self._places(f"({last.text}", most) if each.kind == last.kind]
+            matches = self._read(page)
+
+    def _places(self, begin: str, most: int) -> list[_Place]:
+        with self.server.asked():
+            raw: Any = self.server.client.zrangebylex(
+                self._keys.tests("queue"), begin, "+", start=0, num=most
+            )
+        return [_Place.of(replies.text(one)) for one in raw]
+
+    def _read(self, places: Sequence[_Place]) -> list[tuple[_Place, OpenMatch]]:
+        """Return matches by their places; those that were closed meanwhile are left out."""
+        if not places:
+            return []
+        with self.server.asked():
+            raw: Any = self.server.client.hmget(
+                self._keys.tests(), [place.match for place in places]
+            )
+        return [
+            (place, _open_match(place.match, contract.loads(replies.text(facts))))
+            for place, facts in zip(places, raw, strict=True)
+            if facts is not None
+        ]
 
     def run(self, match: str) -> str | None:
         """Return the run of an open match, ``None`` where it is not open."""
@@ -104,6 +174,10 @@ class RedisBatches:
             raw: Any = self.server.client.hget(self._keys.tests("specs"), match)
         # No two openings have one run: if it is this one still, it was while this was read.
         return None if raw is None or self.run(match) != run else replies.text(raw)
+
+    def values(self, match: str, iteration: int) -> str | None:
+        """Return the entry's data by which an iteration of a tuning is dealt; see ``lanes``."""
+        return lane_store.values_of(self.server, self._keys, match, iteration)
 
     def now_ms(self) -> int:
         """Return the time by Redis' clock, which leases go by."""

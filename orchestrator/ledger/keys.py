@@ -44,6 +44,8 @@ key                    type    meaning; life
 ``tests:served``       hash    open test match to games dealt by its share; while open
 ``tests:last``         hash    open test match to the last entry of its journal; while open
 ``tests:mirrored``     hash    open test match to the last entry in its mirror; while open
+``tests:values:<m>``   zset    data of ``test_values_dealt`` by the first iteration that test match
+                               ``<m>``, a tuning, deals with it; while open
 ``tests:runs``         string  counter: how often a test match was opened; never expires
 ``batches``            hash    batch to the lease of a remote worker's games (JSON); until its
                                lease ends

@@ -23,6 +23,7 @@ class _Open:
     run: str
     last: int = 0
     mirrored: int = 0
+    values: dict[int, str] = dataclasses.field(default_factory=dict)  # by their first iteration
 
     def deal_again(self, games: Sequence[int]) -> None:
         self.again = sorted({*self.again, *games})
@@ -103,7 +104,8 @@ class MemoryLanes:
                 ]
                 served = int(min(peers, default=0) * match.share)
                 self._runs += 1
-                entry = _Open(match, match.next, sorted(match.again), served, str(self._runs))
+                run, again = str(self._runs), sorted(match.again)
+                entry = _Open(match, match.next, again, served, run, values=dict(match.values))
                 self._open[match.id] = entry
             entry.match = match
             if self._last(match.id) == 0:
@@ -293,6 +295,27 @@ class MemoryLanes:
             entry.last = self._journal(match, draft, by)
             entry.deal_again(games)
             return True
+
+    def tune(self, match: str, tuned: lanes.Tuned, by: str) -> bool:
+        """Journal values of a tuning's parameters; see ``lanes``."""
+        with self._ledger.grown:
+            entry = self._open.get(match)
+            first = 0 if entry is None else -(-(entry.next - 1) // tuned.games) + 1
+            if entry is None or first > tuned.iterations:
+                return False
+            data: dict[str, object] = {"first": first, **tuned.data()}
+            entry.last = self._journal(match, contract.Draft(lanes.TUNED, data), by)
+            kept = {before: text for before, text in entry.values.items() if before < first}
+            entry.values = {**kept, first: contract.dumps(data)}
+            return True
+
+    def values(self, match: str, iteration: int) -> str | None:
+        """Return the entry's data by which an iteration is dealt; see ``lanes``."""
+        with self._ledger.grown:
+            entry = self._open.get(match)
+            dealt = {} if entry is None else entry.values
+            first = max((first for first in dealt if first <= iteration), default=None)
+            return None if first is None else dealt[first]
 
     def forget(self, match: str, upto: int) -> None:
         """Say that entries are in the mirror; this twin keeps them all the same."""

@@ -67,7 +67,7 @@ class RedisLanes:
         """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
         names = self._tests("", "specs", "next", "repeats", "served", "last")
         names.append(self._keys.journal(lanes.journal(match.id)))
-        names += self._tests("runs", "mirrored", "queue")
+        names += self._tests("runs", "mirrored", "queue", f"values:{match.id}")
         again = " ".join(map(str, match.again))
         arguments: list[str | int] = [
             contract.dumps(match.as_json()),
@@ -77,9 +77,9 @@ class RedisLanes:
             seq,
         ]
         opened = contract.dumps({"match": match.id, "next": match.next})
-        raw = self.server.run(
-            "open_match", names, match.id, *arguments, opened, contract.SCHEMA, by
-        )
+        arguments += [opened, contract.SCHEMA, by]
+        values = [word for dealt in match.values for word in dealt]
+        raw = self.server.run("open_match", names, match.id, *arguments, *values)
         return lanes.Elsewhere() if replies.word(raw) == "elsewhere" else api.Opened()
 
     def _tests(self, *tables: str) -> list[str]:
@@ -88,7 +88,7 @@ class RedisLanes:
     def close_match(self, match: str) -> None:
         """End a match: nothing more is dealt or recorded; its journal is forgotten."""
         names = [*self._tests(*DEALT), self._keys.journal(lanes.journal(match))]
-        names += self._tests("specs", "next", "last", "mirrored")
+        names += self._tests(f"values:{match}", "specs", "next", "last", "mirrored")
         self.server.run("close_match", names, match)
 
     def matches(self) -> dict[str, lanes.Match]:
@@ -215,6 +215,19 @@ class RedisLanes:
         )
         return replies.word(raw) == "replayed"
 
+    def tune(self, match: str, tuned: lanes.Tuned, by: str) -> bool:
+        """Journal values of a tuning's parameters; see ``lanes``."""
+        names = self._tests("", "next", "last", f"values:{match}")
+        names.append(self._keys.journal(lanes.journal(match)))
+        # The script completes the object by the first iteration: it would round the values.
+        data = contract.dumps(tuned.data()).removeprefix("{")
+        arguments = (match, tuned.games, tuned.iterations, lanes.TUNED, data, contract.SCHEMA, by)
+        return replies.word(self.server.run("tune_match", names, *arguments)) == "tuned"
+
+    def values(self, match: str, iteration: int) -> str | None:
+        """Return the entry's data by which an iteration is dealt; see ``lanes``."""
+        return values_of(self.server, self._keys, match, iteration)
+
     def forget(self, match: str, upto: int) -> None:
         """Drop journal entries below ``upto``: all up to it are in the mirror."""
         names = self._tests("", "queue", "served", "mirrored")
@@ -222,6 +235,17 @@ class RedisLanes:
         journal = self._keys.journal(lanes.journal(match))
         with self.server.asked():
             self.server.client.xtrim(journal, minid=f"{upto}-0", approximate=False)
+
+
+def values_of(
+    server: connection.Server, names: keys.Keys, match: str, iteration: int
+) -> str | None:
+    """Return the entry's data by which an iteration of a tuning is dealt."""
+    with server.asked():
+        raw: Any = server.client.zrevrangebyscore(
+            names.tests(f"values:{match}"), iteration, "-inf", start=0, num=1
+        )
+    return replies.text(raw[0]) if raw else None
 
 
 def _lane(raw: dict[str, Any]) -> lanes.Lane:

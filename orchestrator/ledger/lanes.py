@@ -36,6 +36,7 @@ BUILD = "test_build"  # what became of an engine's build on a remote worker
 # earlier matches found; and checks that lanes are to play.
 CONDEMNED, PARDONED = "test_worker_condemned", "test_worker_pardoned"
 CARRIED, CHECKED = "test_evidence_carried", "test_checks_dealt"
+TUNED = "test_values_dealt"  # of a tuning: the values of its parameters from an iteration on
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Match:
     needs: Needs = Needs()
     next: int = 1
     again: tuple[int, ...] = ()
+    values: tuple[tuple[int, str], ...] = ()  # of a tuning: by first iteration, as ``tune`` took it
 
     def __post_init__(self) -> None:
         """Refuse what would stand still or divide by nothing."""
@@ -158,6 +160,23 @@ class Counted(api.Recorded):
     """A lane's game is journaled; it goes on with ``left`` under a renewed lease, () when free."""
 
     left: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """Values of a tuning's parameters, when ``done`` of its iterations were finished.
+
+    An iteration has ``games``; there are so many ``iterations``.
+    """
+
+    values: tuple[float, ...]
+    done: int
+    games: int
+    iterations: int
+
+    def data(self) -> dict[str, object]:
+        """Return what the entry says beside the first iteration."""
+        return {"done": self.done, "values": list(self.values)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,6 +267,19 @@ class Lanes(Protocol):
 
     def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
         """Journal that results are set aside and deal their games again; False: not open."""
+
+    def tune(self, match: str, tuned: Tuned, by: str) -> bool:
+        """Journal values of a tuning's parameters, and deal all iterations that come with them.
+
+        The first one is that of which no game was dealt. False where there is none, or the match is
+        not open.
+        """
+
+    def values(self, match: str, iteration: int) -> str | None:
+        """Return the entry's data by which an iteration is dealt, None where it has the first ones.
+
+        Once a game of the iteration was dealt this does not change.
+        """
 
     def forget(self, match: str, upto: int) -> None:
         """Drop journal entries below ``upto``: all up to it are in the mirror."""

@@ -61,7 +61,7 @@ BROKER = (
 )
 GATEWAY = (
     *("get", "hget", "hmget", "hgetall", "xrevrange", "zrangebyscore", "zrangebylex", "time"),
-    *("hset", "hdel", "hincrby", "incr", "zadd", "zrem", "xadd"),
+    *("zrevrangebyscore", "hset", "hdel", "hincrby", "incr", "zadd", "zrem", "xadd"),
 )
 KIBITZ = (
     *("get", "hget", "hgetall", "mget", "xrange", "time", "multi", "exec", "discard"),
@@ -172,7 +172,7 @@ def _gateway(names: keys.Keys) -> Role:
         *(names.batches(), names.batches("*"), names.journal("test:*")),
         *(names.tests(what) for what in ("next", "repeats", "queue", "served", "last")),
     )
-    read = (names.epoch, names.tests(), names.tests("specs"), names.tests("mirrored"))
+    read = (names.epoch, *(names.tests(what) for what in ("", "specs", "mirrored", "values:*")))
     scripted = (f"~{name}" for name in (*written, *read))
     return Role(
         "gateway",

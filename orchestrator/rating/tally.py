@@ -41,17 +41,22 @@ class Tally:
         self._count(game, 1)
         return True
 
-    def aside(self, games: Iterable[int]) -> None:
-        """Take results back; the games have none until they are played again."""
-        for game in games:
-            if game < len(self._results) and self._results[game] != NOTHING:
-                self._count(game, -1)
-                self._results[game] = NOTHING
-                self.set_aside += 1
+    def aside(self, games: Iterable[int]) -> list[int]:
+        """Take results back; the games have none until they are played again. Return those."""
+        had = [game for game in dict.fromkeys(games) if self.has(game)]
+        for game in had:
+            self._count(game, -1)
+            self._results[game] = NOTHING
+        self.set_aside += len(had)
+        return had
 
     def has(self, game: int) -> bool:
         """Say whether a game has a result that counts."""
         return game < len(self._results) and self._results[game] != NOTHING
+
+    def points(self, game: int) -> float | None:
+        """Return what a game has brought the tested engine, None without a result that counts."""
+        return (self._results[game] - LOSS) / 2 if self.has(game) else None
 
     def of_host(self, host: str) -> list[int]:
         """Return the games whose counted results came from a host."""

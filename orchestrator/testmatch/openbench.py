@@ -1,8 +1,8 @@
 """What an OpenBench instance and fishtest say of engines, books and tests, in this farm's words.
 
 OpenBench: ``Engines/*.json``, ``Books/*.json``, and the open tests of its database. fishtest: a
-run as its API gives it. Each test becomes the words of one ``farm match test``. What has no
-counterpart is told as a note, never dropped in silence.
+run as its API gives it. Each test becomes the words of one ``farm match test``, a tuning those of
+``farm match tune``. What has no counterpart is told as a note, never dropped in silence.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from orchestrator.common import bounds, errors
 from orchestrator.common import text as text_tools
+from orchestrator.testmatch import spsa
 
 BOOK_NOTE: Final = "no book"
 # fishtest's worker always plays with these, unless a run says not to adjudicate.
@@ -27,6 +28,7 @@ FISHTEST_RULES: Final = (
     *("--draw", "movenumber=34,movecount=8,score=20"),
     *("--resign", "movecount=3,score=600"),
 )
+TUNES: Final = "SPSA"  # the mode of OpenBench's tests that tune
 ERRORS: Final = ("alpha", "beta")  # of SPRT, in both programs
 _SAFE: Final = re.compile(r"[^A-Za-z0-9._+-]+")
 _COMPILERS: Final = ("gcc", "g++", "clang", "clang++", "cargo", "rustc", "go", "zig", "dotnet")
@@ -68,7 +70,10 @@ class Book:
 
 @dataclasses.dataclass(frozen=True)
 class Test:
-    """A test's words for ``farm match test``; '' for a revision that is named when it is run."""
+    """A test's words for ``farm match``; '' for a revision that is named when it is run.
+
+    ``against`` is nobody's in a tuning (``verb`` ``tune``).
+    """
 
     name: str
     engine: str
@@ -77,6 +82,7 @@ class Test:
     book: str
     arguments: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    verb: str = "test"
 
 
 def file_name(name: str) -> str:
@@ -296,29 +302,61 @@ def open_tests(database: pathlib.Path) -> Iterator[Test]:
         link = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)
         link.row_factory = sqlite3.Row
         rows = [dict(row) for row in link.execute(query)]
+        tunings = {row["id"]: _tuning(link, row["id"]) for row in rows if row["test_mode"] == TUNES}
         link.close()
     except sqlite3.Error as error:
         raise errors.UsageError(f"{database}: no database of OpenBench: {error}") from error
     for row in rows:
         with _fields_of(f"{database}: test {row['id']}"):
-            test = _open(row)
+            test = _open(row, tunings.get(row["id"], ()))
         yield test
 
 
-def _open(row: Mapping[str, Any]) -> Test:
+def _tuning(link: sqlite3.Connection, test: int) -> tuple[str, ...]:
+    """Return the words of a test that tunes; none where its database is of another version."""
+    try:
+        run = link.execute("SELECT * FROM OpenBench_spsarun WHERE tune_id = ?", (test,)).fetchone()
+        listed = (
+            []
+            if run is None
+            else link.execute(
+                'SELECT * FROM OpenBench_spsaparameter WHERE spsa_run_id = ? ORDER BY "index"',
+                (run["id"],),
+            ).fetchall()
+        )
+        words = []
+        for one in listed:
+            kind = "float" if one["is_float"] else "int"
+            numbers = (
+                f"{one[key]:g}" for key in ("start", "min_value", "max_value", "c_end", "r_end")
+            )
+            words += ["--parameter", ",".join((one["name"], kind, *numbers))]
+        if words:
+            words += ["--iterations", str(run["iterations"]), "--pairs", str(run["pairs_per"])]
+            words += [f"--a-ratio={run['a_ratio']:g}", f"--alpha={run['alpha']:g}"]
+            words += [f"--gamma={run['gamma']:g}"]
+    except (sqlite3.OperationalError, IndexError):
+        return ()
+    return tuple(words)
+
+
+def _open(row: Mapping[str, Any], tuning: Sequence[str]) -> Test:
     arguments, notes = [], [f"{row['dev_name']} against {row['base_name']}, by {row['author']}"]
     mode = row["test_mode"]
-    arguments += _clocks(row["dev_time_control"], row["base_time_control"])
-    arguments += _options(row["dev_options"], row["base_options"])
+    side = "dev" if tuning else "base"
+    arguments += _clocks(row["dev_time_control"], row[f"{side}_time_control"])
+    arguments += _options(row["dev_options"], "" if tuning else row["base_options"])
     arguments += _rules(row)
     if mode == "SPRT":
         arguments += _sprt(*(_number(row, key) for key in ("elolower", "eloupper", *ERRORS)))
     elif mode == "GAMES":
         arguments += ["--games", str(row["max_games"])]
+    elif tuning:
+        arguments += tuning
     else:
         notes.append(f"its mode is {mode}, which is no test match: it is not run")
     for option, bench in (("--bench", "dev_bench"), ("--bench-against", "base_bench")):
-        if row[bench]:
+        if row[bench] and (not tuning or option == "--bench"):
             arguments += [option, str(row[bench])]
     arguments += _shares(row["priority"], row["throughput"])
     if row.get("scale_nps"):
@@ -332,8 +370,9 @@ def _open(row: Mapping[str, Any]) -> Test:
         f"{row['dev_repo']}#{row['dev_sha']}",
         f"{row['base_repo']}#{row['base_sha']}",
         row["book_name"],
-        tuple(arguments) if mode in ("SPRT", "GAMES") else (),
+        tuple(arguments) if mode in ("SPRT", "GAMES") or tuning else (),
         tuple(notes),
+        "tune" if tuning else "test",
     )
 
 
@@ -353,8 +392,7 @@ def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
         isinstance(settings.get(item), str) for item in wanted
     ):
         raise errors.UsageError(f"{path}: no run of fishtest: it has no args with {wanted[0]}")
-    if "spsa" in settings:
-        raise errors.UsageError(f"{path}: a tuning (SPSA), which is no test match")
+    tuning = settings.get("spsa")
     nets = [*settings.get("new_nets", ()), *settings.get("base_nets", ())]
     recipe = {
         "name": "Stockfish",
@@ -371,9 +409,10 @@ def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
     own, theirs = (
         f"{settings.get(item) or ''}{threads}" for item in ("new_options", "base_options")
     )
+    base_control = settings["tc"] if tuning is None else ""
     arguments = [
-        *_clocks(str(settings.get("new_tc") or settings["tc"]), settings["tc"]),
-        *_options(own, theirs),
+        *_clocks(str(settings.get("new_tc") or settings["tc"]), base_control),
+        *_options(own, theirs if tuning is None else ""),
         *(FISHTEST_RULES if settings.get("adjudication", True) else ()),
     ]
     tested = settings.get("sprt")
@@ -381,10 +420,12 @@ def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
         arguments += _sprt(*(_number(tested, key) for key in ("elo0", "elo1", *ERRORS)))
         if tested.get("elo_model", "normalized") != "normalized":
             arguments.append(f"model={tested['elo_model']}")
-    else:
+    elif tuning is None:
         arguments += ["--games", str(int(_number(settings, "num_games")))]
+    else:
+        arguments += _classic(tuning, int(_number(settings, "num_games")))
     benches = (("--bench", "new_signature"), ("--bench-against", "base_signature"))
-    for option, key in benches:
+    for option, key in benches if tuning is None else benches[:1]:
         if str(settings.get(key) or "").isdecimal():
             arguments += [option, str(settings[key])]
     arguments += _shares(settings.get("priority"), 0)
@@ -406,8 +447,25 @@ def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
         str(settings.get("book") or ""),
         tuple(arguments),
         tuple(notes),
+        "test" if tuning is None else "tune",
     )
     return Engine("Stockfish", recipe), test
+
+
+def _classic(tuning: Mapping[str, Any], games: int) -> list[str]:
+    """Return the words of fishtest's classic SPSA; A is told in iterations there."""
+    if tuning.get("algorithm", "classic") != "classic":
+        raise ValueError(f"spsa.algorithm: found {tuning['algorithm']!r}; known: 'classic'")
+    iterations = max(1, games // 2)
+    listed = spsa.parameters(str(tuning["raw_params"]), "spsa.raw_params")
+    words = []
+    for one in listed:
+        numbers = (
+            f"{number:g}" for number in (one.start, one.least, one.most, one.c_end, one.r_end)
+        )
+        words += ["--parameter", ",".join((one.name, "int", *numbers))]
+    words += ["--iterations", str(iterations), f"--a-ratio={_number(tuning, 'A') / iterations:g}"]
+    return words + [f"--{key}={_number(tuning, key):g}" for key in ("alpha", "gamma")]
 
 
 def toml(recipe: Mapping[str, Any], notes: Sequence[str]) -> str:

@@ -3,8 +3,8 @@
 One engine is tested against one other, or against several in turn (a gauntlet). Games
 2p-1 and 2p are pair p: the same opponent and opening, colours swapped. Invariants: an
 order is a function of specification and number alone, so any worker writes the same
-one; consecutive pairs go to consecutive opponents, and all opponents meet an opening
-before the next one is dealt.
+one (of a tuning: of its iteration's values, too); consecutive pairs go to consecutive opponents,
+and all opponents meet an opening before the next one is dealt.
 
 Numbers above ``LAST_GAME`` are checks: short games of a fixed number of nodes a move, which never
 count. The same builds play them alike on any machine, in processes of their own.
@@ -13,6 +13,7 @@ count. The same builds play them alike on any machine, in processes of their own
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import pydantic
@@ -20,6 +21,7 @@ import pydantic
 from orchestrator import contract
 from orchestrator.contract.remote import SourceBuild  # `remote` is a field's name here
 from orchestrator.testmatch import openings as testmatch_openings
+from orchestrator.testmatch import spsa
 
 OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
 SCALE = (0.25, 4.0)  # of a clock: beyond, a machine is another kind of machine
@@ -47,6 +49,13 @@ class Spec(contract.Message):
     remote: bool = False  # remote workers may play it, too: its engines' files are pinned
     builds: tuple[SourceBuild | None, ...] = ()  # of ``engines``, for workers to build
     check_nodes: int = pydantic.Field(default=0, ge=0)  # a move in checks; 0: there are none
+    tuning: spsa.Tuning | None = None  # of the engine, which plays against itself
+
+    @pydantic.model_validator(mode="after")
+    def _tunes_one(self) -> Spec:
+        if self.tuning is not None and (self.opponents, self.games) != (1, self.tuning.games):
+            raise ValueError(f"a tuning has {self.tuning.games} games of an engine against itself")
+        return self
 
     @property
     def opponents(self) -> int:
@@ -113,13 +122,23 @@ class Spec(contract.Message):
         """Say who has White: the tested engine begins each pair."""
         return game % 2 == 1
 
-    def order(self, game: int, nps: int = 0) -> contract.GameOrder:
-        """Write the order of a game, from 1 to ``games``, on a machine of this speed."""
+    @property
+    def lots(self) -> str:
+        """Return what a tuning's lots are drawn from."""
+        return self.seed or self.id
+
+    def order(
+        self, game: int, nps: int = 0, values: Sequence[float] | None = None
+    ) -> contract.GameOrder:
+        """Write the order of a game, from 1 to ``games``, on a machine of this speed.
+
+        ``values`` are those that a tuning's iteration is dealt with; without them the first ones.
+        """
         if not self.has(game):
             raise ValueError(f"{self.id}: there is no game {game} of {self.games}")
         if self.is_check(game):
             return self._check(game)
-        pair = self.engines[0], self.engines[self.opponent(game)]
+        pair = self._sides(game, values)
         factor = self.scale(nps)
         paced = [_paced(engine, factor) for engine in pair]
         white, black = paced if self.white_is_tested(game) else paced[::-1]
@@ -142,12 +161,28 @@ class Spec(contract.Message):
             journaled=False,  # a test match keeps games, not plies: Redis carries results only
         )
 
+    def _sides(
+        self, game: int, values: Sequence[float] | None
+    ) -> tuple[contract.EngineSpec, contract.EngineSpec]:
+        """Return the tested engine and its opponent in a game."""
+        pair = self.engines[0], self.engines[self.opponent(game)]
+        if self.tuning is None:
+            return pair
+        iteration = self.tuning.iteration(game)
+        sides = self.tuning.sides(values or self.tuning.start, self.lots, iteration)
+        first, second = (
+            engine.model_copy(update={"options": {**engine.options, **options}})
+            for engine, options in zip(pair, sides, strict=True)
+        )
+        return first, second
+
     def _check(self, game: int) -> contract.GameOrder:
         """Write the order of a check: as of a game, on nodes, by engines that know nothing yet."""
         number = game - LAST_GAME
         nodes = {"time_control": contract.TimeControl(nodes=self.check_nodes)}
         engines = tuple(engine.model_copy(update=nodes) for engine in self.engines)
-        order = self.model_copy(update={"engines": engines, "games": CHECKS, **nodes}).order(number)
+        same = {"engines": engines, "games": CHECKS, "tuning": None, **nodes}
+        order = self.model_copy(update=same).order(number)
         moves = CHECK_MOVES + len(order.opening.moves) // 2
         own = {
             # An event of its own makes processes of its own: what was kept of games is not used.

@@ -29,7 +29,7 @@ from orchestrator import contract
 from orchestrator.common import errors, files
 from orchestrator.ledger import api, lanes, mirror
 from orchestrator.rating import elo, results, sprt, tally
-from orchestrator.testmatch import orders, worker_review, worker_verdicts
+from orchestrator.testmatch import orders, spsa, worker_review, worker_verdicts
 
 RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
 LOOK_SECONDS = 1.0  # s: between two looks at all lanes; results come many times as often
@@ -74,6 +74,7 @@ class _Counted(pydantic.BaseModel):
     attempt: str = ""
     clock: _Clock | None = None
     stamps: _Stamps | None = None
+    unmet: str = ""
 
 
 class _Lost(pydantic.BaseModel):
@@ -109,6 +110,14 @@ class _Carried(pydantic.BaseModel):
     nats: Mapping[str, tuple[float, ...]]
 
 
+class _Tuned(pydantic.BaseModel):
+    """What is read of the values that a tuning's games are dealt with."""
+
+    first: _Number
+    done: Annotated[int, pydantic.Field(ge=0, strict=True)]
+    values: tuple[Annotated[float, pydantic.Field(allow_inf_nan=False)], ...]
+
+
 _READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.GAME: _Counted,
     lanes.LOST: _Lost,
@@ -116,6 +125,7 @@ _READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.CONDEMNED: _Condemned,
     lanes.PARDONED: _Pardoned,
     lanes.CARRIED: _Carried,
+    lanes.TUNED: _Tuned,
 }
 
 
@@ -157,6 +167,7 @@ class Standing:
     faults: tuple[str, ...]
     failed_builds: tuple[str, ...] = ()  # on workers; `farm match show` has their logs
     workers: tuple[worker_review.Review, ...] = ()  # remote ones, those to look at first
+    course: spsa.Course | None = None  # of a tuning
 
     @property
     def over(self) -> bool:
@@ -183,6 +194,7 @@ class Standing:
             "faults": list(self.faults),
             "failed_builds": list(self.failed_builds),
             "workers": [review.as_json() for review in self.workers],
+            "tuning": None if self.course is None else self.course.as_json(),
         }
 
 
@@ -201,6 +213,9 @@ class Results:
         """Start with nothing played."""
         self.tally = tally.Tally(spec.opponents)
         self.review = worker_review.WorkerReview(spec)
+        self.course = (
+            None if spec.tuning is None else spsa.Course(spec.tuning, spec.lots, self.tally.points)
+        )
         self.late: set[int] = set()
         self.fresh = True
         self._spec = spec
@@ -212,20 +227,27 @@ class Results:
             self.fresh = False
             return self._play(data)
         if entry.kind == lanes.ASIDE:
-            self.tally.aside(data["games"])
+            self._aside(data["games"])
             self.late.difference_update(data["games"])
         elif entry.kind == lanes.CONDEMNED:
             # Results may have come between the decision and its entry: they are dealt again, too.
             counted = set(self.tally.of_owner(data["token"]))
             self.late |= counted - set(data["games"])
-            self.tally.aside(sorted(counted))
+            self._aside(sorted(counted))
             self.review.condemn(data["token"], data["reason"])
         elif entry.kind == lanes.PARDONED:
             self.review.pardon(data["token"])
         elif entry.kind == lanes.CARRIED:
             self.fresh = False
             self.review.carry(data["nats"])
+        elif entry.kind == lanes.TUNED and self.course is not None:
+            self.course.take(data)
         return False
+
+    def _aside(self, games: Sequence[int]) -> None:
+        had = self.tally.aside(games)
+        if self.course is not None:
+            self.course.aside(had)
 
     def _play(self, data: Mapping[str, Any]) -> bool:
         game, owner = data["game"], worker_review.owner(data)
@@ -238,6 +260,8 @@ class Results:
         if not self.tally.add(game, _points(self._spec, data), data["host"], owner):
             return False
         self.review.game(data)
+        if self.course is not None:
+            self.course.add(game)
         return True
 
 
@@ -268,6 +292,9 @@ class Keeper:
         self._tally, self._review = self._results.tally, self._results.review
         self._reviews: tuple[worker_review.Review, ...] = ()
         self._reviewed = float("-inf")  # s, monotonic
+        self._course = self._results.course
+        self._all_dealt = False  # of a tuning: no game is left for new values
+        self._unmet: dict[int, str] = {}  # options that an engine did not take, by game
         self._losses: Counter[int] = Counter()
         self._why = ""
         self._faults: list[str] = []
@@ -318,6 +345,7 @@ class Keeper:
             needs=self.needs(),
             next=self._tally.next,
             again=tuple(self._tally.missing()),
+            values=() if self._course is None else tuple(self._course.kept()),
         )
         if isinstance(self._lanes.open_match(match, by, self._mirror.last), lanes.Elsewhere):
             raise errors.RefusedError(
@@ -369,7 +397,17 @@ class Keeper:
         while self._judge(looked=looked):
             looked = False
             self._take_results()
+        self._tune()
         return self.standing()
+
+    def _tune(self) -> None:
+        """Let later games of a tuning be dealt with the values that have come of the others."""
+        course, tuning = self._course, self._spec.tuning
+        if course is None or tuning is None or self._all_dealt or not course.due:
+            return
+        dealt = lanes.Tuned(course.values, course.done, 2 * tuning.pairs, tuning.iterations)
+        self._all_dealt = not self._lanes.tune(self._spec.id, dealt, KEEPER)
+        self._take_results()
 
     def _take_results(self) -> None:
         """Mirror and count what is new; raise ``LedgerDamagedError`` for what cannot be counted."""
@@ -435,6 +473,9 @@ class Keeper:
                     f" {self._why}; see the lane's log, and `farm match test --id {self._spec.id}`"
                     " goes on with it"
                 )
+        for game, why in self._unmet.items():
+            if self._tally.has(game):
+                raise errors.RefusedError(f"{self._spec.id}: game {game}: {why}; nothing is tuned")
         counts, test = self._tally.counts(), self._terms.test
         if (
             time.monotonic() - self._reviewed > LOOK_SECONDS
@@ -455,6 +496,7 @@ class Keeper:
             faults=tuple(self._faults),
             failed_builds=tuple(self._failed_builds.values()),
             workers=self._reviews,
+            course=self._course,
         )
 
     def _verdict(self, test: sprt.Test, counts: results.Counts) -> sprt.Verdict | None:
@@ -554,6 +596,8 @@ class Keeper:
         game = data["game"]
         tested_white = self._spec.white_is_tested(game)
         self._losses.pop(game, None)
+        if why := data.get("unmet"):
+            self._unmet.setdefault(game, why)
         if data["ending"] in FAULTS and (data["loser"] == "white") == tested_white:
             why = ": ".join(filter(None, (data["details"], data["note"])))
             self._faults.append(f"game {game}: {why}")
@@ -627,6 +671,11 @@ def _wrong(entry: contract.Entry, spec: orders.Spec) -> str:
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     games = payload.games if isinstance(payload, _Aside) else (getattr(payload, "game", 1),)
     wrong = [game for game in games if not spec.has(game)]
+    if isinstance(payload, _Tuned):
+        number = 0 if spec.tuning is None else len(spec.tuning.parameters)
+        return (
+            "" if len(payload.values) == number else f"values of {number} parameters are expected"
+        )
     return f"there is no game {wrong[0]}" if wrong else ""
 
 
@@ -667,7 +716,8 @@ class Shown:
 
 def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
     """Read a match from its mirror, beside its keeper."""
-    counted, builds, lost = folded(directory, spec).tally, [], 0
+    results_folded = folded(directory, spec)
+    counted, builds, lost = results_folded.tally, [], 0
     for entry in mirror.entries(directory / "journal.jsonl"):
         if entry.kind == lanes.BUILD:
             builds.append(entry.data)
@@ -687,6 +737,7 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
             failed_builds=tuple(
                 f"{failed['worker']}: {failed['why']}" for failed in builds if failed["why"]
             ),
+            course=results_folded.course,
         ),
         {name: counts.games for name, counts in counted.hosts().items() if counts.games},
         tuple(builds),

@@ -19,7 +19,7 @@ from orchestrator.broadcast import test_matches
 from orchestrator.broadcast.content import answers, documents, match_games, match_view, replays
 from orchestrator.ledger import lane_memory, lanes, memory
 from orchestrator.rating import sprt
-from orchestrator.testmatch import match_journal, orders, sprt_match
+from orchestrator.testmatch import match_journal, orders, sprt_match, spsa
 
 HALL, MOVES = "main", ("e2e4", "e7e5", "g1f3")
 ID = "test:dev-1"
@@ -71,16 +71,15 @@ def result(number: int, white: str, black: str, said: contract.Result) -> match_
 class Stage:
     """A farm in memory with one lane, and the keeper of a match of an engine with itself."""
 
-    def __init__(self, root: pathlib.Path) -> None:
+    def __init__(self, root: pathlib.Path, **other: object) -> None:
         self.claims = 0
         self.ledger = memory.MemoryLedger()
         self.lanes = lane_memory.MemoryLanes(self.ledger)
         self.lanes.open_lane(lanes.Lane(HALL, "a", "h1", frozenset({0}), 4096))
         engine = contract.EngineSpec(id="dev", name="Dev", command=("none",))
         control = contract.TimeControl(base_ms=1000)
-        self.spec = orders.Spec(
-            id="dev-1", engines=(engine, engine), time_control=control, games=10
-        )
+        facts = {"id": "dev-1", "engines": (engine, engine), "time_control": control, "games": 10}
+        self.spec = orders.Spec.model_validate(facts | other)
         terms = sprt_match.Terms(test=sprt.Test(0, 5), halls=(HALL,))
         self.keeper = sprt_match.Keeper(self.ledger, self.lanes, root / "dev-1", self.spec, terms)
         self.keeper.open("test")
@@ -213,6 +212,27 @@ def test_the_page_counts_what_the_keeper_counts(tmp_path: pathlib.Path) -> None:
         assert results == {1: "0-1", 2: "1-0", 3: "1-0", 4: "1/2-1/2"}
         assert kept.games == len(results)
         assert shown.view.test()["score"]["pentanomial"] == list(kept.counts().pairs)
+    stage.keeper.close()
+
+
+def test_a_tuning_is_shown_with_the_way_of_its_parameters(tmp_path: pathlib.Path) -> None:
+    """Where each one stands, where it began, and what was dealt between."""
+    facts = {"name": "Razor", "whole": True, "start": 300, "least": 100, "most": 600}
+    one = spsa.Parameter.model_validate({**facts, "c_end": 20, "r_end": 0.002})
+    stage = Stage(tmp_path, tuning=spsa.Tuning(parameters=(one,), iterations=5))
+    for _ in range(3):
+        stage.play("1-0", "0-1")  # the tested engine wins both, with either colour
+    seen = matches(tmp_path, stage)
+    seen.look()
+    (line,) = json.loads(seen.shelf.get("tests").body)  # type: ignore[union-attr] # it is there
+    assert line["tuned"] == ["Razor"]
+    test = seen.shelf.get(f"seasons/{ID}/test").body  # type: ignore[union-attr] # likewise
+    described.check(answers.MatchTest, test, "test")
+    tuning = json.loads(test)["tuning"]
+    assert (tuning["done"], tuning["iterations"], tuning["parameters"][0]["start"]) == (3, 5, 300)
+    way = tuning["course"]
+    assert way["done"][0] == 0 < way["done"][-1] == 3
+    assert way["values"][0] == [300] != way["values"][-1] == [tuning["parameters"][0]["value"]]
     stage.keeper.close()
 
 

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 import harness
 import pytest
+import told
 
+from orchestrator.contract import remote
+from orchestrator.gateway import desk
 from orchestrator.ledger import api, batches, lane_store, lanes, store, worker_tokens
 
 LONG, SHORT = 1_000_000_000, 1  # ms
@@ -208,3 +211,72 @@ def test_a_restored_ledger_takes_nothing_of_before(scene: Scene, redis: harness.
     assert scene.claim("b1") == api.NotReady()
     scene.lapse()
     assert scene.dealt("b2", 2).token.epoch == 7
+
+
+# -- what the gateway asks of them --------------------------------------------------------
+
+
+class Worker:
+    """A worker that has both engines, before the gateway's desk."""
+
+    def __init__(self, scene: Scene, *matches: str) -> None:
+        self.scene = scene
+        self.desk = desk.Desk(scene.batches, scene.tokens, LONG)
+        self.token, _ = worker_tokens.make("anna", matches or ("*",), 0, 1 << 50, "test", 99)
+
+    def open(self, name: str, **other: object) -> None:
+        """Open a match with both engines."""
+        spec = told.spec(name)
+        self.scene.lanes.open_match(lanes.Match(name, spec.games, spec.encode(), **other))  # type: ignore[arg-type]
+
+    def claim(self, batch: str) -> remote.BatchDealt:
+        """Ask for two games."""
+        files = (told.DEV, told.BASE)
+        wanted = {"batch": batch, "host": "box", "games": 2, "cores": 1, "memory_mb": 1000}
+        return self.desk.claim(self.token, remote.BatchWanted(files=files, **wanted))  # type: ignore[arg-type]
+
+    def cost(self, number: int) -> float:
+        """Return the commands in Redis of a batch beside so many open matches."""
+        for at in range(number):
+            self.open(f"free-{at}")
+            self.open(f"hall-{at}", halls=("other",))
+            self.open(f"over-{at}", next=11)
+        for turn in range(number // 2):  # what is read once of each match, and what is over
+            self.claim(f"first-{number}-{turn}")
+        before = self._commands()
+        for turn in range(10):
+            dealt = self.claim(f"b-{number}-{turn}")
+            named = remote.BatchNamed(batch=f"b-{number}-{turn}", token=dealt.token)
+            assert self.desk.give_back(self.token, named) == 2
+        return (self._commands() - before) / 10
+
+    def _commands(self) -> int:
+        counted = self.scene.ledger.server.client.info("commandstats")
+        return sum(int(each["calls"]) for each in counted.values())
+
+
+def test_a_claim_costs_the_same_beside_few_and_many_matches(scene: Scene) -> None:
+    """Of other halls, without games left, and those that the worker may play."""
+    worker = Worker(scene)
+    few, many = worker.cost(8), worker.cost(40)
+    assert many < few * 1.2, (few, many)
+
+
+def test_of_many_matches_the_one_whose_turn_it_is_is_dealt(scene: Scene) -> None:
+    """Those before it are of other engines, another's, or have no games left."""
+    worker, berta = Worker(scene), Worker(scene, "zz")
+    for at in range(30):
+        strange = told.spec(f"other-{at}", engines=[told._engine(name, "e" * 64) for name in "xy"])
+        opened = lanes.Match(strange.id, 10, strange.encode(), priority=1)
+        scene.lanes.open_match(opened)
+    for at in range(12):
+        worker.open(f"over-{at}", priority=2, next=11)
+    for name in ("ours", "zz"):
+        worker.open(name)
+    assert [worker.claim(batch).match for batch in ("b1", "b2")] == ["ours", "zz"]
+    assert worker.claim("b1").match == "ours", "told again"
+    assert berta.claim("b3").match == "zz"
+    worker.open("late", share=3)
+    dealt = [worker.claim(f"c{turn}").match for turn in range(10)]
+    assert dealt.count("late") == 5, "all of its games, by its share"
+    assert scene.lanes.spec("ours") is not None

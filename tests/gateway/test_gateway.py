@@ -26,7 +26,7 @@ from orchestrator.contract import remote
 from orchestrator.engines import sources
 from orchestrator.gateway import app, desk
 from orchestrator.ledger import batches, lane_store, lanes, store, worker_tokens
-from orchestrator.testmatch import orders
+from orchestrator.testmatch import orders, spsa
 
 LONG_MS = 600_000
 
@@ -210,6 +210,36 @@ def test_engines_are_built_before_their_games_are_dealt(scene: Scene, house: Hou
         one.data for one in scene.ledger.read(lanes.journal("m")) if one.kind == lanes.BUILD
     ]
     assert (entry["worker"], entry["why"]) == ("anna/box", "its bench has 8 nodes")
+
+
+def test_a_tuning_is_dealt_with_its_values(scene: Scene) -> None:
+    """A claim that is repeated has the same ones; what the engine did not take is written down."""
+    facts = {"name": "Razor", "whole": True, "start": 300, "least": 100, "most": 600}
+    one = spsa.Parameter.model_validate({**facts, "c_end": 20, "r_end": 0.002})
+    tuning = spsa.Tuning(parameters=(one,), iterations=5)
+    spec = scene.open(tuning=tuning, games=tuning.games, check_nodes=20)
+    scene.lanes.tune("m", lanes.Tuned((512.0,), 0, 2, 5), "op")
+    (check,) = scene.claim("b0")["orders"]
+    assert check["number"] > orders.LAST_GAME
+    assert check["white"]["options"] == {}, "a check is of the builds"
+    scene.lanes.close_match("m")
+    spec = scene.open(tuning=tuning, games=tuning.games)
+    scene.lanes.tune("m", lanes.Tuned((512.0,), 0, 2, 5), "op")
+    found = scene.dealt()
+    sides = tuning.sides([512.0], spec.lots, 1)
+    told_values = [
+        [order[side]["options"]["Razor"] for side in ("white", "black")]
+        for order in found["orders"]
+    ]
+    values = [side["Razor"] for side in sides]
+    assert told_values == [values, values[::-1]]
+    scene.lanes.tune("m", lanes.Tuned((100.0,), 0, 2, 5), "op")
+    assert scene.claim()["orders"] == found["orders"]
+    setting = {"name": "Razor", "asked": "1", "offered": None, "set": None, "remark": "not offered"}
+    white = contract.EngineReport.model_validate({"options": [setting]})
+    words = {"batch": "b1", "token": found["token"], "games": games(found, white=white)}
+    assert scene.ask("results", **words).json()["recorded"] == [1, 2]
+    assert [result["unmet"] for result in scene.results()] == ["Razor: not offered"] * 2
 
 
 def test_a_forged_result_ends_the_batch(scene: Scene) -> None:

@@ -84,9 +84,14 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             assert clocks == (2, 2), "time odds are the opponent's, of either colour"
             beats = (tmp_path / "life.jsonl").read_text().splitlines()
             assert {json.loads(beat)["gpus"] for beat in beats} == {"0,2"}
-            assert games.count("max moves rule} 1/2-1/2") == 4, (
+            unwrapped = " ".join(games.split())  # a PGN's lines end anywhere
+            assert unwrapped.count("max moves rule} 1/2-1/2") == 4, (
                 "the limit of --maxmoves ends each game"
             )
+            values = ("--parameter", "Hash size,1,1,9,1,1", "--iterations", "1")
+            tuned = _farm(farm, "tune", "dev", "--file", str(file), *values, "--maxmoves", "2")
+            assert tuned.exit_code == 3, tuned.output
+            assert "Hash size: " in tuned.output
             checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
             assert checked.exit_code == 3, checked.output
             assert "disconnect" in checked.output

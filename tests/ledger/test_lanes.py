@@ -375,6 +375,38 @@ def test_results_wait_for_the_mirror(place: Scene, monkeypatch: pytest.MonkeyPat
     assert place.dealt(1) == [("m", 6)]
 
 
+def test_values_of_a_tuning_begin_with_the_next_iteration(place: Scene) -> None:
+    """What was begun keeps its values; those that come are written down, and kept for a repeat."""
+    place.open("a")
+    assert place.lanes.values("m", 1) is None
+    assert not place.lanes.tune("m", tuned(0), "op"), "it is not open"
+    place.lanes.open_match(match(games=12))
+    assert place.lanes.tune("m", tuned(0), "op")
+    place.dealt(5)  # an iteration has four games
+    assert place.lanes.tune("m", tuned(1), "op")
+    assert place.lanes.tune("m", tuned(2), "op"), "instead: no game was dealt with the last ones"
+    kept = [place.lanes.values("m", iteration) for iteration in (1, 2, 3, 4)]
+    facts = [contract.loads(one or "") for one in kept]
+    assert [(one["first"], one["done"]) for one in facts] == [(1, 0), (1, 0), (3, 2), (3, 2)]
+    assert facts[3]["values"] == [0.1 + 0.2, -1e-17], "to the last digit"
+    place.dealt(4)
+    assert not place.lanes.tune("m", tuned(3), "op"), "no iteration is left"
+    entries = place.ledger.read("test:m")
+    journaled = [entry.data for entry in entries if entry.kind == lanes.TUNED]
+    assert [data["first"] for data in journaled] == [1, 3, 3]
+    place.lanes.close_match("m")
+    assert place.lanes.values("m", 3) is None
+    values = tuple((one["first"], contract.dumps(one)) for one in (facts[0], facts[2]))
+    place.lanes.open_match(dataclasses.replace(match(games=12), values=values))
+    again = [place.lanes.values("m", iteration) for iteration in (1, 2, 3, 4)]
+    assert [contract.loads(one or "") for one in again] == facts
+
+
+def tuned(done: int) -> lanes.Tuned:
+    """Return values when so many of three iterations are done."""
+    return lanes.Tuned((0.1 + 0.2, -1e-17), done, games=4, iterations=3)
+
+
 def test_a_match_that_is_closed_ends_its_games(place: Scene) -> None:
     """Its running game is told to end and records nothing; what comes next is another's."""
     place.open("a")
@@ -452,6 +484,7 @@ def test_a_workers_redis_user_may_play_in_lanes(
         assert isinstance(dealt, lanes.Dealt)
         renewed = worker.renew_lane(HALL, "a", dealt.token, "a-1")
         assert (renewed, worker.spec("m")) == (api.Renewed(), "{}")
+        assert worker.values("m", 1) is None
         assert isinstance(place.finish("a"), api.Recorded)
         worker.close()
     finally:

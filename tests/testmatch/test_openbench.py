@@ -14,6 +14,7 @@ import harness
 import pytest
 
 from orchestrator.commands import test as test_command
+from orchestrator.commands import tune as tune_command
 from orchestrator.common import errors
 from orchestrator.engines import sources
 from orchestrator.testmatch import openbench
@@ -92,7 +93,16 @@ def instance(tmp_path: pathlib.Path) -> pathlib.Path:
             row = (number, f"branch {number}", str(number) * 40, 100 + number)
             database.execute("INSERT INTO OpenBench_engine VALUES (?, ?, ?, ?)", row)
         database.execute(f"CREATE TABLE OpenBench_test ({', '.join(TEST)})")
-        for more in ({}, {"id": 8, "finished": 1}, {"id": 9, "test_mode": "SPSA"}):
+        run = "id, tune_id, iterations, pairs_per, a_ratio, alpha, gamma"
+        database.execute(f"CREATE TABLE OpenBench_spsarun ({run})")
+        database.execute("INSERT INTO OpenBench_spsarun VALUES (3, 9, 5000, 8, 0.1, 0.602, 0.101)")
+        fields = 'spsa_run_id, "index", name, is_float, start, min_value, max_value, c_end, r_end'
+        database.execute(f"CREATE TABLE OpenBench_spsaparameter ({fields})")
+        for row in ((3, 1, "B", 1, 0.5, 0, 1, 0.1, 0.002), (3, 0, "A x", 0, 9, 1, 20, 2, 0.002)):
+            marks = ", ".join("?" * len(row))
+            database.execute(f"INSERT INTO OpenBench_spsaparameter VALUES ({marks})", row)
+        tests = ({}, {"id": 8, "finished": 1}, {"id": 9, "test_mode": "SPSA"})
+        for more in (*tests, {"id": 10, "test_mode": "DATAGEN"}):
             values = tuple({**TEST, **more}.values())
             marks = ", ".join("?" * len(values))
             database.execute(f"INSERT INTO OpenBench_test VALUES ({marks})", values)
@@ -100,7 +110,7 @@ def instance(tmp_path: pathlib.Path) -> pathlib.Path:
     return home
 
 
-def _words(script: pathlib.Path, *words: str) -> list[str]:
+def _words(script: pathlib.Path, *words: str, verb: str = "test") -> list[str]:
     """Run a script with a `farm` that tells its words; let the real command read them."""
     tools = script.parent / "tools"
     tools.mkdir(exist_ok=True)
@@ -114,8 +124,9 @@ def _words(script: pathlib.Path, *words: str) -> list[str]:
         check=True,
     )
     told = done.stdout.splitlines()
-    assert told[:2] == ["match", "test"]
-    with test_command.test.make_context("test", told[2:]):
+    assert told[:2] == ["match", verb]
+    command = {"test": test_command.test, "tune": tune_command.tune}[verb]
+    with command.make_context(verb, told[2:]):
         return told[2:]
 
 
@@ -128,7 +139,7 @@ def test_an_instance_of_openbench_moves_in(instance: pathlib.Path, tmp_path: pat
     said = harness.farm(
         *("match", "import-openbench", str(instance), "--out", str(out), "--books", str(books))
     )
-    assert "1 engines, 1 books, 2 presets, 2 open tests" in said
+    assert "1 engines, 1 books, 2 presets, 3 open tests" in said
     recipe = sources.Recipe.read(out / "engines" / "Tiny.toml")
     assert recipe.make == "make -C src -j EXE=farm-engine CXX=g++"
     assert (recipe.program, recipe.nps) == ("src/farm-engine", 750000)
@@ -151,8 +162,12 @@ def test_an_instance_of_openbench_moves_in(instance: pathlib.Path, tmp_path: pat
         in open_
     )
     assert "--bench 101 --bench-against 102 --priority 2 --share 500 --scale-nps 750000" in open_
-    tuned = subprocess.run([out / "tests" / "open-9.sh"], capture_output=True, check=False)
-    assert tuned.returncode == 2
+    tuned = " ".join(_words(out / "tests" / "open-9.sh", verb="tune"))
+    assert tuned.startswith(f"https://example.org/tiny#{'1' * 40} --build ")
+    assert "--parameter A x,int,9,1,20,2,0.002 --parameter B,float,0.5,0,1,0.1,0.002" in tuned
+    assert "--iterations 5000 --pairs 8 --a-ratio=0.1 --alpha=0.602 --gamma=0.101" in tuned
+    data = subprocess.run([out / "tests" / "open-10.sh"], capture_output=True, check=False)
+    assert data.returncode == 2
     (books / "frc'.epd").write_bytes(BOOK + b"x")
     again = ("--out", str(out), "--books", str(books))
     assert "SHA-256" in harness.farm("match", "import-openbench", str(instance), *again, code=2)
@@ -201,13 +216,21 @@ def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
     assert "--bench 123 --bench-against 124 --plies 8" in told
     recipe = tomllib.loads((out / "engines" / "Stockfish.toml").read_text())
     assert set(recipe["files"]) == {"src/nn-1.nnue", "src/nn-2.nnue"}
-    run.write_text(json.dumps({"_id": "abc", "args": {**args, "spsa": {}}}))
-    assert "SPSA" in harness.farm("match", "import-fishtest", str(run), code=2)
+    spsa = {"A": 40, "alpha": 0.602, "gamma": 0.101, "raw_params": "Razor,300,100,600,20,0.002\n"}
+    tuned = {key: value for key, value in args.items() if key != "sprt"} | {"spsa": spsa}
+    run.write_text(json.dumps({"_id": "abc", "args": tuned}))
+    harness.farm("match", "import-fishtest", str(run), "--out", str(out))
+    told = " ".join(_words(out / "tests" / "fishtest-abc.sh", verb="tune"))
+    assert "--against" not in told
+    assert "--parameter Razor,int,300,100,600,20,0.002 --iterations 400 --a-ratio=0.1" in told
     for strange, why in (
         ({"sprt": None, "num_games": "many"}, "num_games: found 'many'"),
         ({"sprt": {"elo1": 2}}, "it has no elo0"),
         ({"threads": "x"}, "threads: found 'x'"),
         ({"new_nets": 3}, "run.json: "),
+        ({"spsa": {**spsa, "algorithm": "sf-adam"}, "sprt": None}, "spsa.algorithm"),
+        ({"spsa": {}, "sprt": None}, "it has no raw_params"),
+        ({"spsa": {**spsa, "raw_params": "x"}, "sprt": None}, "spsa.raw_params: line 1"),
     ):
         run.write_text(json.dumps({"_id": "abc", "args": {**args, **strange}}))
         with pytest.raises(errors.UsageError, match=why):

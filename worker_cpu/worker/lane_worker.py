@@ -27,7 +27,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, lane_store, lanes
-from orchestrator.testmatch import orders
+from orchestrator.testmatch import orders, spsa
 from worker_cpu import settings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.hall import checksums, directory
@@ -61,6 +61,8 @@ class LaneWorker:
         self._kept: _Seats | None = None
         self._checksums = checksums.FileChecksums()
         self._specs: dict[tuple[str, str], orders.Spec] = {}  # by match and opening
+        # The values of the tuning and iteration that was played last.
+        self._tuned: tuple[tuple[str, str, int], Sequence[float] | None] = (("", "", 0), None)
         self._game_seconds = BATCH_SECONDS  # of the last game
         self._asked_ns = 0  # when the lease's last renewal was sent (CLOCK_BOOTTIME)
 
@@ -171,7 +173,7 @@ class LaneWorker:
         """Return the order of a game whose PGN is written in the lane; nobody wants its plies."""
         # a sandbox hides an engine from the other one: a third one's is not made for both
         stays = self._confinement.kind == "plain" or len(spec.engines) == 2
-        return spec.order(lease.game).model_copy(
+        return spec.order(lease.game, values=self._values(spec, lease)).model_copy(
             update={
                 "site": f"{lease.hall}/{lease.lane}",
                 "recorded": False,
@@ -180,6 +182,15 @@ class LaneWorker:
                 "keep": ("white", "black") if stays else (),
             }
         )
+
+    def _values(self, spec: orders.Spec, lease: lanes.Lease) -> Sequence[float] | None:
+        """Return the values that a tuning's game is dealt with; one question an iteration."""
+        if spec.tuning is None or spec.is_check(lease.game):
+            return None
+        asked = (lease.match, lease.run, spec.tuning.iteration(lease.game))
+        if self._tuned[0] != asked:
+            self._tuned = asked, spsa.values(self._lanes.values(lease.match, asked[2]))
+        return self._tuned[1]
 
     def _seats(self, spec: orders.Spec, lease: lanes.Lease, lock: int) -> game.Seated:
         """Return referee and dead man of the game before where they can play on, else new ones."""
@@ -217,6 +228,11 @@ class LaneWorker:
         """Journal how the lease's first game ended; return those that the lane goes on with."""
         kind = lanes.LOST if isinstance(end, game.Interrupted) else lanes.GAME
         outcome = _result(end)
+        if isinstance(end, result.Ended):
+            spec = self._specs.get((lease.match, lease.run))
+            tuning = None if spec is None else spec.tuning
+            told = ((each.option, each.remark) for each in end.unmet)
+            outcome |= {} if tuning is None else {"unmet": tuning.unmet(told)}
         context = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
         text = contract.dumps(context | outcome | {"attempt": lease.attempt, "nps": self.lane.nps})
 

@@ -415,6 +415,41 @@ class MatchRunning(Answer):
     """The lane that plays it; empty in a match of `farm match`."""
 
 
+class TunedParameter(Answer):
+    """A number of an engine that is tuned by SPSA."""
+
+    name: str
+    value: float
+    said: str
+    """As the engine would be told it now."""
+    start: float
+    min: float
+    max: float
+    c: float
+    """How far it is moved up and down in the next iteration, and at the end (`c_end`)."""
+    c_end: float
+    r: float
+    """How large its step is in the next iteration, and at the end (`r_end`)."""
+    r_end: float
+
+
+class TuningCourse(Answer):
+    """The values, in the order of the parameters, after so many iterations."""
+
+    done: tuple[int, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
+class Tuning(Answer):
+    """Where a tuning stands: iterations of some pairs of games each."""
+
+    iterations: int
+    done: int
+    pairs: int
+    parameters: tuple[TunedParameter, ...]
+    course: TuningCourse
+
+
 class MatchTest(Answer):
     """What a match says of its engines."""
 
@@ -430,6 +465,8 @@ class MatchTest(Answer):
     """Null without one."""
     history: MatchHistory | None
     running: tuple[MatchRunning, ...]
+    tuning: Tuning | None = None
+    """Of a match that tunes an engine, which plays itself."""
 
 
 class TestMatchOverview(Answer):
@@ -453,6 +490,8 @@ class TestMatchOverview(Answer):
     sprt: SequentialTest | None
     running: int
     """Games that are played now."""
+    tuned: tuple[str, ...] = ()
+    """The parameters, of a match that tunes an engine."""
 
 
 class GraphEvent(Answer):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator import contract
@@ -135,6 +135,7 @@ class MatchView:
         self.names = tuple(engine.name for engine in about.engines)
         self.reason: str | None = None  # why it is over; None while it is played
         self.running: dict[int, Running] = {}  # by board
+        self.tuning: Callable[[], dict[str, Any] | None] = lambda: None  # where one stands
         self._begin()
 
     def _begin(self) -> None:
@@ -294,6 +295,7 @@ class MatchView:
                 }
                 for game in sorted(self.running.values(), key=lambda game: game.number)
             ],
+            "tuning": self.tuning(),
         }
 
     def _board(self, board: int) -> dict[str, Any]:

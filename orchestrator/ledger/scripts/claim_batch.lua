@@ -40,13 +40,17 @@ for i = 8, #ARGV, 3 do
   local match = ARGV[i]
   local facts = redis.call('HGET', KEYS[6], match)
   local told = facts and cjson.decode(facts)
-  if told and has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, tonumber(ARGV[6]),
-      true) then
+  local lead = tonumber(ARGV[6])
+  if told and has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, lead, true) then
     local turns = tonumber(redis.call('HGET', KEYS[9], match)) / told.share
     if not turn or told.priority > chosen.priority
         or (told.priority == chosen.priority and turns < least) then
       turn, chosen, least, nps, check = match, told, turns, ARGV[i + 1], ARGV[i + 2]
     end
+  elseif told and not has_game(KEYS[7], KEYS[8], KEYS[10], KEYS[11], match, told, lead) then
+    -- Lanes have none of it either: it comes back with its next game, or mirrored result.
+    local had = tonumber(redis.call('HGET', KEYS[9], match))
+    redis.call('ZREM', KEYS[12], place_in_queue(told, match, had))
   end
 end
 if not turn then return {'not-ready'} end

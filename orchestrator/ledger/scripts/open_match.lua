@@ -10,8 +10,10 @@
 --      8 runs     string  counter of openings
 --      9 mirrored hash    match -> last entry in its mirror
 --     10 queue    zset    matches with games to deal
+--     11 values   zset    of a tuning: values (JSON) by their first iteration
 -- ARGV 1 match  2 what claims look at (JSON)  3 specification  4 next  5 games to deal again  6 entry that
---      its mirror ends at  7 test_opened (JSON)  8 schema version  9 by
+--      its mirror ends at  7 test_opened (JSON)  8 schema version  9 by  10… of a tuning: first
+--      iteration, values (JSON), and so on
 -- Reply {'opened'}
 --       {'elsewhere'}  it is open with another specification, or a mirror elsewhere has more of it
 
@@ -46,6 +48,8 @@ redis.call('HSET', KEYS[2], match, ARGV[3])
 if redis.call('HSETNX', KEYS[3], match, ARGV[4]) == 1 then
   redis.call('HSET', KEYS[9], match, ARGV[6])
   redis.call('HSET', KEYS[5], match, text(math.floor((least or 0) * facts.share)))
+  redis.call('DEL', KEYS[11])
+  for i = 10, #ARGV, 2 do redis.call('ZADD', KEYS[11], ARGV[i], ARGV[i + 1]) end
   deal_again(KEYS[4], KEYS[10], KEYS[1], KEYS[5], match, ARGV[5])
 end
 queue_match(KEYS[10], KEYS[1], KEYS[5], match)

@@ -7,6 +7,7 @@ import { number, t } from "./texts.js"
 
 const NAMESPACE = "http://www.w3.org/2000/svg"
 const [WIDTH, HEIGHT, LEFT, EDGE] = [640, 220, 46, 22] // of the graph's own units
+const WAYS = 6 // colours of a tuning's parameters
 const PAIRS = ["0", "½", "1", "1½", "2"]
 
 export const isMatch = ({ kind }) => kind === "match"
@@ -37,16 +38,44 @@ const row = (name, value, key) => h("div", { "data-key": key }, h("dt", {}, name
 export async function test({ season }) {
   const told = await get(`seasons/${season.season}/test`)
   if (!told?.games) return [empty(t("match.none"))]
-  const { first, score, sprt, history } = told
+  const { first, score, sprt, history, tuning } = told
   return [
     h("h3", {}, t("match.games", { games: told.games, total: told.total })),
+    ...(tuning ? tuned(tuning) : []),
     ranking(told.engines),
     score ? h("p", {}, t("match.score", { name: first, elo: elo(score.elo, score.elo_error), nelo: elo(score.nelo, score.nelo_error), los: score.los === null ? "–" : number(100 * score.los, 1) })) : null,
     score && score.pentanomial.some(Boolean) ? pentanomial(first, score.pentanomial) : null,
     sprt ? h("p", { "data-x": "sprt" }, said(sprt)) : null,
-    history ? graph(history, sprt) : null,
+    history && !tuning ? graph(history, sprt) : null,
     running(season, told.running),
   ]
+}
+
+/** A tuning by SPSA: where each parameter stands, and the way that they have gone. */
+function tuned({ iterations, done, pairs, parameters, course }) {
+  const head = [[""], [t("tuning.parameter")], [t("tuning.value"), true], [t("tuning.start"), true], [t("tuning.bounds"), true], ["C", true], ["R", true]]
+  const whole = (value) => number(value, Number.isInteger(value) ? 0 : 3)
+  return [
+    h("p", { "data-x": "tuning" }, t("tuning.done", { done, iterations, pairs })),
+    table(t("tuning.parameter"), head, parameters.map((one, at) => h("tr", { "data-parameter": one.name },
+      h("td", { class: `way way${at % WAYS}` }, "―"), h("th", { scope: "row" }, one.name), h("td", { class: "num" }, number(one.value, 3)),
+      h("td", { class: "num" }, whole(one.start)), h("td", { class: "num" }, `${whole(one.min)} … ${whole(one.max)}`),
+      h("td", { class: "num" }, number(one.c, 3)), h("td", { class: "num" }, number(one.r, 5))))),
+    ways(parameters, course),
+  ]
+}
+
+/** How far each parameter has gone from its start, in what it is moved by at the end. */
+function ways(parameters, { done, values }) {
+  if (done.length < 2 || !done.at(-1)) return null
+  const gone = parameters.map(({ start, c_end: unit }, at) => values.map((each) => (each[at] - start) / unit))
+  const most = Math.max(1, ...gone.flat().map(Math.abs))
+  const lines = gone.map((way, at) => svg("path", { class: `way way${at % WAYS}`, d: path(done, way, [-most, most]) }))
+  const title = t("tuning.graph", { done: done.at(-1) })
+  return h("figure", { class: "history" }, h("figcaption", { class: "quiet" }, title),
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, svg("path", { class: "zero", d: path([0, done.at(-1)], [0, 0], [-most, most]) }), ...lines,
+      ...[most, 0, -most].map((value) => svg("text", { x: LEFT - 6, y: 4 + EDGE / 2 + (HEIGHT - EDGE) * (1 - (value + most) / (2 * most)), "text-anchor": "end" }, number(value, value ? 1 : 0))),
+      svg("text", { x: WIDTH, y: HEIGHT - 2, "text-anchor": "end" }, number(done.at(-1)))))
 }
 
 /** What is played now, and in which lane; the boards of `farm match -live` have pages of their own. */
@@ -63,7 +92,7 @@ export async function tests() {
   const head = [[t("tests.match")], [t("tests.engines")], [t("match.played"), true], ["+ = −"], [t("match.elo"), true], [t("match.pairs")], ["LLR", true], [t("tests.state")]]
   return [table(t("tab.tests"), head, told.map((one) => h("tr", { "data-test": one.season },
     h("th", { scope: "row" }, h("a", { href: `#/${encodeURIComponent(one.season)}` }, one.name)),
-    h("td", {}, one.engines.join(" – "), " ", h("small", { class: "quiet" }, one.time_control)),
+    h("td", {}, one.engines.join(" – "), one.tuned?.length ? ` (SPSA: ${one.tuned.slice(0, 3).join(", ")}${one.tuned.length > 3 ? " …" : ""})` : "", " ", h("small", { class: "quiet" }, one.time_control)),
     h("td", { class: "num" }, `${one.games.played}/${one.games.total}`),
     h("td", {}, one.score ? `${one.score.wins} ${one.score.draws} ${one.score.losses}` : "–"),
     h("td", { class: "num", "data-x": "elo" }, one.score ? elo(one.score.elo, one.score.elo_error) : "–"),
