@@ -30,8 +30,13 @@ for setting in numa_balancing nmi_watchdog sched_rt_runtime_us; do
   mount --bind "$folder/sys/proc/sys/$setting" "proc/sys/kernel/$setting"
 done
 # Two hosts with one boot id are one machine: a kibitzer would refuse to start beside the hall.
-cat proc/sys/kernel/random/uuid > "$folder/sys/proc/sys/boot_id"
-mount --bind "$folder/sys/proc/sys/boot_id" proc/sys/kernel/random/boot_id
+# Units that systemd gives a /proc of their own (ProtectControlGroups= does here) see none of these
+# mounts, so it puts the id into each of the farm's.
+cat proc/sys/kernel/random/uuid > .lab/boot_id
+mount --bind .lab/boot_id proc/sys/kernel/random/boot_id
+mkdir -p etc/systemd/system/farm-.service.d
+printf '[Service]\nBindReadOnlyPaths=/.lab/boot_id:/proc/sys/kernel/random/boot_id\n' \
+  > etc/systemd/system/farm-.service.d/boot-id.conf
 for tree in devices/system/cpu devices/virtual/workqueue kernel/mm; do
   [ -d "$folder/sys/$tree" ] && mount --bind "$folder/sys/$tree" "sys/$tree"
 done
