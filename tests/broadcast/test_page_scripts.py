@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 import subprocess
+import sys
 
-import pytest
+from orchestrator.broadcast.web import page_files
 
+NODE = pathlib.Path(sys.executable).with_name("node")  # of requirements-dev.lock
+PAGE = pathlib.Path(page_files.__file__).parent.parent / "page"
 TESTS = sorted((pathlib.Path(__file__).parent / "page").glob("*.test.js"))
 
 
 def test_the_pages_scripts_pass_their_own_tests() -> None:
     """Node runs every file of tests, and none of them fails."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("nodejs is not installed (scripts/system-packages.txt)")
     assert TESTS
-    command = [node, "--test", "--test-reporter=tap", *TESTS]
+    command = [NODE, "--test", "--test-reporter=tap", *TESTS]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "\n# skipped 0\n" in ran.stdout
+
+
+def test_the_types_of_every_script_are_checked() -> None:
+    """`make types` looks at modules that ask for it by their first line: all of ours do."""
+    scripts = [*(PAGE / "js").glob("*.js"), PAGE / page_files.WORKER]
+    assert len(scripts) > 25
+    heads = {path.name: path.read_text(encoding="utf-8").split("\n", 1)[0] for path in scripts}
+    assert heads == dict.fromkeys(heads, "// @ts-check")

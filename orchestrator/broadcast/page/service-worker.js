@@ -1,3 +1,4 @@
+// @ts-check
 // Keeps the page and the answers it was given last, so that it opens without a network. Before this the server writes what
 // the page is made of: VERSION, and SHELL, the files of it. What is kept is shown only where the network has no answer.
 
@@ -31,25 +32,39 @@ addEventListener("fetch", (event) => {
   else if (request.mode === "navigate" ? place === "" || place === "index.html" : SHELL.includes(place)) event.respondWith(page(request, place))
 })
 
-/** A file of a version, which is the same for ever: a tab may be of the version before. */
+/**
+ * A file of a version, which is the same for ever: a tab may be of the version before.
+ * @param {Request} request
+ */
 async function file(request) {
   return (await caches.match(request)) ?? fetch(request)
 }
 
-/** The page and what has no version in its name: the server's, else the one that is kept. */
+/**
+ * The page and what has no version in its name: the server's, else the one that is kept.
+ * @param {Request} request
+ * @param {string} place
+ */
 async function page(request, place) {
   const cache = await caches.open(PAGES + VERSION)
   return fresh(request, () => cache.match(request.mode === "navigate" ? "./" : place))
 }
 
+/** @param {FetchEvent} event */
 async function answer(event) {
   const cache = await caches.open(ANSWERS)
   return fresh(event.request, () => cache.match(event.request), (told) => event.waitUntil(keep(cache, event.request, told)))
 }
 
-/** Ask the network; where it is away, or the server is, return what is kept. */
-async function fresh(request, kept, keep = null) {
-  let told = null
+/**
+ * Ask the network; where it is away, or the server is, return what is kept.
+ * @param {Request} request
+ * @param {() => Promise<Response | undefined>} kept
+ * @param {(told: Response) => void} [keep]
+ */
+async function fresh(request, kept, keep) {
+  /** @type {Response} */
+  let told
   try {
     told = await fetch(request)
     if (told.ok) keep?.(told.clone())
@@ -62,6 +77,11 @@ async function fresh(request, kept, keep = null) {
   return (await kept()) ?? told
 }
 
+/**
+ * @param {Cache} cache
+ * @param {Request} request
+ * @param {Response} told
+ */
 async function keep(cache, request, told) {
   try {
     await cache.delete(request) // what is asked for often is not the oldest

@@ -59,6 +59,7 @@ _LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\};?[ \t]*$", re.MULTILI
 _COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 _LINE_COMMENT: Final = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 _INDENT: Final = re.compile(r"^[ \t]+|\n(?=\n)", re.MULTILINE)
+_CAST: Final = re.compile(r"/\*\* @type \{[^*]*\} \*/ ")  # before a value
 _REMARK: Final = re.compile(r"(?<=[\s;,{}()])//[^\n\"'`]*$", re.MULTILINE)  # behind code
 _LEFT: Final = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
 _SHEET: Final = re.compile(r'^[ \t]*<link rel="stylesheet" href="([^"]+)">\n', re.MULTILINE)
@@ -238,7 +239,7 @@ def _translate(path: str, text: str, names: dict[str, str]) -> tuple[str, list[s
             exported.append(f"{renamed[-1]}: {name}" if renamed else name)
         return ""
 
-    bare = _REMARK.sub("", _LINE_COMMENT.sub("", _COMMENT.sub(_if_legal, text)))
+    bare = _CAST.sub("", _REMARK.sub("", _LINE_COMMENT.sub("", _COMMENT.sub(_if_legal, text))))
     body = _LIST.sub(listed, _DECLARATION.sub(declared, _IMPORT.sub(imported, bare)))
     left = _LEFT.search(_without_templates(body))
     if left:

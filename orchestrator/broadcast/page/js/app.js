@@ -1,3 +1,4 @@
+// @ts-check
 // The page: the stream, the address bar, and which panels show what.
 
 import * as badges from "./badges.js"
@@ -33,6 +34,7 @@ const query = new URLSearchParams(location.search)
 const page = store({ ...START, wanted: address().season })
 const view = new GameView(stepped)
 const texts = load() // with the stream, not before it
+/** @type {?{close: () => void}} */
 let source = null
 
 // -- the stream -----------------------------------------------------------------------
@@ -45,9 +47,11 @@ function connect() {
 }
 
 /** Since when there is no link (this machine's time), and of what time all is that is shown (the farm's). */
+/** @type {?{since: number, asOf: number}} */
 let lost = null
 let heard = 0 // when something was told last, the farm's time
 
+/** @param {boolean} on */
 function tellLink(on) {
   view.linked = on
   if (on) lost = null
@@ -77,15 +81,20 @@ function keep() {
   if (told) keepState(page.state.wanted, told)
 }
 
+/** @type {import("./stream.js").Take} */
 function take(kind, data) {
   heard = feed.now()
   const { season, wanted } = page.state
-  const launched = kind === "season" && data.season !== season?.season && (!season || (!wanted && (over(season) || isMatch(season))))
+  const named = kind === "season" ? /** @type {Api.SeasonTold} */ (data).season : season?.season
+  const launched = named !== season?.season && (!season || (!wanted && (over(season) || isMatch(season))))
   if (launched) connect()
   else page.send(kind, data)
 }
 
-/** Tell who followed an address of a season that is not here; the stream only stays silent. */
+/**
+ * Tell who followed an address of a season that is not here; the stream only stays silent.
+ * @param {string} season
+ */
 async function look(season) {
   const [unknown] = await Promise.all([feed.unknown(`seasons/${encodeURIComponent(season)}`), texts])
   if (unknown && page.state.wanted === season) page.send("lost", { what: "season", name: season })
@@ -94,10 +103,15 @@ async function look(season) {
 /** Fetch the game in flight, of which a ply was missed, unless another one has begun meanwhile. */
 async function reload() {
   const { live, season } = page.state
+  if (!live || !season) return
   const game = await feed.get(`seasons/${season.season}/live`)
-  if (game && page.state.live?.game === live.game && page.state.season.season === season.season) page.send("game", game)
+  if (game && page.state.live?.game === live.game && page.state.season?.season === season.season) page.send("game", { ...game, now_ms: feed.now() })
 }
 
+/**
+ * @param {string} season
+ * @param {string} name
+ */
 async function fetchReplay(season, name) {
   const game = await feed.get(`seasons/${encodeURIComponent(season)}/games/${encodeURIComponent(name)}`)
   if (seasonOf(page.state) === season) page.send("replay", { name, game })
@@ -105,6 +119,9 @@ async function fetchReplay(season, name) {
 
 // -- the views: each is told of the state before and the new one -------------------------
 
+/** @typedef {(state: import("./store.js").State, before: import("./store.js").State) => void} View */
+
+/** @type {View} */
 function showGame(state, before) {
   if (state.season || state.lost) reveal()
   const { game, followed } = shownGame(state)
@@ -115,22 +132,25 @@ function showGame(state, before) {
   scrollTo(0, 0) // the notice stands above the game
 }
 
+/** @type {View} */
 function knowBadges({ season }, before) {
   if (season !== before.season) badges.know(season)
 }
 
+/** @type {View} */
 function showSeason(state, before) {
   const { season } = state
   if (state.seasons !== before.seasons || season !== before.season || state.lost !== before.lost) tellState(state)
   if (season && season !== before.season) {
     byId("season-name").textContent = season.name
-    for (const link of document.querySelectorAll('footer a[href^="feeds/"]')) link.hidden = isMatch(season) // it has none
+    for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('footer a[href^="feeds/"]'))) link.hidden = isMatch(season) // it has none
     byId("season-pgn").href = `pgn/${season.season}.pgn`
   }
   if (season !== before.season || shownEvent(state) !== shownEvent(before) || currentEvent(state) !== currentEvent(before)) drawEvents(state)
   entitle(state)
 }
 
+/** @type {View} */
 function showTables(state, before) {
   if (root.dataset.part) return
   const when = redraws(before, state)
@@ -140,20 +160,25 @@ function showTables(state, before) {
 
 let asides = 0
 
+/** @type {View} */
 function showBeside(state, before) {
   const when = besideRedraws(before, state)
   if (!when) return
   const turn = (asides += 1)
-  const draw = () => turn === asides && drawBeside(byId("beside"), { season: state.season, event: shownEvent(state), live: state.live }, () => turn === asides)
+  const draw = () => { if (turn === asides && state.season) drawBeside(byId("beside"), { season: state.season, event: shownEvent(state), live: state.live }, () => turn === asides) }
   if (when === "now") draw()
   else setTimeout(draw, Math.random() * HERD_MS)
 }
 
+/** @type {View} */
 function showViewers({ viewers }, before) {
   if (viewers !== before.viewers) byId("viewers").textContent = viewers === null ? "" : t("viewers", { count: Math.max(1, viewers) })
 }
 
-/** Do what a state asks for: the live game is fetched, the stream of another season opened, an address taken back. */
+/**
+ * Do what a state asks for: the live game is fetched, the stream of another season opened, an address taken back.
+ * @type {View}
+ */
 function follow(state, before) {
   if (state.wanted !== before.wanted) connect()
   if (state.missed && !before.missed) reload()
@@ -162,6 +187,10 @@ function follow(state, before) {
 
 for (const one of [knowBadges, showGame, showSeason, showTables, showBeside, showViewers, follow]) page.subscribe(one)
 
+/**
+ * @param {string} said
+ * @param {boolean} good
+ */
 function tell(said, good = false) {
   const notice = byId("notice")
   if (notice.textContent === said && notice.hidden === !said) return // it is read aloud when it changes
@@ -173,9 +202,12 @@ function tell(said, good = false) {
 /** Whether there has been no link for so long that what is shown may be wrong. */
 const unlinked = () => lost !== null && page.state.season !== null && Date.now() - lost.since > LOST_MS
 
-/** Say that there is no link, that the address leads nowhere, that the season is over, or what stands in its way; and where a replay's way back leads. */
+/**
+ * Say that there is no link, that the address leads nowhere, that the season is over, or what stands in its way; and where a replay's way back leads.
+ * @param {import("./store.js").State} state
+ */
 function tellState({ season, lost: unknown }) {
-  if (unlinked()) tell(t("notice.offline", { moment: format.moment(lost.asOf) }))
+  if (unlinked()) tell(t("notice.offline", { moment: format.moment(lost?.asOf) }))
   else if (unknown) tell(t(`lost.${unknown.what}`, unknown))
   else if (!season) tell(t("season.none"))
   else tell(words(season, feed.now()), calm(season))
@@ -184,7 +216,10 @@ function tellState({ season, lost: unknown }) {
   if (byId("to-live").textContent !== back) byId("to-live").textContent = back
 }
 
-/** Name in the browser's title what is shown: a replay's game, else the season. */
+/**
+ * Name in the browser's title what is shown: a replay's game, else the season.
+ * @param {import("./store.js").State} state
+ */
 function entitle({ season, replay }) {
   let title = document.title
   if (replay) {
@@ -199,6 +234,7 @@ function entitle({ season, replay }) {
 
 // -- events and tabs ------------------------------------------------------------------
 
+/** @param {import("./store.js").State} state */
 function drawEvents(state) {
   const { season } = state
   if (!season) return // a replay may be here before the stream's first word
@@ -211,18 +247,19 @@ function drawEvents(state) {
   byId("follow").hidden = !state.chosen || shown === current
   byId("follow").textContent = t("follow", { name })
   byId("follow").href = `#/${state.wanted}`
-  const marked = byId("events").querySelector('[aria-current="true"]')
+  const marked = /** @type {?HTMLElement} */ (byId("events").querySelector('[aria-current="true"]'))
   if (marked && marked.dataset.event !== byId("events").dataset.marked) byId("events").scrollLeft = marked.offsetLeft - (byId("events").clientWidth - marked.offsetWidth) / 2
   byId("events").dataset.marked = shown
 }
 
+/** @param {import("./store.js").State} state */
 function drawTabs({ season, tests, tab: chosen }) {
-  const shown = TABS.filter((tab) => !tab.when || tab.when(season, tests))
-  const have = [...byId("tabs").children].map((button) => button.dataset.tab).join()
+  const shown = TABS.filter((tab) => season && (!tab.when || tab.when(season, tests)))
+  const have = tabs().map((button) => button.dataset.tab).join()
   if (have !== shown.map((tab) => tab.id).join()) {
     fill(byId("tabs"), shown.map((tab) => h("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "data-tab": tab.id, "aria-controls": "panel", onclick: () => choose(tab.id) }, t(`tab.${tab.id}`))))
   }
-  for (const button of byId("tabs").children) {
+  for (const button of tabs()) {
     const on = button.dataset.tab === chosen
     button.setAttribute("aria-selected", String(on))
     button.tabIndex = on ? 0 : -1
@@ -230,6 +267,9 @@ function drawTabs({ season, tests, tab: chosen }) {
   byId("panel").setAttribute("aria-labelledby", `tab-${chosen}`)
 }
 
+const tabs = () => /** @type {HTMLButtonElement[]} */ ([...byId("tabs").children])
+
+/** @param {string} tab */
 function choose(tab) {
   byId("panel").setAttribute("aria-busy", "true") // until it is here
   if (tab === page.state.tab) drawTab()
@@ -240,12 +280,14 @@ let drawn = 0
 
 function drawTab() {
   const { state } = page
+  if (!state.season) return
   drawTabs(state)
   const turn = (drawn += 1)
   const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
   draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state), engine: state.engine, again: drawTab }, () => turn === drawn)
 }
 
+/** @type {?number} */
 let waiting = null
 
 function later() {
@@ -253,19 +295,19 @@ function later() {
 }
 
 byId("tabs").addEventListener("keydown", (event) => {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+  const step = new Map([["ArrowRight", 1], ["ArrowLeft", -1]]).get(event.key)
   if (!step) return
   event.stopPropagation()
-  const buttons = [...byId("tabs").children]
+  const buttons = tabs()
   const at = buttons.findIndex((button) => button.dataset.tab === page.state.tab)
   const next = buttons[(at + step + buttons.length) % buttons.length]
-  choose(next.dataset.tab)
+  choose(next.dataset.tab ?? "")
   byId(next.id).focus()
 })
 
 // -- the address bar: #/season, #/season/event/e, #/season/engine/e, #/season/game/g, #/season/game/g/ply -----------------------
 
-let naming = null
+let naming = 0
 
 /** Name the ply of a replay that is looked at in the address, once one stays with it: browsers count such changes. */
 function stepped() {
@@ -273,17 +315,19 @@ function stepped() {
   naming = setTimeout(() => {
     const { asked, replay } = page.state
     const here = address()
-    if (asked && view.game === replay && here.game === asked) history.replaceState(null, "", plyAddress(replay, view.cursor))
+    if (asked && replay && view.game === replay && here.game === asked) history.replaceState(null, "", plyAddress(replay, view.cursor))
   }, STAYS_MS)
 }
 
 /** The address' parts, decoded; one that no link has made stands as it was typed. */
 function address() {
+  /** @param {string} part */
   const decoded = (part) => { try { return decodeURIComponent(part) } catch { return part } }
   const [season = "", kind = "", name = "", ply = ""] = location.hash.slice(2).split("/").map(decoded)
   return { season, engine: kind === "engine" ? name : "", event: kind === "event" ? name : "", game: kind === "game" ? name : "", ply: /^\d{1,5}$/.test(ply) ? Number(ply) : null }
 }
 
+/** @param {Event} [followed] */
 function route(followed) {
   const led = address()
   page.send("address", led)
@@ -294,8 +338,8 @@ function route(followed) {
 
 // -- keys, buttons, colours ---------------------------------------------------------
 
-for (const button of document.querySelectorAll("[data-go]")) {
-  button.addEventListener("click", () => view.game && view.key(button.dataset.go))
+for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-go]"))) {
+  button.addEventListener("click", () => view.game && view.key(button.dataset.go ?? ""))
 }
 
 const WHEEL = 40 // pixels a ply: a touchpad sends many small ones
@@ -310,7 +354,10 @@ byId("board").addEventListener("wheel", (event) => {
   turned = 0
 }, { passive: false })
 
-/** Copy a text; where a page may not write to the clipboard (over HTTP), by way of a field. */
+/**
+ * Copy a text; where a page may not write to the clipboard (over HTTP), by way of a field.
+ * @param {string} text
+ */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text)
@@ -323,16 +370,17 @@ async function copy(text) {
   }
 }
 
+/** @type {Readonly<Record<string, (game: Api.Game) => string | Promise<string>>>} */
 const COPIES = {
   fen: () => view.fen,
-  link: () => new URL(plyAddress(view.game, view.cursor), new URL(root.dataset.root ?? "./", location)).href,
+  link: (game) => new URL(plyAddress(game, view.cursor), new URL(root.dataset.root ?? "./", location.href)).href,
   pgn: async () => (await fetch(byId("game-pgn").href)).text(),
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
+for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-copy]"))) {
   button.addEventListener("click", async () => {
     if (!view.game) return
-    await copy(await COPIES[button.dataset.copy]())
+    await copy(await COPIES[button.dataset.copy ?? ""](view.game))
     byId("said").textContent = t("copied", { what: button.title })
     button.classList.add("done")
     setTimeout(() => button.classList.remove("done"), 1500)
@@ -340,9 +388,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(input|select|textarea)$/i.test(event.target.tagName)) return
-  if (event.target.closest?.("#panel, #tabs")) return
-  const go = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", f: "flip" }[event.key]
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.target instanceof Element && event.target.closest("input, select, textarea, #panel, #tabs")) return
+  /** @type {Readonly<Record<string, string | undefined>>} */
+  const keys = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last", f: "flip" }
+  const go = keys[event.key]
   if (!go || !view.game) return
   event.preventDefault()
   view.key(go)
@@ -351,7 +401,7 @@ document.addEventListener("keydown", (event) => {
 const DARK = matchMedia("(prefers-color-scheme: dark)")
 const THEMES = ["auto", "light", "dark"]
 
-let theme = THEMES.includes(query.get("theme")) ? query.get("theme") : kept.get("farm-theme") ?? "auto"
+let theme = THEMES.find((name) => name === query.get("theme")) ?? kept.get("farm-theme") ?? "auto"
 
 function paint() {
   const dark = theme === "dark" || (theme === "auto" && DARK.matches)
@@ -369,7 +419,8 @@ DARK.addEventListener("change", paint)
 
 /** Show a part of the page alone: in a frame (`embed/PART`), over a picture (`?overlay=PART`), on a wall (`?kiosk`). */
 function arrange() {
-  if (PARTS.has(query.get("overlay"))) { root.dataset.part = query.get("overlay"); root.dataset.overlay = "" }
+  const part = query.get("overlay") ?? ""
+  if (PARTS.has(part)) { root.dataset.part = part; root.dataset.overlay = "" }
   if (query.has("kiosk")) root.dataset.kiosk = ""
   if (!root.dataset.root) return
   byId("whole").hidden = false
@@ -390,7 +441,7 @@ setInterval(() => { if (page.state.season) tellState(page.state) }, NOTICE_MS)
 setInterval(() => { if (page.state.tab === "tests" && document.visibilityState === "visible") drawTab() }, LIST_MS)
 /** Tell the style sheet where the game begins: what is above it comes and goes. */
 function measure() {
-  const above = document.querySelector(".stage").getBoundingClientRect().top + scrollY
+  const above = (document.querySelector(".stage")?.getBoundingClientRect().top ?? 0) + scrollY
   root.style.setProperty("--above", `${Math.round(above)}px`)
 }
 const above = new ResizeObserver(measure)
@@ -399,7 +450,7 @@ for (const one of document.querySelectorAll(".top, #notice, .game-head")) above.
 connect()
 await texts
 for (const [language, name] of Object.entries(LANGUAGES)) byId("language").append(h("option", { value: language, lang: language, selected: language === root.lang }, name))
-byId("language").addEventListener("change", ({ currentTarget }) => chooseLanguage(currentTarget.value))
+byId("language").addEventListener("change", () => chooseLanguage(byId("language").value))
 arrange()
 paint()
 route()

@@ -1,3 +1,4 @@
+// @ts-check
 // What stands beside the game: the event's standings, or the matches of its round, and what comes next.
 
 import { badge } from "./badges.js"
@@ -10,8 +11,8 @@ import { t } from "./texts.js"
 /**
  * Draw the card of an event, unless another one is shown by the time it is here.
  * @param {HTMLElement} element
- * @param {{season: object, event: string, live: ?object}} context
- * @param {() => boolean} current
+ * @param {{season: Api.Season, event: string, live: ?Api.Game}} context
+ * @param {Current} current
  */
 export async function drawBeside(element, { season, event, live }, current) {
   const told = await get(`seasons/${season.season}/events/${event}`)
@@ -26,9 +27,15 @@ export async function drawBeside(element, { season, event, live }, current) {
     next(season))
 }
 
+/** @param {string} side */
 const mark = (side) => h("span", { class: `plays ${side}`, title: t(`plays.${side}`) })
+/** @type {(name: string | undefined, playing: ?Api.Game) => string} */
 const side = (name, playing) => (playing?.white.name === name ? "white" : playing?.black.name === name ? "black" : "")
 
+/**
+ * @param {readonly Api.Row[]} rows
+ * @param {?Api.Game} playing
+ */
 function table(rows, playing) {
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("beside.table") }, h("table", {},
     h("thead", {}, h("tr", {}, h("th", { class: "num" }, "#"), h("th", {}, t("engine")), h("th", { class: "num" }, t("points")), h("th", { class: "num" }, t("games")))),
@@ -40,17 +47,26 @@ function table(rows, playing) {
     }))))
 }
 
+/**
+ * @param {readonly Api.Match[]} matches
+ * @param {?Api.Game} playing
+ */
 function list(matches, playing) {
+  /** @type {(who: ?Api.BracketSide, one: Api.Match) => string} */
   const score = (who, one) => (who && one.games.length ? format.points(who.score) : "")
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("beside.list") }, h("table", { class: "pairs" }, h("tbody", {}, matches.map((one) => {
     const [upper, lower] = one.sides
-    const name = (who) => h("td", { class: who?.winner ? "won" : null }, badge(who?.name), who ? who.name : t("bye"), playing && side(who?.name, playing) ? mark(side(who.name, playing)) : null)
+    /** @param {?Api.BracketSide} who */
+    const name = (who) => h("td", { class: who?.winner ? "won" : null }, badge(who?.name), who ? who.name : t("bye"), side(who?.name, playing) ? mark(side(who?.name, playing)) : null)
     const now = playing && upper && lower && side(upper.name, playing) && side(lower.name, playing)
     return h("tr", { "data-match": one.match, class: now ? "now" : null }, name(upper), h("td", { class: "num points" }, score(upper, one)), h("td", { class: "num points" }, score(lower, one)), name(lower))
   }))))
 }
 
-/** Say who plays next, so that nobody has to look for it in the schedule. */
+/**
+ * Say who plays next, so that nobody has to look for it in the schedule.
+ * @param {Api.Season} season
+ */
 function next({ next: coming }) {
   return coming?.engines ? h("p", { class: "next" }, h("span", { class: "quiet" }, `${t("next")} `), coming.engines.join(" – ")) : null
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // The board: position, last move, arrows of what both engines expect.
 
 import { Chessboard, COLOR } from "../vendor/cm-chessboard/src/Chessboard.js"
@@ -8,25 +9,35 @@ import { byId } from "./dom.js"
 const ASSETS = `${document.documentElement.dataset.static ?? ""}vendor/cm-chessboard/assets/`
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)")
 
-/** The element around the drawing says what it shows; the drawing itself is silent. */
+/**
+ * The element around the drawing says what it shows; the drawing itself is silent.
+ * @param {HTMLElement} element
+ */
 function silence(element) {
   const drawing = element.querySelector("svg")
-  drawing.removeAttribute("role")
-  drawing.setAttribute("aria-hidden", "true")
+  drawing?.removeAttribute("role")
+  drawing?.setAttribute("aria-hidden", "true")
 }
 
 const CALM_MS = 1000 // a move glides when the one before is so old: fast games are shown as they are
 const STYLE = { showCoordinates: true, animationDuration: QUIET.matches ? 0 : 180 }
 
+/**
+ * The library adds its extensions' verbs to each board that is made.
+ * @typedef {Chessboard & {addMarker(type: object, square: string): void, removeMarkers(): void,
+ *   addArrow(type: object, from: string, to: string): void, removeArrows(): void}} Extended
+ */
+
 export class Board {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element
-    this.board = new Chessboard(element, {
+    this.board = /** @type {Extended} */ (new Chessboard(element, {
       position: "8/8/8/8/8/8/8/8",
       assetsUrl: ASSETS,
       style: STYLE,
       extensions: [{ class: Markers }, { class: Arrows }],
-    })
+    }))
     silence(element)
     this.turned = false
     this.wanted = "" // placement that is to be seen
@@ -36,7 +47,13 @@ export class Board {
     this.calm = true // no other one was wanted shortly before
   }
 
-  /** Show a position; `arrows` are [uci, type] pairs. */
+  /**
+   * Show a position.
+   * @param {string} fen
+   * @param {readonly string[] | undefined} squares   those of the last move
+   * @param {readonly (readonly [uci: string, type: object])[]} arrows
+   * @param {string} label
+   */
   show(fen, squares, arrows, label) {
     const placement = fen.split(" ")[0]
     if (placement !== this.wanted) {
@@ -81,17 +98,23 @@ export const EXPECTS = { white: { class: "arrow-white" }, black: { class: "arrow
 
 /** A board without animation, arrows and words. */
 export class SmallBoard {
+  /** @param {HTMLElement} element */
   constructor(element) {
-    this.board = new Chessboard(element, {
+    this.board = /** @type {Extended} */ (new Chessboard(element, {
       position: "8/8/8/8/8/8/8/8",
       assetsUrl: ASSETS,
       style: { showCoordinates: false, animationDuration: 0 },
       extensions: [{ class: Markers }],
-    })
+    }))
     silence(element)
     this.turned = false
   }
 
+  /**
+   * @param {string} fen
+   * @param {boolean} turned
+   * @param {readonly string[]} squares
+   */
   show(fen, turned, squares = []) {
     if (turned !== this.turned) this.board.setOrientation(turned ? COLOR.black : COLOR.white)
     this.turned = turned
@@ -101,9 +124,15 @@ export class SmallBoard {
   }
 }
 
+/** @type {?SmallBoard} */
 let small = null
 
-/** Show a position of a variation beside the word that it belongs to. */
+/**
+ * Show a position of a variation beside the word that it belongs to.
+ * @param {Element} target
+ * @param {string} fen
+ * @param {boolean} turned
+ */
 export function hover(target, fen, turned) {
   const box = byId("hover")
   box.hidden = false

@@ -1,11 +1,21 @@
+// @ts-check
 // Elements without innerHTML: whatever engines and operators wrote stays text.
 
 const HANDLERS = Symbol("names of the handlers that h() has set")
 const KEYS = ["key", "game", "engine", "champion", "match", "tab", "event", "ply", "number", "line", "desk"] // data attributes that name a child
+/** @type {(children: readonly Children[]) => (Node | string | number)[]} */
 const present = (children) => children.flat().filter((child) => child !== null && child !== undefined && child !== false)
 
-/** Make an element; `on…` attributes are handlers, null children are left out. */
+/**
+ * Make an element; `on…` attributes are handlers, null children are left out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} attributes
+ * @param {...Children} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function h(tag, attributes = {}, ...children) {
+  /** @type {any} */
   const element = document.createElement(tag)
   element[HANDLERS] = []
   for (const [name, value] of Object.entries(attributes)) {
@@ -16,31 +26,49 @@ export function h(tag, attributes = {}, ...children) {
   return element
 }
 
-export const byId = (id) => document.getElementById(id)
+/**
+ * The element of the page with an id: the page has it.
+ * @template {string} Id
+ * @param {Id} id
+ * @returns {Id extends keyof Ids ? Ids[Id] : HTMLElement}
+ */
+export const byId = (id) => /** @type {any} */ (document.getElementById(id))
 
-/** Replace the children of an element. */
+/**
+ * Replace the children of an element.
+ * @param {Element} element
+ * @param {...Children} children
+ */
 export function fill(element, ...children) {
-  element.replaceChildren(...present(children))
+  element.replaceChildren(.../** @type {(Node | string)[]} */ (present(children)))
 }
 
 /**
  * Make the children of an element like others, and keep each that has its counterpart: the same key,
  * else the same place and tag. So focus, half-typed words, scroll positions and open details survive.
+ * @param {Element} element
+ * @param {...Children} children
  */
 export function patch(element, ...children) {
-  const focused = document.activeElement
+  const focused = /** @type {?HTMLElement} */ (document.activeElement)
   patchChildren(element, present(children).map((child) => (child instanceof Node ? child : new Text(String(child)))))
   // An element that changes its place loses the focus.
-  if (focused !== document.activeElement && element.contains(focused)) focused.focus({ preventScroll: true })
+  if (focused && focused !== document.activeElement && element.contains(focused)) focused.focus({ preventScroll: true })
 }
 
+/** @param {Node} node */
 function keyOf(node) {
-  if (node.nodeType !== Node.ELEMENT_NODE) return ""
+  if (!(node instanceof HTMLElement)) return ""
   const name = KEYS.find((key) => key in node.dataset)
   return name ? `${name} ${node.dataset[name]}` : node.id
 }
 
+/**
+ * @param {Element} element
+ * @param {readonly Node[]} wanted
+ */
 function patchChildren(element, wanted) {
+  /** @type {Map<string, Node>} */
   const keyed = new Map()
   for (const child of element.childNodes) if (keyOf(child)) keyed.set(keyOf(child), child)
   let place = element.firstChild
@@ -63,6 +91,10 @@ function patchChildren(element, wanted) {
   }
 }
 
+/**
+ * @param {any} old     of the same kind as the other one
+ * @param {any} next
+ */
 function patchNode(old, next) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== next.data) old.data = next.data
@@ -77,14 +109,27 @@ function patchNode(old, next) {
   patchChildren(old, [...next.childNodes])
 }
 
-/** Whether an attribute is the spectator's (details are open), or is compared in another way. */
+/**
+ * Whether an attribute is the spectator's (details are open), or is compared in another way.
+ * @param {Element} element
+ * @param {string} name
+ */
 const isOwn = (element, name) => name === "style" || (name === "open" && element.tagName === "DETAILS")
 
-/** Make a table; a heading is [text], [text, true] above numbers, or [] above what needs none. */
+/**
+ * Make a table; a heading is [text], [text, true] above numbers, or [] above what needs none.
+ * @param {string} caption
+ * @param {readonly Heading[]} head
+ * @param {readonly Child[]} rows
+ * @param {Attributes} attributes
+ */
 export const table = (caption, head, rows, attributes = {}) => h("table", attributes,
   h("caption", { class: "sr" }, caption),
-  h("thead", {}, h("tr", {}, head.map(([text, number]) => text === undefined ? h("td") : h("th", { scope: "col", class: number ? "num" : null }, text)))),
+  h("thead", {}, h("tr", {}, head.map(([text, number]) => text === undefined ? h("td") : h("th", { scope: "col", class: number ? "num" : null }, String(text))))),
   h("tbody", {}, rows))
 
-/** Say that there is nothing to show, and why. */
+/**
+ * Say that there is nothing to show, and why.
+ * @param {string} text
+ */
 export const empty = (text) => h("p", { class: "quiet" }, text)

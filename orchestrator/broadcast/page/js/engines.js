@@ -1,3 +1,4 @@
+// @ts-check
 // An engine's page: its events, and its results against each opponent of the season.
 
 import { empty, h, table } from "./dom.js"
@@ -7,6 +8,7 @@ import { total, versus } from "./records.js"
 import { engineLink, resultLink } from "./results.js"
 import { inOrder, number, parts, t } from "./texts.js"
 
+/** @param {{season: Api.Season, engine: string}} context */
 export async function engines({ season, engine: chosen }) {
   const names = [...new Set(season.events.flatMap(({ entrants }) => entrants))].sort(inOrder)
   const title = h("h3", {}, t("engine"))
@@ -25,17 +27,31 @@ export async function engines({ season, engine: chosen }) {
     records.length ? table(t("engines.head"), [[t("opponent")], ...counted(), [t("engines.games")]], records.map((one) => opponent(season.season, one)), { "data-key": "opponents" }) : null]
 }
 
+/** @returns {Heading[]} */
 const counted = () => [[t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true]]
+/** @param {Api.Rated | undefined} row */
 const rated = (row) => (row?.rating ? `${number(row.rating, 1)}${row.error ? ` ± ${number(row.error, 1)}` : ""}` : "")
+/** @param {import("./records.js").Score} score */
 const counts = ({ points, played, wins, draws, losses }) => [format.points(points), played, wins, draws, losses].map((value) => h("td", { class: "num" }, value))
+/** @param {{points: number, played: number}} score */
 const score = ({ points, played }) => t("engines.points", { points: format.points(points), count: played, percent: played ? ` (${format.percent((100 * points) / played, 1)})` : "" })
 
+/**
+ * @param {string} season
+ * @param {import("./records.js").Record} record
+ */
 function opponent(season, record) {
   return h("tr", { "data-engine": record.opponent }, h("th", { scope: "row" }, engineLink(season, record.opponent)), counts(record),
     h("td", { class: "text" }, record.games.map(({ game, sign, annulled }) => h("span", { class: annulled ? "annulled" : null }, resultLink(season, sign, game, record.opponent, annulled)))))
 }
 
+/**
+ * @param {Api.Season} season
+ * @param {readonly string[]} names
+ * @param {string} name
+ */
 function choice(season, names, name) {
+  /** @param {{currentTarget: HTMLSelectElement}} event */
   const go = ({ currentTarget }) => { location.hash = `#/${season.season}/engine/${encodeURIComponent(currentTarget.value)}` }
   return h("div", { class: "filters", "data-key": "engine" }, h("label", {}, t("engine"), h("select", { onchange: go },
     name ? null : h("option", { value: "" }, t("choose")), names.map((one) => h("option", { value: one, selected: one === name }, one)))))

@@ -1,17 +1,26 @@
+// @ts-check
 // The documents of the read API, and its time of day.
 
 import { AGAIN_MS } from "./version.js"
 
 export const ROOT = `${document.documentElement.dataset.root ?? ""}api/v1`
 
+/** @type {Map<string, Promise<{status: number, value: any}>>} */
 const asked = new Map() // questions without an answer yet, by place
 
-/** Fetch a document, when the server is back where it is away. Null where there is none. */
+/**
+ * Fetch a document, when the server is back where it is away. Null where there is none.
+ * @template {string} Place
+ * @param {Place} place   below the API's root
+ * @returns {Promise<?Api.Answer<Place>>}
+ */
 export async function get(place) {
-  if (!asked.has(place)) asked.set(place, ask(place).finally(() => asked.delete(place)))
-  return (await asked.get(place)).value
+  const answer = asked.get(place) ?? ask(place).finally(() => asked.delete(place))
+  asked.set(place, answer)
+  return (await answer).value
 }
 
+/** @param {string} place */
 async function ask(place) {
   for (;;) {
     try {
@@ -23,14 +32,21 @@ async function ask(place) {
   }
 }
 
-/** Say whether the API knows no such document. */
+/**
+ * Say whether the API knows no such document.
+ * @param {string} place
+ */
 export async function unknown(place) {
   return (await ask(place)).status === 404
 }
 
+/** @type {?number} */
 let offset = null
 
-/** Take the server's time of day from what it has just sent. */
+/**
+ * Take the server's time of day from what it has just sent.
+ * @param {number} serverMs
+ */
 export function note(serverMs) {
   // By the time since the page was opened: a viewer's time of day may be set while one looks.
   const seen = serverMs - performance.now()

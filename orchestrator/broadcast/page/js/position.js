@@ -1,14 +1,21 @@
+// @ts-check
 // What follows from positions and variations: no document, no network.
+
+/** @typedef {"q" | "r" | "b" | "n" | "p"} Piece */
 
 const VALUES = { q: 9, r: 5, b: 3, n: 3, p: 1 }
 const SIGNS = { q: "♛", r: "♜", b: "♝", n: "♞", p: "♟" }
 
-/** The pieces that each side has more than the other, and the points that it is ahead. */
+/**
+ * The pieces that each side has more than the other, and the points that it is ahead.
+ * @param {string} fen
+ */
 export function material(fen) {
   const placement = fen.split(" ")[0]
+  /** @param {string} sign */
   const count = (sign) => placement.split(sign).length - 1
   const more = { white: { signs: "", ahead: 0 }, black: { signs: "", ahead: 0 } }
-  for (const [piece, value] of Object.entries(VALUES)) {
+  for (const [piece, value] of /** @type {[Piece, number][]} */ (Object.entries(VALUES))) {
     const surplus = count(piece.toUpperCase()) - count(piece)
     more[surplus > 0 ? "white" : "black"].signs += SIGNS[piece].repeat(Math.abs(surplus))
     more.white.ahead += surplus * value
@@ -20,8 +27,8 @@ export function material(fen) {
 /**
  * The first ply at which two variations part; null where they do not, as far as both go. Where the
  * later one has not begun yet stands what was played.
- * @param {{first: number, line: {san: string}[]}[]} variations   two, each from its first ply on
- * @param {{san: string}[]} plies   of the game
+ * @param {readonly {first: number, line: readonly {san: string}[]}[]} variations   two, each from its first ply on
+ * @param {readonly {san: string}[]} plies   of the game
  */
 export function parting(variations, plies) {
   if (variations.length !== 2 || variations.some(({ line }) => !line.length)) return null
@@ -39,7 +46,7 @@ const STEEPNESS = 0.00368208 // a centipawn: Lichess' curve (lichess.org/page/ac
 /**
  * What White may expect, in per cent: wins, draws and losses by the engine itself, else the score that the eval is
  * worth, which knows no draws.
- * @param {{wdl?: ?number[], cp?: ?number, mate?: ?number, eval?: ?string}} said   in White's view
+ * @param {?{wdl?: ?readonly number[], cp?: ?number, mate?: ?number, eval?: ?string} | undefined} said   in White's view
  * @returns {?{white: number, draw: number, black: number, own: boolean}}   null without an eval
  */
 export function chances(said) {
@@ -52,8 +59,16 @@ export function chances(said) {
   return { white, draw: 0, black: 100 - white, own: false }
 }
 
-/** The address at which Lichess analyses a position. */
+/**
+ * The address at which Lichess analyses a position.
+ * @param {string} fen
+ * @param {boolean} chess960
+ */
 export const analysis = (fen, chess960) => `https://lichess.org/analysis/${chess960 ? "chess960" : "standard"}/${fen.replaceAll(" ", "_")}`
 
-/** The part of this page's address that names a ply. */
+/**
+ * The part of this page's address that names a ply.
+ * @param {{season: string, game: string}} game
+ * @param {number} ply
+ */
 export const plyAddress = ({ season, game }, ply) => `#/${encodeURIComponent(season)}/game/${encodeURIComponent(game)}/${ply}`

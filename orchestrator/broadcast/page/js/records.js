@@ -1,33 +1,52 @@
+// @ts-check
 // What an engine has done against each other one: no document, no network.
 
+/** @type {{readonly [result: string]: import("./results.js").Sign | undefined}} */
 const OF_WHITE = { "1-0": "1", "0-1": "0", "1/2-1/2": "=" }
-const TURNED = { 1: "0", 0: "1", "=": "=" }
+const TURNED = /** @type {const} */ ({ 1: "0", 0: "1", "=": "=" })
+const COUNTED = /** @type {const} */ ({ 1: "wins", "=": "draws", 0: "losses" })
 const POINTS = { 1: 1, "=": 0.5, 0: 0 }
 
 /**
+ * Results.
+ * @typedef {{points: number, played: number, wins: number, draws: number, losses: number}} Score
+ *
+ * Those against an opponent.
+ * @typedef {Score & {opponent: string, games: {game: string, sign: import("./results.js").Sign, annulled: boolean}[]}} Record
+ */
+
+/**
  * The results of an engine by opponent, most games first; annulled games are listed and count for nothing.
- * @param {object[]} games   rows of schedules
+ * @param {readonly Pick<Api.ScheduledGame, "white" | "black" | "result" | "game" | "annulled">[]} games   rows of schedules
  * @param {string} name
+ * @returns {Record[]}
  */
 export function versus(games, name) {
+  /** @type {Map<string, Record>} */
   const met = new Map()
   for (const { white, black, result, game, annulled } of games) {
-    if (!(result in OF_WHITE) || (white !== name && black !== name)) continue
+    const ofWhite = result && OF_WHITE[result]
+    if (!ofWhite || (white !== name && black !== name)) continue
     const opponent = white === name ? black : white
-    if (!met.has(opponent)) met.set(opponent, { opponent, games: [], points: 0, played: 0, wins: 0, draws: 0, losses: 0 })
-    const record = met.get(opponent)
-    const sign = white === name ? OF_WHITE[result] : TURNED[OF_WHITE[result]]
+    const record = met.get(opponent) ?? { opponent, games: [], points: 0, played: 0, wins: 0, draws: 0, losses: 0 }
+    met.set(opponent, record)
+    const sign = white === name ? ofWhite : TURNED[ofWhite]
     record.games.push({ game, sign, annulled: Boolean(annulled) })
     if (annulled) continue
     record.played += 1
     record.points += POINTS[sign]
-    record[{ 1: "wins", "=": "draws", 0: "losses" }[sign]] += 1
+    record[COUNTED[sign]] += 1
   }
   return [...met.values()].sort((one, other) => other.played - one.played || (one.opponent < other.opponent ? -1 : 1))
 }
 
-/** All records as one. */
+/**
+ * All records as one.
+ * @param {readonly Record[]} records
+ * @returns {Score}
+ */
 export function total(records) {
+  /** @param {keyof Score} name */
   const sum = (name) => records.reduce((all, record) => all + record[name], 0)
   return { points: sum("points"), played: sum("played"), wins: sum("wins"), draws: sum("draws"), losses: sum("losses") }
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // Long tables: those rows are shown that were searched for, and of many a window.
 
 export const WINDOW = 200 // rows at once: a browser lays out thousands for seconds
@@ -5,12 +6,12 @@ export const WINDOW = 200 // rows at once: a browser lays out thousands for seco
 /**
  * The rows that a search finds, and of these the window that is shown.
  * @template T
- * @param {T[]} rows
+ * @param {readonly T[]} rows
  * @param {(row: T) => string} text   what a row is searched by
  * @param {string} words   each of them has to be in it
  * @param {?number} from   where the window begins; null is around `middle`
  * @param {(row: T) => boolean} middle   the row that is looked for first
- * @returns {{found: number, from: number, shown: T[]}}
+ * @returns {{found: number, from: number, shown: readonly T[]}}
  */
 export function windowed(rows, text, words, from, middle) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)

@@ -1,3 +1,4 @@
+// @ts-check
 // The stream of what happens: one connection a browser, whose tabs tell each other.
 
 import { note, ROOT } from "./feed.js"
@@ -8,7 +9,16 @@ const LOOK_MS = 5000
 const UNANSWERED = 6 // questions, one each look: the tab that leads does nothing any more
 const HIDDEN_MS = 60000 // a tab that nobody has looked at for so long gives its stream back
 const ALONE_MS = 5000 // the same where tabs cannot share one: a browser has six connections for all of them
+/** @type {readonly (keyof Api.Events)[]} */
 const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result", "season", "tables", "outlook", "viewers"]
+
+/**
+ * Gets what happens, a snapshot first.
+ * @typedef {<Kind extends keyof Happenings>(kind: Kind, data: Happenings[Kind]) => void} Take
+ * @typedef {import("./store.js").Happenings} Happenings
+ * @typedef {(on: boolean) => unknown} Linked   gets whether the link stands
+ * @typedef {() => ?Happenings["snapshot"]} Picture   returns the snapshot as it would be now, null before the first
+ */
 
 /**
  * Listen to the stream of a season while the tab is looked at.
@@ -16,16 +26,17 @@ const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result",
  * One tab of a browser holds a lock and the connection; it tells the others over a channel, and a tab that
  * opens is told where things stand. When the tab goes, or is silent for too long, another one takes over.
  * @param {string} season   "" is the one that the server shows
- * @param {(kind: string, data: object) => void} take   gets what happens, a snapshot first
- * @param {(on: boolean) => void} linked   gets whether the link stands
- * @param {() => ?object} picture   returns the snapshot as it would be now, null before the first
+ * @param {Take} take
+ * @param {Linked} linked
+ * @param {Picture} picture
  * @param {() => boolean} stays   whether a hidden tab is wanted, too
  * @returns {{close: () => void}}
  */
 export function listen(season, take, linked, picture, stays) {
   const shares = Boolean(navigator.locks && window.BroadcastChannel)
+  /** @type {?{close: () => void}} */
   let sharing = null
-  let timer = null
+  let timer = 0
   const open = () => { sharing ??= shares ? share(season, take, linked, picture) : connect(season, take, linked) }
   const leave = () => { sharing?.close(); sharing = null; linked(false) }
   const look = () => {
@@ -33,6 +44,7 @@ export function listen(season, take, linked, picture, stays) {
     if (document.visibilityState === "hidden" && !stays()) timer = setTimeout(leave, shares ? HIDDEN_MS : ALONE_MS)
     else open()
   }
+  /** @param {PageTransitionEvent} event */
   const restored = (event) => { if (event.persisted) { leave(); open() } } // the browser kept the page, not its connections
   document.addEventListener("visibilitychange", look)
   addEventListener("pageshow", restored)
@@ -48,19 +60,30 @@ export function listen(season, take, linked, picture, stays) {
   }
 }
 
-/** Hold the connection for all tabs, or be told by the one that does. */
+/**
+ * Hold the connection for all tabs, or be told by the one that does.
+ * @param {string} season
+ * @param {Take} take
+ * @param {Linked} linked
+ * @param {Picture} picture
+ */
 function share(season, take, linked, picture) {
-  const name = `farm ${new URL(ROOT, location)} ${season}`
+  const name = `farm ${new URL(ROOT, location.href)} ${season}`
   const own = crypto.getRandomValues(new Uint32Array(2)).join()
   const channel = new BroadcastChannel(name)
   const ended = new AbortController()
+  /** @type {?{close: () => void}} */
   let source = null // of the tab that holds the lock
+  /** @type {((value: unknown) => void) | null} */
   let release = null
   let on = false
   let told = false // whether a snapshot has come
   let unanswered = 0 // questions to the tab that leads
 
-  /** Stand in line for the lock; or take it from a tab that answers nobody any more. */
+  /**
+   * Stand in line for the lock; or take it from a tab that answers nobody any more.
+   * @param {boolean} steal
+   */
   function queue(steal) {
     const wish = steal ? { steal } : { signal: ended.signal }
     const held = navigator.locks.request(name, wish, () => ended.signal.aborted ? null : new Promise((resolve) => { release = resolve; lead() }))
@@ -73,6 +96,7 @@ function share(season, take, linked, picture) {
     })
   }
   function lead() {
+    /** @type {Take} */
     const pass = (kind, data) => { channel.postMessage({ kind, data }); take(kind, data) }
     source = connect(season, pass, (is) => {
       on = is
@@ -116,7 +140,7 @@ function share(season, take, linked, picture) {
       clearInterval(watch)
       channel.close()
       source?.close()
-      release?.()
+      release?.(null)
     },
   }
 }
@@ -124,21 +148,26 @@ function share(season, take, linked, picture) {
 /**
  * Connect to the server until it is closed. The browser reconnects by itself where it hears of the
  * loss; where it does not (another network, a machine that slept), the silence tells.
+ * @param {string} season
+ * @param {Take} take
+ * @param {Linked} linked
  */
 function connect(season, take, linked) {
+  /** @type {?EventSource} */
   let source = null
-  let again = null
+  let again = 0
   let heard = 0
   function open() {
     clearTimeout(again)
     source?.close()
     heard = Date.now()
-    source = new EventSource(`${ROOT}/live${season ? `?season=${encodeURIComponent(season)}` : ""}`)
+    const opened = new EventSource(`${ROOT}/live${season ? `?season=${encodeURIComponent(season)}` : ""}`)
+    source = opened
     source.onopen = () => linked(true)
     source.onerror = () => {
       linked(false)
       // Refused for good (full, restarted): the browser gives up, we do not.
-      if (source.readyState === EventSource.CLOSED) again = setTimeout(open, AGAIN_MS)
+      if (opened.readyState === EventSource.CLOSED) again = setTimeout(open, AGAIN_MS)
     }
     for (const kind of KINDS) {
       source.addEventListener(kind, (event) => {
@@ -155,5 +184,5 @@ function connect(season, take, linked) {
     open()
   }, LOOK_MS)
   open()
-  return { close() { clearInterval(watch); clearTimeout(again); source.close() } }
+  return { close() { clearInterval(watch); clearTimeout(again); source?.close() } }
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // The tables of an event and of the season, made of the read API's documents.
 
 import { badge } from "./badges.js"
@@ -12,11 +13,25 @@ import { WINDOW, windowed } from "./rows.js"
 import { knows, number, said, t } from "./texts.js"
 import { connect } from "./wires.js"
 
-/** The name of a tiebreak, or of what else gave a row its place. */
+/**
+ * What a tab is made of.
+ * @typedef {{season: Api.Season, seasons: readonly Api.SeasonOverview[], event: string, engine: string, again: () => void}} Context
+ *
+ * A tab: when it is there, and what has to be done once it is laid out.
+ * @typedef {{id: string, draw: (context: Context) => Promise<Child[]>, laid?: (panel: HTMLElement, context: Context) => void,
+ *   when?: (season: Api.Season, tests: number) => boolean}} Tab
+ */
+
+/**
+ * The name of a tiebreak, or of what else gave a row its place.
+ * @param {string} name
+ */
 const tiebreakName = (name) => (knows(`tiebreak.${name}`) ? t(`tiebreak.${name}`) : name)
 
 const TYPED_MS = 150 // who types is not interrupted
+/** @param {Api.Season} season */
 const isSeason = (season) => !isMatch(season)
+/** @type {readonly Tab[]} */
 export const TABS = [
   { id: "test", draw: test, when: isMatch },
   { id: "standings", draw: standings },
@@ -33,12 +48,15 @@ export const TABS = [
   { id: "tests", draw: tests, when: (_, count) => count > 0 },
 ]
 
+/** @param {Context} context */
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)
 
+/** @type {Tab["draw"]} */
 async function standings(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty(t("event.waits"))]
   const chain = told.chain.filter((name) => name !== "seed" && name !== "organizers")
+  /** @type {Heading[]} */
   const head = [["#", true], [t("engine")], [t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [tiebreakName(name), true]), [t("decided")]]
   const rows = told.rows.map((row) => h("tr", { "data-engine": row.engine },
     h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, engineLink(context.season.season, row.name)),
@@ -49,33 +67,49 @@ async function standings(context) {
   return [h("h3", {}, t(told.final ? "standings.final" : "standings.now", { name: told.name })), table(t("tab.standings"), head, rows), titleHolder(context.season)].filter(Boolean)
 }
 
-/** Who holds the title: the season's winner, until then that of the one before. */
+/**
+ * Who holds the title: the season's winner, until then that of the one before.
+ * @param {Api.Season} season
+ */
 function titleHolder({ title, champion }) {
   if (!title?.holder) return null
   return h("p", { class: "quiet note", id: "title-holder" }, t(champion ? "title.holder" : "title.until", { title: title.name, holder: title.holder }))
 }
 
-/** A number of the chain; direct encounter counts among those still level, so not every engine has it. */
+/**
+ * A number of the chain; direct encounter counts among those still level, so not every engine has it.
+ * @param {Api.Row} row
+ * @param {string} name
+ */
 function tiebreak(row, name) {
   const number = row.tiebreaks[name]
   if (number === undefined) return h("td", { class: "num", "data-x": name, title: t("tiebreak.unneeded") }, "–")
   return h("td", { class: `num${row.decided_by === name ? " decisive" : ""}`, "data-x": name }, format.points(number))
 }
 
-/** What gave a row its place; a tie that stands in a final table decides nothing. */
+/**
+ * What gave a row its place; a tie that stands in a final table decides nothing.
+ * @param {Api.Row} row
+ * @param {boolean} final
+ */
 function decidedBy(row, final) {
   if (row.decided_by) return h("td", { "data-x": "decided-by" }, tiebreakName(row.decided_by))
   if (!final) return h("td", { "data-x": "decided-by" }, t("level"))
   return h("td", { "data-x": "decided-by", title: t("undecided.title") }, t("undecided"))
 }
 
-/** Whether an engine left the event: its games count for nobody. */
+/**
+ * Whether an engine left the event: its games count for nobody.
+ * @param {Api.Row} row
+ */
 const isOut = (row) => row.decided_by === "excluded"
 
+/** @type {Tab["draw"]} */
 async function crosstable(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty(t("event.waits"))]
-  const head = [["#", true], [t("engine")], [t("points"), true], ...told.rows.map((row) => [String(row.rank)])]
+  /** @type {Heading[]} */
+  const head = [["#", true], [t("engine")], [t("points"), true], ...told.rows.map((row) => /** @type {Heading} */ ([String(row.rank)]))]
   const paired = told.rows.map((row, at) => allPairs(row.cells.filter((_, other) => other !== at && !isOut(row) && !isOut(told.rows[other]))))
   const inPairs = paired.some(Boolean)
   if (inPairs) head.splice(3, 0, [t("pairs")])
@@ -91,18 +125,31 @@ async function crosstable(context) {
   return [h("h3", {}, told.name), table(t("tab.crosstable"), head, rows), out.length ? note : null]
 }
 
-/** The pairs of several cells together, null where none is complete. */
+/**
+ * The pairs of several cells together, null where none is complete.
+ * @param {readonly (?Api.Cell)[]} cells
+ */
 function allPairs(cells) {
   const known = cells.flatMap((cell) => (cell?.pairs ? [cell.pairs] : []))
   return known.length ? [0, 1, 2, 3, 4].map((points) => known.reduce((sum, counts) => sum + counts[points], 0)) : null
 }
 
-/** Pairs of games by the points taken of them (pentanomial). */
+/**
+ * Pairs of games by the points taken of them (pentanomial).
+ * @param {?readonly number[] | undefined} counts
+ */
 const pairs = (counts) => counts && h("small", { class: "pairs", title: t("pairs.title") }, counts.join("-"))
 
-/** The results of a cell, each of them a way to its game. */
-const results = (season, { text, games }, other, annulled = false) => [...text].map((sign, k) => resultLink(season, sign, games[k], other, annulled))
+/**
+ * The results of a cell, each of them a way to its game.
+ * @param {string} season
+ * @param {Api.Cell} cell
+ * @param {string} other
+ * @param {boolean} annulled
+ */
+const results = (season, { text, games }, other, annulled = false) => /** @type {import("./results.js").Sign[]} */ ([...text]).map((sign, k) => resultLink(season, sign, games[k], other, annulled))
 
+/** @type {Tab["draw"]} */
 async function schedule(context) {
   const rows = await get(`seasons/${context.season.season}/events/${context.event}/schedule`)
   if (!rows?.length) {
@@ -110,10 +157,12 @@ async function schedule(context) {
     if (context.season.status === "abandoned") return [empty(t("schedule.never"))]
     return [empty(tab?.estimated_start_ms ? t("schedule.expected", { moment: format.moment(tab.estimated_start_ms) }) : t("schedule.waits"))]
   }
+  /** @type {Heading[]} */
   const head = [["#", true], [t("round")], [t("white")], [t("result")], [t("black")], [t("start")], [t("ending")], [t("schedule.plies"), true], [t("time"), true], [t("opening")], ["PGN"]]
   const place = `${context.season.season} ${context.event}`
   if (searched.place !== place) searched = { place, words: "", from: null }
   const seen = windowed(rows, searchText, searched.words, searched.from, (row) => row.running || !row.result)
+  /** @param {number} from */
   const show = (from) => h("button", { type: "button", "data-key": from < seen.from ? "earlier" : "later", onclick: () => { searched.from = from; context.again() } }, t(from < seen.from ? "schedule.earlier" : "schedule.later"))
   return [h("h3", {}, t("tab.schedule")), search(seen, rows.length, context.again),
     seen.from ? show(Math.max(0, seen.from - WINDOW)) : null,
@@ -122,12 +171,20 @@ async function schedule(context) {
 }
 
 /** What is searched for in the schedule of an event, and where the shown part of a long one begins. */
+/** @type {{place: string, words: string, from: ?number}} */
 let searched = { place: "", words: "", from: null }
-let typing = null
+let typing = 0
 
+/** @param {Api.ScheduledGame} row */
 const searchText = (row) => [row.round, row.white, row.black, row.result, said(row.details), row.eco, row.opening, row.game].filter(Boolean).join(" ")
 
+/**
+ * @param {{found: number, from: number, shown: readonly unknown[]}} seen
+ * @param {number} all
+ * @param {() => void} again
+ */
 function search({ found, from, shown }, all, again) {
+  /** @param {{currentTarget: HTMLInputElement}} event */
   const oninput = ({ currentTarget }) => {
     Object.assign(searched, { words: currentTarget.value, from: null })
     clearTimeout(typing)
@@ -139,6 +196,10 @@ function search({ found, from, shown }, all, again) {
     h("span", { class: "quiet", role: "status" }, `${t("schedule.found", { found, count: all })}${part}`))
 }
 
+/**
+ * @param {string} season
+ * @param {Api.ScheduledGame} row
+ */
 function game(season, row) {
   const state = row.result ?? (row.cancelled ? t("unplayed") : row.running ? t("state.running") : "")
   const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
@@ -150,72 +211,101 @@ function game(season, row) {
     h("td", {}, row.result ? h("a", { href: `pgn/${season}/games/${row.game}.pgn`, "aria-label": t("pgn.game", { number: row.number }) }, "PGN") : ""))
 }
 
+/** @type {Tab["draw"]} */
 async function bracket({ season }) {
   const rounds = season.events.filter((one) => one.knockout)
   const told = await Promise.all(rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`)))
   return [h("h3", {}, t("tab.bracket")), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
-    h("h4", {}, round.name), h("div", { class: "matches" }, round.bracket.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty(t("bracket.undrawn"))))))]
+    h("h4", {}, round?.name), h("div", { class: "matches" }, round?.bracket?.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty(t("bracket.undrawn"))))))]
 }
 
-/** Lead each engine's line from the match before to the next one; who lost goes on along a dashed one. */
+/**
+ * Lead each engine's line from the match before to the next one; who lost goes on along a dashed one.
+ * @param {HTMLElement} panel
+ */
 function connectMatches(panel) {
-  const inside = panel.querySelector(".bracket")
+  const inside = /** @type {?HTMLElement} */ (panel.querySelector(".bracket"))
   if (!inside) return
+  /** @type {Map<string | undefined, HTMLElement>} */
   const last = new Map() // where an engine played last
+  /** @type {import("./wires.js").Wire[]} */
   const wires = []
   for (const round of inside.querySelectorAll(".round")) {
-    const sides = [...round.querySelectorAll(".side[data-engine]")]
+    const sides = /** @type {HTMLElement[]} */ ([...round.querySelectorAll(".side[data-engine]")])
     for (const one of sides) {
       const before = last.get(one.dataset.engine)
-      if (before) wires.push({ from: before.closest(".match"), to: one, kind: before.classList.contains("won") ? "won" : "lost" })
+      if (before) wires.push({ from: before.closest(".match") ?? before, to: one, kind: before.classList.contains("won") ? "won" : "lost" })
     }
     for (const one of sides) last.set(one.dataset.engine, one)
   }
   connect(inside, wires)
 }
 
+/**
+ * @param {string} season
+ * @param {Api.Match} one
+ * @param {readonly Api.Row[]} rows
+ */
 function match(season, one, rows) {
+  /** @param {?Api.BracketSide} who */
   const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}`, "data-engine": who?.engine },
     h("span", { class: "seed", title: t("seed") }, who ? who.seed : ""), h("span", {}, badge(who?.name), who ? who.name : t("bye")), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
   return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
 }
 
-/** The games of a match in their order, as its upper side has them. */
+/**
+ * The games of a match in their order, as its upper side has them.
+ * @param {string} season
+ * @param {Api.Match} match
+ * @param {readonly Api.Row[]} rows
+ */
 function played(season, { sides: [upper, lower] }, rows) {
   if (!upper || !lower) return null
   const cell = rows.find(({ engine }) => engine === upper.engine)?.cells[rows.findIndex(({ engine }) => engine === lower.engine)]
   return cell?.games.length ? h("div", { class: "played", role: "group", "aria-label": t("games.of", { name: upper.name }) }, results(season, cell, lower.name)) : null
 }
 
+/** @type {Tab["draw"]} */
 async function graph({ season }) {
   const told = await get(`seasons/${season.season}/graph`)
   if (!told) return [empty(t("events.none"))]
   const eventOf = new Map(told.nodes.map((node) => [node.id, node.event]))
+  /** @type {Map<string, Set<string>>} */
   const leads = new Map(told.events.map(({ id }) => [id, new Set()]))
   for (const { from, to } of told.edges) {
     const [a, b] = [eventOf.get(from), eventOf.get(to)]
-    if (a && b && a !== b) leads.get(a).add(b)
+    if (a && b && a !== b) leads.get(a)?.add(b)
   }
   const depth = new Map(told.events.map(({ id }) => [id, 0]))
+  /** @param {string} id */
+  const deep = (id) => depth.get(id) ?? 0
   for (let round = 0; round < told.events.length; round += 1) {
-    for (const [a, targets] of leads) for (const b of targets) depth.set(b, Math.max(depth.get(b), depth.get(a) + 1))
+    for (const [a, targets] of leads) for (const b of targets) depth.set(b, Math.max(deep(b), deep(a) + 1))
   }
+  /** @type {Api.GraphEvent[][]} */
   const layers = []
-  for (const { id } of told.events) (layers[depth.get(id)] ??= []).push(id)
+  for (const one of told.events) (layers[deep(one.id)] ??= []).push(one)
   const end = told.nodes.find((node) => node.kind === "end")
-  const box = ({ id, name }) => eventBox(name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id)])
-  const byId = new Map(told.events.map((one) => [one.id, one]))
+  /** @param {Api.GraphEvent} event */
+  const box = ({ id, name }) => eventBox(name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id) ?? []])
   return [h("h3", {}, t("events.title")), h("div", { class: "flow" },
-    layers.filter(Boolean).map((ids) => h("div", { class: "layer" }, ids.map((id) => box(byId.get(id))))),
+    layers.filter(Boolean).map((events) => h("div", { class: "layer" }, events.map(box))),
     h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange", "data-event": "" }, h("h4", {}, seasonsEnd(season)))))]
 }
 
+/** @param {Api.Season} season */
 function seasonsEnd({ champion, status }) {
   if (champion) return t("events.champion", { name: champion })
   return t(status === "abandoned" ? "notice.abandoned" : "events.end")
 }
 
-/** An event with its progress; its steps are folded up, since a league has a hundred. */
+/**
+ * An event with its progress; its steps are folded up, since a league has a hundred.
+ * @param {string} name
+ * @param {Api.EventOverview | undefined} event
+ * @param {readonly Api.GraphNode[]} nodes
+ * @param {readonly string[]} leads   to which events
+ */
 function eventBox(name, event, nodes, leads) {
   const now = nodes.find(({ state }) => state === "running") ?? nodes.find(({ state }) => state === "ready")
   const { played, total } = event?.games ?? { played: 0, total: 0 }
@@ -226,51 +316,68 @@ function eventBox(name, event, nodes, leads) {
     h("details", {}, h("summary", {}, t("events.steps", { count: nodes.length })), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${said(node.label)} (${knows(`step.${node.state}`) ? t(`step.${node.state}`) : node.state})`)))))
 }
 
-/** Draw what leads where, with how many engines have gone that way. */
+/**
+ * Draw what leads where, with how many engines have gone that way.
+ * @param {HTMLElement} panel
+ * @param {Context} context
+ */
 function connectEvents(panel, { season }) {
-  const inside = panel.querySelector(".flow")
+  const inside = /** @type {?HTMLElement} */ (panel.querySelector(".flow"))
   if (!inside) return
   const boxes = [...inside.querySelectorAll("article")]
+  /** @param {string} id */
   const entrants = (id) => season.events.find(({ event }) => event === id)?.entrants ?? []
   const wires = boxes.flatMap((from) => {
     const leads = (from.dataset.leads ?? "").split(" ").filter(Boolean)
     const targets = leads.length || !from.dataset.event ? leads : [""] // nothing follows but the end
-    return targets.map((id) => {
-      const both = entrants(id).filter((name) => entrants(from.dataset.event).includes(name)).length
-      return { from, to: boxes.find((one) => one.dataset.event === id), kind: both ? "won" : "", label: both ? t("events.on", { count: both }) : "" }
+    return targets.flatMap((id) => {
+      const both = entrants(id).filter((name) => entrants(from.dataset.event ?? "").includes(name)).length
+      const to = boxes.find((one) => one.dataset.event === id)
+      return to ? [{ from, to, kind: both ? "won" : "", label: both ? t("events.on", { count: both }) : "" }] : []
     })
   })
-  connect(inside, wires.filter(({ to }) => to))
+  connect(inside, wires)
 }
 
+/** @type {Tab["draw"]} */
 async function statistics(context) {
   const [told, whole] = await Promise.all([event(context), get(`seasons/${context.season.season}/statistics`)])
   return [...figures(told ? told.name : t("event"), told?.statistics), ...byColour(told?.statistics), ...figures(t("statistics.season"), whole)]
 }
 
+/** @param {Api.EventStatistics | undefined} told */
 function byColour(told) {
   if (!told?.games) return []
+  /** @param {Api.Score} score */
   const counts = ({ wins, draws, losses }) => `+${wins} =${draws} −${losses}`
   return [h("h3", {}, t("statistics.colours")), table(t("statistics.colours"), [[t("engine")], [t("statistics.white")], [t("statistics.black")]], told.engines.map((one) =>
     h("tr", { "data-engine": one.engine }, h("th", { scope: "row" }, one.name), h("td", { "data-x": "white" }, counts(one.white)), h("td", { "data-x": "black" }, counts(one.black)))))]
 }
 
+/**
+ * @param {string} title
+ * @param {?Api.Statistics | undefined} told
+ */
 function figures(title, told) {
   if (!told?.games) return [h("h3", {}, title), empty(t("statistics.none"))]
+  /** @type {[string, number, string][]} */
   const parts = [["w", told.white_wins, t("white")], ["d", told.draws, t("draws")], ["b", told.black_wins, t("black")]]
   const per = format.shares(parts.map(([, count]) => count))
+  /** @type {(part: [string, number, string], at: number) => HTMLElement} */
   const bar = ([name, count, text], at) => {
     const element = h("span", { class: name }, count ? `${text} ${number(count)} (${format.percent(per[at])})` : "")
     element.style.flex = String(count)
     return element
   }
+  /** @type {(name: string, value: Child) => HTMLElement} */
   const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "num" }, value))
   return [h("h3", {}, t("statistics.games", { title, count: told.games })),
     h("div", { class: "bars" }, parts.map(bar)),
     table(t("endings"), [[t("ending")], [t("games"), true]], Object.entries(told.endings).sort((a, b) => b[1] - a[1]).map(([name, count]) => row(said(name), count))),
-    h("p", {}, [t("statistics.plies", told.plies), t("statistics.time", Object.fromEntries(Object.entries(told.seconds).map(([name, value]) => [name, format.duration(value)])))].join(" "))]
+    h("p", {}, [told.plies ? t("statistics.plies", { ...told.plies }) : "", told.seconds ? t("statistics.time", Object.fromEntries(Object.entries(told.seconds).map(([name, value]) => [name, format.duration(value)]))) : ""].join(" "))]
 }
 
+/** @type {Tab["draw"]} */
 async function log({ season }) {
   const lines = (await get(`seasons/${season.season}/log`)) ?? []
   const ask = season.decisions.map((one) => h("p", {}, `${t("notice.asked")}: ${one.about} (${one.engines.join(", ")})`))
@@ -285,8 +392,10 @@ async function log({ season }) {
 const FILTERS = ["event", "engine", "result", "ending", "eco"]
 
 /** What stands in the archive's form, by the name of its field. */
+/** @type {{season: string, asked: Record<string, string>}} */
 let filters = { season: "", asked: {} }
 
+/** @type {Tab["draw"]} */
 async function archive({ season, seasons }) {
   const known = (await get("seasons")) ?? seasons ?? []
   if (filters.season !== season.season) filters = { season: season.season, asked: {} }
@@ -295,14 +404,18 @@ async function archive({ season, seasons }) {
     const words = new URLSearchParams(FILTERS.filter((name) => asked[name]).map((name) => [name, asked[name]]))
     return `pgn/${season.season}.pgn${words.size ? `?${words}` : ""}`
   }
+  /** @type {(name: string) => (event: {currentTarget: HTMLInputElement}) => void} */
   const refresh = (name) => ({ currentTarget }) => {
     asked[name] = currentTarget.value
-    currentTarget.closest(".filters").querySelector("a").setAttribute("href", address())
+    currentTarget.closest(".filters")?.querySelector("a")?.setAttribute("href", address())
   }
+  /** @type {(name: string, title: string) => HTMLElement} */
   const text = (name, title) => h("label", {}, title, h("input", { type: "search", value: asked[name], oninput: refresh(name) }))
+  /** @type {(name: string, title: string, values: readonly string[][]) => HTMLElement} */
   const choice = (name, title, values) => h("label", {}, title, h("select", { onchange: refresh(name) },
     values.map(([value, shown]) => h("option", { value, selected: value !== "" && value === asked[name] }, shown))))
   const all = [["", t("all")]]
+  /** @param {Api.SeasonOverview} one */
   const alone = (one) => known.filter(({ name }) => name === one.name).length === 1
   const list = known.toReversed().map((one) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/${one.season}` }, one.name), alone(one) ? null : h("small", { class: "quiet" }, ` ${one.season}`)),
     h("td", {}, knows(`state.${one.status}`) ? t(`state.${one.status}`) : one.status), h("td", {}, one.champion ?? ""), h("td", { class: "num" }, `${one.games.played}/${one.games.total}`), h("td", {}, format.moment(one.launched_ms)),
@@ -315,17 +428,29 @@ async function archive({ season, seasons }) {
 }
 
 /** Lines are drawn again where boxes have moved: details were opened, the screen was turned. */
+/** @type {(() => void) | null} */
 let relay = null
 const watcher = new ResizeObserver(() => relay?.())
 
-function lay(panel, tab, context) {
+/**
+ * @param {HTMLElement} panel
+ * @param {Tab} tab
+ * @param {Context} context
+ */
+function lay(panel, { laid }, context) {
   watcher.disconnect()
-  relay = tab.laid ? () => tab.laid(panel, context) : null
+  relay = laid ? () => laid(panel, context) : null
   const inside = panel.querySelector(".bracket, .flow")
   if (relay && inside) watcher.observe(inside) // it is told at once, too
 }
 
-/** Draw a tab into the panel, unless another one was chosen meanwhile; one that is there is brought up to date. */
+/**
+ * Draw a tab into the panel, unless another one was chosen meanwhile; one that is there is brought up to date.
+ * @param {HTMLElement} panel
+ * @param {Tab} tab
+ * @param {Context} context
+ * @param {Current} current
+ */
 export async function draw(panel, tab, context, current) {
   const made = await tab.draw(context)
   if (!current()) return

@@ -1,3 +1,4 @@
+// @ts-check
 // The page's own files have the name of their version: after a deploy those of an open tab are gone.
 
 export const AGAIN_MS = 3000 // a server that cannot be reached, or has no room, is asked again so soon
@@ -24,6 +25,7 @@ export async function file(place) {
   }
 }
 
+/** @param {string} place */
 function renew(place) {
   try {
     if (sessionStorage.getItem(RENEWED) === place) return

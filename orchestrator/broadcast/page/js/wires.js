@@ -1,17 +1,24 @@
+// @ts-check
 // Lines between boxes that belong together: a bracket's matches, the events of a season.
 
 const NAMESPACE = "http://www.w3.org/2000/svg"
 
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ */
 function make(tag, attributes) {
   const element = document.createElementNS(NAMESPACE, tag)
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value))
   return element
 }
+
+/** @typedef {{from: Element, to: Element, kind?: string, label?: string}} Wire */
 
 /**
  * Draw lines inside an element, from the right edge of a box to the left edge of another one.
  * @param {HTMLElement} inside   is positioned, and as large as all boxes
- * @param {{from: Element, to: Element, kind?: string, label?: string}[]} wires
+ * @param {readonly Wire[]} wires
  */
 export function connect(inside, wires) {
   inside.querySelector(":scope > svg.wires")?.remove()
