@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import pathlib
 import re
+from collections.abc import Iterator, Mapping
 
 import grimp
 import structure
@@ -16,7 +17,8 @@ import structure
 ROOT = pathlib.Path(__file__).parent.parent
 ENTRANCES = {"__init__", "celery", "tasks", "settings"}
 SMALL = 80  # lines: a module below that belongs in its only importer
-VAGUE = re.compile(r"told|found|known|one|place|words|facts")
+VAGUE = re.compile(r"_?(told|found|known|one|place|words|facts)")
+GROUND = {"orchestrator.common", "orchestrator.contract"}  # every room may import them
 
 
 def main() -> None:
@@ -26,7 +28,8 @@ def main() -> None:
         for package in structure.PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
     }
-    rooms = structure.read_rooms()
+    trees = {path: ast.parse(text) for path, text in paths.items()}
+    graph = grimp.build_graph(*structure.PACKAGES, cache_dir=None)
     loose = {
         package: sum(path.stem not in ENTRANCES for path in (ROOT / package).glob("*.py"))
         for package in ("orchestrator", "worker_cpu")
@@ -35,11 +38,25 @@ def main() -> None:
         "lines of product Python": sum(len(text.splitlines()) for text in paths.values()),
         "modules": len(paths),
         "loose modules": ", ".join(f"{number} in {package}/" for package, number in loose.items()),
-        "rooms": len(rooms),
-        "arrows between rooms": sum(map(len, rooms.values())),
-        f"modules of one importer, under {SMALL} lines": _small(),
+        **_arrows(graph),
+        f"modules of one importer, under {SMALL} lines": len(_small(graph)),
+        "clients of the referee (modules that send it an order)": _sources(
+            paths, r"send\(frames\.Kind\.ORDER"
+        ),
+        "leases (modules of a worker that renew one at the ledger)": _sources(
+            paths, r"_(ledger|lanes)\.renew\w*\("
+        ),
+        "fork servers": _sources(paths, r"^class ForkServer"),
+        "loops that fold a journal into a season's state": sum(map(_folds, trees.values())),
+        "places in which a verb of the ledger (`write_ply`) is written, its script too": 1
+        + _sources({p: t for p, t in paths.items() if "ledger" in p.parts}, r"def write_ply\("),
         "locals named told, found, known, one, place, words, facts": sum(
-            map(_vague, paths.values())
+            len(names) for tree in trees.values() for names in _locals(tree)
+        ),
+        "functions named so": sum(
+            VAGUE.fullmatch(function.name) is not None
+            for tree in trees.values()
+            for function in _functions(tree)
         ),
     }
     width = max(map(len, figures))
@@ -47,24 +64,79 @@ def main() -> None:
         print(f"{name:{width}}  {figure}")
 
 
-def _small() -> int:
-    """Return how many modules have one importer and few lines."""
-    graph = grimp.build_graph(*structure.PACKAGES, cache_dir=None)
-    return sum(
-        len(graph.find_modules_that_directly_import(module)) == 1
+def _arrows(graph: grimp.ImportGraph) -> dict[str, object]:
+    """Count rooms and arrows: as they are drawn, and between the packages' folders alone."""
+    rooms = structure.read_rooms()
+    folders: dict[str, set[str]] = {}
+    for module in graph.modules - set(structure.PACKAGES):
+        imported = graph.find_modules_directly_imported_by(module) - set(structure.PACKAGES)
+        folder = _folder(module)
+        folders.setdefault(folder, set()).update(set(map(_folder, imported)) - {folder})
+    above = sum(len(others - GROUND) for others in folders.values())
+    return {
+        "rooms (folders; those of season/ and broadcast/, too)": len(rooms),
+        "arrows between rooms": sum(map(len, rooms.values())),
+        "arrows as drawn (without those that follow from others)": len(
+            structure.read_program().arrows
+        ),
+        "folders of the packages": len(folders),
+        "arrows between folders": sum(map(len, folders.values())),
+        "of them not into common and contract": above,
+    }
+
+
+def _folder(module: str) -> str:
+    package, name, *_ = module.split(".")
+    return package if package == "worker_gpu" else f"{package}.{name}"
+
+
+def _small(graph: grimp.ImportGraph) -> list[str]:
+    """Return the modules that have one importer and few lines."""
+    return [
+        module
+        for module in sorted(graph.modules)
+        if len(graph.find_modules_that_directly_import(module)) == 1
+        and (path := ROOT / f"{module.replace('.', '/')}.py").exists()
         and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
-        for module in graph.modules
-        if (path := ROOT / f"{module.replace('.', '/')}.py").exists()
-    )
+    ]
 
 
-def _vague(text: str) -> int:
-    """Return how many functions' locals have a name that fits everything, each once a function."""
+def _sources(paths: Mapping[pathlib.Path, str], pattern: str) -> int:
+    """Return how many modules hold a pattern."""
+    found_at = re.compile(pattern, re.MULTILINE)
+    return sum(found_at.search(text) is not None for text in paths.values())
+
+
+def _folds(tree: ast.AST) -> int:
+    """Return how many loops of a module apply an entry to a state."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
     return sum(
-        len({n.id for n in ast.walk(function) if _binds(n) and VAGUE.fullmatch(n.id)})
-        for function in ast.walk(ast.parse(text))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        any(_applies(call) for call in ast.walk(loop) if isinstance(call, ast.Call))
+        for loop in loops
+        if not any(isinstance(inner, ast.For) for part in loop.body for inner in ast.walk(part))
     )
+
+
+def _applies(call: ast.Call) -> bool:
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "apply"
+        and len(call.args) == 1
+        and isinstance(call.args[0], ast.Name)
+        and call.args[0].id == "entry"
+    )
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _locals(tree: ast.AST) -> Iterator[set[str]]:
+    """Yield the locals of each function that have a name which fits everything."""
+    for function in _functions(tree):
+        yield {n.id for n in ast.walk(function) if _binds(n) and VAGUE.fullmatch(n.id)}
 
 
 def _binds(node: ast.AST) -> bool:

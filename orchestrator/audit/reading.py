@@ -195,7 +195,7 @@ def _game(number: int, chunk: str) -> Game:
     start = game.start()
     if not any(start.legal_moves):
         raise ValueError("no legal move is left in its start position")
-    game.plies.extend(_told(raw.moves, start))
+    game.plies.extend(_plies(raw.moves, start))
     return game
 
 
@@ -216,7 +216,7 @@ def _castles_anywhere(fen: str | None) -> bool:
         return False  # what is no position is refused where it is set up
 
 
-def _told(moves: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
+def _plies(moves: list[tuple[str, str]], board: chess.Board) -> Iterator[Told]:
     in_book = True
     for ply, (san, remark) in enumerate(moves, start=1):
         move = _move(board, san, ply)

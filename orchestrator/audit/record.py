@@ -139,12 +139,12 @@ def read(path: pathlib.Path) -> list[Event]:
     """
     text = unpacking.text(path)
     try:
-        return [_event(json.loads(line)) for line in text.splitlines() if _told(line)]
+        return [_event(json.loads(line)) for line in text.splitlines() if _has_content(line)]
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise errors.UsageError(f"{path}: is no record of played events: {error}") from None
 
 
-def _told(line: str) -> bool:
+def _has_content(line: str) -> bool:
     return bool(line.strip()) and not line.startswith("#")
 
 

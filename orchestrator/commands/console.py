@@ -441,7 +441,7 @@ class Screen:
             _pane(self._title, height=2),
             body,
             _pane(self._acts, height=ACTS_SHOWN + 1),
-            _pane(self._told, height=dimension.Dimension(min=3, max=9)),
+            _pane(self._message, height=dimension.Dimension(min=3, max=9)),
             containers.ConditionalContainer(line, filter=asking),
             _pane(self._footer, height=2, style="reverse"),
         ]
@@ -465,7 +465,7 @@ class Screen:
         width = self._app.output.get_size().columns
         return formatted_text.ANSI(output.drawn(self._seen.table, int(width * (1 - LEFT)) - 2))
 
-    def _told(self) -> str:
+    def _message(self) -> str:
         doubt = "\nDo it? y, or n" if self._ready is not None and not self._busy else ""
         return output.plain(("working ..." if self._busy else self._said) + doubt)
 

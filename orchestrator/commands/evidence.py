@@ -42,7 +42,7 @@ def evidence(
         folded = common.choose(ledger, season)
         name = folded.launched.id
         folded.game(game)
-        ended, checksums = _told(ledger, name, game)
+        ended, checksums = _attempts_and_checksums(ledger, name, game)
     case = packs.read(archive / name / "games" / game, halls, ended, checksums)
     order = case.record.order
     target.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def evidence(
     common.report(as_json, {"season": name, "game": game, "packs": written}, sentence)
 
 
-def _told(
+def _attempts_and_checksums(
     ledger: api.Ledger, season: str, game: str
 ) -> tuple[list[contract.AttemptEnded], set[str]]:
     """Return the interrupted attempts at a game, and the hashes of all files of the season."""

@@ -16,7 +16,7 @@ from orchestrator import contract
 from orchestrator.arbiter import data
 from orchestrator.commands import common, programs, test_games
 from orchestrator.common import errors, files
-from orchestrator.engines import known
+from orchestrator.engines import known_programs
 from orchestrator.season.file import describe, load
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -225,7 +225,7 @@ def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
     """Return the five answers; raise ``UsageError`` for what cannot be."""
     usual: Any = re.sub(r"[-_]+", " ", file.stem).title()
     name = asker.answer(given.name, "Name of the season", usual)
-    here = ",".join(known.found([programs.search_path()]))
+    here = ",".join(known_programs.installed([programs.search_path()]))
     question = "Engines, by name or path, the strongest first"
     engines = common.listed(asker.answer(given.engines, question, here or None) or "")
     if not 2 <= len(engines) <= ENGINES:
@@ -300,7 +300,7 @@ def _engines(programs_: Sequence[str]) -> Iterator[list[str]]:
             f"id = {_quoted(identity)}",
             f"name = {_quoted(path.name if identity == base else identity)}",
             f"command = [{_quoted(command)}]",
-            *(['protocol = "xboard"'] if known.protocol(path.name) == "xboard" else []),
+            *(['protocol = "xboard"'] if known_programs.protocol(path.name) == "xboard" else []),
             *(_EXAMPLES if not number else []),
             "",
         ]

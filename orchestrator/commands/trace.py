@@ -76,7 +76,7 @@ def trace(
     attempts = {str(e.data["attempt"]) for e in entries if _is_about(e, game) and _attempt(e)}
     files = logs or (common.data_directory() / "logs",)
     lines = [
-        *_facts(entries, game, attempts),
+        *_journaled(entries, game, attempts),
         *_logged(files, name, game, attempts),
         *_dead_men(halls, attempts),
         *_protocol(archive / name / "games" / game, info=info),
@@ -98,7 +98,7 @@ def _attempt(entry: contract.Entry) -> bool:
     return bool(entry.data.get("attempt"))
 
 
-def _facts(entries: Iterable[contract.Entry], game: str, attempts: set[str]) -> Iterator[Line]:
+def _journaled(entries: Iterable[contract.Entry], game: str, attempts: set[str]) -> Iterator[Line]:
     for entry in entries:
         if _names(entry.data, game, attempts):
             plain = {k: v for k, v in entry.data.items() if not isinstance(v, dict | list)}

@@ -275,12 +275,12 @@ class Desk:
             if match is None:
                 return api.Fenced()
             order = self._order(match.spec, game.number, batch.nps)
-            facts = _facts(batch, order, game, self._batches.now_ms())
+            entry = _journaled(batch, order, game, self._batches.now_ms())
             if match.spec.tuning is not None:
                 reports = (*game.white.options, *game.black.options)
-                told = ((setting.name, setting.remark) for setting in reports)
-                facts["unmet"] = match.spec.tuning.unmet(told)
-            data = contract.dumps(facts | seen)
+                settings_set = ((setting.name, setting.remark) for setting in reports)
+                entry["unmet"] = match.spec.tuning.unmet(settings_set)
+            data = contract.dumps(entry | seen)
         reply = self._batches.record(batch, game.number, data)
         if isinstance(reply, batches.ForeignGame):
             raise verification.WrongGameError(f"game {game.number} is none of this batch's")
@@ -458,7 +458,7 @@ def _name(token: worker_tokens.WorkerToken, batch: str) -> str:
     return f"{token.id}/{batch}"
 
 
-def _facts(
+def _journaled(
     batch: batches.Batch, order: contract.GameOrder, game: remote.PlayedGame, now_ms: int
 ) -> dict[str, object]:
     """Return what the journal keeps of a result, as a lane writes it; raise ``WrongGameError``."""

@@ -101,7 +101,7 @@ def _server(channel: settings.Mail) -> smtplib.SMTP:
 
 def _post(channel: settings.Webhook, notice: notices.Notice, subject: str, body: str) -> None:
     url = channel.url or settings.secret(channel.url_file)
-    message_body = _told(channel.service or _service(url), notice, subject, body)
+    message_body = _webhook_message(channel.service or _service(url), notice, subject, body)
     payload = contract.dumps(message_body).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "tournament-farm"}
     if secret := settings.secret(channel.secret_file):
@@ -129,7 +129,7 @@ def _service(url: str) -> settings.Service:
     return HOSTS[hosts[0]] if hosts else "farm"
 
 
-def _told(
+def _webhook_message(
     service: settings.Service, notice: notices.Notice, subject: str, body: str
 ) -> dict[str, Any]:
     """Return what a service takes; chats get a text, with how to acknowledge it."""

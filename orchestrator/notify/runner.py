@@ -115,7 +115,7 @@ class Runner:
 
     def _send(self, now_ms: int) -> None:
         for waiting in list(self._box.waiting.values()):
-            self._box.waiting[waiting.id] = sent = self._told(waiting, now_ms)
+            self._box.waiting[waiting.id] = sent = self._sent(waiting, now_ms)
             wanted = [
                 channel for channel in self._settings.channel if channel.wants(waiting.notice)
             ]
@@ -123,7 +123,7 @@ class Runner:
             if whole and not waiting.notice.asks:
                 del self._box.waiting[waiting.id]
 
-    def _told(self, waiting: outbox.Waiting, now_ms: int) -> outbox.Waiting:
+    def _sent(self, waiting: outbox.Waiting, now_ms: int) -> outbox.Waiting:
         """Send a notice by every channel that is due; return it with what came of it."""
         wanted = (channel for channel in self._settings.channel if channel.wants(waiting.notice))
         due = [channel for channel in wanted if self._due(waiting, channel.name, now_ms)]

@@ -27,13 +27,13 @@ def waits(state: State) -> list[dict[str, Any]]:
     """
     if state.over or state.running is not None:
         return []
-    return [_EMPTY | {"since_ms": state.at_ms} | blocker for blocker in _told(state)]
+    return [_EMPTY | {"since_ms": state.at_ms} | blocker for blocker in _reasons(state)]
 
 
 _EMPTY = {"event": "", "game": "", "reason": "", "until_ms": None}
 
 
-def _told(state: State) -> Iterator[dict[str, Any]]:
+def _reasons(state: State) -> Iterator[dict[str, Any]]:
     if state.held:
         yield {"for": "hold", "reason": state.held}
     elif state.paused:

@@ -463,7 +463,7 @@ def test_a_long_pgn_does_not_fill_redis() -> None:
     setting = {"name": "x" * desk.PGN_BYTES, "asked": "1", "offered": "", "set": "1"}
     game = told.game(order, white={"options": [setting]})
     batch = batches.Batch("b", "o", "anna/box", contract.Token(1, 1), "m", "1", 0, 0, (1,), 0)
-    text = str(desk._facts(batch, order, game, 60_000)["pgn"])
+    text = str(desk._journaled(batch, order, game, 60_000)["pgn"])
     assert len(text) < 2_000
     assert "Qh4#" in text
 

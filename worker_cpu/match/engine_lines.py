@@ -57,11 +57,11 @@ class GameLines:
         seat.rest[chunk.direction] = rest
         for line in lines:
             if chunk.direction == ">":
-                self._told(seat, line)
+                self._note_position(seat, line)
             else:
                 self._said(seat, chunk.seat, line)
 
-    def _told(self, seat: _Seat, line: bytes) -> None:
+    def _note_position(self, seat: _Seat, line: bytes) -> None:
         if not line.startswith(b"position "):
             return
         position, _, moves = line.decode(errors="replace").partition(" moves ")

@@ -144,7 +144,7 @@ class Hosts:
             own = [engine for engine in self._engines if engine.spec.box == label]
             named = {engine.spec.id: f"{self._match}-{engine.spec.id}" for engine in own}
             seat_secrets = {key: secrets.token_hex(SECRET_BYTES) for key in named}
-            request = self._told(
+            request = self._parameters(
                 agent=_agent().decode(),
                 engines=[self._order(member, box, named, seat_secrets) for member in own],
             )
@@ -187,7 +187,9 @@ class Hosts:
             },
         }
 
-    def _told(self, *, agent: str = "", engines: Sequence[Any] = (), over: bool = False) -> Any:
+    def _parameters(
+        self, *, agent: str = "", engines: Sequence[Any] = (), over: bool = False
+    ) -> Any:
         return {
             "root": ROOT,
             "agent_file": agent_file(),
@@ -219,7 +221,7 @@ class Hosts:
         """Take away what was put there; a machine that is away keeps it until a later match."""
         for label in self._reached:
             with contextlib.suppress(errors.FarmError):
-                _ask(label, self._boxes[label], self._told(over=True))
+                _ask(label, self._boxes[label], self._parameters(over=True))
         self._prepared.clear()
         self._reached.clear()
 

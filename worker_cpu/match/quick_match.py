@@ -17,7 +17,7 @@ from typing import Final
 
 from orchestrator.arbiter import data
 from orchestrator.common import errors
-from orchestrator.engines import known
+from orchestrator.engines import known_programs
 from worker_cpu.match import cli_values, programs
 
 TIME: Final = "tc=5+0.05"  # a game takes a quarter of a minute
@@ -79,7 +79,7 @@ def _engine(name: str) -> list[str]:
         near = difflib.get_close_matches(name, _installed(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise errors.UsageError(f"{error}{hint} ({_here()})") from None
-    protocol = known.protocol(pathlib.Path(command[0]).name)
+    protocol = known_programs.protocol(pathlib.Path(command[0]).name)
     return [f"cmd={shlex.join(command)}", *([] if protocol == "uci" else [f"proto={protocol}"])]
 
 
@@ -89,4 +89,4 @@ def _here() -> str:
 
 
 def _installed() -> list[str]:
-    return known.found((None, programs.GAMES))
+    return known_programs.installed((None, programs.GAMES))

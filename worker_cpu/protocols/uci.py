@@ -62,7 +62,7 @@ class Option:
         """Write the offer for the record: ``spin 1..1024, default 1``."""
         description: str = self.type
         if self.min is not None or self.max is not None:
-            description += f" {_known(self.min)}..{_known(self.max)}"
+            description += f" {_number(self.min)}..{_number(self.max)}"
         if self.choices:
             description += f" {'|'.join(self.choices)}"
         return description if self.default is None else f"{description}, default {self.default}"
@@ -291,7 +291,7 @@ def number(text: str) -> int | None:
     return value if -NUMBER_LIMIT < value < NUMBER_LIMIT else None
 
 
-def _known(value: int | None) -> str:
+def _number(value: int | None) -> str:
     return "?" if value is None else str(value)
 
 

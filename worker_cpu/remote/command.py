@@ -186,12 +186,12 @@ class Worker:
         self._send_at = time.monotonic() + SEND_SECONDS
         for batch in list(self._batches.values()):
             while unsent := self._spool.unsent(batch):
-                if not self._told(batch, _portion(unsent)):
+                if not self._report_games(batch, _portion(unsent)):
                     break
             if batch.name in self._batches and not self._spool.missing(batch):
                 self._forget(batch)
 
-    def _told(self, batch: spool.Batch, unsent: list[tuple[int, bytes]]) -> bool:
+    def _report_games(self, batch: spool.Batch, unsent: list[tuple[int, bytes]]) -> bool:
         """Tell some games; return whether there is more to tell of the batch."""
         try:
             heard = self._gateway.results(batch.name, batch.token, [game for _, game in unsent])

@@ -66,7 +66,7 @@ class Gateway:
     def claim(self, wanted: remote.BatchWanted) -> remote.BatchDealt:
         """Ask for games."""
         fields = wanted.model_dump(mode="json", exclude_defaults=True)  # older gateways know less
-        return self._told(remote.BatchDealt, "claim", contract.dumps(fields).encode())
+        return self._answer_to(remote.BatchDealt, "claim", contract.dumps(fields).encode())
 
     def built(self, told: remote.BuildTold) -> None:
         """Tell what became of a build."""
@@ -100,21 +100,21 @@ class Gateway:
         )
         message = {"batch": batch, "token": token, "clock": clock.model_dump(mode="json")}
         head = contract.dumps(message)[:-1].encode()
-        return self._told(
+        return self._answer_to(
             remote.GamesHeard, "results", head + b',"games":[' + b",".join(games) + b"]}"
         )
 
     def renew(self, batch: str, token: str) -> remote.BatchRenewed:
         """Extend a lease."""
         named = remote.BatchNamed(batch=batch, token=token)
-        return self._told(remote.BatchRenewed, "renew", named.encode().encode())
+        return self._answer_to(remote.BatchRenewed, "renew", named.encode().encode())
 
     def give_back(self, batch: str, token: str) -> None:
         """Let the games of a batch be dealt again."""
         named = remote.BatchNamed(batch=batch, token=token)
         self._ask("POST", "return", named.encode().encode())
 
-    def _told(self, kind: type[Answer], verb: str, body: bytes) -> Answer:
+    def _answer_to(self, kind: type[Answer], verb: str, body: bytes) -> Answer:
         raw = self._ask("POST", verb, body)
         try:
             return kind.decode(raw)

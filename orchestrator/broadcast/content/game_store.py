@@ -95,12 +95,12 @@ class Album:
 def _brief(content: bytes) -> Brief | None:
     """Read the little that tables need from a record; None for one that is damaged."""
     try:
-        return _told(json.loads(content))
+        return _of_record(json.loads(content))
     except (ValueError, LookupError, TypeError, AttributeError):
         return None  # `farm fsck` tells of it; the tables of all other games do without
 
 
-def _told(record: dict[str, Any]) -> Brief:
+def _of_record(record: dict[str, Any]) -> Brief:
     mobility = record.get("r_mobility")
     return Brief(
         eco=record.get("eco", ""),

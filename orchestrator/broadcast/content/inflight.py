@@ -80,7 +80,7 @@ class InFlight:
     def _clocks(self) -> dict[str, int | None]:
         last = self.line.shown[-1].record if self.line.shown else None
         if self._current:
-            return {side: self._told(side).get("clock_ms") for side in SIDES}
+            return {side: self._picture_of(side).get("clock_ms") for side in SIDES}
         if last is not None:
             return {
                 "white": last.white_clock_ns // 1_000_000,
@@ -88,7 +88,7 @@ class InFlight:
             }
         return {side: self.order.control(side).start_ms for side in SIDES}
 
-    def _told(self, side: contract.Side) -> dict[str, Any]:
+    def _picture_of(self, side: contract.Side) -> dict[str, Any]:
         picture: dict[str, Any] = self._picture.get(side) or {}
         return picture
 
@@ -102,7 +102,7 @@ class InFlight:
         side = self._picture.get("thinking")
         if side not in SIDES or not self._current:
             return None
-        said = self._told(side).get("search")
+        said = self._picture_of(side).get("search")
         if not said:
             return None
         claimed = contract.Score(cp=said.get("cp"), mate=said.get("mate"))
@@ -122,14 +122,14 @@ class InFlight:
 
     def options(self, side: contract.Side) -> list[tuple[str, str]]:
         """Return what the engine was given, as far as it is known and the public may read it."""
-        set_options = self._told(side).get("options")
+        set_options = self._picture_of(side).get("options")
         if set_options is None:
             return games.asked(self.order, side)
         return [(str(name), redact.option(str(value))) for name, value in set_options]
 
     def card(self, side: contract.Side) -> dict[str, Any]:
         """Return an engine's card."""
-        author = str(self._told(side).get("author") or "")
+        author = str(self._picture_of(side).get("author") or "")
         return games.card(self.order.engine(side), self.order.limits, self.options(side), author)
 
     def interrupted(self) -> dict[str, Any]:

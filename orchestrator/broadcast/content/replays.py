@@ -37,14 +37,14 @@ class Replay(NamedTuple):
         return (
             document
             if self.timed
-            else document | {"plies": [self._known(p) for p in document["plies"]]}
+            else document | {"plies": [self._shown_ply(p) for p in document["plies"]]}
         )
 
     def ply(self, number: int) -> dict[str, Any]:
         """Return one ply with the positions of its variation."""
-        return self._known(self.line.shown[number - 1].full())
+        return self._shown_ply(self.line.shown[number - 1].full())
 
-    def _known(self, ply: dict[str, Any]) -> dict[str, Any]:
+    def _shown_ply(self, ply: dict[str, Any]) -> dict[str, Any]:
         return ply if self.timed or ply["book"] else ply | _UNTIMED
 
 

@@ -40,17 +40,17 @@ class Tests:
 
     async def game(self, season: str, game: str) -> api.Answer | None:
         """Return a finished game with all its plies."""
-        replay = await self._found(season, game)
+        replay = await self._finished_game(season, game)
         return None if replay is None else api.Answer(documents.of_json(replay.document()))
 
     async def ply(self, season: str, game: str, number: int) -> api.Answer | None:
         """Return one ply of a finished game."""
-        replay = await self._found(season, game)
+        replay = await self._finished_game(season, game)
         if replay is None or not 1 <= number <= replay.line.last:
             return None
         return api.Answer(documents.of_json(replay.ply(number)))
 
-    async def _found(self, season: str, game: str) -> replays.Replay | None:
+    async def _finished_game(self, season: str, game: str) -> replays.Replay | None:
         if not season.startswith(test_matches.PREFIX):
             return None
         return await concurrency.run_in_threadpool(self._replay, season, game)

@@ -20,7 +20,7 @@ def protocol(program: str) -> str:
     return "xboard" if program in XBOARD else "uci"
 
 
-def found(places: Sequence[str | None]) -> list[str]:
+def installed(places: Sequence[str | None]) -> list[str]:
     """Return the names that are programs in one of the search paths (``None``: PATH)."""
     every = (*UCI, *XBOARD)
     return [
